@@ -1,0 +1,3 @@
+"""Fanfare, a self-hosted push hub for feeds: the running hub."""
+
+__version__ = "0.1.0"

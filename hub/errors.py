@@ -1,0 +1,51 @@
+"""Errors of requests that the hub makes.
+
+NetworkError       no usable answer; ``reason`` is for people, ``status`` the answer's
+├── Blocked        the address guard refused to connect
+├── Unreachable    no name, no connection, no TLS, or not a URL that can be asked for
+├── TimedOut       nothing within a deadline
+├── TooLarge       more bytes than the request takes
+└── BadAnswer      not HTTP, cut short, or not decodable
+"""
+
+from __future__ import annotations
+
+
+class NetworkError(Exception):
+    """A request brought no usable answer.
+
+    ``reason`` is a short text for people without addresses or secrets. ``status`` is
+    that of the answer that could not be used, 0 when none had begun.
+    """
+
+    def __init__(self, reason: str, status: int = 0) -> None:
+        self.reason = reason
+        self.status = status
+        super().__init__(reason)
+
+
+class Blocked(NetworkError):
+    """The guard refuses the address or port; says neither which nor why."""
+
+    def __init__(self) -> None:
+        super().__init__("blocked: the hub does not connect to this address")
+
+
+class Unreachable(NetworkError):
+    """No connection came about."""
+
+
+class TimedOut(NetworkError):
+    """A deadline passed: the whole request's, or the pause between two reads."""
+
+
+class TooLarge(NetworkError):
+    """The answer is larger than ``limit`` bytes, on the wire or decompressed."""
+
+    def __init__(self, limit: int, status: int = 0) -> None:
+        self.limit = limit
+        super().__init__(f"the answer is larger than {limit} bytes", status)
+
+
+class BadAnswer(NetworkError):
+    """The answer breaks HTTP or its own Content-Encoding, or ended early."""

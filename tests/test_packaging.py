@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The names of the files in the wheel that is built from this tree."""
+    target = tmp_path_factory.mktemp("wheel")
+    subprocess.run(
+        (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(target)),
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+    )
+    [built] = target.glob("fanfare_hub-*.whl")
+    return zipfile.ZipFile(built).namelist()
+
+
+def test_the_wheel_has_three_packages_and_nothing_else(wheel: list[str]) -> None:
+    tops = {name.partition("/")[0] for name in wheel}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {
+        "hub",
+        "protocols",
+        "storage",
+    }
+
+
+def test_the_wheel_has_the_migrations(wheel: list[str]) -> None:
+    in_tree = {
+        str(path.relative_to(ROOT)) for path in (ROOT / "storage").rglob("*.sql")
+    }
+    assert in_tree
+    assert in_tree <= set(wheel)
+
+
+def test_the_wheel_has_the_page_and_its_files(wheel: list[str]) -> None:
+    pages = (ROOT / "hub" / "web" / "pages").iterdir()
+    in_tree = {str(path.relative_to(ROOT)) for path in pages}
+    assert len(in_tree) == 4
+    assert in_tree <= set(wheel)
+
+
+def test_the_wheel_has_the_licence_and_the_command(wheel: list[str]) -> None:
+    assert any(name.endswith("licenses/LICENSE") for name in wheel)
+    assert any(name.endswith("entry_points.txt") for name in wheel)
