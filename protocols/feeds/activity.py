@@ -1,0 +1,49 @@
+"""ActivityStreams in Atom (``as:``): verbs, objects and their types."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from protocols.feeds.atomelements import ATOM_ELEMENTS
+from protocols.feeds.drafts import EntryDraft
+from protocols.feeds.element import Element, text_of
+from protocols.feeds.modules import Table, read_children
+from protocols.feeds.names import qualified
+from protocols.feeds.scope import Scope
+from protocols.model import ActivityObject
+
+
+def _verb(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    draft.verbs.append(text_of(element))
+
+
+def _object_type(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    draft.object_types.append(text_of(element))
+
+
+def _object(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    """An ``as:object``: an entry in small."""
+    read = EntryDraft()
+    read_children(read, element, scope.within(element), _OBJECT)
+    draft.objects.append(
+        ActivityObject(
+            id=read.id,
+            title=read.title,
+            published=read.published,
+            updated=read.updated,
+            content=read.content or read.summary,
+            authors=tuple(read.authors),
+            categories=tuple(read.categories),
+            links=read.links,
+            object_types=tuple(read.object_types),
+        )
+    )
+
+
+_OBJECT: Final[Table[EntryDraft]] = {
+    **ATOM_ELEMENTS,
+    **qualified("as", {"object-type": _object_type}),
+}
+ACTIVITY: Final[Table[EntryDraft]] = qualified(
+    "as", {"object": _object, "object-type": _object_type, "verb": _verb}
+)

@@ -1,0 +1,83 @@
+"""From drafts to a `ParsedFeed`: identities, duplicates and the number of entries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from protocols.feeds.drafts import EntryDraft, HeadDraft
+from protocols.feeds.limits import MAX_ENTRIES
+from protocols.identity import Identity, identify, key_of_link
+from protocols.model import Deletion, Entry, FeedFormat, Link, ParsedFeed
+
+_MOST_PROBLEMS = 50
+
+
+def assemble(
+    format: FeedFormat,
+    head: HeadDraft,
+    drafts: Sequence[EntryDraft],
+    *,
+    deletions: Sequence[Deletion] = (),
+) -> ParsedFeed:
+    """Finish what was read. Of two entries with the same key the first one counts."""
+    problems: list[str] = []
+    if len(drafts) > MAX_ENTRIES:
+        problems.append(f"{len(drafts)} entries: only the first {MAX_ENTRIES} are kept")
+        drafts = drafts[:MAX_ENTRIES]
+    return ParsedFeed(
+        format=format,
+        feed=head.finish(),
+        entries=_entries(drafts, head, problems),
+        deletions=tuple(deletions),
+        hints=head.hints(),
+        problems=tuple(problems[:_MOST_PROBLEMS]),
+    )
+
+
+def _entries(
+    drafts: Sequence[EntryDraft], head: HeadDraft, problems: list[str]
+) -> tuple[Entry, ...]:
+    shared_links = _shared_links(drafts, head.first_link("alternate"))
+    entries: dict[str, Entry] = {}
+    for draft in drafts:
+        _complete(draft, head)
+        identity = _identify(draft, shared_links)
+        if identity.key in entries:
+            problems.append(
+                f"a second entry with the id {identity.id[:200]} was left out"
+            )
+        else:
+            entries[identity.key] = draft.finish(identity)
+    return tuple(entries.values())
+
+
+def _complete(draft: EntryDraft, head: HeadDraft) -> None:
+    """An id that is an address stands in for a link; the language is inherited."""
+    if draft.permalink and not draft.first_link("alternate"):
+        draft.add_link(Link(href=draft.permalink))
+    draft.language = draft.language or head.language
+
+
+def _shared_links(drafts: Sequence[EntryDraft], site: str) -> frozenset[str]:
+    """Links that tell no entry from another: the site's, and those of several."""
+    counts = Counter(
+        key_of_link(link)
+        for draft in drafts
+        if not draft.id and (link := draft.first_link("alternate"))
+    )
+    shared = {key for key, count in counts.items() if count > 1}
+    return frozenset(shared | {key_of_link(site)})
+
+
+def _identify(draft: EntryDraft, shared_links: frozenset[str]) -> Identity:
+    link = "" if draft.id else draft.first_link("alternate")
+    content = draft.content or draft.summary or draft.spare_summary
+    return identify(
+        id=draft.id,
+        link="" if key_of_link(link) in shared_links else link,
+        enclosure=draft.first_link("enclosure"),
+        title=draft.title or draft.spare_title,
+        date=draft.published or draft.spare_published or draft.updated,
+        content=content.value if content else "",
+    )

@@ -1,0 +1,89 @@
+"""The feeds and hubs that an HTML page names in ``link`` elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from lxml import etree
+
+from protocols.errors import FeedLink
+from protocols.feeds.element import Element
+from protocols.text import collapse
+from protocols.urls import resolve
+
+FEED_TYPES: Final = frozenset(
+    {
+        "application/atom+xml",
+        "application/feed+json",
+        "application/json",
+        "application/rdf+xml",
+        "application/rss+xml",
+        "application/x.atom+xml",
+        "application/xml",
+        "text/xml",
+    }
+)
+_READ_BYTES: Final = 1_000_000
+"""Of a page; what names its feeds stands at its beginning."""
+_MOST_LINKS: Final = 50
+_WORDPRESS_API: Final = "/wp-json/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovered:
+    """What a page names, in its order, absolute."""
+
+    feeds: tuple[FeedLink, ...] = ()
+    hubs: tuple[str, ...] = ()
+
+
+def discover(page: bytes, url: str) -> Discovered:
+    """Read a page in UTF-8. Whatever the bytes are, this is no error: see nothing."""
+    root = _parse(page[:_READ_BYTES])
+    if root is None:
+        return Discovered()
+    base = url
+    feeds: dict[str, FeedLink] = {}
+    hubs: dict[str, None] = {}
+    for element in root.iter():
+        if element.tag == "base":
+            base = resolve(element.get("href"), url) or base
+        if element.tag != "link":
+            continue
+        href = resolve(element.get("href"), base)
+        relations = (element.get("rel") or "").lower().split()
+        if not href:
+            continue
+        if "hub" in relations:
+            hubs.setdefault(href)
+        if _is_feed(element, href, relations):
+            feeds.setdefault(href, _feed_link(element, href))
+    return Discovered(
+        feeds=tuple(feeds.values())[:_MOST_LINKS], hubs=tuple(hubs)[:_MOST_LINKS]
+    )
+
+
+def _parse(page: bytes) -> Element | None:
+    """HTML is never ill-formed to this parser: it recovers from everything."""
+    parser = etree.HTMLParser(
+        encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
+    )
+    root: Element | None = etree.fromstring(page, parser)
+    return root
+
+
+def _is_feed(element: Element, href: str, relations: list[str]) -> bool:
+    """WordPress offers its API the same way; that is JSON, but no feed."""
+    if _WORDPRESS_API in href or not {"alternate", "feed"}.intersection(relations):
+        return False
+    return "feed" in relations or _type(element) in FEED_TYPES
+
+
+def _feed_link(element: Element, href: str) -> FeedLink:
+    title = collapse(element.get("title") or "")
+    return FeedLink(href=href, title=title, type=_type(element))
+
+
+def _type(element: Element) -> str:
+    return (element.get("type") or "").partition(";")[0].strip().lower()

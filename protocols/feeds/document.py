@@ -1,0 +1,82 @@
+"""A document made ready for its reader: within limits, in UTF-8, of a known kind."""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from dataclasses import dataclass, replace
+
+from protocols.errors import EmptyDocument, NotAFeed
+from protocols.feeds.context import ParseContext
+from protocols.feeds.discovery import discover
+from protocols.feeds.encoding import to_utf8
+from protocols.feeds.limits import check_body, check_json, check_xml
+from protocols.feeds.prolog import read_prolog, without_doctype
+from protocols.feeds.sniff import Kind, leading_junk, refuse_binary, sniff
+from protocols.model import ParsedFeed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """Something done to make a document readable: for ``path``, and for people."""
+
+    name: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """``body`` is UTF-8 without mark or document type, though maybe not valid yet."""
+
+    kind: Kind
+    body: bytes
+    repairs: tuple[Repair, ...] = ()
+
+    def repaired(self, body: bytes, *repairs: Repair) -> Document:
+        return replace(self, body=body, repairs=self.repairs + repairs)
+
+    def sign(self, parsed: ParsedFeed, path: str = "") -> ParsedFeed:
+        """The same feed with this document's way of being read written on it."""
+        names = [repair.name for repair in self.repairs] + ([path] if path else [])
+        if not names:
+            return parsed
+        problems = tuple(repair.problem for repair in self.repairs)
+        return replace(
+            parsed, path="+".join(names), problems=problems + parsed.problems
+        )
+
+
+def open_document(body: bytes, context: ParseContext) -> Document:
+    """Check, decode and classify. Raises every `FeedError` there is; builds nothing."""
+    check_body(body)
+    refuse_binary(body)
+    utf8 = to_utf8(body, context.content_type)
+    document = Document(kind=Kind.XML, body=utf8.body)
+    if utf8.problem:
+        document = document.repaired(
+            utf8.body, Repair(name="bytes", problem=utf8.problem)
+        )
+    document = _trimmed(document)
+    prolog = read_prolog(document.body)
+    kind = sniff(document.body, prolog.root, prolog.doctype)
+    if kind == Kind.HTML:
+        raise NotAFeed("an HTML page", discover(document.body, context.url).feeds)
+    if kind == Kind.JSON:
+        check_json(document.body)
+        return replace(document, kind=kind)
+    check_xml(document.body)
+    return replace(document, body=without_doctype(document.body, prolog))
+
+
+def _trimmed(document: Document) -> Document:
+    """Without what precedes the document. Raises `EmptyDocument`."""
+    body = document.body.lstrip().removeprefix(BOM_UTF8).lstrip()
+    if not body:
+        raise EmptyDocument
+    junk = leading_junk(body, read_prolog(body).root)
+    if junk:
+        problem = f"{junk} bytes before the document were dropped"
+        return document.repaired(body[junk:], Repair(name="trimmed", problem=problem))
+    if body is not document.body and body.startswith(b"<?xml"):
+        problem = "blanks before the XML declaration were dropped"
+        return document.repaired(body, Repair(name="trimmed", problem=problem))
+    return replace(document, body=body)

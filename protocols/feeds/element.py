@@ -1,0 +1,45 @@
+"""The part of an lxml element that the readers use, with its types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+
+class Element(Protocol):
+    """An XML element; comments and processing instructions are never in the tree."""
+
+    tag: str
+    text: str | None
+    tail: str | None
+
+    @property
+    def attrib(self) -> Mapping[str, str]: ...
+
+    @property
+    def prefix(self) -> str | None: ...
+
+    def get(self, key: str) -> str | None: ...
+
+    def iter(self) -> Iterator[Element]: ...
+
+    def itertext(self) -> Iterator[str]: ...
+
+    def __iter__(self) -> Iterator[Element]: ...
+
+    def __len__(self) -> int: ...
+
+
+def local_name(tag: str) -> str:
+    return tag.rpartition("}")[2]
+
+
+def namespace_of(tag: str) -> str:
+    return tag[1:].rpartition("}")[0]
+
+
+def text_of(element: Element) -> str:
+    """All text inside, trimmed; markup inside is passed over."""
+    if len(element):
+        return "".join(element.itertext()).strip()
+    return (element.text or "").strip()

@@ -1,0 +1,69 @@
+"""Places: GeoRSS (simple and GML) and the W3C's basic geo vocabulary."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from protocols.feeds.drafts import Draft
+from protocols.feeds.element import Element, local_name, text_of
+from protocols.feeds.extensions import keep_element
+from protocols.feeds.names import qualified
+from protocols.feeds.scope import Scope
+from protocols.model import Geo
+
+_NUMBER = re.compile(r"[-+]?\d{1,3}(?:\.\d{0,30})?")
+
+
+def read_point(text: str) -> Geo | None:
+    """Latitude and longitude, with a blank or a comma between (both are in use)."""
+    numbers = text.replace(",", " ").split()
+    if len(numbers) < 2 or not all(map(_NUMBER.fullmatch, numbers[:2])):
+        return None
+    latitude, longitude = map(float, numbers[:2])
+    if abs(latitude) > 90 or abs(longitude) > 180:
+        return None
+    return Geo(latitude=latitude, longitude=longitude)
+
+
+def _point(draft: Draft, element: Element, scope: Scope) -> None:
+    draft.geo = draft.geo or read_point(text_of(element))
+
+
+def _where(draft: Draft, element: Element, scope: Scope) -> None:
+    """GML: the position of a point; lines and areas stay extensions."""
+    for inner in element.iter():
+        if local_name(inner.tag) == "pos":
+            _point(draft, inner, scope)
+            return
+    keep_element(draft.extensions, element)
+
+
+def _latitude(draft: Draft, element: Element, scope: Scope) -> None:
+    draft.latitude = text_of(element)
+    _meet(draft)
+
+
+def _longitude(draft: Draft, element: Element, scope: Scope) -> None:
+    draft.longitude = text_of(element)
+    _meet(draft)
+
+
+def _meet(draft: Draft) -> None:
+    draft.geo = draft.geo or read_point(f"{draft.latitude} {draft.longitude}")
+
+
+def _w3c_point(draft: Draft, element: Element, scope: Scope) -> None:
+    for child in element:
+        if child.tag in _COORDINATES:
+            _COORDINATES[child.tag](draft, child, scope)
+
+
+_COORDINATES: Final = qualified(
+    "geo", {"lat": _latitude, "lon": _longitude, "long": _longitude}
+)
+GEO: Final = {
+    **qualified("georss", {"point": _point, "where": _where}),
+    **_COORDINATES,
+    **qualified("geo", {"Point": _w3c_point}),
+}

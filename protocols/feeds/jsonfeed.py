@@ -1,0 +1,222 @@
+"""JSON Feed 1.0 and 1.1 (jsonfeed.org)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import orjson
+
+from protocols.dates import parse_date
+from protocols.errors import LimitExceeded, MalformedDocument, NotAFeed
+from protocols.feeds.assembly import assemble
+from protocols.feeds.constructs import make_link
+from protocols.feeds.context import ParseContext
+from protocols.feeds.drafts import Draft, EntryDraft, HeadDraft
+from protocols.feeds.extensions import Json, keep_value
+from protocols.feeds.limits import MAX_EXTENSION_DEPTH, MAX_JSON_DEPTH
+from protocols.model import Author, Category, FeedFormat, ParsedFeed, Text
+from protocols.text import collapse
+from protocols.urls import is_web_url, resolve
+
+_VERSION_HOST: Final = "jsonfeed.org/version/"
+_HEAD_KEYS: Final = frozenset(
+    [
+        "version",
+        "title",
+        "home_page_url",
+        "feed_url",
+        "description",
+        "icon",
+        "favicon",
+        "author",
+        "authors",
+        "language",
+        "hubs",
+        "items",
+        "next_url",
+    ]
+)
+_ITEM_KEYS: Final = frozenset(
+    [
+        "id",
+        "url",
+        "external_url",
+        "title",
+        "content_html",
+        "summary",
+        "image",
+        "banner_image",
+        "date_published",
+        "date_modified",
+        "author",
+        "authors",
+        "tags",
+        "language",
+        "attachments",
+    ]
+)
+
+
+def read_json_feed(body: bytes, context: ParseContext) -> ParsedFeed:
+    """Read a JSON Feed in UTF-8. Raises `NotAFeed` for any other JSON."""
+    document = _load(body)
+    if not isinstance(document, dict) or _VERSION_HOST not in _text(
+        document, "version"
+    ):
+        raise NotAFeed("a JSON document")
+    base = context.url if is_web_url(context.url) else ""
+    head = _read_head(document, base)
+    items = document.get("items")
+    drafts = [
+        _read_item(item, base)
+        for item in (items if isinstance(items, list) else [])
+        if isinstance(item, dict)
+    ]
+    return assemble(FeedFormat.JSON_FEED, head, drafts)
+
+
+def _load(body: bytes) -> Json:
+    try:
+        document: Json = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        if "depth limit" in error.msg:
+            raise LimitExceeded("the depth of nested JSON", MAX_JSON_DEPTH) from None
+        raise MalformedDocument(error.msg, error.lineno, error.colno) from None
+    return document
+
+
+def _read_head(feed: dict[str, Json], base: str) -> HeadDraft:
+    head = HeadDraft(
+        title=collapse(_text(feed, "title")),
+        subtitle=collapse(_text(feed, "description")),
+        language=_text(feed, "language"),
+        logo=resolve(_text(feed, "icon"), base),
+        icon=resolve(_text(feed, "favicon"), base),
+        authors=_authors(feed, base),
+    )
+    _link(head, feed, "home_page_url", base, "alternate")
+    _link(head, feed, "feed_url", base, "self", "application/feed+json")
+    _link(head, feed, "next_url", base, "next", "application/feed+json")
+    for hub in _objects(feed, "hubs"):
+        # Other types, such as rssCloud, are told in other ways and no rel=hub.
+        if _text(hub, "type").lower() == "websub":
+            _link(head, hub, "url", base, "hub")
+        else:
+            keep_value(head.extensions, "jsonfeed", "hubs", _shallow(hub))
+    _keep_others(head, feed, _HEAD_KEYS)
+    return head
+
+
+def _read_item(item: dict[str, Json], base: str) -> EntryDraft:
+    html, text = _text(item, "content_html"), _text(item, "content_text")
+    summary = _text(item, "summary")
+    draft = EntryDraft(
+        id=_text(item, "id"),
+        title=collapse(_text(item, "title")),
+        content=Text(value=html or text, type="html" if html else "text")
+        if html or text
+        else None,
+        summary=Text(value=summary, type="text") if summary else None,
+        published=parse_date(_text(item, "date_published")),
+        updated=parse_date(_text(item, "date_modified")),
+        language=_text(item, "language"),
+        authors=_authors(item, base),
+    )
+    _link(draft, item, "url", base, "alternate")
+    _link(draft, item, "external_url", base, "related")
+    _link(draft, item, "image", base, "image")
+    _link(draft, item, "banner_image", base, "banner")
+    for attachment in _objects(item, "attachments"):
+        _attach(draft, attachment, base)
+    for tag in _list(item, "tags"):
+        draft.add_category(Category(term=collapse(_string(tag))))
+    _keep_others(draft, item, _ITEM_KEYS if html else _ITEM_KEYS | {"content_text"})
+    return draft
+
+
+def _attach(draft: EntryDraft, attachment: dict[str, Json], base: str) -> None:
+    href = resolve(_text(attachment, "url"), base)
+    if href:
+        draft.add_link(
+            make_link(
+                href,
+                "enclosure",
+                _text(attachment, "mime_type"),
+                collapse(_text(attachment, "title")),
+                _text(attachment, "size_in_bytes"),
+            )
+        )
+    if "duration_in_seconds" in attachment:
+        keep_value(draft.extensions, "jsonfeed", "attachments", _shallow(attachment))
+
+
+def _authors(holder: dict[str, Json], base: str) -> list[Author]:
+    """Version 1.1 has ``authors``; the ``author`` of 1.0 counts without them."""
+    listed = _objects(holder, "authors")
+    single = holder.get("author")
+    if not listed and isinstance(single, dict):
+        listed = [single]
+    authors = [_author(each, base) for each in listed]
+    return [author for author in authors if author != Author()]
+
+
+def _author(author: dict[str, Json], base: str) -> Author:
+    avatar = resolve(_text(author, "avatar"), base)
+    return Author(
+        name=collapse(_text(author, "name")),
+        uri=resolve(_text(author, "url"), base),
+        links=(make_link(avatar, "picture"),) if avatar else (),
+    )
+
+
+def _link(
+    draft: Draft,
+    holder: dict[str, Json],
+    name: str,
+    base: str,
+    rel: str,
+    type: str = "",
+) -> None:
+    href = resolve(_text(holder, name), base)
+    if href:
+        draft.add_link(make_link(href, rel, type))
+
+
+def _keep_others(draft: Draft, holder: dict[str, Json], known: frozenset[str]) -> None:
+    """Keep custom keys (``_name``) and what the entry model has no place for."""
+    for name, value in holder.items():
+        if name not in known and value not in (None, "", [], {}):
+            keep_value(draft.extensions, "jsonfeed", name, _shallow(value))
+
+
+def _shallow(value: Json, depth: int = MAX_EXTENSION_DEPTH) -> Json:
+    """A value without what is nested deeper than any renderer would follow."""
+    if not isinstance(value, list | dict):
+        return value
+    if not depth:
+        return None
+    if isinstance(value, list):
+        return [_shallow(each, depth - 1) for each in value]
+    return {name: _shallow(each, depth - 1) for name, each in value.items()}
+
+
+def _text(holder: dict[str, Json], name: str) -> str:
+    return _string(holder.get(name))
+
+
+def _string(value: Json) -> str:
+    """Numbers are taken as text: ids and sizes come as either."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return ""
+
+
+def _list(holder: dict[str, Json], name: str) -> list[Json]:
+    value = holder.get(name)
+    return value if isinstance(value, list) else []
+
+
+def _objects(holder: dict[str, Json], name: str) -> list[dict[str, Json]]:
+    return [each for each in _list(holder, name) if isinstance(each, dict)]

@@ -1,0 +1,99 @@
+"""Documents that no cheap repair makes well-formed: the last two steps.
+
+First libxml2's own recovery, accepted only if it lost no entry; then feedparser, which
+reads anything and is slow. Both belong into a worker process with limits.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from lxml import etree
+
+from protocols.errors import LimitExceeded, MalformedDocument
+from protocols.feeds.context import ParseContext
+from protocols.feeds.document import Document, open_document
+from protocols.feeds.element import Element, local_name
+from protocols.feeds.feedparsing import read_with_feedparser
+from protocols.feeds.reading import read_document
+from protocols.feeds.repair import repair
+from protocols.feeds.sniff import Kind
+from protocols.feeds.xml import read_tree, syntax_error, xml_parser
+from protocols.model import ParsedFeed
+
+_OPAQUE: Final = re.compile(rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
+_NAME: Final = rb"(?:[\w.-]{1,40}:)?(?:item|entry)"
+_STARTS: Final = re.compile(rb"<" + _NAME + rb"[\s/>]")
+_ENDS: Final = re.compile(rb"</" + _NAME + rb"\s*>|<" + _NAME + rb"(?:\s[^<>]*)?/>")
+
+
+def parse_leniently(body: bytes, context: ParseContext) -> ParsedFeed:
+    """As `protocols.feeds.parse`, and then whatever it takes. Raises a `FeedError`.
+
+    The error for a document that nobody can read is the strict parser's own.
+    """
+    document = open_document(body, context)
+    try:
+        return read_document(document, context)
+    except MalformedDocument as error:
+        if document.kind == Kind.JSON:
+            raise
+        repaired = repair(document)
+        parsed = _recover(repaired, context) or read_with_feedparser(repaired, context)
+        if parsed is None:
+            raise
+        parsed = _without_incomplete(parsed, repaired)
+        if not parsed.entries:
+            raise
+        return replace(parsed, problems=(str(error), *parsed.problems))
+
+
+def _recover(document: Document, context: ParseContext) -> ParsedFeed | None:
+    """What libxml2 makes of it, if it holds all entries that the text begins."""
+    root = _recover_tree(document.body)
+    if root is None:
+        return None
+    begun = len(_STARTS.findall(_OPAQUE.sub(b"", document.body)))
+    try:
+        if begun != _count_entries(root):
+            return None
+        return document.sign(read_tree(root, context), "recovered")
+    except ValueError:
+        # Recovery lets through what lxml itself refuses: names such as "a:", and
+        # half characters.
+        return None
+
+
+def _without_incomplete(parsed: ParsedFeed, document: Document) -> ParsedFeed:
+    """A document cut off in its last entry says nothing certain about that one."""
+    visible = _OPAQUE.sub(b"", document.body)
+    last_start = max((match.start() for match in _STARTS.finditer(visible)), default=-1)
+    last_end = max((match.end() for match in _ENDS.finditer(visible)), default=0)
+    if last_end > last_start:
+        return parsed
+    problem = "the last entry is incomplete and was left out"
+    problems = (*parsed.problems, problem)
+    return replace(parsed, entries=parsed.entries[:-1], problems=problems)
+
+
+def _recover_tree(body: bytes) -> Element | None:
+    parser = xml_parser(recover=True)
+    try:
+        root: Element | None = etree.fromstring(body, parser)
+    except etree.XMLSyntaxError:
+        return None
+    for entry in parser.error_log:
+        error = syntax_error(entry.type, entry.message, entry.line)
+        if isinstance(error, LimitExceeded):
+            raise error
+    if root is not None:
+        # Recovery leaves unknown references in the tree, as nodes of their own kind.
+        etree.strip_elements(root, etree.Entity, with_tail=False)
+    return root
+
+
+def _count_entries(root: Element) -> int:
+    names = (local_name(element.tag) for element in root.iter())
+    return sum(name in ("item", "entry") for name in names)

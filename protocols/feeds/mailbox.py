@@ -1,0 +1,24 @@
+"""Persons as RSS writes them: an e-mail address, and a name beside it."""
+
+from __future__ import annotations
+
+import re
+
+from protocols.model import Author
+from protocols.text import collapse, text_of_html
+
+_ADDRESS = r"(?:mailto:)?(?P<email>[^\s()<>@]+@[^\s()<>@]+)"
+_ADDRESS_ONLY = re.compile(_ADDRESS)
+_ADDRESS_FIRST = re.compile(_ADDRESS + r"\s*\((?P<name>.*)\)")
+_NAME_FIRST = re.compile(r"(?P<name>[^<(]*[^<(\s])\s*[<(]\s*" + _ADDRESS + r"\s*[>)]")
+
+
+def read_mailbox(text: str) -> Author:
+    """``jo@example.com (Jo)``, ``Jo <jo@example.com>``, either one alone."""
+    written = collapse(text)
+    for layout in (_ADDRESS_FIRST, _NAME_FIRST, _ADDRESS_ONLY):
+        match = layout.fullmatch(written)
+        if match:
+            parts = match.groupdict()
+            return Author(name=parts.get("name", "").strip(' "'), email=parts["email"])
+    return Author(name=text_of_html(written))

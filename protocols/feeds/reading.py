@@ -1,0 +1,26 @@
+"""From an opened document to a feed, by its kind."""
+
+from __future__ import annotations
+
+from protocols.feeds.context import ParseContext
+from protocols.feeds.document import Document, open_document
+from protocols.feeds.jsonfeed import read_json_feed
+from protocols.feeds.sniff import Kind
+from protocols.feeds.xml import parse_xml
+from protocols.model import ParsedFeed
+
+
+def parse(body: bytes, context: ParseContext) -> ParsedFeed:
+    """Read a document in any of the formats, mending what is cheaply mended.
+
+    Raises a `FeedError` and nothing else: `EmptyDocument`, `NotAFeed`,
+    `LimitExceeded`, or `MalformedDocument`, which `parse_leniently` may still read.
+    """
+    return read_document(open_document(body, context), context)
+
+
+def read_document(document: Document, context: ParseContext) -> ParsedFeed:
+    """As `parse`, for a document that was opened before."""
+    if document.kind == Kind.JSON:
+        return document.sign(read_json_feed(document.body, context))
+    return parse_xml(document, context)

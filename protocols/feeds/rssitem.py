@@ -1,0 +1,129 @@
+"""An RSS item, in every version from 0.90 to 2.0, RDF's included."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from protocols.dates import parse_date
+from protocols.feeds.activity import ACTIVITY
+from protocols.feeds.atomelements import ATOM_ELEMENTS
+from protocols.feeds.constructs import make_link, read_html, read_link, read_person
+from protocols.feeds.drafts import Draft, EntryDraft
+from protocols.feeds.element import Element, text_of
+from protocols.feeds.mailbox import read_mailbox
+from protocols.feeds.markup import markup_inside
+from protocols.feeds.modules import MODULES, Table, read_children
+from protocols.feeds.names import qualified
+from protocols.feeds.scope import Scope
+from protocols.model import Author, Category, Feed, Link, Text
+from protocols.text import collapse, text_of_html, text_of_title
+from protocols.urls import is_web_url
+
+
+def read_item(element: Element, scope: Scope) -> EntryDraft:
+    scope = scope.within(element)
+    draft = EntryDraft(language=scope.language)
+    read_children(draft, element, scope, ITEM)
+    return draft
+
+
+def read_title(draft: Draft, element: Element, scope: Scope) -> None:
+    draft.title = text_of_title(text_of(element)) or draft.title
+
+
+def read_page_link(draft: Draft, element: Element, scope: Scope) -> None:
+    """A ``link``; one with ``href`` is Atom's, stripped of its namespace."""
+    if element.get("href"):
+        link = read_link(element, scope)
+    else:
+        href = scope.within(element).resolve(text_of(element))
+        link = Link(href=href) if href else None
+    if link:
+        draft.add_link(link)
+
+
+def read_author(draft: Draft, element: Element, scope: Scope) -> None:
+    is_structured = len(element) > 0
+    author = (
+        read_person(element, scope) if is_structured else read_mailbox(text_of(element))
+    )
+    if author and author != Author():
+        draft.authors.append(author)
+
+
+def read_category(draft: Draft, element: Element, scope: Scope) -> None:
+    scheme = (element.get("domain") or "").strip()
+    draft.add_category(Category(term=collapse(text_of(element)), scheme=scheme))
+
+
+def read_publication_date(draft: Draft, element: Element, scope: Scope) -> None:
+    draft.published = parse_date(text_of(element))
+
+
+def _description(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    draft.summary = read_html(element) or draft.summary
+
+
+def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    draft.content = draft.content or read_html(element)
+
+
+def _body(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    markup = markup_inside(element)
+    if markup and draft.content is None:
+        draft.content = Text(value=markup, type="xhtml")
+
+
+def _guid(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    """ "If its value is false, the guid may not be assumed to be a url"."""
+    guid = text_of(element)
+    draft.id = guid or draft.id
+    is_permalink = (element.get("isPermaLink") or "").strip().lower() != "false"
+    if is_permalink and is_web_url(guid):
+        draft.permalink = scope.resolve(guid)
+
+
+def _comments(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    href = scope.within(element).resolve(text_of(element))
+    if href:
+        draft.add_link(Link(href=href, rel="replies"))
+
+
+def _enclosure(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    href = scope.within(element).resolve(element.get("url"))
+    if href:
+        type = (element.get("type") or "").strip()
+        length = element.get("length")
+        draft.add_link(make_link(href, "enclosure", type, length=length))
+
+
+def _source(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    """The feed that an item came from: its name, and its own address."""
+    href = scope.within(element).resolve(element.get("url"))
+    title = text_of_html(text_of(element))
+    if href or title:
+        link = Link(href=href, rel="self", type="application/rss+xml")
+        draft.source = Feed(title=title, links=(link,) if href else ())
+
+
+_ELEMENTS: Final[Table[EntryDraft]] = {
+    "author": read_author,
+    "category": read_category,
+    "comments": _comments,
+    "description": _description,
+    "enclosure": _enclosure,
+    "guid": _guid,
+    "link": read_page_link,
+    "pubDate": read_publication_date,
+    "pubdate": read_publication_date,
+    "source": _source,
+    "title": read_title,
+}
+ITEM: Final[Table[EntryDraft]] = {
+    **MODULES,
+    **ATOM_ELEMENTS,
+    **ACTIVITY,
+    **qualified("content", {"encoded": _content}),
+    **qualified("xhtml", {"body": _body}),
+    **qualified("rss", _ELEMENTS),
+}

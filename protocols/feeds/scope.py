@@ -1,0 +1,55 @@
+"""What an element inherits: ``xml:base`` and ``xml:lang``, and the document's URL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from protocols.feeds.context import ParseContext
+from protocols.feeds.element import Element
+from protocols.feeds.names import XML
+from protocols.model import Link
+from protocols.urls import is_web_url, resolve
+
+_BASE = f"{XML}base"
+_LANGUAGE = f"{XML}lang"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """``base`` resolves references; ``is_stated``: by an ``xml:base``, not a guess."""
+
+    base: str
+    language: str = ""
+    is_stated: bool = False
+
+    @classmethod
+    def of_document(cls, context: ParseContext) -> Scope:
+        return cls(context.url if is_web_url(context.url) else "")
+
+    def within(self, element: Element) -> Scope:
+        """The scope inside an element; itself when the element changes nothing."""
+        base, language = element.get(_BASE), element.get(_LANGUAGE)
+        if base is None and language is None:
+            return self
+        return Scope(
+            (resolve(base, self.base) if base else "") or self.base,
+            self.language if language is None else language.strip(),
+            self.is_stated or bool(base),
+        )
+
+    def within_site(self, links: Iterable[Link], rels: tuple[str, ...]) -> Scope:
+        """With the first absolute link of these relations as base, if none is stated.
+
+        RSS says nothing of relative references; they are written for the site.
+        """
+        if self.is_stated:
+            return self
+        sites = {link.rel: link.href for link in reversed([*links])}
+        for rel in rels:
+            if is_web_url(sites.get(rel, "")):
+                return Scope(sites[rel], self.language)
+        return self
+
+    def resolve(self, reference: str | None) -> str:
+        return resolve(reference, self.base)

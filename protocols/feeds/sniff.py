@@ -1,0 +1,97 @@
+"""What kind of document the bytes are, told by how they begin."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from protocols.errors import NotAFeed
+
+
+class Kind(StrEnum):
+    XML = "xml"
+    HTML = "html"
+    JSON = "json"
+
+
+_SIGNATURES: Final = (
+    (b"\x89PNG", "a PNG image"),
+    (b"GIF8", "a GIF image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"RIFF", "a RIFF file"),
+    (b"%PDF", "a PDF document"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"BZh", "bzip2 data"),
+    (b"\x28\xb5\x2f\xfd", "Zstandard data"),
+    (b"\x7fELF", "a program"),
+    (b"ID3", "an MP3 file"),
+    (b"OggS", "an Ogg file"),
+)
+_HTML_ROOTS: Final = frozenset(
+    [
+        "html",
+        "head",
+        "body",
+        "title",
+        "meta",
+        "link",
+        "script",
+        "style",
+        "div",
+        "p",
+        "span",
+        "table",
+        "center",
+        "br",
+        "b",
+        "h1",
+        "h2",
+        "form",
+        "iframe",
+        "font",
+        "img",
+    ]
+)
+_ROOTS: Final = (b"<rss", b"<feed", b"<rdf:RDF")
+_SAMPLE: Final = 8_192
+
+
+def refuse_binary(body: bytes) -> None:
+    """Raise `NotAFeed` for what is no text in any encoding that feeds come in."""
+    for signature, found in _SIGNATURES:
+        if body.startswith(signature):
+            raise NotAFeed(found)
+
+
+def sniff(body: bytes, root: str, doctype: str) -> Kind:
+    """Tell the kind of a UTF-8 document without leading white space.
+
+    ``root`` and ``doctype`` are the names its prolog has, "" for none. Raises
+    `NotAFeed` for what is neither markup nor JSON.
+    """
+    if body.startswith((b"{", b"[")):
+        return Kind.JSON
+    if b"\x00" in body[:_SAMPLE]:
+        raise NotAFeed("binary data")
+    if not body.startswith(b"<"):
+        raise NotAFeed("plain text")
+    is_html = root.lower() in _HTML_ROOTS or doctype.lower() == "html"
+    return Kind.HTML if is_html else Kind.XML
+
+
+def leading_junk(body: bytes, root: str) -> int:
+    """How many bytes of something else precede the document; 0 for none.
+
+    Warnings of a server's scripts are printed there, and comments before the XML
+    declaration, where XML allows nothing at all.
+    """
+    sample = body[:_SAMPLE]
+    if body.startswith((b"{", b"[")) or b"<html" in sample.lower():
+        return 0
+    declaration = sample.find(b"<?xml")
+    if declaration >= 0:
+        return declaration
+    if body.startswith(b"<") and root.lower() not in _HTML_ROOTS:
+        return 0
+    return min((at for each in _ROOTS if (at := sample.find(each)) >= 0), default=0)

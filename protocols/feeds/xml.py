@@ -1,0 +1,124 @@
+"""XML documents, strictly read: well-formed as they are, or after cheap repairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from lxml import etree
+
+from protocols.errors import LimitExceeded, MalformedDocument, NotAFeed
+from protocols.feeds.atom import read_atom
+from protocols.feeds.context import ParseContext
+from protocols.feeds.document import Document
+from protocols.feeds.element import Element, local_name, namespace_of
+from protocols.feeds.limits import MAX_DEPTH, MAX_TEXT_BYTES
+from protocols.feeds.names import ATOM, ATOM_03, NAMESPACES
+from protocols.feeds.rdf import read_rdf
+from protocols.feeds.repair import repair
+from protocols.feeds.rss import read_rss
+from protocols.feeds.scope import Scope
+from protocols.model import ParsedFeed
+
+_READERS: Final[Mapping[str, Callable[[Element, Scope], ParsedFeed]]] = {
+    "channel": read_rss,
+    "entry": read_atom,
+    "feed": read_atom,
+    "rdf": read_rdf,
+    "rss": read_rss,
+}
+_OTHER_ROOTS: Final = {
+    "opml": "an OPML list",
+    "sitemapindex": "a sitemap index",
+    "svg": "an SVG image",
+    "urlset": "a sitemap",
+}
+_RESOURCE_LIMIT: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
+
+
+def parse_xml(document: Document, context: ParseContext) -> ParsedFeed:
+    """Read an RSS, RDF or Atom document, repaired if need be. Raises a `FeedError`."""
+    try:
+        root = parse_tree(document.body)
+    except MalformedDocument:
+        repaired = repair(document)
+        if repaired is document:
+            raise
+        document = repaired
+        root = parse_tree(document.body)
+    return document.sign(read_tree(root, context))
+
+
+def parse_tree(body: bytes) -> Element:
+    """Build the tree. Raises `MalformedDocument` or `LimitExceeded`.
+
+    libxml2 bounds depth and text sizes itself (no ``huge_tree``); the document type is
+    gone already, so that there is nothing to expand and nothing to load.
+    """
+    try:
+        root: Element = etree.fromstring(body, xml_parser())
+    except etree.XMLSyntaxError as error:
+        raise syntax_error(error.code, error.msg or "", error.lineno or 1) from None
+    return root
+
+
+def xml_parser(*, recover: bool = False) -> etree.XMLParser:
+    """A parser for one document: lxml's are not to be shared between threads."""
+    return etree.XMLParser(
+        encoding="utf-8",
+        no_network=True,
+        resolve_entities=False,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+        recover=recover,
+    )
+
+
+def syntax_error(
+    code: int, message: str, line: int
+) -> MalformedDocument | LimitExceeded:
+    """libxml2's error as ours."""
+    cause, _, _ = message.strip().partition(", line ")
+    if code != _RESOURCE_LIMIT:
+        return MalformedDocument(cause or "not well-formed", line)
+    if "depth" in cause.lower():
+        return LimitExceeded("the depth of nested elements", MAX_DEPTH)
+    return LimitExceeded("the size of one text in bytes", MAX_TEXT_BYTES)
+
+
+def read_tree(root: Element, context: ParseContext) -> ParsedFeed:
+    """Read a tree by its root. Raises `NotAFeed`, naming the root."""
+    name = local_name(root.tag)
+    reader = _READERS.get(name.lower())
+    if reader is None or (name == "entry" and not root.tag.startswith((ATOM, ATOM_03))):
+        kind = _OTHER_ROOTS.get(name.lower(), "an XML document")
+        raise NotAFeed(f"{kind} (its root is <{name[:80]}>)")
+    if reader is read_atom:
+        _rename(root, namespace_of(root.tag), {ATOM, ATOM_03}, ATOM)
+    else:
+        _rename(root, _rss_namespace(root), set(map(_braced, NAMESPACES["rss"])), "")
+    return reader(root, Scope.of_document(context))
+
+
+def _rss_namespace(root: Element) -> str:
+    """Of the channel, or the items: in RDF the root has another one."""
+    for child in root:
+        if local_name(child.tag) in ("channel", "item"):
+            return namespace_of(child.tag)
+    return namespace_of(root.tag)
+
+
+def _braced(namespace: str) -> str:
+    return f"{{{namespace}}}" if namespace else ""
+
+
+def _rename(root: Element, namespace: str, known: set[str], usual: str) -> None:
+    """Give a format that came in a namespace of its own the usual one."""
+    own = _braced(namespace)
+    if own in known:
+        return
+    for element in root.iter():
+        if namespace_of(element.tag) == namespace:
+            element.tag = usual + local_name(element.tag)

@@ -1,0 +1,134 @@
+"""What makes an entry the same entry, and what makes it a changed one.
+
+An entry is known by its publisher's id; where there is none by its link, its
+enclosure, or, last, a hash of what it says. Keys are compared within one feed only.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+
+from protocols.model import ActivityObject, Author, Entry, IdSource, Link, Text
+from protocols.urls import without_scheme, without_tracking
+
+LONGEST_KEY = 1_024
+"""Characters; a longer id is represented by its hash."""
+
+CONTENT_HASH_VERSION = 1
+"""Raised whenever `content_hash` gives other values for the same entries."""
+
+_HASHED_RELATIONS = frozenset({"alternate", "enclosure", "related", "via"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """An entry's key, the id its readers are shown, and where both came from."""
+
+    key: str
+    id: str
+    source: IdSource
+
+
+def key_of_id(id: str) -> str:
+    """The form in which ids are compared: trimmed, NFC, http the same as https."""
+    key = without_scheme(unicodedata.normalize("NFC", id.strip()))
+    if len(key) > LONGEST_KEY:
+        return f"urn:sha256:{_digest((key,))}"
+    return key
+
+
+def key_of_link(url: str) -> str:
+    """As `key_of_id`; ``utm_*`` parameters name the reader's way, not the entry."""
+    return key_of_id(without_tracking(url))
+
+
+def identify(
+    *,
+    id: str,
+    link: str,
+    enclosure: str,
+    title: str,
+    date: datetime | None,
+    content: str,
+) -> Identity:
+    """Find an entry's identity; empty strings are what the document does not have."""
+    if id:
+        return Identity(key=key_of_id(id), id=id, source=IdSource.FEED)
+    if link:
+        return Identity(key=key_of_link(link), id=link, source=IdSource.LINK)
+    if enclosure:
+        key = key_of_link(enclosure)
+        return Identity(key=key, id=enclosure, source=IdSource.ENCLOSURE)
+    moment = date.isoformat() if date else ""
+    urn = f"urn:sha256:{_digest((title, moment, content))}"
+    return Identity(key=urn, id=urn, source=IdSource.CONTENT)
+
+
+def content_hash(entry: Entry) -> str:
+    """A hash of what an entry says, the same for as long as it says the same.
+
+    Dates are left out (a jittering date is no update), and so are extensions and
+    pictures, where counters and signed addresses live. Empty fields count for
+    nothing, so that a field new to the model changes no hash. White space, http or
+    https and ``utm_*`` parameters make no difference.
+    """
+    parts = (f"{name}={_spaced(value)}" for name, value in _facts(entry) if value)
+    return f"{CONTENT_HASH_VERSION}:{_digest(parts)}"
+
+
+def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
+    yield "title", entry.title
+    yield "rights", entry.rights
+    yield from _texts(summary=entry.summary, content=entry.content)
+    yield from _links(entry.links)
+    yield from _people("author", entry.authors)
+    yield from _people("contributor", entry.contributors)
+    for category in entry.categories:
+        yield "category", f"{category.scheme} {category.term}"
+    if entry.geo:
+        yield "geo", f"{entry.geo.latitude} {entry.geo.longitude}"
+    for verb in entry.verbs:
+        yield "verb", verb
+    for object_type in entry.object_types:
+        yield "object-type", object_type
+    for activity_object in entry.objects:
+        yield from _object_facts(activity_object)
+    if entry.source:
+        yield "source", entry.source.id or entry.source.title
+
+
+def _object_facts(activity_object: ActivityObject) -> Iterator[tuple[str, str]]:
+    yield "object", activity_object.id
+    yield "object-title", activity_object.title
+    yield from _texts(object_content=activity_object.content)
+    yield from _links(activity_object.links)
+
+
+def _texts(**texts: Text | None) -> Iterator[tuple[str, str]]:
+    return ((name, text.value) for name, text in texts.items() if text)
+
+
+def _links(links: Iterable[Link]) -> Iterator[tuple[str, str]]:
+    return (
+        (link.rel, key_of_link(link.href))
+        for link in links
+        if link.rel in _HASHED_RELATIONS
+    )
+
+
+def _people(role: str, people: Iterable[Author]) -> Iterator[tuple[str, str]]:
+    return ((role, f"{each.name} {each.email} {each.uri}") for each in people)
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _digest(parts: Iterable[str]) -> str:
+    """Each part with its length before it, so that no two lists read the same."""
+    framed = "".join(f"{len(part)}:{part}" for part in parts)
+    return sha256(framed.encode("utf-8", "surrogatepass")).hexdigest()

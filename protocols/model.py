@@ -1,0 +1,212 @@
+"""The one vocabulary: feeds, entries and status, whatever they came from.
+
+Frozen values only. Times are aware UTC datetimes, URLs absolute strings. A field
+that a document does not have is ``None``, ``""`` or an empty tuple; nothing is
+invented here. Places follow the Superfeedr schema; what it has no place for is in
+``extensions``, a JSON-like mapping that is empty when there is nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+Extensions = Mapping[str, Any]
+"""JSON-like: str, int, float, bool, None, lists and mappings with string keys."""
+
+
+class FeedFormat(StrEnum):
+    RSS = "rss"
+    RDF = "rdf"
+    ATOM = "atom"
+    JSON_FEED = "jsonfeed"
+
+
+class IdSource(StrEnum):
+    """Where an entry's id came from; all but ``FEED`` are generated ids."""
+
+    FEED = "feed"
+    LINK = "link"
+    ENCLOSURE = "enclosure"
+    CONTENT = "content"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """Text with its Atom type: ``text``, ``html``, ``xhtml`` or a media type."""
+
+    value: str
+    type: str = "html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    href: str
+    rel: str = "alternate"
+    type: str = "text/html"
+    title: str = ""
+    length: int | None = None  # bytes, as enclosures announce it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    name: str = ""
+    uri: str = ""
+    email: str = ""
+    id: str = ""
+    title: str = ""
+    links: tuple[Link, ...] = ()
+    object_types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Category:
+    term: str
+    scheme: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Geo:
+    latitude: float
+    longitude: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivityObject:
+    """An ``as:object`` of the ActivityStreams namespace."""
+
+    id: str = ""
+    title: str = ""
+    published: datetime | None = None
+    updated: datetime | None = None
+    content: Text | None = None
+    authors: tuple[Author, ...] = ()
+    categories: tuple[Category, ...] = ()
+    links: tuple[Link, ...] = ()
+    object_types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feed:
+    """The head of a feed document, or an entry's ``source``."""
+
+    id: str = ""
+    title: str = ""
+    subtitle: str = ""
+    published: datetime | None = None
+    updated: datetime | None = None
+    links: tuple[Link, ...] = ()
+    authors: tuple[Author, ...] = ()
+    contributors: tuple[Author, ...] = ()
+    categories: tuple[Category, ...] = ()
+    language: str = ""
+    rights: str = ""
+    generator: str = ""
+    icon: str = ""
+    logo: str = ""
+    extensions: Extensions = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One item of one feed in its current state.
+
+    ``key`` is its identity within the feed (see `protocols.identity`); ``id`` is
+    what readers are shown, taken from the feed unless ``id_source`` says otherwise.
+    """
+
+    key: str
+    id: str
+    id_source: IdSource = IdSource.FEED
+    title: str = ""
+    summary: Text | None = None
+    content: Text | None = None
+    published: datetime | None = None
+    updated: datetime | None = None
+    links: tuple[Link, ...] = ()
+    authors: tuple[Author, ...] = ()
+    contributors: tuple[Author, ...] = ()
+    categories: tuple[Category, ...] = ()
+    geo: Geo | None = None
+    verbs: tuple[str, ...] = ()
+    object_types: tuple[str, ...] = ()
+    objects: tuple[ActivityObject, ...] = ()
+    language: str = ""
+    rights: str = ""
+    source: Feed | None = None
+    extensions: Extensions = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deletion:
+    """A publisher's word that an entry is gone (RFC 6721 ``at:deleted-entry``)."""
+
+    key: str
+    id: str
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """What a document says about how often to ask for it."""
+
+    ttl_minutes: int | None = None
+    update_period: str = ""  # sy:updatePeriod, as written
+    update_frequency: int | None = None
+    skip_hours: tuple[int, ...] = ()  # 0..23, GMT
+    skip_days: tuple[int, ...] = ()  # 0 Monday .. 6 Sunday, GMT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedFeed:
+    """A whole document, understood. Entries keep the document's order."""
+
+    format: FeedFormat
+    feed: Feed
+    entries: tuple[Entry, ...] = ()
+    deletions: tuple[Deletion, ...] = ()
+    hints: Hints = field(default_factory=Hints)
+    path: str = "strict"  # which reading succeeded: strict, a repair's name, feedparser
+    problems: tuple[str, ...] = ()  # what was dropped or repaired, for people
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The Superfeedr status block, without the topic URL (filled in at rendering)."""
+
+    code: int | None = None  # 0: the host could not be reached
+    http: str = ""
+    next_fetch: datetime | None = None
+    period: int | None = None  # seconds
+    last_fetch: datetime | None = None
+    last_parse: datetime | None = None
+    last_maintenance_at: datetime | None = None
+    entries_count_since_last_maintenance: int | None = None
+    velocity: float | None = None
+    popularity: float | None = None
+    porn_rank: float | None = None
+    bozo_rank: float | None = None
+    generated_ids: bool = False
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notification:
+    """What one subscriber is told at once, before it is rendered.
+
+    ``entries`` is ``None`` for a status-only notification (error, recovered): the
+    JSON rendering then has no ``items`` key at all. ``updated_ids`` names the
+    entries whose state is newer than the record that is being sent.
+    """
+
+    topic: str
+    hub: str
+    status: Status
+    feed: Feed
+    entries: tuple[Entry, ...] | None = None
+    deletions: tuple[Deletion, ...] = ()
+    updated_keys: frozenset[str] = frozenset()

@@ -1,0 +1,53 @@
+"""Text as feeds carry it: white space, titles with markup, numbers."""
+
+from __future__ import annotations
+
+import html
+import re
+
+_SPACES = re.compile(r"[ \t\r\n\f\v]+")
+# Neither quantifier can run past the next "<", so that no input takes squared time.
+_TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
+_INLINE = (
+    "a|abbr|b|big|br|cite|code|del|em|font|h[1-6]|i|img|ins|kbd|mark|p|q|s|small|span"
+    "|strike|strong|sub|sup|tt|u|wbr"
+)
+_INLINE_TAG = re.compile(rf"</?(?:{_INLINE})(?:\s[^<>]*)?/?>", re.IGNORECASE)
+_MARKUP = re.compile(rf"</(?:{_INLINE})\s*>|<(?:br|img|wbr)\b[^<>]*>", re.IGNORECASE)
+_LARGEST = 2**63 - 1
+
+
+def collapse(text: str) -> str:
+    """Trimmed, with runs of white space as one space; no-break spaces stay."""
+    return _SPACES.sub(" ", text).strip()
+
+
+def text_of_html(markup: str) -> str:
+    """The text of a piece of HTML, on one line."""
+    if "<" in markup:
+        markup = _TAG.sub("", markup)
+    if "&" in markup:
+        markup = html.unescape(markup)
+    return collapse(markup)
+
+
+def text_of_title(title: str) -> str:
+    """The text of a title of a format that does not say whether titles are HTML.
+
+    Character references are decoded. Tags go only where one is closed, or is of the
+    kind that needs no closing: "The <b> tag" is a title, "<b>New</b>" is markup.
+    """
+    if "<" in title and _MARKUP.search(title):
+        title = _INLINE_TAG.sub("", title)
+    if "&" in title:
+        title = html.unescape(title)
+    return collapse(title)
+
+
+def whole_number(text: str | None) -> int | None:
+    """A number from 0 to 2**63 - 1, as attributes like ``length`` have it."""
+    digits = (text or "").strip()
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 19:
+        return None
+    number = int(digits)
+    return number if number <= _LARGEST else None

@@ -1,0 +1,94 @@
+"""URLs in feeds: made absolute, and reduced to what identifies a page."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from urllib.parse import urljoin
+
+LONGEST = 8_192
+"""Characters; a longer URL is not kept."""
+
+_BLANKS = re.compile(r"[\x00-\x20\x7f]")
+_LINE_BREAKS = re.compile(r"[\t\n\r]")
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_WEB = re.compile(r"https?://", re.IGNORECASE)
+_AUTHORITY = re.compile(r"https?://[^/?#]*", re.IGNORECASE)
+_NO_LOCATION = ("javascript:", "vbscript:", "data:")
+_TRACKING = re.compile(r"(?<=[?&])utm_[^&#]*&?", re.IGNORECASE)
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+def is_web_url(url: str) -> bool:
+    return _WEB.match(url) is not None
+
+
+def is_absolute(url: str) -> bool:
+    return _SCHEME.match(url) is not None
+
+
+def resolve(reference: str | None, base: str) -> str:
+    """Make a reference absolute; "" for one that leads nowhere.
+
+    Line breaks inside are dropped and blanks escaped, as browsers do. Scripts and
+    inline data are no locations. Without a base a relative reference stays as it is.
+    """
+    url = (reference or "").strip()
+    if not url or len(url) > LONGEST:
+        return ""
+    if _BLANKS.search(url):
+        url = _BLANKS.sub("%20", _LINE_BREAKS.sub("", url))
+    if url.startswith(("https://", "http://")):
+        return url
+    if url.lower().startswith(_NO_LOCATION):
+        return ""
+    if is_absolute(url):
+        return url
+    try:
+        return urljoin(base, url)
+    except ValueError:  # such as "//[": half an IPv6 address
+        return ""
+
+
+@lru_cache(4096)
+def normal_url(url: str) -> str:
+    """What all spellings of a web URL have in common (RFC 3986 6.2.2 and 6.2.3).
+
+    "%7E" and "~" are the same, and so are hosts in either case, a default port and
+    none, an empty path and "/". Others than web URLs stay as they are.
+    """
+    authority = _AUTHORITY.match(url)
+    if authority is None:
+        return url
+    rest = url[authority.end() :]
+    if not rest.startswith("/"):
+        rest = f"/{rest}"
+    scheme, _, host = authority[0].lower().partition("://")
+    host = host.removesuffix(_DEFAULT_PORTS[scheme])
+    return f"{scheme}://{host}{_ESCAPE.sub(_normal_escape, rest)}"
+
+
+def _normal_escape(escape: re.Match[str]) -> str:
+    character = chr(int(escape[1], 16))
+    return character if _UNRESERVED.match(character) else escape[0].upper()
+
+
+def without_tracking(url: str) -> str:
+    """Drop ``utm_*`` parameters; all else stays byte for byte."""
+    if "utm_" not in url.lower():
+        return url
+    address, hash_mark, fragment = url.partition("#")
+    return _TRACKING.sub("", address).rstrip("?&") + hash_mark + fragment
+
+
+def without_scheme(url: str) -> str:
+    """``//host/path`` of a web URL, the host in lower case; others as they are.
+
+    The same page under http and https is one page.
+    """
+    authority = _AUTHORITY.match(url)
+    if authority is None:
+        return url
+    return "//" + authority[0].partition("//")[2].lower() + url[authority.end() :]

@@ -1,0 +1,270 @@
+"""Whatever arrives: a feed, or an error of ours that says what is wrong and where."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from protocols.errors import (
+    EmptyDocument,
+    FeedError,
+    FeedLink,
+    LimitExceeded,
+    MalformedDocument,
+    NotAFeed,
+)
+from protocols.feeds import parse
+from protocols.feeds.lenient import parse_leniently
+from protocols.feeds.limits import (
+    MAX_ATTRIBUTES,
+    MAX_BODY_BYTES,
+    MAX_DEPTH,
+    MAX_ENTRIES,
+    MAX_EXTENSION_DEPTH,
+    MAX_JSON_DEPTH,
+    MAX_MARKUP,
+    MAX_TEXT_BYTES,
+)
+from tests.support.feeds import CONTEXT, rss
+from tests.support.golden import golden_documents
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b" \r\n\t", b"\xef\xbb\xbf", b"\xff\xfe", b"\n\xef\xbb\xbf\n"]
+)
+def test_nothing_is_an_empty_document(body: bytes) -> None:
+    with pytest.raises(EmptyDocument):
+        parse(body, CONTEXT)
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+        (b"\x1f\x8b\x08", "gzip data"),
+        (b"%PDF-1.7", "a PDF document"),
+        (b"\x01\x02\x00\x03", "binary data"),
+        (b"hello", "plain text"),
+        (b"12", "plain text"),
+        (
+            b'<?xml version="1.0"?><opml version="2.0"/>',
+            "an OPML list (its root is <opml>)",
+        ),
+        (
+            b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"/>',
+            "a sitemap (its root is <urlset>)",
+        ),
+        (
+            b'<svg xmlns="http://www.w3.org/2000/svg"/>',
+            "an SVG image (its root is <svg>)",
+        ),
+        (b"<other/>", "an XML document (its root is <other>)"),
+        (b"<entry/>", "an XML document (its root is <entry>)"),
+        (b'{"items": []}', "a JSON document"),
+        (b'{"version": 2}', "a JSON document"),
+        (b"[1]", "a JSON document"),
+    ],
+)
+def test_something_else_is_named(body: bytes, found: str) -> None:
+    with pytest.raises(NotAFeed) as caught:
+        parse(body, CONTEXT)
+    assert caught.value.found == found
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<!DOCTYPE html><title>A page</title>{}",
+        "<html><head>{}</head><body>",
+        '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head>{}</head></html>',
+        "<!-- old --><HTML>{}",
+    ],
+)
+def test_a_page_names_its_feeds(page: str) -> None:
+    link = '<link rel="alternate" type="application/rss+xml" title="All" href="/all"/>'
+    with pytest.raises(NotAFeed) as caught:
+        parse(page.format(link).encode(), CONTEXT)
+    assert caught.value.found == "an HTML page"
+    assert caught.value.feeds == (
+        FeedLink(
+            href="https://site.example/all", title="All", type="application/rss+xml"
+        ),
+    )
+
+
+@pytest.mark.parametrize("read", [parse, parse_leniently])
+@pytest.mark.parametrize(
+    ("body", "line", "cause"),
+    [
+        (b"<rss>\n<channel>\n</rss>", 3, "channel line 2 and rss"),
+        (b"<rss>\n<channel>", 2, "Premature end"),
+        (b"<rss", 1, "Couldn't find end of Start Tag rss"),
+        (b"<", 1, "invalid element name"),
+        (b"<?xml", 1, ""),
+        (b"<!DOCTYPE rss [ <!ENTITY", 1, ""),
+        (b"<!DOCTYPE rss", 1, ""),
+        (
+            b'{"version": "https://jsonfeed.org/version/1",\n"items": [',
+            2,
+            "unexpected end",
+        ),
+        (b"{", 1, "end"),
+    ],
+)
+def test_a_broken_document_is_refused_with_line_and_cause(
+    read: object, body: bytes, line: int, cause: str
+) -> None:
+    assert callable(read)
+    with pytest.raises(MalformedDocument) as caught:
+        read(body, CONTEXT)
+    assert caught.value.line == line
+    assert cause in caught.value.cause
+
+
+@pytest.mark.parametrize("read", [parse, parse_leniently])
+@pytest.mark.parametrize(
+    ("body", "limit"),
+    [
+        (b"<rss>" + b"<a>" * 100_000, MAX_DEPTH),
+        (b"<a>" * 100_000 + b"</a>" * 100_000, MAX_DEPTH),
+        (b"[" * 100_000, MAX_JSON_DEPTH),
+        (b'{"a":' * 100_000, MAX_JSON_DEPTH),
+        (b"<rss>" + b" " * MAX_BODY_BYTES, MAX_BODY_BYTES),
+        (b"<rss>" + b"<a/>" * MAX_MARKUP, MAX_MARKUP),
+        (b"<rss " + b'a="" ' * 2_100_000 + b"/>", 2 * MAX_MARKUP),
+        (b"<rss>" + b"&" * 2_100_000, 2 * MAX_MARKUP),
+        (b"[" + b"1," * 2_100_000 + b"1]", 2 * MAX_MARKUP),
+        (rss("<x " + " ".join(f'a{i}=""' for i in range(200)) + "/>"), MAX_ATTRIBUTES),
+        (rss(f"<item><title>{'x' * 10_100_000}</title></item>"), MAX_TEXT_BYTES),
+    ],
+    ids=[
+        "levels, none closed",
+        "levels",
+        "levels of JSON lists",
+        "levels of JSON objects",
+        "bytes",
+        "tags",
+        "attributes",
+        "references",
+        "JSON values",
+        "attributes of an element",
+        "bytes of a text",
+    ],
+)
+def test_a_document_beyond_a_limit_is_refused_at_once(
+    read: object, body: bytes, limit: int
+) -> None:
+    assert callable(read)
+    began = time.process_time()
+    with pytest.raises(LimitExceeded) as caught:
+        read(body, CONTEXT)
+    assert caught.value.limit == limit
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("read", [parse, parse_leniently])
+def test_an_entity_bomb_is_refused_by_the_name_of_its_entity(read: object) -> None:
+    assert callable(read)
+    bomb = '<?xml version="1.0"?>\n<!DOCTYPE rss [\n<!ENTITY lol "lol">\n' + "".join(
+        f'<!ENTITY lol{n} "{f"&lol{n - 1 or str()};" * 10}">\n' for n in range(1, 10)
+    )
+    with pytest.raises(MalformedDocument) as caught:
+        read(rss(head="<title>&lol9;</title>", prolog=bomb + "]>"), CONTEXT)
+    assert str(caught.value) == (
+        "line 3: the document type declares an entity of its own: lol"
+    )
+
+
+def test_no_file_is_read_for_an_external_entity(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    prolog = f'<!DOCTYPE rss [<!ENTITY x SYSTEM "{secret.as_uri()}">]>'
+    with pytest.raises(MalformedDocument):
+        parse_leniently(rss(head="<title>&x;</title>", prolog=prolog), CONTEXT)
+
+
+def test_no_file_is_read_for_a_document_that_is_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "feed.xml"
+    path.write_bytes(rss("<item><guid>secret</guid></item>"))
+    with pytest.raises(NotAFeed):
+        parse_leniently(str(path).encode(), CONTEXT)
+
+
+def test_a_second_document_type_is_refused() -> None:
+    prolog = '<!DOCTYPE rss>\n<!DOCTYPE rss [<!ENTITY lol "x">]>'
+    with pytest.raises(MalformedDocument, match="line 1: a second document type"):
+        parse(rss(prolog=prolog), CONTEXT)
+
+
+@pytest.mark.parametrize(
+    "prolog",
+    [
+        '<!DOCTYPE rss PUBLIC "-//N//DTD RSS 0.91//EN" "http://n.example/rss.dtd">',
+        "<!DOCTYPE rss>",
+        '<!DOCTYPE rss [<!ELEMENT rss ANY>\n<!ENTITY nbsp "&#160;">]>',
+        '<!DOCTYPE rss [<!ENTITY % latin SYSTEM "http://n.example/x.ent">%latin;]>',
+    ],
+)
+def test_a_harmless_document_type_is_passed_over(prolog: str) -> None:
+    body = rss(head="<title>a&nbsp;b</title>", prolog=prolog)
+    assert parse(body, CONTEXT).feed.title == "a\u00a0b"
+
+
+def test_only_so_many_entries_of_a_document_are_kept() -> None:
+    items = "".join(f"<item><guid>{n}</guid></item>" for n in range(MAX_ENTRIES + 1))
+    parsed = parse(rss(items), CONTEXT)
+    assert len(parsed.entries) == MAX_ENTRIES
+    assert parsed.problems == ("5001 entries: only the first 5000 are kept",)
+
+
+def test_deep_extensions_are_kept_to_a_depth() -> None:
+    deep = "<x>" * 200 + "</x>" * 200
+    parsed = parse(rss(f"<item><y a='1'>{deep}</y></item>"), CONTEXT)
+    assert str(parsed.entries[0].extensions).count("{") <= MAX_EXTENSION_DEPTH + 2
+    json = '{"version":"https://jsonfeed.org/version/1","items":[],"_x":%s}'
+    parsed = parse((json % ("[" * 200 + "]" * 200)).encode(), CONTEXT)
+    assert str(parsed.feed.extensions).count("[") == MAX_EXTENSION_DEPTH
+
+
+def _is_understood(body: bytes) -> bool:
+    """Anything but a `FeedError` ends the test."""
+    for read in (parse, parse_leniently):
+        try:
+            parsed = read(body, CONTEXT)
+        except FeedError as error:
+            problem = str(error)
+        else:
+            problem = f"{parsed.format}: {parsed.problems}"
+        assert problem
+    return True
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_a_feed_or_an_error_of_ours(body: bytes) -> None:
+    assert _is_understood(body)
+
+
+_SNIPPETS = st.sampled_from(
+    (
+        b"< > & ]]> <![CDATA[ <!-- --> <!DOCTYPE <?xml <item> </item> <entry> \x00 &#0;"
+        b" &#xD800; &nbsp; xmlns:x='' \" { } [ ] , null 9e999 \\ud800"
+    ).split(b" ")
+)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.sampled_from(golden_documents()), st.data())
+def test_a_mutated_document_is_a_feed_or_an_error_of_ours(
+    document: Path, data: st.DataObject
+) -> None:
+    body = document.read_bytes()
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(body)))
+        end = min(len(body), start + data.draw(st.integers(0, 40)))
+        insert = data.draw(_SNIPPETS | st.binary(max_size=4))
+        body = body[:start] + insert + body[end:]
+    assert _is_understood(body)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocols.errors import FeedLink
+from protocols.feeds.discovery import Discovered, discover
+
+PAGE = "https://site.example/blog/"
+
+
+def test_a_pages_feeds_are_named_in_order_absolute_and_once() -> None:
+    page = """<html><head>
+      <link rel="alternate" type="application/rss+xml" title=" All
+        posts " href="/feed">
+      <link rel="Alternate home" type="application/atom+xml; charset=utf-8" href="atom">
+      <link rel=alternate type=application/feed+json href=https://a.example/feed.json>
+      <link rel="alternate" type="application/rss+xml" title="Again" href="/feed">
+      <link rel="feed" href="/hfeed">
+      <link rel="stylesheet" type="text/css" href="/style">
+      <link rel="alternate" type="text/html" hreflang="de" href="/de">
+      <link rel="alternate" type="application/json" href="/wp-json/wp/v2/pages/1">
+      <link rel="alternate" type="application/json+oembed" href="/oembed">
+      <link rel="alternate" type="application/rss+xml">
+      <link rel="hub" href="https://hub.example/"><link rel="hub" href="https://hub.example/">
+      <link><body><p>"""
+    assert discover(page.encode(), PAGE) == Discovered(
+        feeds=(
+            FeedLink(
+                href="https://site.example/feed",
+                title="All posts",
+                type="application/rss+xml",
+            ),
+            FeedLink(
+                href="https://site.example/blog/atom", type="application/atom+xml"
+            ),
+            FeedLink(href="https://a.example/feed.json", type="application/feed+json"),
+            FeedLink(href="https://site.example/hfeed"),
+        ),
+        hubs=("https://hub.example/",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("base", "href"),
+    [
+        ("https://b.example/x/", "https://b.example/x/f"),
+        ("/y/", "https://site.example/y/f"),
+        ("", "https://site.example/blog/f"),
+    ],
+)
+def test_a_base_element_counts(base: str, href: str) -> None:
+    page = f'<base href="{base}"><link rel="alternate" type="text/xml" href="f">'
+    assert discover(page.encode(), PAGE).feeds == (
+        FeedLink(href=href, type="text/xml"),
+    )
+
+
+@pytest.mark.parametrize("page", [b"", b" ", b"\x00", b"<!-- -->", b"text"])
+def test_a_page_of_nothing_names_nothing(page: bytes) -> None:
+    assert discover(page, PAGE) == Discovered()
+
+
+@given(st.binary(max_size=200))
+def test_no_page_fails(page: bytes) -> None:
+    assert isinstance(discover(page, PAGE), Discovered)

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import pytest
+
+from protocols.errors import LimitExceeded, MalformedDocument, NotAFeed
+from protocols.feeds import feedparsing
+from protocols.feeds.document import Document
+from protocols.feeds.feedparsing import read_with_feedparser
+from protocols.feeds.lenient import parse_leniently
+from protocols.feeds.sniff import Kind
+from protocols.model import FeedFormat, ParsedFeed, Text
+from tests.support.feeds import CONTEXT, atom, rss
+
+ONE, TWO = "<item><guid>1</guid></item>", "<item><guid>2</guid></item>"
+
+
+def test_a_sound_document_is_read_strictly() -> None:
+    assert parse_leniently(rss(ONE), CONTEXT).path == "strict"
+
+
+def test_recovery_counts_if_it_loses_no_entry() -> None:
+    parsed = parse_leniently(rss("<b>x</i>" + ONE + TWO), CONTEXT)
+    assert parsed.path == "recovered"
+    assert [entry.id for entry in parsed.entries] == ["1", "2"]
+    assert parsed.problems[0].startswith("line 1: ")
+
+
+def test_unknown_references_are_dropped_in_recovery() -> None:
+    body = rss("<![CDATA[]]><b>x</i>" + ONE + "<x y='<&foo;'/>&bar;" + TWO)
+    parsed = parse_leniently(body.replace(b"&amp;", b"&"), CONTEXT)
+    assert [entry.id for entry in parsed.entries] == ["1", "2"]
+
+
+def test_a_recovered_name_that_is_none_leads_to_feedparser() -> None:
+    body = b"<rss xmlns='http://own.example/'><channel><title>T</title><a:>x</a:>"
+    parsed = parse_leniently(body + ONE.encode() + b"</channel></rss>", CONTEXT)
+    assert parsed.path.endswith("feedparser")
+    assert [entry.id for entry in parsed.entries] == ["1"]
+
+
+def test_entries_in_comments_and_cdata_do_not_count() -> None:
+    decoys = "<!-- <item> --><description><![CDATA[<item><item>]]></description>"
+    assert parse_leniently(rss(decoys + ONE + "</b>"), CONTEXT).path == "recovered"
+
+
+def test_feedparser_reads_what_recovery_loses_entries_of() -> None:
+    parsed = parse_leniently(rss(ONE + "<x y='<item>'/>" + TWO), CONTEXT)
+    assert parsed.path == "feedparser"
+    assert [entry.id for entry in parsed.entries] == ["1", "2"]
+
+
+@pytest.mark.parametrize("cut", ["<item><guid>2</gu", "<item><guid>2</guid>", "<item"])
+def test_an_entry_that_was_cut_off_is_left_out(cut: str) -> None:
+    whole = rss(ONE + cut).partition(b"</channel>")[0]
+    parsed = parse_leniently(whole, CONTEXT)
+    assert [entry.id for entry in parsed.entries] == ["1"]
+
+
+def test_a_document_cut_off_in_its_first_entry_is_malformed() -> None:
+    with pytest.raises(MalformedDocument, match="Premature end"):
+        parse_leniently(b"<rss><channel><item><guid>1</guid>", CONTEXT)
+
+
+def test_recovery_does_not_make_a_feed_of_other_xml() -> None:
+    with pytest.raises(NotAFeed):
+        parse_leniently(b"<other><b></other>", CONTEXT)
+
+
+def _read(body: bytes) -> ParsedFeed | None:
+    return read_with_feedparser(Document(kind=Kind.XML, body=body), CONTEXT)
+
+
+def test_feedparser_fills_the_same_model() -> None:
+    body = rss(
+        head="<title>T</title><link>/</link><language>en</language><x>"
+        "<description>S</description><copyright>C</copyright>",
+        items="<item><guid isPermaLink='false'>1</guid><title>A &amp; B</title>"
+        "<link>/1</link><pubDate>Sat, 11 Jan 2020 10:00:00 GMT</pubDate>"
+        "<author>jo@a.com (Jo)</author><category domain='d'>c</category>"
+        "<description>Summary</description>"
+        "<content:encoded>Content</content:encoded>"
+        "<enclosure url='/1.mp3' length='3' type='audio/mpeg'/></item>",
+    )
+    parsed = _read(body)
+    strict = parse_leniently(body.replace(b"<x>", b""), CONTEXT)
+    assert parsed is not None
+    for name in ("title", "subtitle", "language", "rights"):
+        assert getattr(parsed.feed, name) == getattr(strict.feed, name)
+    [entry] = parsed.entries
+    [expected] = strict.entries
+    for name in ("key", "id", "title", "summary", "content", "published", "links"):
+        assert getattr(entry, name) == getattr(expected, name), name
+    assert entry.categories == expected.categories
+    assert entry.authors == expected.authors
+
+
+@pytest.mark.parametrize(
+    ("body", "format"),
+    [
+        (rss(ONE), FeedFormat.RSS),
+        (atom("<entry><id>1</id></entry>"), FeedFormat.ATOM),
+        (
+            b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
+            b' xmlns="http://purl.org/rss/1.0/"><item rdf:about="1"/></rdf:RDF>',
+            FeedFormat.RDF,
+        ),
+    ],
+)
+def test_feedparser_tells_the_format(body: bytes, format: FeedFormat) -> None:
+    parsed = _read(body)
+    assert parsed is not None
+    assert parsed.format == format
+    assert parsed.entries[0].id == "1"
+
+
+def test_what_feedparser_takes_for_no_feed_is_none() -> None:
+    assert _read(b"<other/>") is None
+
+
+def test_atom_contents_keep_their_types() -> None:
+    body = atom(
+        "<entry><id>1</id><content/><content type='text'>t</content></entry>"
+        "<entry><id>2</id><content type='html'>h</content><summary>h</summary>"
+        "<author/><link/></entry>"
+    )
+    parsed = _read(body)
+    assert parsed is not None
+    contents = [entry.content for entry in parsed.entries]
+    assert contents == [Text(value="t", type="text"), Text(value="h", type="html")]
+    assert parsed.entries[1].summary is None
+
+
+def test_a_failure_of_feedparser_is_a_malformed_document(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Failing:
+        @staticmethod
+        def parse(*_: object, **__: object) -> None:
+            raise RecursionError
+
+    monkeypatch.setattr(feedparsing, "feedparser", Failing)
+    with pytest.raises(MalformedDocument, match="feedparser failed: RecursionError"):
+        _read(b"<rss/>")
+
+
+def test_a_limit_holds_in_recovery_too() -> None:
+    with pytest.raises(LimitExceeded):
+        parse_leniently(b"<rss><b></i>" + b"<a>" * 1000, CONTEXT)

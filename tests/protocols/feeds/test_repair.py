@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+
+from protocols.errors import MalformedDocument, NotAFeed
+from protocols.feeds import parse
+from protocols.feeds.document import Document
+from protocols.feeds.repair import repair
+from protocols.feeds.sniff import Kind
+from tests.support.feeds import CONTEXT, rss
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "title"),
+    [
+        (b"\n <?xml version='1.0'?>" + rss(), "trimmed", "Feed"),
+        (b"Notice: x in y.php\n<?xml version='1.0'?>" + rss(), "trimmed", "Feed"),
+        (b"<!-- c --><?xml version='1.0'?>" + rss(), "trimmed", "Feed"),
+        (b"<br />\n<b>Warning</b>: x<br />\n" + rss(), "trimmed", "Feed"),
+        (b"Warning" + rss(), "trimmed", "Feed"),
+        (b"\n" + rss(), "strict", "Feed"),
+        (rss(head="<title>a\x0bb</title>"), "characters", "ab"),
+        (rss(head="<title>R & B</title>"), "entities", "R & B"),
+        (
+            rss(head="<title>&eacute;&hellip;&amp;&#65;&#x42;</title>"),
+            "entities",
+            "é…&AB",
+        ),
+        (rss(head="<title>&NotEqualTilde;</title>"), "entities", "≂̸"),
+        (rss(head="<title>&unknown;</title>"), "entities", "&unknown;"),
+        (rss(head="<title>a&#0;&#xFFFF;&#x110000;b&#9;c</title>"), "entities", "ab c"),
+        (rss(head="<title>a&#xE000;&#x1F600;&</title>"), "entities", "a\ue000😀&"),
+        (rss(head="<title><![CDATA[a & b]]> & c</title>"), "entities", "a & b & c"),
+        (rss(head="<title>cafe</title>").replace(b"fe<", b"f\xe9<"), "bytes", "café"),
+        (rss() + b"<script/>", "trailer", "Feed"),
+        (rss(head="<title>Feed</title><a:b c:d='1'/>"), "prefixes", "Feed"),
+    ],
+)
+def test_what_is_cheaply_mended_is_mended_and_noted(
+    body: bytes, path: str, title: str
+) -> None:
+    parsed = parse(body, CONTEXT)
+    assert (parsed.path, parsed.feed.title) == (path, title)
+    assert len(parsed.problems) == (path != "strict")
+
+
+def test_undeclared_prefixes_mean_what_they_usually_mean() -> None:
+    parsed = parse(rss("<item><dc:creator>Jo</dc:creator></item>"), CONTEXT)
+    assert parsed.entries[0].authors[0].name == "Jo"
+
+
+def test_a_document_that_nothing_helps_is_left_as_it_is() -> None:
+    document = Document(kind=Kind.XML, body=b"<rss><channel></rss>")
+    assert repair(document) is document
+    nameless = Document(kind=Kind.XML, body=b"< a:b='1'")
+    assert repair(nameless) is nameless
+
+
+def test_comments_and_cdata_are_never_touched() -> None:
+    body = b"<a><!-- & --><![CDATA[&nbsp; & ]]>&#65; & <![CDATA[ & unclosed"
+    repaired = repair(Document(kind=Kind.XML, body=body))
+    assert repaired.body == body.replace(b"&#65; & ", b"&#65; &amp; ")
+
+
+def test_a_repaired_document_may_still_be_malformed() -> None:
+    with pytest.raises(MalformedDocument, match="line 1: "):
+        parse(b"<rss><channel>& </rss>", CONTEXT)
+
+
+def test_a_page_with_a_feed_in_it_is_a_page() -> None:
+    with pytest.raises(NotAFeed, match="HTML"):
+        parse(b"<html><pre>" + rss() + b"</pre></html>", CONTEXT)

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocols.dates import LONGEST, parse_date
+
+TEN = datetime(2020, 1, 11, 10, 0, tzinfo=UTC)
+MIDNIGHT = datetime(2020, 1, 11, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        # RFC 822 and its neighbours
+        ("Sat, 11 Jan 2020 10:00:00 GMT", TEN),
+        ("  Sat, 11 Jan 2020 10:00:00 GMT\n", TEN),
+        ("11 Jan 2020 10:00:00 +0000", TEN),
+        ("Sat,11 Jan 2020 10:00:00 +00:00", TEN),
+        ("Sat, 11 Jan 2020 10:00 UT", TEN),
+        ("Sat, 11 Jan 20 10:00:00 Z", TEN),
+        ("Mon, 11 Jan 2020 10:00:00 GMT", TEN),  # it was no Monday
+        ("Saturday, 11 January 2020 10:00:00 GMT", TEN),
+        ("Sat, 11 Jan 2020 12:00:00 +0200", TEN),
+        ("Sat, 11 Jan 2020 12:00:00 GMT+2", TEN),
+        ("Sat, 11 Jan 2020 12:00:00 +0200 (CEST)", TEN),
+        ("Sat, 11 Jan 2020 05:00:00 EST", TEN),
+        ("Sat, 11 Jan 2020 03:00:00 PDT", TEN),
+        ("Sat, 11 Jan 2020 11:00:00 CET", TEN),
+        ("Sat, 11 Jan 2020 15:30:00 +0530", TEN),
+        ("Sat, 11 Jan 2020 10:00:00 XYZ", TEN),  # nobody knows it: UTC
+        ("Sat, 11 Jan 2020 10:00:00.000 GMT", TEN),
+        ("11-Jan-2020 10:00", TEN),
+        ("Sat, 11 Jan 2020", MIDNIGHT),
+        ("Sat, 11 Jan 98 10:00:00 GMT", TEN.replace(year=1998)),
+        ("Sat, 11 Jan 120 10:00:00 GMT", TEN),
+        ("Fri, 10 Jan 2020 24:00:00 GMT", MIDNIGHT),
+        (
+            "Fri, 31 Dec 1999 23:59:60 GMT",
+            datetime(1999, 12, 31, 23, 59, 59, tzinfo=UTC),
+        ),
+        # ISO 8601 and W3CDTF
+        ("2020-01-11T10:00:00Z", TEN),
+        ("2020-01-11T12:00:00+02:00", TEN),
+        ("2020-01-11T12:00:00+0200", TEN),
+        ("2020-01-11 12:00:00 +0200", TEN),
+        ("2020-01-11T10:00", TEN),
+        ("2020-01-11T10:00:00.000Z", TEN),
+        ("2020-1-11 10:00", TEN),
+        ("2020/01/11 10:00:00", TEN),
+        ("20200111T100000Z", TEN),
+        ("20200111100000", TEN),
+        ("2020-01-10T24:00:00Z", MIDNIGHT),
+        ("2020-01-11", MIDNIGHT),
+        ("20200111", MIDNIGHT),
+        ("2020-01", datetime(2020, 1, 1, tzinfo=UTC)),
+        ("2020", datetime(2020, 1, 1, tzinfo=UTC)),
+        # asctime
+        ("Sat Jan 11 10:00:00 2020", TEN),
+        ("Sat Jan 11 05:00:00 EST 2020", TEN),
+        # what people and programs write
+        ("January 11, 2020 10:00 am", TEN),
+        ("Jan 11, 2020 at 10:00 AM", TEN),
+        ("1/11/2020 10:00:00 AM", TEN),
+        ("1/11/2020 12:00:00 AM", MIDNIGHT),
+        ("11.1.2020 10:00", TEN),
+        ("1578736800", TEN),
+        ("1578736800000", TEN),
+        ("sam., 11 janv. 2020 10:00:00 GMT", TEN),
+        ("Sa, 11 Okt 2020 10:00:00 GMT", TEN.replace(month=10)),
+        ("11 juillet 2020", MIDNIGHT.replace(month=7)),
+        ("11 juin 2020", MIDNIGHT.replace(month=6)),
+        ("11 de enero de 2020", MIDNIGHT),
+        # passed on as they stand
+        ("Thu, 01 Jan 1970 00:00:00 GMT", datetime(1970, 1, 1, tzinfo=UTC)),
+        ("2099-01-11T10:00:00Z", TEN.replace(year=2099)),
+    ],
+)
+def test_a_date_is_read_in_all_common_forms(written: str, expected: datetime) -> None:
+    assert parse_date(written) == expected
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        None,
+        "",
+        " ",
+        "yesterday",
+        "0000-00-00 00:00:00",
+        "31 November 2020",
+        "11 Foo 2020",
+        "2020-01-11T25:00:00Z",
+        "0001-01-01T00:00:00+02:00",
+        "9999-12-31T24:00:00Z",
+        "Sat, 11 Jan 2020 10:00:00 +9900",
+        "123",
+        "20201399",
+        "²²²²",
+        "99999999999999999999",
+        "2020-01-11T10:00:00Z" + "0" * LONGEST,
+    ],
+)
+def test_what_is_no_date_is_none(written: str | None) -> None:
+    assert parse_date(written) is None
+
+
+@given(
+    st.datetimes(
+        min_value=datetime(1950, 1, 1),  # noqa: DTZ001 (hypothesis wants it naive)
+        max_value=datetime(2200, 1, 1),  # noqa: DTZ001 (hypothesis wants it naive)
+        timezones=st.integers(-12 * 60, 14 * 60).map(
+            lambda minutes: timezone(timedelta(minutes=minutes))
+        ),
+    )
+)
+def test_what_programs_write_is_what_is_read(moment: datetime) -> None:
+    moment = moment.replace(microsecond=0)
+    assert parse_date(format_datetime(moment)) == moment
+    assert parse_date(moment.isoformat()) == moment
+
+
+@given(st.text())
+def test_any_text_is_a_date_or_none(text: str) -> None:
+    moment = parse_date(text)
+    assert moment is None or moment.tzinfo == UTC

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocols.urls import (
+    LONGEST,
+    is_absolute,
+    is_web_url,
+    normal_url,
+    resolve,
+    without_scheme,
+    without_tracking,
+)
+
+BASE = "https://site.example/blog/feed.xml"
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("https://a.example/x", "https://a.example/x"),
+        ("  http://a.example/x\n", "http://a.example/x"),
+        ("HTTP://a.example/x", "HTTP://a.example/x"),
+        ("post", "https://site.example/blog/post"),
+        ("/post", "https://site.example/post"),
+        ("?page=2", "https://site.example/blog/feed.xml?page=2"),
+        ("//cdn.example/x", "https://cdn.example/x"),
+        ("https://a.example/one\ntwo", "https://a.example/onetwo"),
+        ("https://a.example/one two", "https://a.example/one%20two"),
+        ("mailto:jo@a.example", "mailto:jo@a.example"),
+        ("tag:a.example,2026:1", "tag:a.example,2026:1"),
+        (None, ""),
+        ("", ""),
+        ("javascript:alert(1)", ""),
+        ("JavaScript:alert(1)", ""),
+        ("java\nscript:alert(1)", ""),
+        ("data:image/png;base64,AAAA", ""),
+        ("//[", ""),
+        ("https://a.example/" + "x" * LONGEST, ""),
+    ],
+)
+def test_a_reference_becomes_absolute(reference: str | None, expected: str) -> None:
+    assert resolve(reference, BASE) == expected
+
+
+def test_without_a_base_a_relative_reference_stays_as_it_is() -> None:
+    assert resolve("post", "") == "post"
+
+
+@given(st.text(), st.text())
+def test_no_reference_fails_to_resolve(reference: str, base: str) -> None:
+    assert isinstance(resolve(reference, base), str)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://a.example/?id=1", "https://a.example/?id=1"),
+        ("https://a.example/?utm_source=x", "https://a.example/"),
+        ("https://a.example/?utm_source=x&id=1", "https://a.example/?id=1"),
+        ("https://a.example/?id=1&utm_source=x", "https://a.example/?id=1"),
+        (
+            "https://a.example/?id=1&UTM_medium=x&b=2#top",
+            "https://a.example/?id=1&b=2#top",
+        ),
+        ("https://a.example/?a=1&utm_source=x&utm_medium=y", "https://a.example/?a=1"),
+        ("https://a.example/utm_source", "https://a.example/utm_source"),
+    ],
+)
+def test_tracking_parameters_are_dropped(url: str, expected: str) -> None:
+    assert without_tracking(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://A.example/B?c#d", "//a.example/B?c#d"),
+        ("http://A.example", "//a.example"),
+        ("tag:A.example,2026:1", "tag:A.example,2026:1"),
+    ],
+)
+def test_http_and_https_are_one_page(url: str, expected: str) -> None:
+    assert without_scheme(url) == expected
+
+
+def test_web_urls_are_told_from_other_absolute_ones() -> None:
+    assert is_web_url("https://a.example/")
+    assert not is_web_url("ftp://a.example/")
+    assert is_absolute("ftp://a.example/")
+    assert not is_absolute("/a")
+
+
+@pytest.mark.parametrize(
+    ("url", "normal"),
+    [
+        ("https://a.example/~me", "https://a.example/~me"),
+        ("https://a.example/%7Eme", "https://a.example/~me"),
+        ("https://a.example/%7eme", "https://a.example/~me"),
+        ("HTTPS://A.example:443", "https://a.example/"),
+        ("http://a.example:80/", "http://a.example/"),
+        ("http://a.example:443/", "http://a.example:443/"),
+        ("https://a.example?q=%41", "https://a.example/?q=A"),
+        ("https://a.example/%2f%3F", "https://a.example/%2F%3F"),
+        ("https://a.example/100%", "https://a.example/100%"),
+        ("https://a.example/Path?Q", "https://a.example/Path?Q"),
+        ("urn:%7E", "urn:%7E"),
+    ],
+)
+def test_spellings_of_one_url_have_one_normal_form(url: str, normal: str) -> None:
+    assert normal_url(url) == normal
+
+
+@given(st.text("aA~%7eE/?:.", max_size=20))
+def test_a_normal_form_is_its_own(rest: str) -> None:
+    once = normal_url(f"https://a.example/{rest.replace('%', '%25')}")
+    assert normal_url(once) == once
