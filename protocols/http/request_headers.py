@@ -1,0 +1,44 @@
+"""What the hub says of itself, and of what it has, when it asks for a feed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from protocols.http.values import header_value
+
+ACCEPT: Final = (
+    "application/atom+xml, application/rss+xml, application/feed+json, "
+    "application/json;q=0.9, application/xml;q=0.9, text/xml;q=0.8, */*;q=0.1"
+)
+ACCEPT_ENCODING: Final = "gzip, br"
+"""Only what the hub decodes."""
+
+_NO_PARENTHESES = str.maketrans({"(": "%28", ")": "%29", "\\": "%5C"})
+
+
+def conditional_headers(etag: str, last_modified: str) -> dict[str, str]:
+    """What makes a request conditional; empty strings are what the server never sent.
+
+    Both byte for byte as they came: an ETag is opaque, and a date that is written
+    anew is no longer the one the server knows.
+    """
+    headers = {}
+    if etag:
+        headers["If-None-Match"] = etag
+    if last_modified:
+        headers["If-Modified-Since"] = last_modified
+    return headers
+
+
+def user_agent(
+    product: str, *, url: str = "", contact: str = "", subscribers: int, feed_id: int
+) -> str:
+    """``Fanfare/1.0 (+https://hub.example; a@b.example; 12 subscribers; feed-id=7)``.
+
+    ``product`` has its version; an empty ``url`` or ``contact`` is left out.
+    """
+    noun = "subscriber" if subscribers == 1 else "subscribers"
+    named = (f"+{url}" if url else "", contact)
+    facts = (*filter(None, named), f"{subscribers} {noun}", f"feed-id={feed_id}")
+    comment = "; ".join(facts).translate(_NO_PARENTHESES)
+    return header_value(f"{product} ({comment})")

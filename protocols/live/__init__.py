@@ -1,0 +1,1 @@
+"""The live stream's wire: JSON messages, websocket frames, server-sent events."""

@@ -1,0 +1,131 @@
+"""The messages of the live stream, each one JSON object with a ``type``.
+
+Clients subscribe and unsubscribe; the rest comes from the hub. Members that are not
+known are passed over, so that old and new ends understand each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class BodyFormat(StrEnum):
+    """How the body of a notification is written: as an object, or as Atom text."""
+
+    JSON = "json"
+    ATOM = "atom"
+
+
+class WantedUpdates(StrEnum):
+    """Which news of entries that are not new a subscription asks for."""
+
+    NONE = "none"
+    FRESH = "fresh"
+    ALL = "all"
+
+
+MessageId = str | int
+"""The client's own name for a request, given back with the answer."""
+
+
+# --- from the client -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribe:
+    """``cursor`` None: from now on; otherwise all that came after it."""
+
+    topic: str
+    id: MessageId | None = None
+    format: BodyFormat = BodyFormat.JSON
+    updates: WantedUpdates = WantedUpdates.FRESH
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsubscribe:
+    topic: str
+    id: MessageId | None = None
+
+
+ClientMessage = Subscribe | Unsubscribe
+
+
+# --- from the hub ------------------------------------------------------------------
+
+
+class Trouble(StrEnum):
+    """What an error is about, for programs."""
+
+    INVALID = "invalid"  # the message; ``field`` says where
+    UNKNOWN_TOPIC = "unknown_topic"  # or one this client may not see
+    NOT_SUBSCRIBED = "not_subscribed"
+    TOO_MANY_TOPICS = "too_many_topics"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribed:
+    """``cursor``: where it begins. What comes after it will be sent."""
+
+    topic: str
+    cursor: str
+    id: MessageId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsubscribed:
+    topic: str
+    id: MessageId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """Records of the topic were missed and cannot be sent any more.
+
+    They were trimmed from the log, or the hub was restored from a backup. What is
+    still there after ``cursor`` follows.
+    """
+
+    topic: str
+    cursor: str
+    id: MessageId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationMessage:
+    """One record of the log, as the topic's subscribers get it.
+
+    ``prev`` is the cursor of the topic's record before this one, None if there was
+    none: one above the last cursor the client knows shows that something is missing.
+    ``body`` is a JSON document as bytes, or an Atom document as text.
+    """
+
+    topic: str
+    cursor: str
+    prev: str | None
+    kind: str
+    body: bytes | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """Everything up to ``cursor`` has been sent."""
+
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorMessage:
+    """A message of the client could not be obeyed; the connection goes on."""
+
+    error: Trouble
+    reason: str
+    id: MessageId | None = None
+    topic: str | None = None
+    field: str | None = None
+
+
+ServerMessage = (
+    Subscribed | Unsubscribed | Reset | NotificationMessage | Heartbeat | ErrorMessage
+)

@@ -1,0 +1,1 @@
+"""The Superfeedr schema: status, Atom and JSON renderings."""

@@ -1,0 +1,1 @@
+"""WebSub: signatures and the requests that carry notifications."""

@@ -1,0 +1,67 @@
+"""Callback and topic URLs as people and programs send them, checked.
+
+The form only: whether an address may be reached is decided when it is dialled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode, urlsplit
+
+from protocols.errors import InvalidValue
+
+LONGEST_URL = 2_048
+"""Characters, of a topic as of a callback."""
+
+_ABSOLUTE = "an absolute http or https URL"
+
+
+def read_callback(value: str, field: str = "callback") -> str:
+    """Surrounding blanks are dropped; else exactly as given. Raises `InvalidValue`.
+
+    A fragment would never reach the subscriber, and credentials in a URL end up in
+    logs: neither is taken.
+    """
+    return read_web_url(value, field, allows_fragment=False)
+
+
+def read_web_url(value: str, field: str, *, allows_fragment: bool = True) -> str:
+    """Raises `InvalidValue` that names the field and never shows a password.
+
+    A topic's fragment may be meaningful (a CSS or JSON path), a callback's never is.
+    """
+    url = value.strip()
+    if len(url) > LONGEST_URL:
+        raise InvalidValue(field, f"a URL of at most {LONGEST_URL} characters")
+    # A backslash is a slash to some readers of URLs and part of a name to others;
+    # urlsplit drops line breaks and tabs, so they are looked for before it.
+    if "\\" in url or " " in url or not url.isprintable():
+        raise InvalidValue(field, f"{_ABSOLUTE} without blanks or backslashes")
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port != 0  # raises for a port that is no number
+    except ValueError:
+        raise InvalidValue(field, _ABSOLUTE) from None
+    if "@" in parts.netloc:
+        raise InvalidValue(field, "a URL without user name and password")
+    if parts.scheme not in ("http", "https") or not parts.hostname or not has_port:
+        raise InvalidValue(field, _ABSOLUTE, url)
+    if "#" in url and not allows_fragment:
+        raise InvalidValue(field, "a URL without a fragment", url)
+    return url
+
+
+def callback_with(callback: str, parameters: Mapping[str, str]) -> str:
+    """The callback with parameters of the hub's, its own query as it is.
+
+    "The hub MUST preserve the query string during subscription verification by
+    appending new parameters to the end of the list using the & (ampersand) character",
+    and "MUST NOT overwrite" those of the same names (WebSub 5.1.1).
+    """
+    address = callback.partition("#")[0]
+    if "?" not in address:
+        separator = "?"
+    else:
+        separator = "" if address.endswith(("?", "&")) else "&"
+    query = urlencode(parameters, quote_via=quote, safe="", errors="replace")
+    return f"{address}{separator}{query}"

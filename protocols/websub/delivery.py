@@ -1,0 +1,85 @@
+"""The headers of a notification: one record, or several, to one callback."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from protocols.http import HeaderLink, format_link_header, header_value
+from protocols.websub.signatures import sign, sign_webhook
+
+SHARED_HEADERS_KEPT = 256
+"""Topics and formats whose headers are remembered while a record fans out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """A notification that is about to be sent.
+
+    ``topic`` and ``hub`` are the URLs the subscriber knows. ``id`` stays the same
+    over retries (see `notification_id`); ``timestamp`` is of this attempt, in Unix
+    seconds. ``missed`` are the first and last position of records that were trimmed
+    before this subscriber got them.
+    """
+
+    topic: str
+    callback: str
+    hub: str
+    content_type: str
+    body: bytes
+    id: str
+    timestamp: int
+    secret: str = ""
+    algorithm: str = "sha256"
+    retries: int = 0
+    missed: tuple[int, int] | None = None
+    user_agent: str = "Fanfare"
+
+
+def notification_id(epoch: str, position: int, subscription: int) -> str:
+    """The same for every attempt, and without the full stop that signatures need."""
+    return f"{epoch}-{position}-{subscription}"
+
+
+def delivery_headers(delivery: Delivery) -> dict[str, str]:
+    """All headers of the request that are the hub's to choose.
+
+    Signatures are there "when, and only when" the subscription has a secret.
+    """
+    headers = _shared_headers(
+        delivery.topic, delivery.hub, delivery.content_type, delivery.user_agent
+    ).copy()
+    headers["X-PubSubHubbub-Callback"] = header_value(delivery.callback)
+    headers["webhook-id"] = delivery.id
+    headers["webhook-timestamp"] = str(delivery.timestamp)
+    if delivery.secret:
+        headers |= _signatures(delivery)
+    if delivery.retries:
+        headers["X-Superfeedr-Retried"] = str(delivery.retries)
+    if delivery.missed is not None:
+        first, last = delivery.missed
+        headers["Fanfare-Missed"] = f"{first}-{last}"
+    return headers
+
+
+@lru_cache(maxsize=SHARED_HEADERS_KEPT)
+def _shared_headers(
+    topic: str, hub: str, content_type: str, user_agent: str
+) -> dict[str, str]:
+    links = (HeaderLink(href=hub, rel="hub"), HeaderLink(href=topic, rel="self"))
+    return {
+        "User-Agent": header_value(user_agent),
+        "Content-Type": header_value(content_type),
+        "Link": format_link_header(links),
+        "X-PubSubHubbub-Topic": header_value(topic),
+    }
+
+
+def _signatures(delivery: Delivery) -> dict[str, str]:
+    secret, body = delivery.secret, delivery.body
+    return {
+        "X-Hub-Signature": sign(delivery.algorithm, secret, body),
+        "webhook-signature": sign_webhook(
+            secret, delivery.id, delivery.timestamp, body
+        ),
+    }

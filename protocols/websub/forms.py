@@ -1,0 +1,61 @@
+"""Parameters of a request to the hub, from its body and its query string."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from protocols.errors import InvalidValue
+
+MOST_PARAMETERS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Names and values in the order they came; without empty values.
+
+    An empty parameter is an absent one: clients send ``hub.secret=`` and mean none.
+    """
+
+    parameters: tuple[tuple[str, str], ...]
+
+    def all(self, name: re.Pattern[str]) -> list[str]:
+        """Values of all parameters whose whole name matches."""
+        return [value for each, value in self.parameters if name.fullmatch(each)]
+
+    def one(self, name: str, default: str = "") -> str:
+        """The only value. Raises `InvalidValue` where two contradict each other."""
+        values = {value for each, value in self.parameters if each == name}
+        if len(values) > 1:
+            raise InvalidValue(name, "one value, not several")
+        return values.pop() if values else default
+
+    def required(self, name: str, expected: str) -> str:
+        """Raises `InvalidValue` if it is missing."""
+        value = self.one(name)
+        if not value:
+            raise InvalidValue(name, f"{expected}; it is missing")
+        return value
+
+
+def read_form(body: bytes, query: str = "") -> Form:
+    """``application/x-www-form-urlencoded`` in UTF-8; parameters of the query follow.
+
+    Raises `InvalidValue` naming ``body`` or ``query``.
+    """
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise InvalidValue("body", "a form in UTF-8") from None
+    return Form((*_pairs(text, "body"), *_pairs(query, "query")))
+
+
+def _pairs(text: str, field: str) -> list[tuple[str, str]]:
+    try:
+        pairs = parse_qsl(text, errors="strict", max_num_fields=MOST_PARAMETERS)
+    except UnicodeDecodeError:
+        raise InvalidValue(field, "percent-encoded UTF-8") from None
+    except ValueError:
+        raise InvalidValue(field, f"at most {MOST_PARAMETERS} parameters") from None
+    return [(name, value) for name, value in pairs if value.strip()]

@@ -1,0 +1,21 @@
+"""How long a subscription lasts without being renewed. All in seconds."""
+
+from __future__ import annotations
+
+from typing import Final
+
+DEFAULT_LEASE: Final = 864_000
+"""WebSub 5.1: "10 days is a good default"."""
+SHORTEST_LEASE: Final = 300
+LONGEST_LEASE: Final = 2_592_000
+
+
+def granted_lease(asked: int | None) -> int:
+    """What the hub grants; it "MAY choose to respect this value or not".
+
+    A wish out of bounds is cut to them, never refused: subscribers that ask for a year
+    do not know what to do with a 400.
+    """
+    if asked is None:
+        return DEFAULT_LEASE
+    return min(max(asked, SHORTEST_LEASE), LONGEST_LEASE)

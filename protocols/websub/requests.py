@@ -1,0 +1,161 @@
+"""What may be asked of the hub: subscribe, unsubscribe, and publish (WebSub 5.1).
+
+"Hubs MUST ignore additional request parameters they do not understand": among them
+``hub.verify`` of PubSubHubbub 0.3. Errors name the parameter at fault.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from protocols.errors import InvalidValue
+from protocols.websub.callbacks import read_callback, read_web_url
+from protocols.websub.forms import Form
+from protocols.websub.leases import granted_lease
+from protocols.websub.signatures import ALGORITHMS
+
+LONGEST_SECRET = 199
+"""Bytes. WebSub 5.1: "This parameter MUST be less than 200 bytes in length"."""
+LONGEST_VERIFY_TOKEN = 1_024
+"""Characters. It comes back in a URL."""
+MOST_PUBLISHED = 1_000
+"""URLs of one publish request."""
+FORMATS = ("json", "atom")
+"""What notifications may be normalized to; without any, the topic itself is sent."""
+
+_URL_NAMES = re.compile(r"hub\.(?:url|topic)(?:\[\d{0,4}\])?")
+_BETWEEN_URLS = re.compile(r"\s*,\s*(?=https?://)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscribeRequest:
+    """``lease_seconds`` is what the hub grants. ``format`` "": the topic as it is."""
+
+    topic: str
+    callback: str
+    lease_seconds: int
+    secret: str = ""
+    algorithm: str = "sha256"
+    format: str = ""
+    verify_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsubscribeRequest:
+    topic: str
+    callback: str
+    verify_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedUrl:
+    """A URL of a publish request that is none, and why."""
+
+    url: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishRequest:
+    """Topics that have news, each once. One bad URL does not lose the good ones."""
+
+    topics: tuple[str, ...]
+    refused: tuple[RefusedUrl, ...] = ()
+
+
+HubRequest = SubscribeRequest | UnsubscribeRequest | PublishRequest
+
+
+def read_request(form: Form) -> HubRequest:
+    """Raises `InvalidValue`."""
+    mode = form.required("hub.mode", "subscribe, unsubscribe or publish")
+    match mode:
+        case "subscribe":
+            return _read_subscribe(form)
+        case "unsubscribe":
+            return UnsubscribeRequest(
+                topic=_read_topic(form),
+                callback=_read_callback(form),
+                verify_token=_read_verify_token(form),
+            )
+        case "publish":
+            return _read_publish(form)
+    raise InvalidValue("hub.mode", "subscribe, unsubscribe or publish", mode)
+
+
+def _read_subscribe(form: Form) -> SubscribeRequest:
+    return SubscribeRequest(
+        topic=_read_topic(form),
+        callback=_read_callback(form),
+        lease_seconds=granted_lease(_read_lease(form)),
+        secret=_read_secret(form),
+        algorithm=_read_choice(form, "hub.signature_algorithm", ALGORITHMS) or "sha256",
+        format=_read_choice(form, "format", FORMATS),
+        verify_token=_read_verify_token(form),
+    )
+
+
+def _read_topic(form: Form) -> str:
+    value = form.required("hub.topic", "the URL of the topic")
+    return read_web_url(value, "hub.topic", allows_fragment=False)
+
+
+def _read_callback(form: Form) -> str:
+    value = form.required("hub.callback", "the URL of the subscriber's callback")
+    return read_callback(value, "hub.callback")
+
+
+def _read_lease(form: Form) -> int | None:
+    value = form.one("hub.lease_seconds").strip()
+    if not value:
+        return None
+    if not value.isascii() or not value.isdigit():
+        raise InvalidValue("hub.lease_seconds", "a whole number of seconds", value)
+    return int(value[:20])
+
+
+def _read_secret(form: Form) -> str:
+    """The length is counted in bytes of UTF-8, as they are the key of signatures."""
+    secret = form.one("hub.secret")
+    if len(secret.encode()) > LONGEST_SECRET:
+        raise InvalidValue("hub.secret", f"at most {LONGEST_SECRET} bytes")
+    return secret
+
+
+def _read_choice(form: Form, name: str, choices: tuple[str, ...]) -> str:
+    value = form.one(name)
+    if value and value not in choices:
+        raise InvalidValue(name, f"one of {', '.join(choices)}", value)
+    return value
+
+
+def _read_verify_token(form: Form) -> str:
+    token = form.one("hub.verify_token")
+    if len(token) > LONGEST_VERIFY_TOKEN:
+        expected = f"at most {LONGEST_VERIFY_TOKEN} characters"
+        raise InvalidValue("hub.verify_token", expected)
+    return token
+
+
+def _read_publish(form: Form) -> PublishRequest:
+    """``hub.url`` or ``hub.topic``, repeated, with ``[]``, or separated by commas."""
+    given = [
+        url.strip()
+        for value in form.all(_URL_NAMES)
+        for url in _BETWEEN_URLS.split(value)
+    ]
+    if not given:
+        raise InvalidValue("hub.url", "the URL of a topic with news; it is missing")
+    if len(given) > MOST_PUBLISHED:
+        raise InvalidValue("hub.url", f"at most {MOST_PUBLISHED} URLs")
+    topics: dict[str, None] = {}
+    refused: dict[str, RefusedUrl] = {}
+    for url in given:
+        try:
+            topics.setdefault(read_web_url(url, "hub.url", allows_fragment=False))
+        except InvalidValue as error:
+            refused[url] = RefusedUrl(url=url, reason=str(error))
+    if not topics:
+        raise InvalidValue("hub.url", "an absolute http or https URL", given[0])
+    return PublishRequest(topics=tuple(topics), refused=tuple(refused.values()))

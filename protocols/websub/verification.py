@@ -1,0 +1,39 @@
+"""Verification of intent: the callback is asked whether it wants this (WebSub 5.3)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from protocols.websub.callbacks import callback_with
+
+CHALLENGE: Final = re.compile(r"[+\-./0-9=A-Z_a-z]+")
+"""The characters a challenge "MUST only consist of" since June 2026, so that echoing
+it cannot be turned against the subscriber's own site."""
+
+
+def verification_url(
+    *,
+    callback: str,
+    mode: str,
+    topic: str,
+    challenge: str,
+    lease_seconds: int | None = None,
+    verify_token: str = "",
+) -> str:
+    """Where the question is sent by GET. ``topic`` is "as given in the request".
+
+    ``verify_token`` is of PubSubHubbub 0.3; some readers still refuse without it.
+    """
+    parameters = {"hub.mode": mode, "hub.topic": topic, "hub.challenge": challenge}
+    if lease_seconds is not None:
+        parameters["hub.lease_seconds"] = str(lease_seconds)
+    if verify_token:
+        parameters["hub.verify_token"] = verify_token
+    return callback_with(callback, parameters)
+
+
+def is_confirmed(status: int, body: bytes, challenge: str) -> bool:
+    """Whether the callback wants it: "an HTTP success (2xx) code with a response body
+    equal to the hub.challenge parameter"; not even a line break more."""
+    return 200 <= status < 300 and body == challenge.encode()

@@ -1,0 +1,80 @@
+"""Events as the HTML standard has clients read them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocols.errors import InvalidValue
+from protocols.live.encoding import encode
+from protocols.live.messages import (
+    Heartbeat,
+    NotificationMessage,
+    ServerMessage,
+    Subscribed,
+    Unsubscribed,
+)
+from protocols.live.sse import comment, event, event_of
+from tests.support.event_stream import Event, EventParser
+
+names = st.from_regex(r"[a-z]{1,9}", fullmatch=True)
+lines = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\0"))
+
+
+def parse(*parts: bytes) -> list[Event]:
+    return list(EventParser().feed(b"".join(parts)))
+
+
+@given(st.lists(st.tuples(names, st.text(), lines)))
+def test_whatever_is_sent_is_one_event_each(
+    events: list[tuple[str, str, str]],
+) -> None:
+    sent = [event(name, data.encode(), id) for name, data, id in events]
+    expected = [
+        Event(name, re.sub("\r\n|\r", "\n", data), id) for name, data, id in events
+    ]
+    assert parse(*sent) == expected
+
+
+@pytest.mark.parametrize("breaking", ["\n", "\r", "\r\n", "\0", "x\ndata: y"])
+def test_nothing_can_break_out_of_a_field(breaking: str) -> None:
+    for send in (
+        lambda: event(breaking, b"{}"),
+        lambda: event("name", b"{}", breaking),
+        lambda: comment(breaking),
+        lambda: comment("text", breaking),
+    ):
+        with pytest.raises(InvalidValue):
+            send()
+
+
+def test_a_comment_is_no_event_but_may_move_the_last_event_id() -> None:
+    parser = EventParser()
+    assert list(parser.feed(comment("heartbeat"))) == []
+    assert parser.last_id == ""
+    assert list(parser.feed(comment("heartbeat", "a-7"))) == []
+    assert parser.last_id == "a-7"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [Subscribed(topic="t", cursor="a-7", id=1), Heartbeat(cursor="a-7")],
+)
+def test_what_only_moves_the_cursor_is_no_event(message: ServerMessage) -> None:
+    parser = EventParser()
+    assert list(parser.feed(event_of(message))) == []
+    assert parser.last_id == "a-7"
+
+
+def test_other_messages_are_events_with_the_same_json() -> None:
+    told = NotificationMessage(
+        topic="t", cursor="a-7", prev=None, kind="entries", body=b"{}"
+    )
+    left = Unsubscribed(topic="t")
+    assert parse(event_of(told), event_of(left)) == [
+        Event("notification", encode(told).decode(), "a-7"),
+        Event("unsubscribed", encode(left).decode(), "a-7"),
+    ]
