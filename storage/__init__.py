@@ -1,0 +1,1 @@
+"""The log, its readers and everything durable, behind one interface."""

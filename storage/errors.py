@@ -1,0 +1,83 @@
+"""Errors of the storage package. Driver exceptions never leave it.
+
+StorageError
+├── DatabaseUnusable         cannot be opened: corrupt, not a database, no permission
+│   ├── DatabaseLocked       another process owns the file
+│   ├── DatabaseTooNew       written by a newer version of this program
+│   └── DatabaseOutdated     migrations are pending and were not asked for
+├── WriteFailed              the transaction was rolled back; nothing of it is stored
+│   └── StorageFull          no space left (or a quota, or a read-only file)
+├── DocumentWanted           commit again, with the document
+├── StorageBusy              the bounded write queue is full; try again later
+├── StorageClosed            the database is closed, or closing
+└── NotFound                 no such feed, subscription or dead range
+"""
+
+from __future__ import annotations
+
+
+class StorageError(Exception):
+    """Something durable could not be done."""
+
+
+class DatabaseUnusable(StorageError):
+    """The database cannot be opened."""
+
+    def __init__(self, location: str, reason: str) -> None:
+        self.location = location
+        self.reason = reason
+        super().__init__(f"{location}: {reason}")
+
+
+class DatabaseLocked(DatabaseUnusable):
+    """Another process owns the file."""
+
+    def __init__(self, location: str, owner: str = "") -> None:
+        who = f" (process {owner})" if owner else ""
+        super().__init__(location, f"another hub{who} is using this database")
+
+
+class DatabaseTooNew(DatabaseUnusable):
+    """The file was written by a newer version of this program."""
+
+    def __init__(self, location: str, found: int, known: int) -> None:
+        self.found = found
+        self.known = known
+        super().__init__(
+            location,
+            f"schema version {found} is newer than {known}, the newest this"
+            " version of Fanfare knows; upgrade Fanfare or restore a backup",
+        )
+
+
+class DatabaseOutdated(DatabaseUnusable):
+    """Migrations are pending and were not asked for."""
+
+
+class WriteFailed(StorageError):
+    """The transaction was rolled back; nothing of it is stored."""
+
+
+class StorageFull(WriteFailed):
+    """No space is left for the database, or it may not be written."""
+
+
+class DocumentWanted(StorageError):
+    """The commit lacks the document for an as-is subscription that has just begun."""
+
+
+class StorageBusy(StorageError):
+    """The bounded write queue is full."""
+
+
+class StorageClosed(StorageError):
+    """The database is closed, or closing."""
+
+
+class NotFound(StorageError):
+    """No such feed, subscription or dead range."""
+
+    def __init__(self, what: str, identifier: object) -> None:
+        self.what = what
+        self.identifier = identifier
+        super().__init__(f"no {what} {identifier}")

@@ -1,0 +1,94 @@
+"""Encryption of what must not be readable in a copied database file.
+
+The key lies in a file of its own beside the database, readable by its owner only. It
+protects a database that leaves the machine without it, not against the machine's root.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from base64 import b64decode, b64encode
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from storage.errors import DatabaseUnusable, StorageError
+
+_KEY_BYTES = 32
+_NONCE_BYTES = 12
+
+
+class SecretBox:
+    """Encrypts short texts with AES-256-GCM. The empty text stays empty."""
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AESGCM(key)
+        self.key_check = hashlib.sha256(b"fanfare key check" + key).hexdigest()[:32]
+
+    def encrypt(self, text: str) -> str:
+        if not text:
+            return ""
+        nonce = os.urandom(_NONCE_BYTES)
+        return b64encode(
+            nonce + self._cipher.encrypt(nonce, text.encode(), None)
+        ).decode("ascii")
+
+    def decrypt(self, token: str) -> str:
+        """Raises `StorageError` if the token was not made with this key."""
+        if not token:
+            return ""
+        sealed = b64decode(token)
+        nonce, encrypted = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+        try:
+            return self._cipher.decrypt(nonce, encrypted, None).decode()
+        except InvalidTag as error:
+            raise StorageError("a stored secret does not fit the key file") from error
+
+
+def key_path(database: Path) -> Path:
+    """Where the key of a database lies."""
+    return database.with_name(database.name + ".key")
+
+
+def read_key(path: Path) -> bytes | None:
+    """The key in that file; None if there is no such file.
+
+    Raises `DatabaseUnusable` if it cannot be read or holds something else.
+    """
+    try:
+        key = b64decode(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        reason = f"the key cannot be read: {error.strerror}"
+        raise DatabaseUnusable(str(path), reason) from error
+    except ValueError:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise DatabaseUnusable(str(path), "this is not a key file")
+    return key
+
+
+def create_key(path: Path) -> bytes:
+    """A new random key, in that file, whole or not at all."""
+    key = os.urandom(_KEY_BYTES)
+    write_key(path, key)
+    return key
+
+
+def write_key(path: Path, key: bytes) -> None:
+    """Write a key file (0600), replacing any other. Raises `OSError`."""
+    partial = path.with_name(path.name + ".partial")
+    partial.unlink(missing_ok=True)
+    descriptor = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(b64encode(key) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        partial.rename(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise

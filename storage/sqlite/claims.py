@@ -1,0 +1,120 @@
+"""Leasing work to the dispatcher: chunks of fan-outs, and stragglers that are due."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from .chunk_history import acknowledge
+from .delivery_rows import NO_ATTEMPT, pending_indexes
+from .id_lists import pack_ids, unpack_ids
+from .readers import Row
+from .splitting import Split
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Who claims, until when, and how much; times in milliseconds."""
+
+    lease_id: int
+    until: int
+    now: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """``is_partial``: nothing was found so far, and there is more to look through."""
+
+    rows: list[Row]
+    is_partial: bool
+
+
+_CHUNK = """
+SELECT c.id, c.lease_id, c.outcomes,
+    (SELECT json_group_array(json_array(m.key, s.id, s.account_id, t.url, s.feed_id,
+        s.callback, s.secret, s.algorithm, s.format, s.updates, s.batch, s.state,
+        s.from_position, s.lease_end, s.created_at, s.exhausted, s.ended_reason))
+     FROM json_each(c.members) m
+     CROSS JOIN subscriptions s ON s.id = m.value
+     CROSS JOIN topics t ON t.id = s.topic_id),
+    r.position, r.at, r.feed_id, r.kind, r.status, r.refs
+FROM chunks c JOIN records r ON r.position = c.position
+WHERE c.id = ?
+"""
+"""Members come as one JSON text: row by row they would cost a switch between
+threads each."""
+
+
+def claim_chunks(claim: Claim, connection: sqlite3.Connection) -> Claimed:
+    """Unfinished chunks whose lease is over, then new ones."""
+    ids = _reclaim(claim, connection)
+    split = Split(connection, lease_id=claim.lease_id, until=claim.until)
+    has_looked_at_all = split.run(claim.limit - len(ids), claim.now)
+    rows = [
+        connection.execute(_CHUNK, (chunk_id,)).fetchone()
+        for chunk_id in [*ids, *split.chunks]
+    ]
+    return Claimed(rows=rows, is_partial=not rows and not has_looked_at_all)
+
+
+def _reclaim(claim: Claim, connection: sqlite3.Connection) -> list[int]:
+    expired = connection.execute(
+        "SELECT id FROM chunks WHERE due <= ? ORDER BY position, id LIMIT ?",
+        (claim.now, claim.limit),
+    ).fetchall()
+    ids = [chunk_id for (chunk_id,) in expired]
+    for chunk_id in ids:
+        connection.execute(
+            "UPDATE chunks SET lease_id = ?, due = ? WHERE id = ?",
+            (claim.lease_id, claim.until, chunk_id),
+        )
+        _pass_by_the_unable(chunk_id, claim, connection)
+    left = connection.execute(
+        "SELECT id FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
+        " ORDER BY position, id",
+        (pack_ids(ids),),
+    ).fetchall()
+    return [chunk_id for (chunk_id,) in left]
+
+
+_UNABLE = """
+SELECT (SELECT json_group_array(m.key) FROM json_each(c.members) m
+    LEFT JOIN subscriptions s ON s.id = m.value
+    WHERE s.state IS NOT 'active' OR s.from_position >= c.position
+        OR EXISTS (SELECT 1 FROM stragglers g WHERE g.subscription_id = m.value)),
+    c.outcomes
+FROM chunks c WHERE c.id = ?
+"""
+
+
+def _pass_by_the_unable(
+    chunk_id: int, claim: Claim, connection: sqlite3.Connection
+) -> None:
+    """Members that ended, or became stragglers, since the chunk was split need
+    nothing more from it. Without any others it is finished."""
+    unable, outcomes = connection.execute(_UNABLE, (chunk_id,)).fetchone()
+    passed = set(unpack_ids(unable)).intersection(pending_indexes(outcomes))
+    if passed:
+        noted = [(index, NO_ATTEMPT) for index in sorted(passed)]
+        acknowledge(chunk_id, claim.lease_id, noted, claim.now, connection)
+
+
+def claim_stragglers(claim: Claim, connection: sqlite3.Connection) -> list[Row]:
+    due = connection.execute(
+        "SELECT subscription_id FROM stragglers WHERE due <= ?"
+        " ORDER BY due, subscription_id LIMIT ?",
+        (claim.now, claim.limit),
+    ).fetchall()
+    listed = pack_ids([subscription_id for (subscription_id,) in due])
+    connection.execute(
+        "UPDATE stragglers SET lease_id = ?, due = ?"
+        " WHERE subscription_id IN (SELECT value FROM json_each(?))",
+        (claim.lease_id, claim.until, listed),
+    )
+    rows: list[Row] = connection.execute(
+        "SELECT v.* FROM json_each(?) due"
+        " CROSS JOIN stored_stragglers v ON v.id = due.value ORDER BY due.key",
+        (listed,),
+    ).fetchall()
+    return rows

@@ -1,0 +1,72 @@
+"""How the file is opened: for the one writer, and for readers."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import aiosqlite
+
+from storage.records import Format, RecordKind, Updates
+from storage.wanted import wants
+
+_STATEMENTS_KEPT = 256
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """A connection that has not yet touched the file; see `prepare_for_writing`."""
+    return sqlite3.connect(
+        path,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=_STATEMENTS_KEPT,
+    )
+
+
+def prepare_for_writing(connection: sqlite3.Connection) -> None:
+    """Make every COMMIT durable. Raises `sqlite3.Error`."""
+    connection.executescript(
+        """
+        PRAGMA journal_mode = WAL;
+        PRAGMA synchronous = FULL;
+        PRAGMA journal_size_limit = 67108864;
+        PRAGMA cache_size = -16384;
+        PRAGMA temp_store = MEMORY;
+        """
+    )
+    _tell_what_is_wanted(connection)
+
+
+async def open_for_reading(path: Path) -> aiosqlite.Connection:
+    connection = await aiosqlite.connect(
+        read_only(path),
+        uri=True,
+        isolation_level=None,
+        cached_statements=_STATEMENTS_KEPT,
+    )
+    await connection.execute("PRAGMA cache_size = -8192")
+    return connection
+
+
+def read_only(path: Path) -> str:
+    """The URI of a connection that cannot write."""
+    return f"{path.absolute().as_uri()}?mode=ro"
+
+
+def _tell_what_is_wanted(connection: sqlite3.Connection) -> None:
+    """Give SQL the rule of `storage.wanted.wants`, as a table in memory."""
+    connection.execute(
+        "CREATE TEMP TABLE wanted (taker TEXT, news TEXT, PRIMARY KEY (taker, news))"
+        " WITHOUT ROWID"
+    )
+    connection.executemany(
+        "INSERT INTO wanted VALUES (?, ?)",
+        [
+            (f"{format}/{updates}", f"{kind}/{int(any_fresh)}")
+            for format in Format
+            for updates in Updates
+            for kind in RecordKind
+            for any_fresh in (False, True)
+            if wants(format, updates, kind, any_fresh)
+        ],
+    )

@@ -1,0 +1,149 @@
+"""An opened SQLite file, as `storage.interface.Storage`."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+from storage.errors import StorageClosed
+from storage.records import Backlog, DatabaseStatus, Position
+from storage.secrets import SecretBox
+
+from .backup import copy_database
+from .deliveries import SqliteDeliveries
+from .feeds import SqliteFeeds
+from .lock import FileLock
+from .log import SqliteLog
+from .positions import LogHead
+from .readers import Readers
+from .schema import latest_version
+from .subscriptions import SqliteSubscriptions
+from .times import from_milliseconds_or_none
+from .tokens import SqliteTokens
+from .verifications import SqliteVerifications
+from .writer import Writer
+
+
+class SqliteStorage:
+    """Made by `open_database`; owns its thread, connections and file lock."""
+
+    def __init__(
+        self,
+        *,
+        path: Path,
+        connection: sqlite3.Connection,
+        readers: Readers,
+        lock: FileLock,
+        box: SecretBox,
+        epoch: str,
+        head: Position,
+    ) -> None:
+        self._path = path
+        self._lock = lock
+        self._readers = readers
+        self._epoch = epoch
+        self._head = LogHead(head)
+        self._writer = Writer(connection)
+        self._closing: asyncio.Future[None] | None = None
+        self._feeds = SqliteFeeds(self._writer, readers, box)
+        self._log = SqliteLog(self._writer, readers, epoch, self._head)
+        self._subscriptions = SqliteSubscriptions(self._writer, readers, box)
+        self._verifications = SqliteVerifications(self._writer, readers, box)
+        self._deliveries = SqliteDeliveries(self._writer, readers, box)
+        self._tokens = SqliteTokens(self._writer, readers)
+
+    @property
+    def feeds(self) -> SqliteFeeds:
+        return self._feeds
+
+    @property
+    def log(self) -> SqliteLog:
+        return self._log
+
+    @property
+    def subscriptions(self) -> SqliteSubscriptions:
+        return self._subscriptions
+
+    @property
+    def verifications(self) -> SqliteVerifications:
+        return self._verifications
+
+    @property
+    def deliveries(self) -> SqliteDeliveries:
+        return self._deliveries
+
+    @property
+    def tokens(self) -> SqliteTokens:
+        return self._tokens
+
+    async def status(self) -> DatabaseStatus:
+        row = await self._readers.first(
+            "SELECT v.user_version, s.page_size * c.page_count"
+            " FROM pragma_user_version v, pragma_page_size s, pragma_page_count c"
+        )
+        version, size_bytes = row or (0, 0)
+        return DatabaseStatus(
+            engine="sqlite",
+            location=str(self._path),
+            version=version,
+            latest=latest_version(),
+            epoch=self._epoch,
+            head=self._head.position,
+            size_bytes=size_bytes,
+        )
+
+    async def backlog(self) -> Backlog:
+        row = await self._readers.first(
+            "SELECT (SELECT count(*) FROM feeds WHERE state <> 'removed'),"
+            " (SELECT count(*) FROM subscriptions WHERE state = 'active'),"
+            " (SELECT count(*) FROM fanouts), (SELECT count(*) FROM chunks),"
+            " (SELECT count(*) FROM stragglers), (SELECT count(*) FROM dead),"
+            " (SELECT min(next_fetch) FROM feeds WHERE state = 'active'),"
+            " (SELECT at FROM records WHERE position = ("
+            "SELECT min(position) FROM (SELECT min(position) position FROM fanouts"
+            " UNION ALL SELECT min(position) FROM chunks)))"
+        )
+        feeds, subscriptions, fanouts, chunks, stragglers, dead, due, undelivered = (
+            row or (*(0,) * 6, None, None)
+        )
+        return Backlog(
+            feeds=feeds,
+            subscriptions=subscriptions,
+            fanouts=fanouts,
+            chunks=chunks,
+            stragglers=stragglers,
+            dead=dead,
+            oldest_due=from_milliseconds_or_none(due),
+            oldest_undelivered=from_milliseconds_or_none(undelivered),
+        )
+
+    def trouble(self) -> str:
+        return self._writer.trouble
+
+    async def check(self) -> None:
+        await self._writer.submit(_touch, is_single=True)
+
+    async def backup(self, destination: Path) -> None:
+        """Also copies the key, to the destination's name with ``.key``.
+
+        Raises `WriteFailed` if the destination exists or cannot be written.
+        """
+        if self._closing is not None:
+            raise StorageClosed("the database is closed")
+        await asyncio.to_thread(copy_database, self._path, destination)
+
+    async def close(self) -> None:
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        self._head.close()
+        await self._readers.close()
+        await self._writer.close()
+        self._lock.release()
+
+
+def _touch(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE meta SET checked_at = checked_at + 1")

@@ -1,0 +1,206 @@
+"""`storage.interface.DeliveryStore` on SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+from storage.errors import NotFound
+from storage.records import (
+    Attempt,
+    ClaimedChunk,
+    DeadRange,
+    DeliveryFlush,
+    Flushed,
+    Straggler,
+    SubscriptionId,
+)
+from storage.secrets import SecretBox
+
+from .claims import Claim, claim_chunks, claim_stragglers
+from .dead_ranges import replay
+from .delivery_rows import (
+    read_attempt,
+    read_chunk,
+    read_chunk_attempt,
+    read_dead,
+    read_straggler,
+)
+from .flushes import apply_flush
+from .id_lists import pack_ids
+from .readers import Readers
+from .times import from_milliseconds_or_none, to_milliseconds
+from .writer import Writer
+
+
+class SqliteDeliveries:
+    def __init__(self, writer: Writer, readers: Readers, box: SecretBox) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._box = box
+
+    async def claim_chunks(
+        self, *, lease_id: int, until: datetime, now: datetime, limit: int
+    ) -> list[ClaimedChunk]:
+        unit = partial(claim_chunks, _claim(lease_id, until, now, limit))
+        claimed = await self._writer.submit(unit)
+        while claimed.is_partial:
+            claimed = await self._writer.submit(unit)
+        return [read_chunk(row, self._box) for row in claimed.rows]
+
+    async def renew(
+        self, chunk_ids: Sequence[int], *, lease_id: int, until: datetime
+    ) -> None:
+        parameters = (to_milliseconds(until), pack_ids(chunk_ids), lease_id)
+        await self._writer.submit(partial(_renew, parameters), is_single=True)
+
+    async def flush(self, flush: DeliveryFlush) -> Flushed:
+        return await self._writer.submit(partial(apply_flush, flush))
+
+    async def claim_stragglers(
+        self, *, lease_id: int, until: datetime, now: datetime, limit: int
+    ) -> list[Straggler]:
+        unit = partial(claim_stragglers, _claim(lease_id, until, now, limit))
+        rows = await self._writer.submit(unit)
+        return [read_straggler(row, self._box) for row in rows]
+
+    async def next_straggler(self) -> datetime | None:
+        row = await self._readers.first("SELECT min(due) FROM stragglers")
+        return from_milliseconds_or_none(row[0] if row else None)
+
+    async def void_leases(self) -> None:
+        await self._writer.submit(_void_leases)
+
+    async def stragglers(self, *, after: SubscriptionId, limit: int) -> list[Straggler]:
+        rows = await self._readers.all(
+            "SELECT v.* FROM stragglers g"
+            " CROSS JOIN stored_stragglers v ON v.id = g.subscription_id"
+            " WHERE g.subscription_id > ? ORDER BY g.subscription_id LIMIT ?",
+            (after, limit),
+        )
+        return [read_straggler(row, self._box) for row in rows]
+
+    async def straggler(self, subscription_id: SubscriptionId) -> Straggler | None:
+        row = await self._readers.first(
+            "SELECT * FROM stored_stragglers WHERE id = ?", (subscription_id,)
+        )
+        return None if row is None else read_straggler(row, self._box)
+
+    async def dead(
+        self, *, after: int, limit: int, subscription_id: SubscriptionId | None = None
+    ) -> list[DeadRange]:
+        if subscription_id is None:
+            rows = await self._readers.all(
+                "SELECT * FROM stored_dead WHERE id > ? ORDER BY id LIMIT ?",
+                (after, limit),
+            )
+        else:
+            rows = await self._readers.all(
+                "SELECT * FROM stored_dead WHERE subscription_id = ? AND id > ?"
+                " ORDER BY id LIMIT ?",
+                (subscription_id, after, limit),
+            )
+        return [read_dead(row) for row in rows]
+
+    async def retry_straggler(
+        self, subscription_id: SubscriptionId, now: datetime
+    ) -> None:
+        unit = partial(_make_due, subscription_id, to_milliseconds(now))
+        if not await self._writer.submit(unit, is_single=True):
+            raise NotFound("straggler of subscription", subscription_id)
+
+    async def retry_dead(self, dead_id: int, now: datetime) -> None:
+        await self._writer.submit(partial(replay, dead_id, to_milliseconds(now)))
+
+    async def attempts(
+        self, subscription_id: SubscriptionId, limit: int
+    ) -> list[Attempt]:
+        noted = await self._readers.all(
+            "SELECT position, at, status, milliseconds, error FROM attempts"
+            " WHERE subscription_id = ? ORDER BY id DESC LIMIT ?",
+            (subscription_id, limit),
+        )
+        straight = await self._readers.all(
+            _STRAIGHT, {"subscription": subscription_id, "limit": limit}
+        )
+        found = [read_attempt(subscription_id, row) for row in noted]
+        found += [read_chunk_attempt(subscription_id, row) for row in straight]
+        found.sort(key=lambda each: (each.at, each.position), reverse=True)
+        return found[:limit]
+
+    async def trim_attempts(self, before: datetime, limit: int) -> int:
+        unit = partial(_trim_attempts, to_milliseconds(before), limit)
+        return await self._writer.submit(unit)
+
+
+_STRAIGHT = """
+WITH straight AS (
+    SELECT position, at, members, outcomes FROM deliveries
+    WHERE feed_id = (SELECT feed_id FROM subscriptions WHERE id = :subscription)
+        AND first_id <= :subscription AND last_id >= :subscription
+    UNION ALL
+    SELECT position, at, members, outcomes FROM chunks
+    WHERE feed_id = (SELECT feed_id FROM subscriptions WHERE id = :subscription)
+)
+SELECT d.position, d.at, substr(d.outcomes, m.key * 4 + 1, 4)
+FROM straight d CROSS JOIN json_each(d.members) m
+WHERE m.value = :subscription
+    AND hex(substr(d.outcomes, m.key * 4 + 1, 2)) BETWEEN '00C8' AND '012B'
+ORDER BY d.position DESC LIMIT :limit
+"""
+"""Members of chunks that were answered with a 2xx (C8 to 12B, hexadecimal)."""
+
+
+def _claim(lease_id: int, until: datetime, now: datetime, limit: int) -> Claim:
+    return Claim(
+        lease_id=lease_id,
+        until=to_milliseconds(until),
+        now=to_milliseconds(now),
+        limit=limit,
+    )
+
+
+# --- units of work ---
+
+
+def _renew(parameters: tuple[int, str, int], connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "UPDATE chunks SET due = ?"
+        " WHERE id IN (SELECT value FROM json_each(?)) AND lease_id = ?",
+        parameters,
+    )
+
+
+def _void_leases(connection: sqlite3.Connection) -> None:
+    """What was leased was due, so it is due at once."""
+    connection.execute("UPDATE chunks SET lease_id = 0, due = 0")
+    connection.execute(
+        "UPDATE stragglers SET lease_id = 0, due = min(next_try, failing_since),"
+        " next_try = min(next_try, failing_since) WHERE lease_id <> 0"
+    )
+
+
+def _make_due(subscription_id: int, now: int, connection: sqlite3.Connection) -> int:
+    """One that is leased is being tried already."""
+    return connection.execute(
+        "UPDATE stragglers SET next_try = iif(lease_id, next_try, :now),"
+        " due = iif(lease_id, due, :now) WHERE subscription_id = :subscription",
+        {"subscription": subscription_id, "now": now},
+    ).rowcount
+
+
+def _trim_attempts(before: int, limit: int, connection: sqlite3.Connection) -> int:
+    parameters = (before, limit)
+    failed = connection.execute(
+        "DELETE FROM attempts WHERE id IN"
+        " (SELECT id FROM attempts WHERE at < ? ORDER BY at LIMIT ?)",
+        parameters,
+    )
+    straight = connection.execute(
+        "DELETE FROM deliveries WHERE id IN"
+        " (SELECT id FROM deliveries WHERE at < ? ORDER BY at LIMIT ?)",
+        parameters,
+    )
+    return failed.rowcount + straight.rowcount

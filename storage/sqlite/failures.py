@@ -1,0 +1,31 @@
+"""SQLite's errors in the words of `storage.errors`."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from storage.errors import StorageError, StorageFull, WriteFailed
+
+_NO_SPACE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY}
+
+
+def write_failure(error: sqlite3.Error) -> WriteFailed:
+    """What a writer is told."""
+    if _primary_code(error) in _NO_SPACE:
+        return StorageFull(f"the database takes no writes: {error}")
+    return WriteFailed(f"the database did not take the write: {error}")
+
+
+def read_failure(error: sqlite3.Error) -> StorageError:
+    """What a reader is told."""
+    return StorageError(f"the database could not be read: {error}")
+
+
+def is_trouble(error: sqlite3.Error) -> bool:
+    """Whether the file or its disk is to blame, so that other writes fail too."""
+    return not isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError)
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF

@@ -1,0 +1,72 @@
+"""Rows of feeds, and the values they stand for."""
+
+from __future__ import annotations
+
+import msgspec
+
+from storage.records import (
+    Credentials,
+    DueFeed,
+    FeedId,
+    FeedState,
+    FetchTarget,
+    Polling,
+    StoredFeed,
+)
+from storage.secrets import SecretBox
+
+from .readers import Row
+from .times import from_milliseconds, from_milliseconds_or_none
+
+_polling_decoder = msgspec.json.Decoder(Polling)
+_NEVER_POLLED = Polling()
+_credentials_decoder = msgspec.json.Decoder(Credentials)
+
+
+def read_feed(row: Row) -> StoredFeed:
+    """From the view ``stored_feeds``, whatever follows it."""
+    return StoredFeed(
+        id=row[0],
+        url=row[1],
+        state=FeedState(row[2]),
+        private=bool(row[3]),
+        section=row[4],
+        title=row[5],
+        format=row[6],
+        next_fetch=from_milliseconds(row[7]),
+        created_at=from_milliseconds(row[8]),
+        removed_at=from_milliseconds_or_none(row[9]),
+        polling=_polling_decoder.decode(row[10]) if row[10] else _NEVER_POLLED,
+        has_credentials=bool(row[11]),
+    )
+
+
+def read_target(row: Row, box: SecretBox) -> FetchTarget:
+    """From the view ``stored_feeds`` and the seen-set."""
+    encrypted, as_is_subscribers, subscribers, seen = row[11:]
+    return FetchTarget(
+        feed=read_feed(row),
+        credentials=decrypt_credentials(encrypted, box),
+        seen=seen or b"",
+        keeps_body=as_is_subscribers > 0,
+        subscribers=subscribers,
+    )
+
+
+def read_due(row: Row) -> DueFeed:
+    feed_id, url, next_fetch = row
+    return DueFeed(
+        id=FeedId(feed_id), url=url, next_fetch=from_milliseconds(next_fetch)
+    )
+
+
+def encrypt_credentials(credentials: Credentials | None, box: SecretBox) -> str:
+    if credentials is None:
+        return ""
+    return box.encrypt(msgspec.json.encode(credentials).decode())
+
+
+def decrypt_credentials(encrypted: str, box: SecretBox) -> Credentials | None:
+    if not encrypted:
+        return None
+    return _credentials_decoder.decode(box.decrypt(encrypted))

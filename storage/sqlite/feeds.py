@@ -1,0 +1,210 @@
+"""`storage.interface.FeedStore` on SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+from storage.errors import NotFound
+from storage.records import (
+    DueFeed,
+    FeedId,
+    FeedState,
+    FetchTarget,
+    NewFeed,
+    StoredFeed,
+)
+from storage.secrets import SecretBox
+
+from .feed_rows import (
+    encrypt_credentials,
+    read_due,
+    read_feed,
+    read_target,
+)
+from .id_lists import pack_ids
+from .purging import purge_removed_feeds
+from .readers import Readers, Row
+from .times import (
+    from_milliseconds_or_none,
+    to_milliseconds,
+    to_milliseconds_or_none,
+)
+from .writer import Writer
+
+_GET = "SELECT * FROM stored_feeds WHERE id = ?"
+
+
+class SqliteFeeds:
+    def __init__(self, writer: Writer, readers: Readers, box: SecretBox) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._box = box
+
+    async def add(self, feed: NewFeed, now: datetime) -> tuple[StoredFeed, bool]:
+        encrypted = encrypt_credentials(feed.credentials, self._box)
+        unit = partial(_add, feed, encrypted, to_milliseconds(now))
+        row, is_new = await self._writer.submit(unit)
+        return read_feed(row), is_new
+
+    async def get(self, feed_id: FeedId) -> StoredFeed | None:
+        row = await self._readers.first(_GET, (feed_id,))
+        return None if row is None else read_feed(row)
+
+    async def find(self, topic: str) -> StoredFeed | None:
+        row = await self._readers.first(
+            "SELECT f.* FROM topics t JOIN stored_feeds f ON f.id = t.feed_id"
+            " WHERE t.url = ?",
+            (topic,),
+        )
+        return None if row is None else read_feed(row)
+
+    async def page(
+        self, *, after: FeedId, limit: int, state: FeedState | None = None
+    ) -> list[StoredFeed]:
+        if state is None:
+            rows = await self._readers.all(
+                "SELECT * FROM stored_feeds WHERE state <> 'removed' AND id > ?"
+                " ORDER BY id LIMIT ?",
+                (after, limit),
+            )
+        else:
+            rows = await self._readers.all(
+                "SELECT * FROM stored_feeds WHERE state = ? AND id > ?"
+                " ORDER BY id LIMIT ?",
+                (state, after, limit),
+            )
+        return [read_feed(row) for row in rows]
+
+    async def due(
+        self, now: datetime, *, after: tuple[datetime, FeedId] | None, limit: int
+    ) -> list[DueFeed]:
+        last_due, last_id = (to_milliseconds(after[0]), after[1]) if after else (-1, 0)
+        rows = await self._readers.all(
+            "SELECT id, CASE fetch_url WHEN '' THEN url ELSE fetch_url END, next_fetch"
+            " FROM feeds WHERE state = 'active' AND next_fetch <= ?"
+            " AND (next_fetch, id) > (?, ?) ORDER BY next_fetch, id LIMIT ?",
+            (to_milliseconds(now), last_due, last_id, limit),
+        )
+        return [read_due(row) for row in rows]
+
+    async def next_due(self) -> datetime | None:
+        row = await self._readers.first(
+            "SELECT min(next_fetch) FROM feeds WHERE state = 'active'"
+        )
+        return from_milliseconds_or_none(row[0] if row else None)
+
+    async def defer(self, moves: Sequence[tuple[FeedId, datetime]]) -> None:
+        encoded = [(to_milliseconds(at), feed_id) for feed_id, at in moves]
+        await self._writer.submit(partial(_defer, encoded), is_single=len(encoded) == 1)
+
+    async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
+        rows = await self._readers.all(
+            "SELECT f.*, s.seen FROM json_each(?) asked"
+            " CROSS JOIN stored_feeds f ON f.id = asked.value"
+            " LEFT JOIN seen_sets s ON s.feed_id = f.id"
+            " WHERE f.state <> 'removed' ORDER BY asked.key",
+            (pack_ids(ids),),
+        )
+        return [read_target(row, self._box) for row in rows]
+
+    async def set_state(
+        self,
+        feed_id: FeedId,
+        state: FeedState,
+        now: datetime,
+        *,
+        next_fetch: datetime | None = None,
+    ) -> StoredFeed:
+        parameters = {
+            "id": feed_id,
+            "state": state,
+            "now": to_milliseconds(now),
+            "next_fetch": to_milliseconds_or_none(next_fetch),
+        }
+        row = await self._writer.submit(partial(_set_state, parameters))
+        if row is None:
+            raise NotFound("feed", feed_id)
+        return read_feed(row)
+
+    async def purge_removed(self, before: datetime, limit: int) -> int:
+        unit = partial(purge_removed_feeds, to_milliseconds(before), limit)
+        return await self._writer.submit(unit)
+
+
+# --- units of work ---
+
+
+def _add(
+    feed: NewFeed, encrypted: str, now: int, connection: sqlite3.Connection
+) -> tuple[Row, bool]:
+    known = connection.execute(
+        "SELECT feed_id FROM topics WHERE url = ?", (feed.url,)
+    ).fetchone()
+    if known is None:
+        feed_id = _insert(feed, encrypted, now, connection)
+    else:
+        (feed_id,) = known
+        _add_again(feed_id, feed, encrypted, connection)
+    row: Row = connection.execute(_GET, (feed_id,)).fetchone()
+    return row, known is None
+
+
+def _insert(
+    feed: NewFeed, encrypted: str, now: int, connection: sqlite3.Connection
+) -> int | None:
+    feed_id = connection.execute(
+        "INSERT INTO feeds (url, state, private, section, title, format, next_fetch,"
+        " created_at, fetch_url, credentials, polling)"
+        " VALUES (?, 'active', ?, ?, '', '', ?, ?, '', ?, x'')",
+        (feed.url, feed.private, feed.section, now, now, encrypted),
+    ).lastrowid
+    connection.execute(
+        "INSERT INTO topics (url, feed_id) VALUES (?, ?)", (feed.url, feed_id)
+    )
+    return feed_id
+
+
+def _add_again(
+    feed_id: int, feed: NewFeed, encrypted: str, connection: sqlite3.Connection
+) -> None:
+    """``next_fetch`` stays: a re-add is no reason to fetch early."""
+    connection.execute(
+        "UPDATE feeds SET"
+        " private = iif(state = 'removed', :private, private AND :private)"
+        " OR credentials <> '' OR :sent <> '',"
+        " section = CASE :section WHEN '' THEN section ELSE :section END,"
+        " credentials = CASE :sent WHEN '' THEN credentials ELSE :sent END,"
+        " state = CASE state WHEN 'removed' THEN 'active' ELSE state END,"
+        " removed_at = NULL WHERE id = :id",
+        {
+            "id": feed_id,
+            "private": feed.private,
+            "section": feed.section,
+            "sent": encrypted,
+        },
+    )
+
+
+def _defer(moves: Sequence[tuple[int, int]], connection: sqlite3.Connection) -> None:
+    sql = "UPDATE feeds SET next_fetch = ? WHERE id = ?"
+    if len(moves) == 1:
+        connection.execute(sql, moves[0])
+    else:
+        connection.executemany(sql, moves)
+
+
+def _set_state(
+    parameters: dict[str, object], connection: sqlite3.Connection
+) -> Row | None:
+    connection.execute(
+        "UPDATE feeds SET state = :state,"
+        " next_fetch = coalesce(:next_fetch, next_fetch),"
+        " removed_at = CASE :state WHEN 'removed' THEN coalesce(removed_at, :now) END"
+        " WHERE id = :id",
+        parameters,
+    )
+    row: Row | None = connection.execute(_GET, (parameters["id"],)).fetchone()
+    return row

@@ -1,0 +1,263 @@
+"""What a fetch found, encoded outside the writer and applied by it as one unit."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+import msgspec
+
+from storage.errors import DocumentWanted, WriteFailed
+from storage.records import (
+    EntryWrite,
+    FetchCommit,
+    Position,
+    RecordKind,
+    RecordWrite,
+    StoredBody,
+)
+from storage.wanted import DOCUMENT_KINDS
+
+from .log_rows import hash_key, pack_refs
+from .times import to_milliseconds, to_milliseconds_or_none
+
+_Entry = tuple[int, int]
+"""Id and revision of an entry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedEntry:
+    key: str
+    key_hash: bytes
+    body: bytes
+    published: int | None
+    deleted: bool
+    last_record: int | None  # index of the last record that names it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedRecord:
+    kind: str
+    status: bytes
+    entries: tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedCommit:
+    feed_id: int
+    at: int
+    feed: dict[str, object]  # parameters of the feed's own row
+    entries: tuple[EncodedEntry, ...]
+    records: tuple[EncodedRecord, ...]
+    seen: bytes | None
+    head: bytes | None
+    body: StoredBody | None
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the feed's own row is all that changes."""
+        parts = (self.entries, self.records, self.seen, self.head, self.body)
+        return parts == ((), (), None, None, None)
+
+
+def encode_commit(fetch: FetchCommit) -> EncodedCommit:
+    at = to_milliseconds(fetch.at)
+    last_records = {
+        key: index
+        for index, record in enumerate(fetch.records)
+        for key, _fresh in record.entries
+    }
+    return EncodedCommit(
+        feed_id=fetch.feed_id,
+        at=at,
+        feed={
+            "id": fetch.feed_id,
+            "next_fetch": to_milliseconds(fetch.next_fetch),
+            "polling": msgspec.json.encode(fetch.polling),
+            "fetch_url": fetch.polling.fetch_url,
+            "state": fetch.state,
+            "title": fetch.title,
+            "format": fetch.format,
+            "removed_at": at if fetch.state == "removed" else None,
+        },
+        entries=tuple(
+            _encode_entry(entry, at, last_records.get(entry.key))
+            for entry in fetch.entries
+        ),
+        records=tuple(_encode_record(record) for record in fetch.records),
+        seen=fetch.seen,
+        head=fetch.head,
+        body=fetch.body,
+    )
+
+
+def _encode_entry(entry: EntryWrite, at: int, last_record: int | None) -> EncodedEntry:
+    """A date in the future counts as now: it must not stay the latest for years."""
+    published = to_milliseconds_or_none(entry.published)
+    return EncodedEntry(
+        key=entry.key,
+        key_hash=hash_key(entry.key),
+        body=entry.body,
+        published=None if published is None else min(published, at),
+        deleted=entry.deleted,
+        last_record=last_record,
+    )
+
+
+def _encode_record(record: RecordWrite) -> EncodedRecord:
+    return EncodedRecord(
+        kind=record.kind,
+        status=msgspec.json.encode(record.status),
+        entries=record.entries,
+    )
+
+
+# --- the unit of work ---
+
+
+def apply_commit(
+    commit: EncodedCommit, connection: sqlite3.Connection
+) -> tuple[Position, ...] | None:
+    """The positions of its records; None if the feed was removed meanwhile."""
+    updated = connection.execute(
+        "UPDATE feeds SET next_fetch = :next_fetch, polling = :polling,"
+        " fetch_url = :fetch_url, state = coalesce(:state, state),"
+        " title = coalesce(:title, title), format = coalesce(:format, format),"
+        " removed_at = :removed_at"
+        " WHERE id = :id AND state <> 'removed'",
+        commit.feed,
+    )
+    if not updated.rowcount:
+        return None
+    _require_document(commit, connection)
+    _put_documents(commit, connection)
+    last_position = _assign_positions(len(commit.records), connection)
+    first_position = last_position - len(commit.records) + 1
+    known = {
+        entry.key: _put_entry(entry, commit, first_position, connection)
+        for entry in commit.entries
+    }
+    for position, record in enumerate(commit.records, first_position):
+        _append(position, record, commit, known, connection)
+    return tuple(map(Position, range(first_position, last_position + 1)))
+
+
+def _require_document(commit: EncodedCommit, connection: sqlite3.Connection) -> None:
+    """Subscriptions may have begun since the fetch was told whether to keep it."""
+    if commit.body is not None or not any(
+        record.kind in DOCUMENT_KINDS for record in commit.records
+    ):
+        return
+    (count,) = connection.execute(
+        "SELECT as_is_subscribers FROM feeds WHERE id = ?", (commit.feed_id,)
+    ).fetchone()
+    if count:
+        raise DocumentWanted(f"feed {commit.feed_id} has as-is subscriptions")
+
+
+def _put_documents(commit: EncodedCommit, connection: sqlite3.Connection) -> None:
+    if commit.seen is not None:
+        connection.execute(
+            "INSERT INTO seen_sets VALUES (?, ?)"
+            " ON CONFLICT (feed_id) DO UPDATE SET seen = excluded.seen",
+            (commit.feed_id, commit.seen),
+        )
+    if commit.head is not None:
+        connection.execute(
+            "INSERT INTO feed_heads VALUES (?, ?)"
+            " ON CONFLICT (feed_id) DO UPDATE SET head = excluded.head",
+            (commit.feed_id, commit.head),
+        )
+    if commit.body is not None:
+        connection.execute(
+            "INSERT INTO bodies SELECT id, ?, ? FROM feeds"
+            " WHERE id = ? AND as_is_subscribers > 0"
+            " ON CONFLICT (feed_id) DO UPDATE"
+            " SET content_type = excluded.content_type, body = excluded.body",
+            (commit.body.content_type, commit.body.body, commit.feed_id),
+        )
+
+
+def _assign_positions(count: int, connection: sqlite3.Connection) -> int:
+    """The last of so many new positions; dense, since a rollback returns them."""
+    if not count:
+        return 0
+    ((head,),) = connection.execute(
+        "UPDATE meta SET head = head + ? RETURNING head", (count,)
+    ).fetchall()
+    return int(head)
+
+
+def _put_entry(
+    entry: EncodedEntry,
+    commit: EncodedCommit,
+    first_position: int,
+    connection: sqlite3.Connection,
+) -> _Entry:
+    """A deletion keeps the last body and the entry's date."""
+    is_named = entry.last_record is not None
+    ((entry_id, revision),) = connection.execute(
+        "INSERT INTO entries (feed_id, key_hash, key, revision, deleted, sorted_at,"
+        " last_position, body) VALUES (:feed_id, :key_hash, :key, 1, :deleted,"
+        " coalesce(:published, :at), :position, :body)"
+        " ON CONFLICT (feed_id, key_hash) DO UPDATE SET revision = revision + 1,"
+        " deleted = excluded.deleted,"
+        " sorted_at = iif(excluded.deleted, sorted_at,"
+        "  coalesce(:published, sorted_at)),"
+        " last_position = max(last_position, excluded.last_position),"
+        " body = iif(excluded.deleted, body, excluded.body)"
+        " RETURNING id, revision",
+        {
+            "feed_id": commit.feed_id,
+            "key_hash": entry.key_hash,
+            "key": entry.key,
+            "deleted": entry.deleted,
+            "published": entry.published,
+            "at": commit.at,
+            "position": first_position + (entry.last_record or 0) if is_named else 0,
+            "body": entry.body,
+        },
+    ).fetchall()
+    return entry_id, revision
+
+
+def _append(
+    position: int,
+    record: EncodedRecord,
+    commit: EncodedCommit,
+    known: dict[str, _Entry],
+    connection: sqlite3.Connection,
+) -> None:
+    refs = [
+        (*(known.get(key) or _refer(key, commit.feed_id, position, connection)), fresh)
+        for key, fresh in record.entries
+    ]
+    any_fresh = any(fresh for _, fresh in record.entries)
+    connection.execute(
+        "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(position, commit.at, commit.feed_id, record.kind, any_fresh),
+            *(record.status, pack_refs(refs)),
+        ),
+    )
+    if record.kind != RecordKind.BASELINE:
+        connection.execute(
+            "INSERT INTO fanouts SELECT :position, :feed_id, 0,"
+            " NOT EXISTS (SELECT 1 FROM fanouts WHERE feed_id = :feed_id)",
+            {"position": position, "feed_id": commit.feed_id},
+        )
+
+
+def _refer(
+    key: str, feed_id: int, position: int, connection: sqlite3.Connection
+) -> _Entry:
+    """An entry that the commit names but does not change."""
+    found = connection.execute(
+        "UPDATE entries SET last_position = ? WHERE feed_id = ? AND key_hash = ?"
+        " RETURNING id, revision",
+        (position, feed_id, hash_key(key)),
+    ).fetchall()
+    if not found:
+        raise WriteFailed(f"feed {feed_id} has no entry {key!r} for its record")
+    entry_id, revision = found[0]
+    return entry_id, revision

@@ -1,0 +1,90 @@
+"""What happened to deliveries, applied as one unit of work.
+
+Every write is fenced: it changes nothing unless the lease it names still holds.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
+
+from storage.records import (
+    Attempt,
+    ChunkOutcome,
+    DeliveryFlush,
+    Flushed,
+    SubscriptionId,
+    SubscriptionState,
+)
+
+from .chunk_history import PackedOutcome, acknowledge
+from .delivery_rows import pack_outcome
+from .endings import end_all
+from .id_lists import pack_ids
+from .straggler_moves import Fate, Lease, give_up, move, open_straggler
+from .times import to_milliseconds
+
+ATTEMPTS_KEPT = 20
+"""Failed attempts and catch-ups that are kept of each subscription."""
+
+
+def apply_flush(flush: DeliveryFlush, connection: sqlite3.Connection) -> Flushed:
+    at = to_milliseconds(flush.at)
+    _acknowledge_all(flush.outcomes, at, connection)
+    for opened in flush.opened:
+        open_straggler(opened, connection)
+    fates = {each.subscription_id: move(each, at, connection) for each in flush.moved}
+    closed: set[Lease] = set()
+    for given_up in flush.given_up:
+        fate = give_up(given_up, closed, connection)
+        fates[given_up.subscription_id] = fate
+    for subscription_id, reason in flush.ended:
+        end_all([subscription_id], reason, SubscriptionState.ENDED, at, connection)
+    if flush.recovered:
+        _recover(flush.recovered, connection)
+    for attempt in flush.attempts:
+        _keep_attempt(attempt, connection)
+    return Flushed(
+        unfinished=_those(Fate.UNFINISHED, fates), lost=_those(Fate.LOST, fates)
+    )
+
+
+def _acknowledge_all(
+    outcomes: Sequence[ChunkOutcome], at: int, connection: sqlite3.Connection
+) -> None:
+    by_chunk: dict[tuple[int, int], list[PackedOutcome]] = defaultdict(list)
+    for outcome in outcomes:
+        packed = (outcome.index, pack_outcome(outcome))
+        by_chunk[outcome.chunk_id, outcome.lease_id].append(packed)
+    for (chunk_id, lease_id), noted in by_chunk.items():
+        acknowledge(chunk_id, lease_id, noted, at, connection)
+
+
+def _recover(ids: Sequence[SubscriptionId], connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "UPDATE subscriptions SET exhausted = 0"
+        " WHERE id IN (SELECT value FROM json_each(?)) AND exhausted = 1",
+        (pack_ids(ids),),
+    )
+
+
+def _keep_attempt(attempt: Attempt, connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "INSERT INTO attempts (subscription_id, position, at, status, milliseconds,"
+        " error) VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            *(attempt.subscription_id, attempt.position, to_milliseconds(attempt.at)),
+            *(attempt.status, attempt.milliseconds, attempt.error),
+        ),
+    )
+    connection.execute(
+        "DELETE FROM attempts WHERE subscription_id = :subscription AND id <="
+        " (SELECT id FROM attempts WHERE subscription_id = :subscription"
+        "  ORDER BY id DESC LIMIT 1 OFFSET :kept)",
+        {"subscription": attempt.subscription_id, "kept": ATTEMPTS_KEPT},
+    )
+
+
+def _those(fate: Fate, fates: dict[SubscriptionId, Fate]) -> frozenset[SubscriptionId]:
+    return frozenset(each for each, its_fate in fates.items() if its_fate is fate)

@@ -1,0 +1,113 @@
+"""`storage.interface.LogStore` on SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+from storage.records import (
+    Cursor,
+    EntryId,
+    FeedId,
+    FeedTrail,
+    FetchCommit,
+    Position,
+    Record,
+    Retention,
+    StoredBody,
+    StoredEntry,
+)
+
+from .fetch_commits import apply_commit, encode_commit
+from .id_lists import pack_ids
+from .log_rows import read_entry, read_record
+from .positions import LogHead
+from .readers import Readers
+from .trimming import encode_limits, trim_log
+from .writer import Writer
+
+
+class SqliteLog:
+    def __init__(
+        self, writer: Writer, readers: Readers, epoch: str, head: LogHead
+    ) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._epoch = epoch
+        self._head = head
+
+    async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
+        encoded = encode_commit(fetch)
+        return await self._writer.submit(
+            partial(apply_commit, encoded),
+            is_single=encoded.is_single,
+            then=self._head.advance,
+        )
+
+    async def head(self) -> Cursor:
+        return Cursor(self._epoch, self._head.position)
+
+    async def wait(self, after: Position, seconds: float) -> Position:
+        return await self._head.wait(after, seconds)
+
+    async def records(
+        self, *, after: Position, limit: int, feed_id: FeedId | None = None
+    ) -> list[Record]:
+        if feed_id is None:
+            rows = await self._readers.all(
+                "SELECT position, at, feed_id, kind, status, refs FROM records"
+                " WHERE position > ? ORDER BY position LIMIT ?",
+                (after, limit),
+            )
+        else:
+            rows = await self._readers.all(
+                "SELECT position, at, feed_id, kind, status, refs FROM records"
+                " WHERE feed_id = ? AND position > ? ORDER BY position LIMIT ?",
+                (feed_id, after, limit),
+            )
+        return [read_record(row) for row in rows]
+
+    async def trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
+        ((kept, trimmed),) = await self._readers.all(
+            "SELECT coalesce((SELECT position FROM records"
+            "  WHERE feed_id = :feed_id AND position <= :through AND kind != 'baseline'"
+            "  ORDER BY position DESC LIMIT 1), 0),"
+            " coalesce((SELECT position FROM trimmed WHERE feed_id = :feed_id), 0)",
+            {"feed_id": feed_id, "through": through},
+        )
+        return FeedTrail(last=max(kept, trimmed), trimmed=trimmed)
+
+    async def entries(self, ids: Sequence[EntryId]) -> list[StoredEntry]:
+        rows = await self._readers.all(
+            "SELECT e.id, e.feed_id, e.key, e.revision, e.deleted, e.body"
+            " FROM json_each(?) asked CROSS JOIN entries e ON e.id = asked.value"
+            " ORDER BY asked.key",
+            (pack_ids(ids),),
+        )
+        return [read_entry(row) for row in rows]
+
+    async def latest_entries(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
+        """By the entry's own date, or when it was first stored if it has none."""
+        rows = await self._readers.all(
+            "SELECT id, feed_id, key, revision, deleted, body FROM entries"
+            " WHERE feed_id = ? AND deleted = 0 ORDER BY sorted_at DESC, id LIMIT ?",
+            (feed_id, limit),
+        )
+        return [read_entry(row) for row in rows]
+
+    async def feed_head(self, feed_id: FeedId) -> bytes | None:
+        row = await self._readers.first(
+            "SELECT head FROM feed_heads WHERE feed_id = ?", (feed_id,)
+        )
+        return None if row is None else row[0]
+
+    async def body(self, feed_id: FeedId) -> StoredBody | None:
+        row = await self._readers.first(
+            "SELECT content_type, body FROM bodies WHERE feed_id = ?", (feed_id,)
+        )
+        return None if row is None else StoredBody(content_type=row[0], body=row[1])
+
+    async def trim(self, retention: Retention, now: datetime, limit: int) -> int:
+        limits = encode_limits(retention, now)
+        return await self._writer.submit(partial(trim_log, limits, limit))

@@ -1,0 +1,145 @@
+"""Opening a database file: lock, version, migrations, key, epoch, in this order."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets as randomness
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from storage.errors import DatabaseUnusable
+from storage.records import Position
+from storage.secrets import SecretBox, create_key, key_path, read_key
+
+from .backup import drop_foreign_wal
+from .connections import open_for_writing, prepare_for_writing
+from .database import SqliteStorage
+from .lock import FileLock
+from .readers import Readers
+from .schema import check_version, run_pending
+
+
+async def open_database(path: Path, *, migrate: bool = True) -> SqliteStorage:
+    """Open a file, created if need be. Close what is returned.
+
+    Raises `DatabaseUnusable`: `DatabaseLocked` if another process has it,
+    `DatabaseTooNew`, and, if not to ``migrate``, `DatabaseOutdated`.
+    """
+    opened = await asyncio.to_thread(_open, path, migrate)
+    try:
+        readers = await Readers.open(opened.path)
+    except sqlite3.Error as error:
+        opened.close()
+        raise DatabaseUnusable(str(path), str(error)) from error
+    return SqliteStorage(
+        path=opened.path,
+        connection=opened.connection,
+        readers=readers,
+        lock=opened.lock,
+        box=opened.box,
+        epoch=opened.epoch,
+        head=opened.head,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Opened:
+    path: Path
+    lock: FileLock
+    connection: sqlite3.Connection
+    box: SecretBox
+    epoch: str
+    head: Position
+
+    def close(self) -> None:
+        self.connection.close()
+        self.lock.release()
+
+
+def _open(path: Path, migrate: bool) -> _Opened:
+    path = path.absolute()
+    lock = _take_lock(path)
+    try:
+        connection = _prepare(path, migrate)
+        try:
+            box = _open_box(path, connection)
+            epoch, head = _begin(connection)
+        except BaseException:
+            connection.close()
+            raise
+    except BaseException as error:
+        lock.release()
+        if isinstance(error, sqlite3.Error | OSError):
+            raise DatabaseUnusable(str(path), str(error)) from error
+        raise
+    return _Opened(
+        path=path, lock=lock, connection=connection, box=box, epoch=epoch, head=head
+    )
+
+
+def _take_lock(path: Path) -> FileLock:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return FileLock.take(path)
+    except OSError as error:
+        reason = f"cannot be opened: {error.strerror or error}"
+        raise DatabaseUnusable(str(path), reason) from error
+
+
+def _prepare(path: Path, migrate: bool) -> sqlite3.Connection:
+    drop_foreign_wal(path)
+    connection = open_for_writing(path)
+    try:
+        check_version(connection, str(path), migrate=migrate)
+        path.chmod(0o600)
+        prepare_for_writing(connection)
+        run_pending(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _open_box(path: Path, connection: sqlite3.Connection) -> SecretBox:
+    """The key belongs to the database: neither is of use with another one."""
+    keys = key_path(path)
+    key = read_key(keys)
+    ((key_check,),) = connection.execute("SELECT key_check FROM meta").fetchall()
+    if key is None and key_check and _holds_secrets(connection):
+        reason = f"its key file {keys.name} is missing; restore it beside the database"
+        raise DatabaseUnusable(str(path), reason)
+    if key is not None and key_check and SecretBox(key).key_check != key_check:
+        reason = f"the key file {keys.name} belongs to another database"
+        raise DatabaseUnusable(str(path), reason)
+    box = SecretBox(key or _create_key(keys))
+    if box.key_check != key_check:
+        connection.execute("UPDATE meta SET key_check = ?", (box.key_check,))
+    return box
+
+
+def _create_key(path: Path) -> bytes:
+    try:
+        return create_key(path)
+    except OSError as error:
+        reason = f"the key cannot be written: {error.strerror or error}"
+        raise DatabaseUnusable(str(path), reason) from error
+
+
+def _holds_secrets(connection: sqlite3.Connection) -> bool:
+    ((found,),) = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM feeds WHERE credentials <> '')"
+        " OR EXISTS (SELECT 1 FROM subscriptions WHERE secret <> '')"
+    ).fetchall()
+    return bool(found)
+
+
+def _begin(connection: sqlite3.Connection) -> tuple[str, Position]:
+    """Epoch and head. A new file, or a copy that is put in place, is a new epoch."""
+    ((epoch, head, is_copy),) = connection.execute(
+        "SELECT epoch, head, is_copy FROM meta"
+    ).fetchall()
+    if is_copy or not epoch:
+        epoch = randomness.token_hex(5)
+        connection.execute("UPDATE meta SET epoch = ?, is_copy = 0", (epoch,))
+    return epoch, Position(head)

@@ -1,0 +1,61 @@
+"""Deleting feeds and subscriptions for good, with all that is theirs."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from .id_lists import pack_ids
+
+_PURGES_OF_FEED = (
+    "DELETE FROM dead WHERE subscription_id IN"
+    " (SELECT id FROM subscriptions WHERE feed_id = ?)",
+    "DELETE FROM attempts WHERE subscription_id IN"
+    " (SELECT id FROM subscriptions WHERE feed_id = ?)",
+    "DELETE FROM stragglers WHERE subscription_id IN"
+    " (SELECT id FROM subscriptions WHERE feed_id = ?)",
+    "DELETE FROM subscriptions WHERE feed_id = ?",
+    "DELETE FROM deliveries WHERE feed_id = ?",
+    "DELETE FROM chunks WHERE feed_id = ?",
+    "DELETE FROM fanouts WHERE feed_id = ?",
+    "DELETE FROM records WHERE feed_id = ?",
+    "DELETE FROM trimmed WHERE feed_id = ?",
+    "DELETE FROM entries WHERE feed_id = ?",
+    "DELETE FROM bodies WHERE feed_id = ?",
+    "DELETE FROM feed_heads WHERE feed_id = ?",
+    "DELETE FROM seen_sets WHERE feed_id = ?",
+    "DELETE FROM topics WHERE feed_id = ?",
+    "DELETE FROM feeds WHERE id = ?",
+)
+
+_PURGES_OF_SUBSCRIPTIONS = (
+    "DELETE FROM dead WHERE subscription_id IN (SELECT value FROM json_each(?))",
+    "DELETE FROM attempts WHERE subscription_id IN (SELECT value FROM json_each(?))",
+    "DELETE FROM subscriptions WHERE id IN (SELECT value FROM json_each(?))",
+)
+"""A subscription's straggler went when it ended."""
+
+
+def purge_removed_feeds(before: int, limit: int, connection: sqlite3.Connection) -> int:
+    feeds = connection.execute(
+        "SELECT id FROM feeds WHERE state = 'removed' AND removed_at < ?"
+        " ORDER BY removed_at LIMIT ?",
+        (before, limit),
+    ).fetchall()
+    for feed in feeds:
+        for purge in _PURGES_OF_FEED:
+            connection.execute(purge, feed)
+    return len(feeds)
+
+
+def purge_ended_subscriptions(
+    before: int, limit: int, connection: sqlite3.Connection
+) -> int:
+    found = connection.execute(
+        "SELECT id FROM subscriptions WHERE state = 'ended' AND ended_at < ?"
+        " ORDER BY ended_at, id LIMIT ?",
+        (before, limit),
+    ).fetchall()
+    listed = pack_ids([subscription_id for (subscription_id,) in found])
+    for purge in _PURGES_OF_SUBSCRIPTIONS:
+        connection.execute(purge, (listed,))
+    return len(found)

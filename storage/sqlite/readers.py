@@ -1,0 +1,64 @@
+"""Reads: a few connections of their own, which see only what is committed."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import aiosqlite
+
+from storage.errors import StorageClosed
+
+from .connections import open_for_reading
+from .failures import read_failure
+
+READERS = 3
+
+Row = tuple[Any, ...]
+"""A row as the driver gives it; read at once into a value of `storage.records`."""
+Parameters = Sequence[object] | Mapping[str, object]
+
+
+class Readers:
+    """A fixed number of connections; a read waits until one is free."""
+
+    def __init__(self, connections: Sequence[aiosqlite.Connection]) -> None:
+        self._connections = connections
+        self._idle: asyncio.LifoQueue[aiosqlite.Connection] = asyncio.LifoQueue()
+        self._is_closed = False
+        for connection in connections:
+            self._idle.put_nowait(connection)
+
+    @classmethod
+    async def open(cls, path: Path) -> Readers:
+        """Raises `sqlite3.Error`."""
+        return cls([await open_for_reading(path) for _ in range(READERS)])
+
+    async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        """Every row of a short page, in one trip to the reading thread."""
+        if self._is_closed:
+            raise StorageClosed("the database is closed")
+        connection = await self._idle.get()
+        try:
+            rows = await connection.execute_fetchall(sql, parameters)
+        except sqlite3.Error as error:
+            raise read_failure(error) from error
+        finally:
+            self._idle.put_nowait(connection)
+        return cast("list[Row]", rows)  # tuples: no row factory is set
+
+    async def first(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        rows = await self.all(sql, parameters)
+        return rows[0] if rows else None
+
+    async def close(self) -> None:
+        """Let reads under way end, then close. May be repeated."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        for _ in self._connections:
+            connection = await self._idle.get()
+            await connection.close()

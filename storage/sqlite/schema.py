@@ -1,0 +1,96 @@
+"""The schema's version and the numbered migrations that lead to it.
+
+Each migration is one transaction that also sets the new version (``user_version``), so
+a crash leaves the database before or after it, never between.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from storage.errors import DatabaseOutdated, DatabaseTooNew, DatabaseUnusable
+
+APPLICATION_ID = 0x46414E46
+"""Marks the file as Fanfare's ("FANF"), for `file` and to tell strangers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration:
+    version: int
+    name: str
+    script: str
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """All that this program knows, in order; numbered from 1 without gaps."""
+    folder = files("storage.sqlite") / "migrations"
+    scripts = sorted(
+        (each for each in folder.iterdir() if each.name.endswith(".sql")),
+        key=lambda each: each.name,
+    )
+    return tuple(
+        Migration(
+            version=int(each.name.partition("_")[0]),
+            name=each.name,
+            script=each.read_text(encoding="utf-8"),
+        )
+        for each in scripts
+    )
+
+
+def latest_version() -> int:
+    return migrations()[-1].version
+
+
+def schema_version(connection: sqlite3.Connection) -> int:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+def check_version(
+    connection: sqlite3.Connection, location: str, *, migrate: bool
+) -> None:
+    """Refuse what cannot be used, before the file is touched.
+
+    Raises `DatabaseUnusable`, `DatabaseTooNew`, `DatabaseOutdated`.
+    """
+    _refuse_strangers(connection, location)
+    found, latest = schema_version(connection), latest_version()
+    if found > latest:
+        raise DatabaseTooNew(location, found, latest)
+    if found < latest and not migrate:
+        raise DatabaseOutdated(
+            location,
+            f"schema version {found} is older than {latest}, the one this version"
+            " of Fanfare needs; run `fanfare db migrate`",
+        )
+
+
+def run_pending(connection: sqlite3.Connection) -> None:
+    """Run the migrations that the file has not seen. Raises `sqlite3.Error`."""
+    for migration in migrations()[schema_version(connection) :]:
+        run(connection, migration)
+
+
+def _refuse_strangers(connection: sqlite3.Connection, location: str) -> None:
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application != APPLICATION_ID and tables:
+        raise DatabaseUnusable(location, "this is the database of another program")
+
+
+def run(connection: sqlite3.Connection, migration: Migration) -> None:
+    try:
+        connection.executescript(
+            f"BEGIN IMMEDIATE;\n{migration.script}\n"
+            f"PRAGMA application_id = {APPLICATION_ID};\n"
+            f"PRAGMA user_version = {migration.version};\nCOMMIT;"
+        )
+    except sqlite3.Error:
+        if connection.in_transaction:
+            connection.rollback()
+        raise

@@ -1,0 +1,190 @@
+"""What becomes of a straggler: opened, moved on, closed, or given up."""
+
+from __future__ import annotations
+
+import sqlite3
+from enum import Enum, auto
+
+from storage.records import GivenUp, StragglerMoved, StragglerOpened
+
+from .dead_ranges import bury
+from .times import to_milliseconds
+from .wanted_records import END, Skipped, last_passed, wanted_range
+
+Lease = tuple[int, int]
+"""A subscription and the lease on its straggler."""
+
+
+class Fate(Enum):
+    """What came of an outcome; see `storage.records.Flushed`."""
+
+    DONE = auto()
+    UNFINISHED = auto()
+    LOST = auto()
+
+
+def open_straggler(opened: StragglerOpened, connection: sqlite3.Connection) -> None:
+    """For an active subscription. One that is open stays as it is, except that it
+    must not stand above the record that was not delivered."""
+    connection.execute(
+        "INSERT INTO stragglers (subscription_id, feed_id, position, attempts,"
+        " next_try, failing_since, last_status, last_error, lease_id, due)"
+        " SELECT id, feed_id, :position, :attempts, :next_try, :failing_since,"
+        " :last_status, :last_error, :lease, :next_try FROM subscriptions"
+        " WHERE id = :subscription AND state = 'active'"
+        " ON CONFLICT (subscription_id) DO UPDATE"
+        " SET position = min(position, excluded.position)",
+        {
+            "subscription": opened.subscription_id,
+            "position": opened.position,
+            "attempts": opened.attempts,
+            "next_try": to_milliseconds(opened.next_try),
+            "failing_since": to_milliseconds(opened.failing_since),
+            "last_status": opened.last_status,
+            "last_error": opened.last_error,
+            "lease": opened.lease_id,
+        },
+    )
+
+
+def move(moved: StragglerMoved, at: int, connection: sqlite3.Connection) -> Fate:
+    """It never goes back: trimming may have taken it further than the mover knew."""
+    found = connection.execute(
+        "SELECT max(position, ?), skip_after, skip_to FROM stragglers"
+        " WHERE subscription_id = ? AND lease_id = ?",
+        (moved.position, moved.subscription_id, moved.lease_id),
+    ).fetchone()
+    if found is None:
+        return Fate.LOST
+    position, *skipped = found
+    if moved.finished and _is_done(moved, position, skipped, connection):
+        _close(moved.subscription_id, max(position, skipped[1] or 0), connection)
+        return Fate.DONE
+    _write_move(moved, at, connection)
+    return Fate.UNFINISHED if moved.finished else Fate.DONE
+
+
+def _is_done(
+    moved: StragglerMoved,
+    position: int,
+    skipped: list[int | None],
+    connection: sqlite3.Connection,
+) -> bool:
+    skip: Skipped = (skipped[0], skipped[1])
+    newer = wanted_range(moved.subscription_id, position, END, connection, skip)
+    return newer is None
+
+
+def _write_move(moved: StragglerMoved, at: int, connection: sqlite3.Connection) -> None:
+    """What it missed counts as told once a request that was above it succeeded."""
+    connection.execute(
+        "UPDATE stragglers SET position = max(position, :position),"
+        " failing_since = iif(:position > position, :at, failing_since),"
+        " missed_first = iif(:position > position AND :is_told, NULL, missed_first),"
+        " missed_last = iif(:position > position AND :is_told, NULL, missed_last),"
+        " attempts = :attempts, next_try = :next_try, due = :next_try,"
+        " last_status = :last_status, last_error = :last_error,"
+        " lease_id = iif(:is_released, 0, lease_id)"
+        " WHERE subscription_id = :subscription",
+        {
+            "subscription": moved.subscription_id,
+            "position": moved.position,
+            "attempts": moved.attempts,
+            "next_try": to_milliseconds(moved.next_try),
+            "last_status": moved.last_status,
+            "last_error": moved.last_error,
+            "is_told": 200 <= moved.last_status < 300,
+            "is_released": moved.release and not moved.finished,
+            "at": at,
+        },
+    )
+
+
+def give_up(
+    given_up: GivenUp, closed: set[Lease], connection: sqlite3.Connection
+) -> Fate:
+    """Bury what it did not get, and close it.
+
+    ``closed``: stragglers that the same flush has closed; one may give up twice.
+    """
+    lease = (given_up.subscription_id, given_up.lease_id)
+    straggler = connection.execute(
+        "SELECT lease_id, position, skip_after, skip_to FROM stragglers"
+        " WHERE subscription_id = ?",
+        (given_up.subscription_id,),
+    ).fetchone()
+    if straggler is None:
+        is_ours = not given_up.lease_id or lease in closed
+        standing, skipped = 0, (None, None)
+    else:
+        is_ours = given_up.lease_id == straggler[0] != 0
+        standing, skipped = straggler[1], straggler[2:]
+    if not is_ours or not _is_active(given_up.subscription_id, connection):
+        return Fate.LOST
+    last = _bury_ungotten(given_up, standing, skipped, connection)
+    closed.add(lease)
+    _close(given_up.subscription_id, last, connection)
+    connection.execute(
+        "UPDATE subscriptions SET exhausted = 1 WHERE id = ?",
+        (given_up.subscription_id,),
+    )
+    return Fate.DONE
+
+
+def _bury_ungotten(
+    given_up: GivenUp,
+    standing: int,
+    skipped: Skipped,
+    connection: sqlite3.Connection,
+) -> int:
+    """Up to where the subscription has now got, or lost, everything.
+
+    Records that fan-out passed by while the straggler was open are lost with it, even
+    above ``last``; those that it got before it was set back are not.
+    """
+    subscription_id = given_up.subscription_id
+    passed = last_passed(subscription_id, connection)
+    above = wanted_range(subscription_id, given_up.last, passed, connection, skipped)
+    last = above[1] if above else int(given_up.last)
+    first = max(int(given_up.first), standing + 1)
+    for part in _around(first, last, skipped, subscription_id, connection):
+        at = to_milliseconds(given_up.at)
+        bury(subscription_id, *part, given_up.reason, at, connection)
+    return max(last, skipped[1] or 0)
+
+
+def _around(
+    first: int,
+    last: int,
+    skipped: Skipped,
+    subscription_id: int,
+    connection: sqlite3.Connection,
+) -> list[tuple[int, int]]:
+    """The range without what is skipped in it."""
+    skip_after, skip_to = skipped
+    if skip_after is None or skip_to is None:
+        return [(first, last)] if first <= last else []
+    parts = []
+    if first <= min(last, skip_after):
+        parts.append((first, min(last, skip_after)))
+    rest = wanted_range(subscription_id, max(skip_to, first - 1), last, connection)
+    return parts if rest is None else [*parts, rest]
+
+
+def _is_active(subscription_id: int, connection: sqlite3.Connection) -> bool:
+    found = connection.execute(
+        "SELECT 1 FROM subscriptions WHERE id = ? AND state = 'active'",
+        (subscription_id,),
+    ).fetchone()
+    return found is not None
+
+
+def _close(subscription_id: int, position: int, connection: sqlite3.Connection) -> None:
+    """From here on fan-out serves it again, with what is above the position."""
+    connection.execute(
+        "DELETE FROM stragglers WHERE subscription_id = ?", (subscription_id,)
+    )
+    connection.execute(
+        "UPDATE subscriptions SET from_position = max(from_position, ?) WHERE id = ?",
+        (position, subscription_id),
+    )

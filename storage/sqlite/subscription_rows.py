@@ -1,0 +1,31 @@
+"""Rows of subscriptions, and the values they stand for."""
+
+from __future__ import annotations
+
+from storage.records import Format, Subscription, SubscriptionState, Updates
+from storage.secrets import SecretBox
+
+from .readers import Row
+from .times import from_milliseconds, from_milliseconds_or_none
+
+
+def read_subscription(row: Row, box: SecretBox) -> Subscription:
+    """From the view ``stored_subscriptions``, whatever follows it."""
+    return Subscription(
+        id=row[0],
+        account=row[1],
+        topic=row[2],
+        feed_id=row[3],
+        callback=row[4],
+        secret=box.decrypt(row[5]),
+        algorithm=row[6],
+        format=Format(row[7]),
+        updates=Updates(row[8]),
+        batch=bool(row[9]),
+        state=SubscriptionState(row[10]),
+        from_position=row[11],
+        lease_end=from_milliseconds_or_none(row[12]),
+        created_at=from_milliseconds(row[13]),
+        exhausted=bool(row[14]),
+        ended_reason=row[15],
+    )

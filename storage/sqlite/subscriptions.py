@@ -1,0 +1,241 @@
+"""`storage.interface.SubscriptionStore` on SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+from protocols.urls import normal_url
+from storage.errors import NotFound
+from storage.records import (
+    AccountId,
+    FeedId,
+    NewSubscription,
+    Subscription,
+    SubscriptionId,
+    SubscriptionState,
+)
+from storage.secrets import SecretBox
+
+from .endings import end_expired, end_of_feed, end_one
+from .id_lists import pack_ids
+from .log_rows import hash_key
+from .purging import purge_ended_subscriptions
+from .readers import Readers, Row
+from .subscription_rows import read_subscription
+from .times import to_milliseconds, to_milliseconds_or_none
+from .writer import Writer
+
+
+class SqliteSubscriptions:
+    def __init__(self, writer: Writer, readers: Readers, box: SecretBox) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._box = box
+
+    async def add(self, new: NewSubscription, now: datetime) -> Subscription:
+        parameters = {
+            "account": new.account,
+            "topic": new.topic,
+            "normal": _other_spelling(new.topic),
+            "normal_topic": normal_url(new.topic),
+            "feed_id": new.feed_id,
+            "callback_hash": hash_key(normal_url(new.callback)),
+            "callback": new.callback,
+            "secret": self._box.encrypt(new.secret),
+            "algorithm": new.algorithm,
+            "format": new.format,
+            "updates": new.updates,
+            "batch": new.batch,
+            "lease_end": to_milliseconds_or_none(new.lease_end),
+            "now": to_milliseconds(now),
+        }
+        row = await self._writer.submit(partial(_add, parameters))
+        if row is None:
+            raise NotFound("feed", new.feed_id)
+        return read_subscription(row, self._box)
+
+    async def get(self, subscription_id: SubscriptionId) -> Subscription | None:
+        row = await self._readers.first(
+            "SELECT * FROM stored_subscriptions WHERE id = ?", (subscription_id,)
+        )
+        return None if row is None else read_subscription(row, self._box)
+
+    async def find(
+        self, account: AccountId, topic: str, callback: str
+    ) -> Subscription | None:
+        sql = (
+            "SELECT v.* FROM subscriptions s JOIN stored_subscriptions v ON v.id = s.id"
+            " WHERE s.callback_hash = ? AND s.account_id = ? AND",
+            _OF_TOPIC,
+        )
+        row = await self._readers.first(
+            " ".join(sql),
+            (hash_key(normal_url(callback)), account, *_topic_keys(topic)),
+        )
+        return None if row is None else read_subscription(row, self._box)
+
+    async def page(
+        self,
+        *,
+        after: SubscriptionId,
+        limit: int,
+        account: AccountId | None = None,
+        topic: str | None = None,
+        callback: str | None = None,
+    ) -> list[Subscription]:
+        conditions, parameters = _chosen(account, topic, callback)
+        sql = (
+            "SELECT v.* FROM subscriptions s JOIN stored_subscriptions v ON v.id = s.id"
+            " WHERE s.state IN ('pending', 'active')",
+            *conditions,
+            "AND s.id > ? ORDER BY s.id LIMIT ?",
+        )
+        rows = await self._readers.all(" ".join(sql), (*parameters, after, limit))
+        return [read_subscription(row, self._box) for row in rows]
+
+    async def end(
+        self, subscription_id: SubscriptionId, reason: str, now: datetime, *, tell: bool
+    ) -> Subscription:
+        state = SubscriptionState.ENDING if tell else SubscriptionState.ENDED
+        unit = partial(end_one, subscription_id, reason, state, to_milliseconds(now))
+        row = await self._writer.submit(unit)
+        if row is None:
+            raise NotFound("subscription", subscription_id)
+        return read_subscription(row, self._box)
+
+    async def end_all(
+        self, feed_id: FeedId, reason: str, now: datetime, limit: int
+    ) -> int:
+        unit = partial(end_of_feed, feed_id, reason, to_milliseconds(now), limit)
+        return await self._writer.submit(unit)
+
+    async def expire(self, now: datetime, limit: int) -> int:
+        unit = partial(end_expired, to_milliseconds(now), limit)
+        return await self._writer.submit(unit)
+
+    async def ending(self, limit: int) -> list[Subscription]:
+        rows = await self._readers.all(
+            "SELECT v.* FROM subscriptions s JOIN stored_subscriptions v ON v.id = s.id"
+            " WHERE s.state = 'ending' ORDER BY s.id LIMIT ?",
+            (limit,),
+        )
+        return [read_subscription(row, self._box) for row in rows]
+
+    async def told(self, ids: Sequence[SubscriptionId]) -> None:
+        await self._writer.submit(partial(_told, pack_ids(ids)), is_single=True)
+
+    async def purge_ended(self, before: datetime, limit: int) -> int:
+        unit = partial(purge_ended_subscriptions, to_milliseconds(before), limit)
+        return await self._writer.submit(unit)
+
+    async def count(self, feed_id: FeedId) -> int:
+        row = await self._readers.first(
+            "SELECT subscribers FROM feeds WHERE id = ?", (feed_id,)
+        )
+        return row[0] if row else 0
+
+
+_OF_TOPIC = (
+    "s.topic_id IN (SELECT id FROM topics WHERE url IN (?, ?) UNION ALL"
+    " SELECT id FROM topics WHERE normal = ? AND normal <> '')"
+)
+
+
+def _topic_keys(topic: str) -> tuple[str, str, str]:
+    """What `_OF_TOPIC` asks for: the topic in whatever spelling."""
+    return topic, normal_url(topic), normal_url(topic)
+
+
+def _other_spelling(topic: str) -> str:
+    """The normal form, "" for a topic that is in it."""
+    normal = normal_url(topic)
+    return "" if topic == normal else normal
+
+
+def _chosen(
+    account: AccountId | None, topic: str | None, callback: str | None
+) -> tuple[list[str], list[object]]:
+    conditions: list[str] = []
+    parameters: list[object] = []
+    if callback is not None:
+        conditions.append("AND s.callback_hash = ?")
+        parameters.append(hash_key(normal_url(callback)))
+    if topic is not None:
+        conditions.append(f"AND {_OF_TOPIC}")
+        parameters.extend(_topic_keys(topic))
+    if account is not None:
+        conditions.append("AND s.account_id = ?")
+        parameters.append(account)
+    return conditions, parameters
+
+
+# --- units of work ---
+
+
+def _add(parameters: dict[str, object], connection: sqlite3.Connection) -> Row | None:
+    """The subscription's row; None if there is no such feed."""
+    found = connection.execute(
+        "SELECT 1 FROM feeds WHERE id = :feed_id", parameters
+    ).fetchone()
+    if found is None:
+        return None
+    connection.execute(
+        "INSERT INTO topics (url, feed_id, normal) VALUES (:topic, :feed_id, :normal)"
+        " ON CONFLICT (url) DO UPDATE SET normal = excluded.normal"
+        " WHERE normal <> excluded.normal",
+        parameters,
+    )
+    connection.execute(_RESPELL, parameters)
+    ((subscription_id,),) = connection.execute(_UPSERT, parameters).fetchall()
+    row: Row = connection.execute(
+        "SELECT * FROM stored_subscriptions WHERE id = ?", (subscription_id,)
+    ).fetchone()
+    return row
+
+
+_RESPELL = """
+UPDATE OR IGNORE subscriptions
+SET topic_id = (SELECT id FROM topics WHERE url = :topic),
+    callback = :callback
+WHERE account_id = :account AND callback_hash = :callback_hash AND topic_id IN (
+    SELECT id FROM topics WHERE url IN (:topic, :normal_topic) UNION ALL
+    SELECT id FROM topics WHERE normal = :normal_topic AND normal <> ''
+) AND (callback, topic_id) <> (:callback, (SELECT id FROM topics WHERE url = :topic))
+"""
+"""The same subscription under the topic and callback as they are spelled now."""
+
+_UPSERT = """
+INSERT INTO subscriptions (account_id, topic_id, feed_id, callback_hash, callback,
+    secret, algorithm, format, updates, batch, state, from_position, lease_end,
+    created_at, exhausted, ended_reason)
+VALUES (:account, (SELECT id FROM topics WHERE url = :topic), :feed_id, :callback_hash,
+    :callback, :secret, :algorithm, :format, :updates, :batch, 'active',
+    (SELECT head FROM meta), :lease_end, :now, 0, '')
+ON CONFLICT (callback_hash, topic_id, account_id) DO UPDATE SET
+    secret = excluded.secret,
+    algorithm = excluded.algorithm,
+    format = excluded.format,
+    updates = excluded.updates,
+    batch = excluded.batch,
+    lease_end = excluded.lease_end,
+    state = 'active',
+    ended_reason = '',
+    ended_at = NULL,
+    feed_id = iif(state IN ('ending', 'ended'), excluded.feed_id, feed_id),
+    from_position =
+        iif(state IN ('ending', 'ended'), excluded.from_position, from_position),
+    created_at = iif(state IN ('ending', 'ended'), excluded.created_at, created_at),
+    exhausted = iif(state IN ('ending', 'ended'), 0, exhausted)
+RETURNING id
+"""
+
+
+def _told(listed: str, connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "UPDATE subscriptions SET state = 'ended'"
+        " WHERE id IN (SELECT value FROM json_each(?)) AND state = 'ending'",
+        (listed,),
+    )

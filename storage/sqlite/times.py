@@ -1,0 +1,24 @@
+"""Times as SQLite keeps them: whole milliseconds since 1970 UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def to_milliseconds(time: datetime) -> int:
+    return (time - _START) // _MILLISECOND
+
+
+def to_milliseconds_or_none(time: datetime | None) -> int | None:
+    return None if time is None else to_milliseconds(time)
+
+
+def from_milliseconds(milliseconds: int) -> datetime:
+    return _START + timedelta(milliseconds=milliseconds)
+
+
+def from_milliseconds_or_none(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else from_milliseconds(milliseconds)

@@ -1,0 +1,104 @@
+"""`storage.interface.TokenStore` on SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime
+from functools import partial
+
+from storage.errors import NotFound
+from storage.records import Account, AccountId, NewToken, Right, Token, TokenId
+
+from .readers import Readers, Row
+from .times import from_milliseconds, from_milliseconds_or_none, to_milliseconds
+from .writer import Writer
+
+_TOKENS = (
+    "SELECT t.id, t.account_id, a.name, t.rights, t.label, t.created_at, t.used_at,"
+    " t.revoked_at FROM tokens t JOIN accounts a ON a.id = t.account_id"
+)
+
+
+class SqliteTokens:
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    async def add(self, new: NewToken, now: datetime) -> Token:
+        parameters = {
+            "account": new.account,
+            "digest": new.digest,
+            "rights": " ".join(sorted(new.rights)),
+            "label": new.label,
+            "now": to_milliseconds(now),
+        }
+        return _read(await self._writer.submit(partial(_add, parameters)))
+
+    async def find(self, digest: bytes) -> Token | None:
+        row = await self._readers.first(
+            f"{_TOKENS} WHERE t.digest = ? AND t.revoked_at IS NULL", (digest,)
+        )
+        return None if row is None else _read(row)
+
+    async def page(self, *, after: TokenId, limit: int) -> list[Token]:
+        rows = await self._readers.all(
+            f"{_TOKENS} WHERE t.id > ? ORDER BY t.id LIMIT ?", (after, limit)
+        )
+        return [_read(row) for row in rows]
+
+    async def touch(self, token_id: TokenId, now: datetime) -> None:
+        unit = partial(_touch, token_id, to_milliseconds(now))
+        await self._writer.submit(unit, is_single=True)
+
+    async def revoke(self, token_id: TokenId, now: datetime) -> Token:
+        unit = partial(_revoke, token_id, to_milliseconds(now))
+        row = await self._writer.submit(unit)
+        if row is None:
+            raise NotFound("token", token_id)
+        return _read(row)
+
+
+def _read(row: Row) -> Token:
+    token_id, account_id, name, rights, label, created, used, revoked = row
+    return Token(
+        id=token_id,
+        account=Account(id=AccountId(account_id), name=name),
+        rights=frozenset(Right(right) for right in rights.split()),
+        label=label,
+        created_at=from_milliseconds(created),
+        used_at=from_milliseconds_or_none(used),
+        revoked_at=from_milliseconds_or_none(revoked),
+    )
+
+
+# --- units of work ---
+
+
+def _add(parameters: dict[str, object], connection: sqlite3.Connection) -> Row:
+    connection.execute(
+        "INSERT INTO accounts (name) VALUES (:account) ON CONFLICT (name) DO NOTHING",
+        parameters,
+    )
+    token_id = connection.execute(
+        "INSERT INTO tokens (account_id, digest, rights, label, created_at)"
+        " VALUES ((SELECT id FROM accounts WHERE name = :account), :digest, :rights,"
+        " :label, :now)",
+        parameters,
+    ).lastrowid
+    row: Row = connection.execute(f"{_TOKENS} WHERE t.id = ?", (token_id,)).fetchone()
+    return row
+
+
+def _touch(token_id: TokenId, now: int, connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE tokens SET used_at = ? WHERE id = ?", (now, token_id))
+
+
+def _revoke(token_id: TokenId, now: int, connection: sqlite3.Connection) -> Row | None:
+    connection.execute(
+        "UPDATE tokens SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL",
+        (now, token_id),
+    )
+    row: Row | None = connection.execute(
+        f"{_TOKENS} WHERE t.id = ?", (token_id,)
+    ).fetchone()
+    return row

@@ -1,0 +1,143 @@
+"""Dropping the oldest records, and entry states that nothing refers to any more.
+
+The log is trimmed from its beginning only, so one position, the tail, tells what is
+gone. Nothing goes that a fan-out or a chunk still has to deliver. A straggler holds up
+the soft limits; the hard ones pass it by, and then what it missed lies in ``dead``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from datetime import datetime
+
+from storage.records import Retention
+
+from .dead_ranges import bury
+from .times import to_milliseconds
+
+LATEST_ENTRIES = 50
+"""Entries of each feed that are kept however old, for replays and late subscribers."""
+
+TRIMMED = "trimmed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Records older than the times (milliseconds) or beyond the counts may go."""
+
+    now: int
+    soft_before: float
+    soft_count: int
+    hard_before: float
+    hard_count: int
+
+
+def encode_limits(retention: Retention, now: datetime) -> Limits:
+    at = to_milliseconds(now)
+    return Limits(
+        now=at,
+        soft_before=at - retention.soft_age * 1000,
+        soft_count=retention.soft_count,
+        hard_before=at - retention.hard_age * 1000,
+        hard_count=retention.hard_count,
+    )
+
+
+def trim_log(limits: Limits, limit: int, connection: sqlite3.Connection) -> int:
+    """How many records were dropped, ``limit`` at most."""
+    ((head, tail),) = connection.execute("SELECT head, tail FROM meta").fetchall()
+    last = min(tail + limit, _before_undelivered(head, connection))
+    soft = _last_beyond(
+        limits.soft_before, head - limits.soft_count, tail, last, connection
+    )
+    hard = _last_beyond(
+        limits.hard_before, head - limits.hard_count, tail, last, connection
+    )
+    end = max(hard, min(soft, _before_stragglers(soft, connection)))
+    if end <= tail:
+        return 0
+    _pass_stragglers_by(end, limits.now, connection)
+    return _drop(end, connection)
+
+
+def _before_undelivered(head: int, connection: sqlite3.Connection) -> int:
+    ((last,),) = connection.execute(
+        "SELECT min(coalesce((SELECT min(position) - 1 FROM fanouts), :head),"
+        " coalesce((SELECT min(position) - 1 FROM chunks), :head))",
+        {"head": head},
+    ).fetchall()
+    return int(last)
+
+
+def _last_beyond(
+    before: float, position: int, tail: int, last: int, connection: sqlite3.Connection
+) -> int:
+    """The end of the oldest records that are all beyond a limit."""
+    ((kept,),) = connection.execute(
+        "SELECT min(position) FROM records WHERE position > ? AND position <= ?"
+        " AND at >= ? AND position > ?",
+        (tail, last, before, position),
+    ).fetchall()
+    return last if kept is None else int(kept) - 1
+
+
+def _before_stragglers(end: int, connection: sqlite3.Connection) -> int:
+    """Up to where no straggler needs a record, as far as ``end``."""
+    ((needed,),) = connection.execute(
+        "SELECT min((SELECT min(r.position) FROM records r"
+        " WHERE r.feed_id = s.feed_id AND r.position > s.position))"
+        " FROM stragglers s WHERE s.position < ?",
+        (end,),
+    ).fetchall()
+    return end if needed is None else int(needed) - 1
+
+
+def _pass_stragglers_by(end: int, now: int, connection: sqlite3.Connection) -> None:
+    """Move stragglers past what goes; what they wanted of it is told and buried."""
+    missed = connection.execute(
+        "SELECT s.subscription_id, min(r.position), max(r.position)"
+        " FROM stragglers s JOIN subscriptions b ON b.id = s.subscription_id"
+        " JOIN records r ON r.feed_id = s.feed_id"
+        "  AND r.position > s.position AND r.position <= :end"
+        " WHERE s.position < :end"
+        " AND NOT (r.position > coalesce(s.skip_after, r.position)"
+        "  AND r.position <= coalesce(s.skip_to, 0))"
+        " AND EXISTS (SELECT 1 FROM temp.wanted w"
+        "  WHERE w.taker = b.format || '/' || b.updates"
+        "  AND w.news = r.kind || '/' || r.any_fresh)"
+        " GROUP BY s.subscription_id",
+        {"end": end},
+    ).fetchall()
+    for subscription_id, first, last in missed:
+        bury(subscription_id, first, last, TRIMMED, now, connection)
+        connection.execute(
+            "UPDATE stragglers SET position = ?, missed_last = ?,"
+            " missed_first = coalesce(missed_first, ?) WHERE subscription_id = ?",
+            (end, last, first, subscription_id),
+        )
+
+
+def _drop(end: int, connection: sqlite3.Connection) -> int:
+    found = connection.execute(
+        "SELECT feed_id FROM records WHERE position <= ?", (end,)
+    ).fetchall()
+    connection.execute(
+        "INSERT OR REPLACE INTO trimmed SELECT feed_id, max(position) FROM records"
+        " WHERE position <= ? AND kind != 'baseline' GROUP BY feed_id",
+        (end,),
+    )
+    dropped = connection.execute("DELETE FROM records WHERE position <= ?", (end,))
+    connection.execute("UPDATE meta SET tail = ?", (end,))
+    for (feed_id,) in set(found):
+        _drop_entries(feed_id, end, connection)
+    return dropped.rowcount
+
+
+def _drop_entries(feed_id: int, end: int, connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "DELETE FROM entries WHERE feed_id = :feed_id AND last_position <= :end"
+        " AND id NOT IN (SELECT id FROM entries WHERE feed_id = :feed_id"
+        "  AND deleted = 0 ORDER BY sorted_at DESC, id LIMIT :latest)",
+        {"feed_id": feed_id, "end": end, "latest": LATEST_ENTRIES},
+    )

@@ -1,0 +1,276 @@
+"""Feeds and topics, on every engine."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from protocols.model import Hints
+from storage.errors import NotFound
+from storage.records import (
+    Credentials,
+    FeedState,
+    Format,
+    NewFeed,
+    Polling,
+    Posting,
+    Redirect,
+    Validators,
+)
+from tests.support.storage_scene import NO_FEED, START, Scene, at, fetch
+
+URL = "https://a.example/feed"
+LOGIN = Credentials(username="ann", password="pass", headers={"X-Key": "k"})
+
+
+async def test_a_new_feed_is_due_at_once(scene: Scene) -> None:
+    feed, is_new = await scene.storage.feeds.add(
+        NewFeed(url=URL, section="news"), START
+    )
+
+    assert is_new
+    assert (feed.url, feed.section, feed.state) == (URL, "news", FeedState.ACTIVE)
+    assert (feed.next_fetch, feed.created_at, feed.polling) == (START, START, Polling())
+    (due,) = await scene.storage.feeds.due(START, after=None, limit=9)
+    assert (due.id, due.url, due.next_fetch) == (feed.id, URL, START)
+
+
+async def test_a_new_feed_is_found_by_its_topic_and_its_id(scene: Scene) -> None:
+    feed = await scene.add_feed()
+
+    assert await scene.storage.feeds.find(feed.url) == feed
+    assert await scene.storage.feeds.get(feed.id) == feed
+    assert await scene.storage.feeds.find("https://unknown.example/") is None
+    assert await scene.storage.feeds.get(NO_FEED) is None
+
+
+async def test_a_known_url_gives_the_known_feed(scene: Scene) -> None:
+    first = await scene.add_feed(section="news")
+
+    again, is_new = await scene.storage.feeds.add(NewFeed(url=first.url), at(60))
+
+    assert (again, is_new) == (first, False)
+
+
+async def test_adding_again_replaces_section_and_credentials_if_given(
+    scene: Scene,
+) -> None:
+    await scene.add_feed(section="news", credentials=LOGIN)
+    other = Credentials(username="bob")
+
+    kept = await scene.add_feed()
+    changed = await scene.add_feed(section="sport", credentials=other)
+
+    assert (kept.section, kept.has_credentials) == ("news", True)
+    assert changed.section == "sport"
+    (target,) = await scene.storage.feeds.targets([changed.id])
+    assert target.credentials == other
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_private"),
+    [
+        pytest.param(True, False, False, id="becomes-public"),
+        pytest.param(True, True, True, id="stays-private"),
+        pytest.param(False, True, False, id="stays-public"),
+    ],
+)
+async def test_a_feed_is_private_only_while_nobody_adds_it_as_public(
+    scene: Scene, first: bool, second: bool, is_private: bool
+) -> None:
+    await scene.add_feed(private=first)
+
+    assert (await scene.add_feed(private=second)).private is is_private
+
+
+async def test_a_feed_with_credentials_stays_private_when_it_is_added_as_public(
+    scene: Scene,
+) -> None:
+    await scene.add_feed(private=True, credentials=LOGIN)
+
+    assert (await scene.add_feed()).private
+
+
+async def test_a_public_feed_becomes_private_with_its_first_credentials(
+    scene: Scene,
+) -> None:
+    await scene.add_feed()
+
+    assert (await scene.add_feed(private=True, credentials=LOGIN)).private
+
+
+async def test_a_removed_feed_returns_with_all_its_state(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    polling = Polling(validators=Validators(url=feed.url, etag='"1"'))
+    commit = fetch(feed, polling=polling, seen=b"seen", next_fetch=at(900))
+    await scene.storage.log.commit(commit)
+    await scene.storage.feeds.set_state(feed.id, FeedState.REMOVED, at(1))
+
+    again, is_new = await scene.storage.feeds.add(NewFeed(url=feed.url), at(2))
+
+    assert not is_new
+    assert (again.id, again.state, again.removed_at) == (
+        feed.id,
+        FeedState.ACTIVE,
+        None,
+    )
+    assert again.next_fetch == at(900), "a re-add is no reason to fetch early"
+    (target,) = await scene.storage.feeds.targets([feed.id])
+    assert (target.feed.polling, target.seen) == (polling, b"seen")
+
+
+async def test_pages_go_by_id_and_leave_removed_feeds_out(scene: Scene) -> None:
+    feeds = [await scene.add_feed(name) for name in "abcd"]
+    removed = FeedState.REMOVED
+    await scene.storage.feeds.set_state(feeds[1].id, removed, START)
+
+    first = await scene.storage.feeds.page(after=0, limit=2)
+    rest = await scene.storage.feeds.page(after=first[-1].id, limit=2)
+    gone = await scene.storage.feeds.page(after=0, limit=2, state=removed)
+
+    assert [each.id for each in first + rest] == [feeds[i].id for i in (0, 2, 3)]
+    assert [each.id for each in gone] == [feeds[1].id]
+
+
+async def test_due_feeds_come_by_time_and_then_by_id_page_by_page(scene: Scene) -> None:
+    a, b, c, d = [(await scene.add_feed(name)).id for name in "abcd"]
+    moves = [(a, at(5)), (b, at(3)), (c, at(3)), (d, at(7))]
+    await scene.storage.feeds.defer(moves)
+
+    first = await scene.storage.feeds.due(at(5), after=None, limit=2)
+    after = (first[-1].next_fetch, first[-1].id)
+    rest = await scene.storage.feeds.due(at(5), after=after, limit=2)
+
+    assert [each.id for each in first] == [b, c]
+    assert [each.id for each in rest] == [a]
+
+
+@pytest.mark.parametrize("state", sorted(set(FeedState) - {FeedState.ACTIVE}))
+async def test_only_active_feeds_are_due(scene: Scene, state: FeedState) -> None:
+    feed = await scene.add_feed()
+    assert await scene.storage.feeds.next_due() == START
+
+    await scene.storage.feeds.set_state(feed.id, state, START)
+
+    assert await scene.storage.feeds.due(at(9), after=None, limit=9) == []
+    assert await scene.storage.feeds.next_due() is None
+
+
+async def test_a_feed_that_has_moved_is_due_at_its_new_address(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    moved = Polling(fetch_url="https://moved.example/")
+    await scene.storage.log.commit(fetch(feed, polling=moved))
+
+    (due,) = await scene.storage.feeds.due(at(99), after=None, limit=1)
+
+    assert due.url == "https://moved.example/"
+
+
+async def test_deferring_moves_many_feeds_and_ignores_unknown_ones(
+    scene: Scene,
+) -> None:
+    first, second = await scene.add_feed("a"), await scene.add_feed("b")
+
+    await scene.storage.feeds.defer(
+        [(first.id, at(3)), (second.id, at(2)), (NO_FEED, at(1))]
+    )
+    await scene.storage.feeds.defer([])
+
+    assert await scene.storage.feeds.next_due() == at(2)
+
+
+async def test_targets_hold_all_that_a_fetch_starts_from(scene: Scene) -> None:
+    feed = await scene.add_feed(credentials=LOGIN)
+    await scene.subscribe(feed, "1")
+    polling = Polling(
+        period=900.0,
+        last_fetch=START,
+        redirect=Redirect(target="https://b.example/", sightings=1, first_seen=START),
+        hints=Hints(skip_hours=(1, 2)),
+        posting=Posting(weight=1.5, at=START, since=START),
+    )
+    await scene.storage.log.commit(fetch(feed, polling=polling, seen=b"seen"))
+
+    (target,) = await scene.storage.feeds.targets([feed.id])
+
+    assert target.feed.polling == polling
+    assert (target.credentials, target.seen) == (LOGIN, b"seen")
+    assert (target.subscribers, target.keeps_body) == (1, False)
+
+
+async def test_targets_come_as_asked_without_unknown_and_removed_ones(
+    scene: Scene,
+) -> None:
+    a, b, c = [(await scene.add_feed(name)).id for name in "abc"]
+    await scene.storage.feeds.set_state(b, FeedState.REMOVED, START)
+
+    targets = await scene.storage.feeds.targets([c, NO_FEED, b, a])
+
+    assert [each.feed.id for each in targets] == [c, a]
+    assert targets[0].seen == b""
+    assert targets[0].credentials is None
+
+
+async def test_a_body_is_asked_for_only_while_a_subscription_is_as_is(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    as_is = await scene.subscribe(feed, "as-is", format=Format.AS_IS)
+    (before,) = await scene.storage.feeds.targets([feed.id])
+    await scene.storage.subscriptions.end(as_is.id, "enough", START, tell=False)
+    (after,) = await scene.storage.feeds.targets([feed.id])
+
+    assert (before.keeps_body, after.keeps_body) == (True, False)
+
+
+async def test_states_are_set_and_returned(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    feeds = scene.storage.feeds
+
+    paused = await feeds.set_state(feed.id, FeedState.PAUSED, at(1))
+    resumed = await feeds.set_state(feed.id, FeedState.ACTIVE, at(2), next_fetch=at(30))
+    removed = await feeds.set_state(feed.id, FeedState.REMOVED, at(3))
+    removed_again = await feeds.set_state(feed.id, FeedState.REMOVED, at(4))
+
+    assert (paused.state, paused.next_fetch) == (FeedState.PAUSED, START)
+    assert (resumed.state, resumed.next_fetch) == (FeedState.ACTIVE, at(30))
+    assert removed.removed_at == removed_again.removed_at == at(3)
+
+
+async def test_an_unknown_feed_has_no_state_to_set(scene: Scene) -> None:
+    with pytest.raises(NotFound):
+        await scene.storage.feeds.set_state(NO_FEED, FeedState.PAUSED, START)
+
+
+async def test_a_purged_feed_takes_all_that_is_its_own_and_nothing_else(
+    scene: Scene,
+) -> None:
+    gone, kept = await scene.add_feed("gone"), await scene.add_feed("kept")
+    other = await scene.subscribe(kept, "other")
+    lost = await scene.straggle(gone)
+    position = await scene.publish(kept, "news")
+    await scene.storage.feeds.set_state(gone.id, FeedState.REMOVED, START)
+
+    too_early = await scene.storage.feeds.purge_removed(START, 9)
+    purged = await scene.storage.feeds.purge_removed(at(1), 9)
+
+    assert (too_early, purged) == (0, 1)
+    assert await scene.storage.feeds.find(gone.url) is None
+    assert await scene.storage.subscriptions.get(lost.id) is None
+    assert await scene.storage.deliveries.stragglers(after=0, limit=9) == []
+    assert await scene.storage.deliveries.attempts(lost.id, 9) == []
+    assert await scene.storage.subscriptions.get(other.id) == other
+    (record,) = await scene.storage.log.records(after=0, limit=9)
+    assert record.position == position
+
+
+async def test_a_page_of_the_longest_removed_feeds_is_purged(scene: Scene) -> None:
+    first, second = await scene.add_feed("a"), await scene.add_feed("b")
+    await scene.storage.feeds.set_state(first.id, FeedState.REMOVED, at(2))
+    await scene.storage.feeds.set_state(second.id, FeedState.REMOVED, at(1))
+
+    assert await scene.storage.feeds.purge_removed(START + timedelta(days=30), 1) == 1
+
+    assert await scene.storage.feeds.get(second.id) is None
+    assert await scene.storage.feeds.get(first.id) is not None

@@ -1,0 +1,409 @@
+"""The log, on every engine: one transaction in, many readers out."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from math import inf
+
+import pytest
+
+from protocols.model import Status
+from storage.errors import DocumentWanted, WriteFailed
+from storage.records import (
+    EntryRef,
+    EntryWrite,
+    FeedState,
+    FetchCommit,
+    Format,
+    Polling,
+    Position,
+    RecordKind,
+    RecordWrite,
+    Retention,
+    StoredBody,
+)
+from tests.support.storage_scene import NO_FEED, START, Scene, at, fetch, record
+
+DOCUMENT = StoredBody(content_type="text/xml", body=b"packed")
+
+
+def keep(*, soft: int = 0, hard: int = 1_000) -> Retention:
+    """So many records."""
+    return Retention(soft_age=inf, soft_count=soft, hard_age=inf, hard_count=hard)
+
+
+async def test_positions_are_dense_over_all_feeds(scene: Scene) -> None:
+    a, b = await scene.add_feed("a"), await scene.add_feed("b")
+
+    first = await scene.storage.log.commit(fetch(a, records=(record(), record())))
+    nothing = await scene.storage.log.commit(fetch(a))
+    second = await scene.storage.log.commit(fetch(b, records=(record(),)))
+
+    assert (first, nothing, second) == ((1, 2), (), (3,))
+    head = await scene.storage.log.head()
+    assert head.position == 3
+    assert str(head) == f"{head.epoch}-3"
+    assert head.epoch.isalnum()
+
+
+async def test_a_commit_applies_all_that_a_fetch_found(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.subscribe(feed, "as-is", format=Format.AS_IS)
+    commit = fetch(
+        feed,
+        title="News",
+        format="rss",
+        head=b"head",
+        seen=b"seen",
+        body=DOCUMENT,
+        state=FeedState.GONE,
+        entries=(EntryWrite(key="k", body=b"entry"),),
+        records=(record("k"),),
+    )
+
+    await scene.storage.log.commit(commit)
+
+    stored = await scene.storage.feeds.get(feed.id)
+    assert stored is not None
+    assert (stored.title, stored.format, stored.state) == (
+        "News",
+        "rss",
+        FeedState.GONE,
+    )
+    assert await scene.storage.log.feed_head(feed.id) == b"head"
+    assert await scene.storage.log.body(feed.id) == DOCUMENT
+    (written,) = await scene.storage.log.records(after=0, limit=9)
+    (entry,) = await scene.storage.log.latest_entries(feed.id, 9)
+    assert written.entries == (EntryRef(entry.id, 1),)
+    assert written.at == START
+    assert written.status == Status(code=200)
+
+
+async def test_what_a_commit_does_not_name_stays(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.storage.log.commit(fetch(feed, title="T", head=b"h", seen=b"s"))
+
+    await scene.storage.log.commit(fetch(feed, when=at(5), polling=Polling(code=304)))
+
+    (target,) = await scene.storage.feeds.targets([feed.id])
+    assert (target.feed.title, target.seen, target.feed.polling.code) == (
+        "T",
+        b"s",
+        304,
+    )
+    assert await scene.storage.log.feed_head(feed.id) == b"h"
+
+
+async def test_a_removed_or_unknown_feed_takes_no_commit(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
+    commit = fetch(feed, records=(record(),))
+    unknown = FetchCommit(
+        feed_id=NO_FEED, at=START, next_fetch=START, polling=Polling()
+    )
+
+    assert await scene.storage.log.commit(commit) is None
+    assert await scene.storage.log.commit(unknown) is None
+    assert (await scene.storage.log.head()).position == 0
+
+
+async def test_a_commit_that_fails_changes_nothing(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    naming_nothing = fetch(feed, title="new", records=(record(), record("unknown")))
+
+    with pytest.raises(WriteFailed):
+        await scene.storage.log.commit(naming_nothing)
+
+    assert await scene.storage.feeds.get(feed.id) == feed
+    assert (await scene.storage.log.head()).position == 0
+    assert await scene.publish(feed) == 1
+
+
+async def test_a_known_key_is_replaced_at_its_next_revision(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.publish(feed, "k")
+
+    for body in (b"second", b"third"):
+        entries = (EntryWrite(key="k", body=body),)
+        await scene.storage.log.commit(
+            fetch(feed, entries=entries, records=(record("k", is_fresh=False),))
+        )
+
+    (entry,) = await scene.storage.log.latest_entries(feed.id, 9)
+    assert (entry.key, entry.revision, entry.body) == ("k", 3, b"third")
+    refs = [each.entries for each in await scene.storage.log.records(after=0, limit=9)]
+    assert refs[1:] == [
+        (EntryRef(entry.id, 2, fresh=False),),
+        (EntryRef(entry.id, 3, fresh=False),),
+    ]
+
+
+async def test_the_same_key_of_two_feeds_is_two_entries(scene: Scene) -> None:
+    a, b = await scene.add_feed("a"), await scene.add_feed("b")
+    await scene.publish(a, "k")
+    await scene.publish(b, "k")
+
+    (first,) = await scene.storage.log.latest_entries(a.id, 9)
+    (second,) = await scene.storage.log.latest_entries(b.id, 9)
+
+    assert first.id != second.id
+    assert (first.revision, second.revision) == (1, 1)
+
+
+async def test_a_deletion_keeps_the_last_body_and_is_not_among_the_latest(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.publish(feed, "k")
+    (entry,) = await scene.storage.log.latest_entries(feed.id, 9)
+
+    await scene.publish(feed, "k", kind=RecordKind.DELETED)
+
+    assert await scene.storage.log.latest_entries(feed.id, 9) == []
+    (deleted,) = await scene.storage.log.entries([entry.id])
+    assert (deleted.deleted, deleted.revision, deleted.body) == (True, 2, b"k")
+
+
+async def test_a_record_may_name_an_entry_that_its_commit_does_not_change(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.publish(feed, "k")
+
+    await scene.storage.log.commit(fetch(feed, records=(record("k"),)))
+
+    first, second = await scene.storage.log.records(after=0, limit=9)
+    assert first.entries == second.entries
+
+
+async def test_entries_come_in_the_order_asked_for(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.publish(feed, "a", "b", "c")
+    (written,) = await scene.storage.log.records(after=0, limit=9)
+    a, b, c = [ref.entry_id for ref in written.entries]
+
+    found = await scene.storage.log.entries([c, 99, a, b])
+
+    assert [each.key for each in found] == ["c", "a", "b"]
+
+
+async def test_the_latest_entries_go_by_their_date_or_when_they_were_first_stored(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    old = START - timedelta(days=1)
+    ahead = START + timedelta(days=9_000)
+    entries = (
+        EntryWrite(key="of yesterday", body=b"", published=old),
+        EntryWrite(key="first in its document", body=b""),
+        EntryWrite(key="from the future", body=b"", published=ahead),
+    )
+    await scene.storage.log.commit(fetch(feed, entries=entries))
+    await scene.storage.log.commit(
+        fetch(feed, when=at(60), entries=(EntryWrite(key="of now", body=b""),))
+    )
+    await scene.storage.log.commit(
+        fetch(feed, when=at(90), entries=(EntryWrite(key="of yesterday", body=b"2"),))
+    )
+
+    latest = await scene.storage.log.latest_entries(feed.id, 9)
+
+    assert [each.key for each in latest] == [
+        "of now",
+        "first in its document",
+        "from the future",
+        "of yesterday",
+    ]
+    assert await scene.storage.log.latest_entries(feed.id, 1) == latest[:1]
+
+
+async def test_records_are_read_in_pages_of_all_feeds_or_one(scene: Scene) -> None:
+    a, b = await scene.add_feed("a"), await scene.add_feed("b")
+    for feed in (a, b, a, b):
+        await scene.publish(feed)
+    log = scene.storage.log
+
+    page = await log.records(after=1, limit=2)
+    of_b = await log.records(after=2, limit=9, feed_id=b.id)
+
+    assert [each.position for each in page] == [2, 3]
+    assert [each.position for each in of_b] == [4]
+
+
+async def test_a_reader_that_waits_is_woken_by_a_commit(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    waiting = asyncio.create_task(scene.storage.log.wait(Position(0), 30))
+    await asyncio.sleep(0)
+
+    await scene.publish(feed)
+
+    async with asyncio.timeout(5):
+        assert await waiting == 1
+
+
+async def test_a_reader_does_not_wait_for_what_is_there_nor_longer_than_it_said(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.publish(feed)
+
+    assert await scene.storage.log.wait(Position(0), 30) == 1
+    assert await scene.storage.log.wait(Position(1), 0.001) == 1
+
+
+async def test_a_document_is_kept_only_while_a_subscription_is_as_is(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    commit = fetch(feed, body=DOCUMENT)
+    await scene.storage.log.commit(commit)
+    unasked = await scene.storage.log.body(feed.id)
+    as_is = await scene.subscribe(feed, "as-is", format=Format.AS_IS)
+    await scene.storage.log.commit(commit)
+    asked = await scene.storage.log.body(feed.id)
+    await scene.subscribe(feed, "as-is", format=Format.AS_IS)
+    renewed = await scene.storage.log.body(feed.id)
+    await scene.storage.subscriptions.end(as_is.id, "enough", START, tell=False)
+
+    assert (unasked, asked, renewed) == (None, DOCUMENT, DOCUMENT)
+    assert await scene.storage.log.body(feed.id) is None
+
+
+async def test_an_unknown_feed_has_neither_head_nor_body(scene: Scene) -> None:
+    assert await scene.storage.log.feed_head(NO_FEED) is None
+    assert await scene.storage.log.body(NO_FEED) is None
+
+
+# --- trimming ---
+
+
+async def test_records_beyond_the_count_are_trimmed_page_by_page(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    for _ in range(5):
+        await scene.publish(feed)
+    await scene.deliver()
+
+    first = await scene.storage.log.trim(keep(soft=2), START, 2)
+    second = await scene.storage.log.trim(keep(soft=2), START, 2)
+    third = await scene.storage.log.trim(keep(soft=2), START, 2)
+
+    assert (first, second, third) == (2, 1, 0)
+    kept = await scene.storage.log.records(after=0, limit=9)
+    assert [each.position for each in kept] == [4, 5]
+    assert await scene.publish(feed) == 6, "positions are never given out again"
+
+
+async def test_records_beyond_the_age_are_trimmed(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    for seconds in (0, 10, 20):
+        await scene.publish(feed, when=at(seconds))
+    await scene.deliver()
+    an_age = Retention(soft_age=15, soft_count=99, hard_age=99, hard_count=99)
+
+    assert await scene.storage.log.trim(an_age, at(30), 9) == 2
+
+    (left,) = await scene.storage.log.records(after=0, limit=9)
+    assert left.position == 3
+
+
+async def test_nothing_is_trimmed_that_is_still_to_be_split(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.publish(feed)
+
+    assert await scene.storage.log.trim(keep(hard=0), START, 9) == 0
+
+
+async def test_nothing_is_trimmed_that_a_chunk_still_delivers(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.subscribe(feed)
+    await scene.publish(feed)
+    await scene.claim()
+
+    assert await scene.storage.log.trim(keep(hard=0), START, 9) == 0
+
+
+async def test_a_straggler_holds_up_the_soft_limit(scene: Scene) -> None:
+    feed, other = await scene.add_feed("a"), await scene.add_feed("b")
+    await scene.publish(other)
+    await scene.deliver()
+    await scene.straggle(feed)
+    await scene.publish(other)
+    await scene.deliver()
+
+    assert await scene.storage.log.trim(keep(soft=0), START, 9) == 1
+
+    left = await scene.storage.log.records(after=0, limit=9)
+    assert [each.position for each in left] == [2, 3]
+
+
+async def test_the_hard_limit_passes_a_straggler_by_and_it_is_told(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    late = await scene.straggle(feed)
+    await scene.publish(feed)
+    await scene.publish(feed)
+    await scene.deliver()
+
+    assert await scene.storage.log.trim(keep(hard=1), at(9), 9) == 2
+
+    straggler = await scene.storage.deliveries.straggler(late.id)
+    assert straggler is not None
+    assert (straggler.position, straggler.missed) == (2, (1, 2))
+    (dead,) = await scene.storage.deliveries.dead(after=0, limit=9)
+    assert (dead.first, dead.last, dead.reason) == (1, 2, "trimmed")
+
+
+async def test_a_straggler_that_wants_nothing_of_what_goes_misses_nothing(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    late = await scene.straggle(feed)
+    await scene.storage.deliveries.retry_straggler(late.id, START)
+    for _ in range(2):
+        await scene.publish(feed, kind=RecordKind.DELETED)
+    await scene.deliver()
+    await scene.storage.log.trim(keep(hard=2), START, 9)
+
+    await scene.storage.log.trim(keep(hard=1), START, 9)
+
+    (dead,) = await scene.storage.deliveries.dead(after=0, limit=9)
+    assert (dead.first, dead.last) == (1, 1)
+
+
+async def test_entries_go_with_their_records_except_the_latest_fifty(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    entries = tuple(
+        EntryWrite(key=str(n), body=b"", published=START - timedelta(minutes=n))
+        for n in range(60)
+    )
+    records = (RecordWrite(kind=RecordKind.BASELINE, status=Status()),)
+    await scene.storage.log.commit(fetch(feed, entries=entries, records=records))
+    await scene.storage.log.commit(fetch(feed, records=(record("59"),)))
+    await scene.deliver()
+
+    await scene.storage.log.trim(keep(soft=1), START, 9)
+
+    left = await scene.storage.log.latest_entries(feed.id, 99)
+    assert [each.key for each in left] == [*map(str, range(50)), "59"]
+
+
+async def test_news_is_not_committed_without_the_document_that_as_is_wants(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.subscribe(feed, "as-is", format=Format.AS_IS)
+    write = EntryWrite(key="k", body=b"k")
+
+    with pytest.raises(DocumentWanted):
+        await scene.storage.log.commit(
+            fetch(feed, entries=(write,), records=(record("k"),))
+        )
+
+    assert (await scene.storage.log.head()).position == 0
+    await scene.storage.log.commit(
+        fetch(feed, records=(record(kind=RecordKind.ERROR),))
+    )

@@ -1,0 +1,408 @@
+"""Random operations on every engine and on the model leave equal observable states."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from storage.errors import NotFound, StorageBusy
+from storage.interface import Storage
+from storage.records import (
+    ANONYMOUS,
+    OPERATOR,
+    Attempt,
+    ChunkOutcome,
+    ClaimedChunk,
+    Credentials,
+    DeliveryFlush,
+    EntryWrite,
+    FeedState,
+    Format,
+    GivenUp,
+    NewFeed,
+    NewSubscription,
+    Polling,
+    Position,
+    RecordKind,
+    Retention,
+    StoredBody,
+    Straggler,
+    StragglerMoved,
+    StragglerOpened,
+    Updates,
+)
+from storage.sqlite import open_database
+from tests.support.memory.storage import MemoryStorage
+from tests.support.storage_scene import START, record
+from tests.support.storage_scene import fetch as fetch_of
+
+FEEDS = st.integers(1, 3)
+SUBSCRIPTIONS = st.integers(1, 12)
+KEYS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=3, unique=True)
+LIMITS = st.integers(1, 3)
+SECONDS = st.sampled_from([0, 1, 5, 61])
+KINDS = st.sampled_from(
+    [each for each in RecordKind if each is not RecordKind.BASELINE]
+)
+
+
+class Comparison(RuleBasedStateMachine):
+    """Each rule is done to both; results and then all readable state must agree."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runner = asyncio.Runner()
+        self._directory = tempfile.TemporaryDirectory()
+        path = Path(self._directory.name) / "hub.db"
+        self._engine: Storage = self._runner.run(open_database(path))
+        self._model: Storage = MemoryStorage()
+        self._now = START
+        self._leases = 0
+        self._chunks: list[ClaimedChunk] = []
+        self._stragglers: list[Straggler] = []
+
+    @initialize()
+    def begin(self) -> None:
+        for feed in (1, 2):
+            self.add_feed(feed, private=False, section="")
+            for number, format in enumerate((Format.JSON, Format.AS_IS), 1):
+                self.subscribe(feed, number, ANONYMOUS, format, Updates.FRESH, None)
+
+    def teardown(self) -> None:
+        self._runner.run(self._engine.close())
+        self._runner.close()
+        self._directory.cleanup()
+
+    def _do(self, operation: Callable[[Storage], Awaitable[object]]) -> object:
+        async def attempt(storage: Storage) -> object:
+            try:
+                return await operation(storage)
+            except (NotFound, StorageBusy) as error:
+                return type(error)
+
+        expected = self._runner.run(attempt(self._model))
+        found = self._runner.run(attempt(self._engine))
+        assert found == expected
+        return found
+
+    @rule(seconds=SECONDS)
+    def time_passes(self, seconds: int) -> None:
+        self._now += timedelta(seconds=seconds, microseconds=1_500)
+
+    # --- feeds and the log ---
+
+    @rule(number=FEEDS, private=st.booleans(), section=st.sampled_from(["", "news"]))
+    def add_feed(self, number: int, private: bool, section: str) -> None:
+        new = NewFeed(
+            url=f"https://{number}.example/",
+            private=private,
+            section=section,
+            credentials=Credentials(username="u") if section else None,
+        )
+        self._do(lambda storage: storage.feeds.add(new, self._now))
+
+    @rule(feed=FEEDS, state=st.sampled_from(FeedState))
+    def set_state(self, feed: int, state: FeedState) -> None:
+        self._do(lambda storage: storage.feeds.set_state(feed, state, self._now))
+
+    @rule(feed=FEEDS, seconds=SECONDS)
+    def defer(self, feed: int, seconds: int) -> None:
+        later = self._now + timedelta(seconds=seconds)
+        self._do(lambda storage: storage.feeds.defer([(feed, later), (99, later)]))
+
+    @rule()
+    def purge(self) -> None:
+        before = self._now - timedelta(seconds=30)
+        self._do(lambda storage: storage.feeds.purge_removed(before, 1))
+
+    @rule(feed=FEEDS, keys=KEYS, kinds=st.lists(KINDS, max_size=2), fresh=st.booleans())
+    def commit(
+        self, feed: int, keys: list[str], kinds: list[RecordKind], fresh: bool
+    ) -> None:
+        is_deletion = kinds == [RecordKind.DELETED]
+        stored = self._runner.run(self._model.feeds.get(feed))
+        if stored is None:
+            return
+        commit = fetch_of(
+            stored,
+            when=self._now,
+            polling=Polling(code=200, fetch_url="https://moved.example/" * fresh),
+            seen=keys[0].encode(),
+            body=StoredBody(content_type="text/xml", body=keys[0].encode()),
+            entries=tuple(
+                EntryWrite(
+                    key=key,
+                    body=key.encode(),
+                    deleted=is_deletion,
+                    published=self._now - timedelta(hours=ord(key)) if fresh else None,
+                )
+                for key in keys
+            ),
+            records=tuple(record(*keys, kind=kind, is_fresh=fresh) for kind in kinds),
+        )
+        self._do(lambda storage: storage.log.commit(commit))
+
+    @rule(feed=FEEDS)
+    def commit_a_baseline(self, feed: int) -> None:
+        stored = self._runner.run(self._model.feeds.get(feed))
+        if stored is not None:
+            baseline = fetch_of(
+                stored, when=self._now, records=(record(kind=RecordKind.BASELINE),)
+            )
+            self._do(lambda storage: storage.log.commit(baseline))
+
+    @rule(count=st.sampled_from([0, 2, 5]), hard=st.sampled_from([0, 4, 50]))
+    def trim(self, count: int, hard: int) -> None:
+        retention = Retention(
+            soft_age=float("inf"),
+            soft_count=count,
+            hard_age=float("inf"),
+            hard_count=max(hard, count),
+        )
+        self._do(lambda storage: storage.log.trim(retention, self._now, 3))
+
+    # --- subscriptions ---
+
+    @rule(
+        feed=FEEDS,
+        number=st.integers(1, 3),
+        account=st.sampled_from([ANONYMOUS, OPERATOR]),
+        format=st.sampled_from(Format),
+        updates=st.sampled_from(Updates),
+        lease=st.sampled_from([None, 10, 100]),
+    )
+    def subscribe(
+        self,
+        feed: int,
+        number: int,
+        account: int,
+        format: Format,
+        updates: Updates,
+        lease: int | None,
+    ) -> None:
+        new = NewSubscription(
+            account=account,
+            topic=f"https://{feed}.example/",
+            feed_id=feed,
+            callback=f"https://subscriber.example/{number}",
+            secret="secret" * (number - 1),
+            format=format,
+            updates=updates,
+            lease_end=lease and self._now + timedelta(seconds=lease),
+        )
+        self._do(lambda storage: storage.subscriptions.add(new, self._now))
+
+    @rule(each=SUBSCRIPTIONS, tell=st.booleans())
+    def end(self, each: int, tell: bool) -> None:
+        self._do(
+            lambda storage: storage.subscriptions.end(each, "x", self._now, tell=tell)
+        )
+
+    @rule(feed=FEEDS, limit=LIMITS)
+    def end_all(self, feed: int, limit: int) -> None:
+        self._do(
+            lambda storage: storage.subscriptions.end_all(feed, "x", self._now, limit)
+        )
+
+    @rule(limit=LIMITS)
+    def expire(self, limit: int) -> None:
+        self._do(lambda storage: storage.subscriptions.expire(self._now, limit))
+
+    @rule(each=SUBSCRIPTIONS)
+    def told(self, each: int) -> None:
+        self._do(lambda storage: storage.subscriptions.told([each]))
+
+    # --- deliveries ---
+
+    @rule(limit=LIMITS)
+    def claim_chunks(self, limit: int) -> None:
+        self._chunks += self._claim("claim_chunks", limit)
+
+    @rule(limit=LIMITS)
+    def claim_stragglers(self, limit: int) -> None:
+        self._stragglers += self._claim("claim_stragglers", limit)
+
+    def _claim(self, method: str, limit: int) -> list:
+        self._leases += 1
+        lease = {
+            "lease_id": self._leases,
+            "until": self._now + timedelta(seconds=60),
+            "now": self._now,
+            "limit": limit,
+        }
+        return self._do(lambda storage: getattr(storage.deliveries, method)(**lease))
+
+    @rule(data=st.data())
+    def settle_members(self, data: st.DataObject) -> None:
+        """Of one chunk, each member still pending: what came of it."""
+        if not self._chunks:
+            return
+        chunk = data.draw(st.sampled_from(self._chunks))
+        flush = DeliveryFlush(at=self._now)
+        for index, subscription in chunk.pending:
+            fate = data.draw(st.sampled_from(["ok", "late", "dead", "gone", "later"]))
+            if fate != "later":
+                flush = self._settled(flush, chunk, index, subscription.id, fate)
+        self._do(lambda storage: storage.deliveries.flush(flush))
+
+    def _settled(
+        self, flush: DeliveryFlush, chunk: ClaimedChunk, index: int, of: int, fate: str
+    ) -> DeliveryFlush:
+        position = chunk.record.position
+        outcome = ChunkOutcome(
+            chunk_id=chunk.id,
+            lease_id=chunk.lease_id,
+            index=index,
+            status=200 if fate == "ok" else 500,
+            milliseconds=70_000,
+        )
+        flush = replace(flush, outcomes=(*flush.outcomes, outcome))
+        if fate == "late":
+            opened = StragglerOpened(
+                subscription_id=of,
+                position=Position(position - 1),
+                attempts=1,
+                next_try=self._now + timedelta(seconds=5),
+                failing_since=self._now,
+            )
+            failed = Attempt(
+                subscription_id=of,
+                position=position,
+                at=self._now,
+                status=500,
+                milliseconds=1,
+                error="answered 500",
+            )
+            return replace(
+                flush,
+                opened=(*flush.opened, opened),
+                attempts=(*flush.attempts, failed),
+            )
+        if fate == "dead":
+            lost = self._given_up(of, 0, position, position)
+            return replace(flush, given_up=(*flush.given_up, lost))
+        if fate == "gone":
+            return replace(flush, ended=(*flush.ended, (of, "gone")))
+        return replace(flush, recovered=(*flush.recovered, of))
+
+    @rule(
+        data=st.data(),
+        step=st.integers(0, 3),
+        status=st.sampled_from([0, 200, 500]),
+        release=st.booleans(),
+        finished=st.booleans(),
+    )
+    def move_straggler(
+        self,
+        data: st.DataObject,
+        step: int,
+        status: int,
+        release: bool,
+        finished: bool,
+    ) -> None:
+        if not self._stragglers:
+            return
+        straggler = data.draw(st.sampled_from(self._stragglers))
+        moved = StragglerMoved(
+            subscription_id=straggler.subscription.id,
+            lease_id=straggler.lease_id,
+            position=Position(straggler.position + step),
+            attempts=step,
+            next_try=self._now + timedelta(seconds=60),
+            last_status=status,
+            release=release,
+            finished=finished,
+        )
+        flush = DeliveryFlush(at=self._now, moved=(moved,))
+        self._do(lambda storage: storage.deliveries.flush(flush))
+
+    @rule(data=st.data(), length=st.integers(0, 3))
+    def give_up(self, data: st.DataObject, length: int) -> None:
+        if not self._stragglers:
+            return
+        straggler = data.draw(st.sampled_from(self._stragglers))
+        first = straggler.position + 1
+        lost = self._given_up(
+            straggler.subscription.id, straggler.lease_id, first, first + length
+        )
+        flush = DeliveryFlush(at=self._now, given_up=(lost,))
+        self._do(lambda storage: storage.deliveries.flush(flush))
+
+    def _given_up(self, of: int, lease: int, first: int, last: int) -> GivenUp:
+        return GivenUp(
+            subscription_id=of,
+            lease_id=lease,
+            first=Position(first),
+            last=Position(last),
+            reason="too often",
+            at=self._now,
+        )
+
+    @rule(data=st.data())
+    def retry_dead(self, data: st.DataObject) -> None:
+        dead = self._runner.run(self._model.deliveries.dead(after=0, limit=9))
+        each = data.draw(st.sampled_from([each.id for each in dead] or [99]))
+        self._do(lambda storage: storage.deliveries.retry_dead(each, self._now))
+
+    @rule(each=SUBSCRIPTIONS)
+    def retry_straggler(self, each: int) -> None:
+        self._do(lambda storage: storage.deliveries.retry_straggler(each, self._now))
+
+    @rule()
+    def void_leases(self) -> None:
+        self._do(lambda storage: storage.deliveries.void_leases())
+
+    @rule()
+    def trim_attempts(self) -> None:
+        before = self._now - timedelta(seconds=60)
+        self._do(lambda storage: storage.deliveries.trim_attempts(before, 2))
+
+    # --- what can be read ---
+
+    @invariant()
+    def feeds_agree(self) -> None:
+        self._do(lambda storage: storage.feeds.page(after=0, limit=9))
+        removed = FeedState.REMOVED
+        self._do(lambda storage: storage.feeds.page(after=0, limit=9, state=removed))
+        self._do(lambda storage: storage.feeds.due(self._now, after=None, limit=9))
+        self._do(lambda storage: storage.feeds.targets([3, 1, 2]))
+        for each in (1, 2, 3):
+            self._do(lambda storage, each=each: storage.log.body(each))
+            self._do(lambda storage, each=each: storage.log.latest_entries(each, 9))
+
+    @invariant()
+    def the_log_agrees(self) -> None:
+        self._do(lambda storage: storage.log.records(after=0, limit=99))
+        self._do(lambda storage: storage.log.entries(range(1, 80)))
+
+    @invariant()
+    def subscriptions_agree(self) -> None:
+        self._do(lambda storage: storage.subscriptions.page(after=0, limit=99))
+        self._do(lambda storage: storage.subscriptions.ending(9))
+        for each in range(1, 12):
+            self._do(lambda storage, each=each: storage.subscriptions.get(each))
+            self._do(lambda storage, each=each: storage.deliveries.attempts(each, 5))
+
+    @invariant()
+    def deliveries_agree(self) -> None:
+        self._do(lambda storage: storage.deliveries.stragglers(after=0, limit=99))
+        self._do(lambda storage: storage.deliveries.next_straggler())
+        self._do(lambda storage: storage.deliveries.dead(after=0, limit=99))
+        self._do(lambda storage: storage.backlog())
+
+
+TestComparison = Comparison.TestCase
+TestComparison.settings = settings(
+    max_examples=25,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)

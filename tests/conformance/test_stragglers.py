@@ -1,0 +1,380 @@
+"""Catching up, on every engine: one open row per subscription, moved under a lease."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from storage.errors import NotFound
+from storage.records import (
+    Attempt,
+    Position,
+    RecordKind,
+    Straggler,
+    StragglerMoved,
+    StragglerOpened,
+    Subscription,
+    SubscriptionId,
+    SubscriptionState,
+)
+from tests.support.storage_scene import START, Scene, all_of, at
+
+
+def moved(
+    straggler: Straggler, position: int, *, when: datetime = START, **more: object
+) -> StragglerMoved:
+    outcome = {
+        "attempts": 0,
+        "next_try": when + timedelta(seconds=60),
+        "last_status": 200,
+    }
+    return StragglerMoved(
+        subscription_id=straggler.subscription.id,
+        lease_id=straggler.lease_id,
+        position=Position(position),
+        **{**outcome, **more},
+    )
+
+
+def opened(
+    subscription: Subscription, position: int, **more: object
+) -> StragglerOpened:
+    terms = {"attempts": 1, "next_try": at(5), "failing_since": START}
+    return StragglerOpened(
+        subscription_id=subscription.id,
+        position=Position(position),
+        **{**terms, **more},
+    )
+
+
+async def open_one(scene: Scene, subscription: Subscription) -> Straggler:
+    found = await scene.storage.deliveries.straggler(subscription.id)
+    assert found is not None
+    return found
+
+
+async def test_a_straggler_stands_before_the_record_it_did_not_take(
+    scene: Scene,
+) -> None:
+    late = await scene.straggle(await scene.add_feed())
+
+    straggler = await open_one(scene, late)
+
+    assert (straggler.subscription, straggler.position) == (late, 0)
+    assert (straggler.attempts, straggler.next_try) == (1, at(5))
+    assert (straggler.last_status, straggler.last_error) == (500, "answered 500")
+    assert (straggler.failing_since, straggler.lease_id) == (START, 0)
+    assert await scene.storage.deliveries.stragglers(after=0, limit=9) == [straggler]
+    assert await scene.storage.deliveries.stragglers(after=late.id, limit=9) == []
+
+
+async def test_a_straggler_that_is_open_is_never_moved_forward_by_opening(
+    scene: Scene,
+) -> None:
+    late = await scene.straggle(await scene.add_feed())
+    before = await open_one(scene, late)
+
+    await scene.flush(opened=(opened(late, 7, attempts=9, lease_id=5),))
+
+    assert await open_one(scene, late) == before
+
+
+async def test_an_ended_or_unknown_subscription_gets_no_straggler(scene: Scene) -> None:
+    ended = await scene.subscribe(await scene.add_feed())
+    await scene.storage.subscriptions.end(ended.id, "enough", START, tell=False)
+    unknown = StragglerOpened(
+        subscription_id=SubscriptionId(99),
+        position=Position(0),
+        attempts=1,
+        next_try=START,
+        failing_since=START,
+    )
+
+    await scene.flush(opened=(opened(ended, 0), unknown))
+
+    assert await scene.storage.deliveries.stragglers(after=0, limit=9) == []
+
+
+async def test_stragglers_are_claimed_when_they_are_due_and_nobodys(
+    scene: Scene,
+) -> None:
+    late = await scene.straggle(await scene.add_feed())
+    deliveries = scene.storage.deliveries
+
+    too_early = await scene.claim_stragglers(at(4))
+    next_try = await deliveries.next_straggler()
+    (claimed,) = await scene.claim_stragglers(at(5), lease_id=7)
+    taken = await scene.claim_stragglers(at(6), lease_id=8)
+    lease_end = await deliveries.next_straggler()
+    (after_lease,) = await scene.claim_stragglers(at(65), lease_id=8)
+
+    assert (too_early, taken) == ([], [])
+    assert (next_try, lease_end) == (at(5), at(65))
+    assert (claimed.subscription.id, claimed.lease_id) == (late.id, 7)
+    assert after_lease.lease_id == 8
+
+
+async def test_the_longest_due_are_claimed_first(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    names = "123"
+    late = [await scene.subscribe(feed, name) for name in names]
+    await scene.publish(feed)
+    (chunk,) = await scene.claim()
+    await scene.flush(
+        outcomes=all_of(chunk, 500),
+        opened=tuple(
+            opened(each, 0, next_try=at(10 - number))
+            for number, each in enumerate(late)
+        ),
+    )
+
+    claimed = await scene.claim_stragglers(at(20), limit=2)
+
+    assert [each.subscription.id for each in claimed] == [late[2].id, late[1].id]
+
+
+async def test_a_first_delivery_that_still_runs_keeps_its_straggler(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    subscription = await scene.subscribe(feed)
+    await scene.publish(feed)
+    (chunk,) = await scene.claim()
+    await scene.fail(chunk, subscription, lease_id=55, retry_after=60)
+
+    assert await scene.claim_stragglers(at(59)) == []
+    lost = await scene.flush(
+        moved=(moved(await open_one(scene, subscription), 1, finished=True),)
+    )
+
+    assert lost.lost == frozenset()
+    assert await scene.storage.deliveries.straggler(subscription.id) is None
+
+
+async def test_a_success_moves_it_on_under_its_lease(scene: Scene) -> None:
+    late = await scene.straggle(await scene.add_feed())
+    (claimed,) = await scene.claim_stragglers(at(5))
+
+    flushed = await scene.flush(when=at(6), moved=(moved(claimed, 1, when=at(6)),))
+
+    straggler = await open_one(scene, late)
+    assert flushed.lost == frozenset()
+    assert (straggler.position, straggler.attempts) == (1, 0)
+    assert straggler.lease_id == claimed.lease_id
+    assert straggler.failing_since == at(6), "it stands at its next record since then"
+    assert await scene.claim_stragglers(at(65)) == [], "the lease goes on"
+
+
+async def test_a_failure_gives_it_back_until_its_next_try(scene: Scene) -> None:
+    late = await scene.straggle(await scene.add_feed())
+    (claimed,) = await scene.claim_stragglers(at(5))
+    failed = moved(
+        claimed,
+        0,
+        attempts=2,
+        next_try=at(300),
+        last_status=503,
+        last_error="answered 503",
+        release=True,
+    )
+
+    await scene.flush(when=at(6), moved=(failed,))
+
+    straggler = await open_one(scene, late)
+    assert (straggler.attempts, straggler.lease_id) == (2, 0)
+    assert (straggler.last_status, straggler.last_error) == (503, "answered 503")
+    assert straggler.failing_since == START
+    assert await scene.storage.deliveries.next_straggler() == at(300)
+
+
+async def test_an_outcome_under_a_lost_lease_changes_nothing(scene: Scene) -> None:
+    late = await scene.straggle(await scene.add_feed())
+    (stale,) = await scene.claim_stragglers(at(5), lease_id=1)
+    await scene.claim_stragglers(at(65), lease_id=2)
+    before = await open_one(scene, late)
+
+    flushed = await scene.flush(moved=(moved(stale, 1, finished=True),))
+
+    assert flushed.lost == {late.id}
+    assert await open_one(scene, late) == before
+
+
+async def test_it_is_closed_when_nothing_it_wants_is_left(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    late = await scene.straggle(feed)
+    await scene.publish(feed, "k", kind=RecordKind.DELETED)
+    (claimed,) = await scene.claim_stragglers(at(5))
+
+    flushed = await scene.flush(moved=(moved(claimed, 1, finished=True),))
+
+    assert flushed.unfinished == frozenset()
+    assert await scene.storage.deliveries.straggler(late.id) is None
+    closed = await scene.storage.subscriptions.get(late.id)
+    assert closed is not None
+    assert closed.from_position == 1
+
+
+async def test_it_stays_open_under_its_lease_while_it_wants_something_newer(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    late = await scene.straggle(feed)
+    (claimed,) = await scene.claim_stragglers(at(5))
+    await scene.publish(feed)
+
+    flushed = await scene.flush(moved=(moved(claimed, 1, finished=True, release=True),))
+
+    assert flushed.unfinished == {late.id}
+    straggler = await open_one(scene, late)
+    assert (straggler.position, straggler.lease_id) == (1, claimed.lease_id)
+
+
+async def test_what_it_caught_up_with_is_not_sent_again_by_the_fanout(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.straggle(feed)
+    position = await scene.publish(feed)
+    (claimed,) = await scene.claim_stragglers(at(5))
+    await scene.flush(moved=(moved(claimed, position, finished=True),))
+
+    assert await scene.claim() == [], "its fan-out was not split yet"
+
+    await scene.publish(feed)
+    assert len(await scene.claim()) == 1
+
+
+async def test_a_straggler_never_goes_back(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    late = await scene.straggle(feed)
+    await scene.publish(feed)
+    await scene.publish(feed)
+    (claimed,) = await scene.claim_stragglers(at(5))
+    await scene.flush(moved=(moved(claimed, 2),))
+
+    await scene.flush(moved=(moved(claimed, 1),))
+
+    assert (await open_one(scene, late)).position == 2
+
+
+async def test_voiding_leases_makes_it_due_at_once(scene: Scene) -> None:
+    late = await scene.straggle(await scene.add_feed())
+    (stale,) = await scene.claim_stragglers(at(5))
+
+    await scene.storage.deliveries.void_leases()
+
+    assert (await open_one(scene, late)).lease_id == 0
+    (again,) = await scene.claim_stragglers(at(6), lease_id=2)
+    assert again.subscription.id == late.id
+    flushed = await scene.flush(moved=(moved(stale, 1),))
+    assert flushed.lost == {late.id}
+
+
+async def test_retrying_makes_it_due_now(scene: Scene) -> None:
+    late = await scene.straggle(await scene.add_feed())
+
+    await scene.storage.deliveries.retry_straggler(late.id, at(1))
+
+    assert len(await scene.claim_stragglers(at(1))) == 1
+    await scene.storage.deliveries.retry_straggler(late.id, at(2))
+    assert await scene.claim_stragglers(at(2)) == [], "it is being tried already"
+    with pytest.raises(NotFound):
+        await scene.storage.deliveries.retry_straggler(SubscriptionId(99), START)
+
+
+async def test_a_callback_that_is_gone_ends_its_subscription_untold(
+    scene: Scene,
+) -> None:
+    late = await scene.straggle(await scene.add_feed())
+
+    await scene.flush(ended=((late.id, "the callback answered 410 Gone"),))
+
+    ended = await scene.storage.subscriptions.get(late.id)
+    assert ended is not None
+    assert ended.state is SubscriptionState.ENDED
+    assert ended.ended_reason == "the callback answered 410 Gone"
+    assert await scene.storage.deliveries.straggler(late.id) is None
+    assert await scene.storage.subscriptions.ending(9) == []
+
+
+async def test_attempts_are_shown_newest_first_with_successes(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    late = await scene.straggle(feed)
+    fine = await scene.subscribe(feed, "fine")
+    caught_up = Attempt(
+        subscription_id=late.id,
+        position=Position(1),
+        at=at(5),
+        status=204,
+        milliseconds=90,
+    )
+    await scene.flush(when=at(5), attempts=(caught_up,))
+    await scene.publish(feed)
+    await scene.deliver(at(7))
+
+    of_late = await scene.storage.deliveries.attempts(late.id, 9)
+    of_fine = await scene.storage.deliveries.attempts(fine.id, 9)
+
+    assert [(each.status, each.error) for each in of_late] == [
+        (204, ""),
+        (500, "answered 500"),
+    ]
+    assert of_fine == [
+        Attempt(
+            subscription_id=fine.id,
+            position=Position(2),
+            at=at(7),
+            status=200,
+            milliseconds=12,
+        )
+    ]
+    assert await scene.storage.deliveries.attempts(late.id, 1) == of_late[:1]
+
+
+async def test_a_success_is_shown_before_its_chunk_is_finished(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    quick, _slow = [await scene.subscribe(feed, name) for name in "12"]
+    await scene.publish(feed)
+    (chunk,) = await scene.claim()
+
+    await scene.flush(when=at(1), outcomes=all_of(chunk)[:1])
+
+    (attempt,) = await scene.storage.deliveries.attempts(quick.id, 9)
+    assert (attempt.at, attempt.status) == (at(1), 200)
+
+
+async def test_the_last_twenty_failures_of_a_subscription_are_kept(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    subscription = await scene.subscribe(feed)
+    for number in range(25):
+        attempt = Attempt(
+            subscription_id=subscription.id,
+            position=Position(1),
+            at=at(number),
+            status=0,
+            milliseconds=0,
+            error="no answer",
+        )
+        await scene.flush(attempts=(attempt,))
+
+    kept = await scene.storage.deliveries.attempts(subscription.id, 99)
+
+    assert [each.at for each in kept] == [at(number) for number in range(24, 4, -1)]
+
+
+async def test_old_attempts_are_trimmed_both_kinds(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    late = await scene.straggle(feed)
+    fine = await scene.subscribe(feed, "fine")
+    await scene.publish(feed)
+    await scene.deliver(at(100))
+
+    too_early = await scene.storage.deliveries.trim_attempts(START, 9)
+    trimmed = await scene.storage.deliveries.trim_attempts(at(50), 9)
+
+    assert (too_early, trimmed) == (0, 2)
+    assert await scene.storage.deliveries.attempts(late.id, 9) == []
+    assert len(await scene.storage.deliveries.attempts(fine.id, 9)) == 1

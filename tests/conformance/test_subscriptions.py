@@ -1,0 +1,255 @@
+"""Subscriptions, on every engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from storage.errors import NotFound
+from storage.records import (
+    ANONYMOUS,
+    OPERATOR,
+    Format,
+    SubscriptionId,
+    SubscriptionState,
+    Updates,
+)
+from tests.support.storage_scene import NO_FEED, START, Scene, at
+
+UNKNOWN = SubscriptionId(99)
+
+
+async def test_a_new_subscription_is_active_and_stands_at_the_head(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.publish(feed)
+
+    added = await scene.subscribe(
+        feed,
+        topic="http://a.example/feed",
+        secret="shared",
+        algorithm="sha512",
+        format=Format.ATOM,
+        updates=Updates.ALL,
+        batch=True,
+        lease_end=at(60),
+    )
+
+    assert added.state is SubscriptionState.ACTIVE
+    assert added.from_position == 1
+    assert (added.topic, added.secret) == ("http://a.example/feed", "shared")
+    assert (added.format, added.updates, added.batch) == (
+        Format.ATOM,
+        Updates.ALL,
+        True,
+    )
+    assert (added.lease_end, added.algorithm) == (at(60), "sha512")
+    assert (added.exhausted, added.created_at) == (False, START)
+    assert await scene.storage.subscriptions.get(added.id) == added
+
+
+async def test_its_topic_leads_to_the_feed_from_then_on(scene: Scene) -> None:
+    feed = await scene.add_feed()
+
+    await scene.subscribe(feed, topic="http://alias.example/")
+
+    assert await scene.storage.feeds.find("http://alias.example/") == feed
+
+
+async def test_a_subscription_needs_a_feed(scene: Scene) -> None:
+    feed = await scene.add_feed()
+
+    with pytest.raises(NotFound):
+        await scene.subscribe(replace(feed, id=NO_FEED))
+
+
+async def test_a_known_key_takes_new_terms_and_keeps_its_place(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    first = await scene.subscribe(feed, secret="old", lease_end=at(60))
+    await scene.publish(feed)
+
+    again = await scene.subscribe(feed, secret="new", format=Format.ATOM)
+
+    assert again == replace(first, secret="new", format=Format.ATOM, lease_end=None)
+
+
+async def test_an_ended_subscription_starts_anew(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    first = await scene.subscribe(feed)
+    await scene.storage.subscriptions.end(first.id, "enough", START, tell=True)
+    await scene.publish(feed)
+
+    again = await scene.subscribe(feed)
+
+    assert (again.state, again.from_position) == (SubscriptionState.ACTIVE, 1)
+    assert again.ended_reason == ""
+    assert await scene.storage.subscriptions.ending(9) == []
+
+
+async def test_accounts_do_not_share_subscriptions(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    operators = await scene.subscribe(feed, account=OPERATOR, secret="of operator")
+
+    anonymous = await scene.subscribe(feed, account=ANONYMOUS, secret="of anybody")
+
+    assert anonymous.id != operators.id
+    assert await scene.storage.subscriptions.get(operators.id) == operators
+    find = scene.storage.subscriptions.find
+    assert await find(OPERATOR, feed.url, operators.callback) == operators
+    assert await find(ANONYMOUS, feed.url, operators.callback) == anonymous
+    assert await find(ANONYMOUS, "http://other.example/", operators.callback) is None
+
+
+async def test_pages_go_by_id_and_can_be_narrowed(scene: Scene) -> None:
+    feed, other = await scene.add_feed("a"), await scene.add_feed("b")
+    one = await scene.subscribe(feed, "1")
+    two = await scene.subscribe(feed, "2", account=OPERATOR)
+    three = await scene.subscribe(other, "2")
+    ended = await scene.subscribe(other, "4")
+    await scene.storage.subscriptions.end(ended.id, "enough", START, tell=True)
+    page = scene.storage.subscriptions.page
+
+    assert await page(after=0, limit=2) == [one, two]
+    assert await page(after=two.id, limit=2) == [three]
+    assert await page(after=0, limit=9, account=OPERATOR) == [two]
+    assert await page(after=0, limit=9, topic=feed.url) == [one, two]
+    assert await page(after=0, limit=9, callback=two.callback) == [two, three]
+    assert await page(after=0, limit=9, topic=other.url, callback=one.callback) == []
+
+
+@pytest.mark.parametrize(
+    ("tell", "state"),
+    [(True, SubscriptionState.ENDING), (False, SubscriptionState.ENDED)],
+)
+async def test_an_ended_subscription_says_why(
+    scene: Scene, tell: bool, state: SubscriptionState
+) -> None:
+    subscription = await scene.subscribe(await scene.add_feed())
+    end = scene.storage.subscriptions.end
+
+    ended = await end(subscription.id, "enough", START, tell=tell)
+    again = await end(subscription.id, "once more", START, tell=True)
+
+    assert (ended.state, ended.ended_reason) == (state, "enough")
+    assert again == ended
+    with pytest.raises(NotFound):
+        await end(UNKNOWN, "enough", START, tell=True)
+
+
+async def test_a_subscription_that_is_to_be_told_waits_until_it_was(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    told = await scene.subscribe(feed, "told")
+    untold = await scene.subscribe(feed, "untold")
+    active = await scene.subscribe(feed, "active")
+    for each in (told, untold):
+        await scene.storage.subscriptions.end(each.id, "enough", START, tell=True)
+
+    await scene.storage.subscriptions.told([told.id, active.id, UNKNOWN])
+
+    waiting = await scene.storage.subscriptions.ending(9)
+    assert [each.id for each in waiting] == [untold.id]
+    assert await scene.storage.subscriptions.get(active.id) == active
+
+
+async def test_ending_takes_the_straggler_along(scene: Scene) -> None:
+    late = await scene.straggle(await scene.add_feed())
+
+    await scene.storage.subscriptions.end(late.id, "enough", START, tell=False)
+
+    assert await scene.storage.deliveries.straggler(late.id) is None
+
+
+async def test_all_subscriptions_of_a_feed_are_ended_page_by_page(
+    scene: Scene,
+) -> None:
+    feed, other = await scene.add_feed("a"), await scene.add_feed("b")
+    for name in "123":
+        await scene.subscribe(feed, name)
+    await scene.subscribe(other, "4")
+    end_all = scene.storage.subscriptions.end_all
+
+    counts = [await end_all(feed.id, "removed", START, 2) for _ in range(3)]
+
+    assert counts == [2, 1, 0]
+    reasons = {
+        each.ended_reason for each in await scene.storage.subscriptions.ending(9)
+    }
+    assert reasons == {"removed"}
+    assert await scene.storage.subscriptions.count(other.id) == 1
+
+
+async def test_a_subscription_ends_with_its_lease(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    over = await scene.subscribe(feed, "over", lease_end=at(10))
+    await scene.subscribe(feed, "later", lease_end=at(11))
+    await scene.subscribe(feed, "endless")
+
+    assert await scene.storage.subscriptions.expire(at(10), 9) == 1
+
+    (ended,) = await scene.storage.subscriptions.ending(9)
+    assert (ended.id, ended.ended_reason) == (over.id, "the lease is over")
+    assert await scene.storage.subscriptions.expire(at(10), 9) == 0
+
+
+async def test_only_active_subscriptions_are_counted(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    for name in "123":
+        last = await scene.subscribe(feed, name)
+    await scene.subscribe(feed, "3")
+    await scene.storage.subscriptions.end(last.id, "enough", START, tell=True)
+
+    assert await scene.storage.subscriptions.count(feed.id) == 2
+    assert await scene.storage.subscriptions.count(NO_FEED) == 0
+
+
+async def test_a_purged_subscription_takes_its_attempts_and_nothing_else(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    gone, kept = await scene.straggle(feed), await scene.subscribe(feed, "kept")
+    subscriptions = scene.storage.subscriptions
+    await subscriptions.end(gone.id, "enough", START, tell=False)
+
+    too_early = await subscriptions.purge_ended(START, 9)
+    purged = await subscriptions.purge_ended(at(1), 9)
+
+    assert (too_early, purged) == (0, 1)
+    assert await subscriptions.get(gone.id) is None
+    assert await scene.storage.deliveries.attempts(gone.id, 9) == []
+    assert await subscriptions.get(kept.id) == kept
+
+
+async def test_a_page_of_those_that_ended_first_is_purged(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    first, second = await scene.subscribe(feed, "1"), await scene.subscribe(feed, "2")
+    subscriptions = scene.storage.subscriptions
+    await subscriptions.end(first.id, "enough", at(2), tell=False)
+    await subscriptions.end(second.id, "enough", at(1), tell=False)
+    await subscriptions.end(second.id, "again", at(3), tell=False)
+
+    assert await subscriptions.purge_ended(at(9), 1) == 1
+
+    assert await subscriptions.get(second.id) is None
+    assert await subscriptions.get(first.id) is not None
+
+
+async def test_one_that_is_still_to_be_told_or_has_begun_anew_is_not_purged(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    ending, again = await scene.subscribe(feed, "1"), await scene.subscribe(feed, "2")
+    subscriptions = scene.storage.subscriptions
+    await subscriptions.end(ending.id, "enough", START, tell=True)
+    await subscriptions.end(again.id, "enough", START, tell=False)
+    await scene.subscribe(feed, "2")
+
+    assert await subscriptions.purge_ended(at(9), 9) == 0
+    await subscriptions.told([ending.id])
+    assert await subscriptions.purge_ended(at(9), 9) == 1
+
+    assert await subscriptions.get(ending.id) is None
+    assert await subscriptions.get(again.id) is not None

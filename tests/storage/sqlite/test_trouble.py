@@ -1,0 +1,119 @@
+"""A disk that fails, as a whole hub sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from storage.errors import StorageError, StorageFull
+from storage.records import EntryWrite
+from storage.sqlite import SqliteStorage, open_database
+from storage.sqlite.readers import Readers
+from tests.support.storage_scene import START, Scene, fetch, record
+
+
+@pytest.fixture
+async def storage(tmp_path: Path) -> AsyncIterator[SqliteStorage]:
+    storage = await open_database(tmp_path / "hub.db")
+    yield storage
+    await storage.close()
+
+
+async def limit_pages(storage: SqliteStorage, pages: int) -> None:
+    """As a quota on the disk would."""
+
+    def limit(connection: sqlite3.Connection) -> None:
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    await storage._writer.submit(limit)
+
+
+async def test_a_full_disk_is_trouble_until_space_returns(
+    storage: SqliteStorage,
+) -> None:
+    feed = await Scene(storage).add_feed()
+    large = fetch(
+        feed,
+        title="too much",
+        entries=(EntryWrite(key="k", body=bytes(4_000_000)),),
+        records=(record("k"),),
+    )
+    await limit_pages(storage, 1)
+
+    with pytest.raises(StorageFull):
+        await storage.log.commit(large)
+
+    assert "full" in storage.trouble()
+    assert await storage.feeds.get(feed.id) == feed, "nothing of it is stored"
+    assert (await storage.log.head()).position == 0
+    await limit_pages(storage, 1_000_000)
+    assert await storage.log.commit(large) == (1,)
+    assert storage.trouble() == ""
+
+
+async def test_a_check_is_a_write_of_its_own(storage: SqliteStorage) -> None:
+    await storage.check()
+
+    assert storage.trouble() == ""
+    await storage._writer.submit(lambda disk: disk.execute("PRAGMA query_only = ON"))
+    with pytest.raises(StorageFull):
+        await storage.check()
+    assert storage.trouble()
+
+
+async def test_a_reader_that_waits_at_the_end_is_let_go_when_a_commit_came(
+    storage: SqliteStorage,
+) -> None:
+    feed = await Scene(storage).add_feed()
+    committing = asyncio.create_task(
+        storage.log.commit(fetch(feed, records=(record(),)))
+    )
+    await asyncio.sleep(0)
+    committing.cancel()
+
+    async with asyncio.timeout(10):
+        assert await storage.log.wait(0, 30) == 1, "though its caller was cancelled"
+
+
+async def test_a_read_that_fails_says_so_in_our_words(tmp_path: Path) -> None:
+    path = tmp_path / "empty.db"
+    sqlite3.connect(path).close()
+    path.touch()
+    readers = await Readers.open(path)
+
+    with pytest.raises(StorageError, match="no such table"):
+        await readers.all("SELECT * FROM feeds")
+
+    await readers.close()
+    await readers.close()
+
+
+async def test_reads_at_once_share_a_few_connections(storage: SqliteStorage) -> None:
+    feed = await Scene(storage).add_feed()
+
+    async with asyncio.TaskGroup() as tasks:
+        reads = [tasks.create_task(storage.feeds.get(feed.id)) for _ in range(50)]
+
+    assert {each.result() for each in reads} == {feed}
+
+
+async def test_a_page_of_due_feeds_is_a_range_of_an_index(
+    storage: SqliteStorage,
+) -> None:
+    feed = await Scene(storage).add_feed()
+    statements: list[str] = []
+    reader = storage._readers._connections[-1]
+    await reader.set_trace_callback(statements.append)
+    await storage.feeds.due(START, after=(START, feed.id), limit=9)
+    await reader.set_trace_callback(None)
+
+    plan = await storage._readers.all(f"EXPLAIN QUERY PLAN {statements[0]}")
+
+    steps = [row[3] for row in plan]
+    assert [each.split(" (")[0] for each in steps] == [
+        "SEARCH feeds USING INDEX feeds_due"
+    ]

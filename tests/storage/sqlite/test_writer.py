@@ -1,0 +1,320 @@
+"""Group commit: many units, one COMMIT, and no unit's trouble is another's."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from storage.errors import StorageBusy, StorageClosed, StorageFull, WriteFailed
+from storage.sqlite.writer import GROUP_SIZE, Writer
+
+
+class Disk(sqlite3.Connection):
+    """A connection that counts commits and can refuse them."""
+
+    commits = 0
+    refusals = 0
+    code = sqlite3.SQLITE_IOERR
+
+    def execute(self, sql: str, *parameters: object) -> sqlite3.Cursor:
+        if sql == "COMMIT":
+            if self.refusals:
+                self.refusals -= 1
+                error = sqlite3.OperationalError("disk I/O error")
+                error.sqlite_errorcode = self.code
+                raise error
+            self.commits += 1
+        return super().execute(sql, *parameters)
+
+
+class Pen:
+    """A writer over one table of numbers, which can be made to wait."""
+
+    def __init__(self, path: Path, *, capacity: int = 10_000) -> None:
+        self.disk = sqlite3.connect(
+            path, factory=Disk, isolation_level=None, check_same_thread=False
+        )
+        self.disk.execute("PRAGMA journal_mode = WAL")
+        self.disk.execute("CREATE TABLE numbers (number INTEGER UNIQUE, filling)")
+        self.disk.commits = 0
+        self.writer = Writer(self.disk, capacity=capacity)
+        self._path = path
+        self._gate = threading.Event()
+
+    async def hold(self) -> None:
+        """Let the writer wait in a unit, so that what follows is one group."""
+        entered = threading.Event()
+
+        def wait(connection: sqlite3.Connection) -> None:
+            entered.set()
+            self._gate.wait(10)
+
+        self.holding = self.writer.submit(wait, is_single=True)
+        await asyncio.to_thread(entered.wait, 10)
+
+    def go_on(self) -> None:
+        self._gate.set()
+
+    def write(
+        self, number: int, *, is_single: bool = False, size: int = 0
+    ) -> asyncio.Future[int]:
+        def insert(connection: sqlite3.Connection) -> int:
+            connection.execute(
+                "INSERT INTO numbers VALUES (?, zeroblob(?))", (number, size)
+            )
+            return number
+
+        return self.writer.submit(insert, is_single=is_single)
+
+    def write_and_fail(self, number: int, error: Exception) -> asyncio.Future[None]:
+        def insert(connection: sqlite3.Connection) -> None:
+            connection.execute("INSERT INTO numbers VALUES (?, '')", (number,))
+            raise error
+
+        return self.writer.submit(insert)
+
+    def written(self) -> list[int]:
+        with sqlite3.connect(self._path) as reader:
+            rows = reader.execute("SELECT number FROM numbers ORDER BY 1").fetchall()
+        reader.close()
+        return [number for (number,) in rows]
+
+
+@pytest.fixture
+async def make_pen(tmp_path: Path) -> AsyncIterator[Callable[..., Pen]]:
+    pens = []
+
+    def make(**options: int) -> Pen:
+        pens.append(Pen(tmp_path / f"{len(pens)}.db", **options))
+        return pens[-1]
+
+    yield make
+    for pen in pens:
+        pen.go_on()
+        await pen.writer.close()
+
+
+@pytest.fixture
+async def pen(make_pen: Callable[..., Pen]) -> Pen:
+    return make_pen()
+
+
+@pytest.mark.parametrize("is_single", [True, False])
+async def test_a_unit_is_durable_when_its_caller_is_told(
+    pen: Pen, is_single: bool
+) -> None:
+    assert await pen.write(1, is_single=is_single) == 1
+
+    assert pen.written() == [1]
+
+
+async def test_all_that_waits_goes_into_one_commit(pen: Pen) -> None:
+    await pen.hold()
+    waiting = [pen.write(number) for number in range(100)]
+    pen.go_on()
+
+    assert await asyncio.gather(*waiting) == list(range(100))
+    assert pen.disk.commits <= 2, "the one that was held up, and the hundred"
+
+
+async def test_a_group_has_a_bound(pen: Pen) -> None:
+    await pen.hold()
+    waiting = [pen.write(number) for number in range(GROUP_SIZE + 1)]
+    pen.go_on()
+    await asyncio.gather(*waiting)
+
+    assert pen.disk.commits == 3
+
+
+async def test_a_group_is_handed_to_the_loop_in_one_call(pen: Pen) -> None:
+    loop = asyncio.get_running_loop()
+    calls = []
+    real = loop.call_soon_threadsafe
+    loop.call_soon_threadsafe = lambda *of: (calls.append(of[0]), real(*of))[1]
+    await pen.hold()
+    waiting = [pen.write(number) for number in range(50)]
+    pen.go_on()
+    await asyncio.gather(*waiting)
+    del loop.call_soon_threadsafe
+
+    assert len([each for each in calls if each.__name__ == "_deliver"]) == 2
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError("a bug"), sqlite3.IntegrityError("as if"), WriteFailed("no")]
+)
+async def test_a_unit_that_fails_is_rolled_back_alone(
+    pen: Pen, error: Exception
+) -> None:
+    await pen.hold()
+    before = pen.write(1)
+    failing = pen.write_and_fail(2, error)
+    after = pen.write(3)
+    pen.go_on()
+
+    assert [await before, await after] == [1, 3]
+    with pytest.raises((KeyError, WriteFailed)):
+        await failing
+    assert pen.written() == [1, 3]
+    assert pen.writer.trouble == "", "the unit is to blame, not the disk"
+
+
+async def test_a_single_statement_that_fails_harms_nobody(pen: Pen) -> None:
+    await pen.write(1)
+    await pen.hold()
+    again = pen.write(1, is_single=True)
+    other = pen.write(2, is_single=True)
+    pen.go_on()
+
+    with pytest.raises(WriteFailed):
+        await again
+    await other
+    assert pen.written() == [1, 2]
+
+
+async def test_cancelling_a_caller_does_not_cancel_its_commit(pen: Pen) -> None:
+    told = []
+    await pen.hold()
+    unit = pen.writer.submit(
+        lambda connection: connection.execute("INSERT INTO numbers VALUES (7, '')"),
+        then=told.append,
+    )
+    caller = asyncio.ensure_future(unit)
+    caller.cancel()
+    pen.go_on()
+    await pen.write(8)
+
+    assert caller.cancelled()
+    assert pen.written() == [7, 8]
+    assert len(told) == 1, "what is to happen after the commit happens"
+
+
+async def test_a_commit_that_fails_fails_all_of_its_units(pen: Pen) -> None:
+    await pen.hold()
+    pen.disk.refusals = 1
+    waiting = [pen.write(number) for number in range(3)]
+    late = pen.write_and_fail(4, KeyError("its own"))
+    pen.go_on()
+    results = await asyncio.gather(pen.holding, *waiting, late, return_exceptions=True)
+    kinds = {type(each) for each in results}
+
+    assert kinds <= {type(None), WriteFailed, KeyError, int}
+    assert WriteFailed in kinds
+
+
+async def test_there_is_trouble_until_a_commit_works(pen: Pen) -> None:
+    pen.disk.refusals = 1
+
+    with pytest.raises(WriteFailed):
+        await pen.write(1)
+    troubled = pen.writer.trouble
+    await pen.writer.submit(lambda connection: None)
+    still_troubled = pen.writer.trouble
+    await pen.write(2)
+
+    assert "disk I/O error" in troubled
+    assert still_troubled == troubled, "nothing was written, so nothing is proved"
+    assert pen.writer.trouble == ""
+    assert pen.written() == [2]
+
+
+async def test_a_full_disk_says_so_and_writes_go_on_when_space_returns(
+    pen: Pen,
+) -> None:
+    await pen.write(1)
+    await pen.writer.submit(lambda disk: disk.execute("PRAGMA max_page_count = 20"))
+    await pen.hold()
+    small = pen.write(2)
+    large = pen.write(3, size=1_000_000)
+    pen.go_on()
+
+    with pytest.raises(StorageFull):
+        await large
+    assert "full" in pen.writer.trouble
+    await asyncio.gather(small, return_exceptions=True)
+    await pen.writer.submit(lambda disk: disk.execute("PRAGMA max_page_count = 9999"))
+    await pen.write(4, size=1_000_000)
+    assert pen.writer.trouble == ""
+    assert {1, 4} <= set(pen.written())
+
+
+async def test_a_file_that_may_not_be_written_counts_as_full(pen: Pen) -> None:
+    await pen.writer.submit(lambda disk: disk.execute("PRAGMA query_only = ON"))
+
+    with pytest.raises(StorageFull):
+        await pen.write(1)
+
+
+async def test_a_rollback_of_the_whole_transaction_fails_the_whole_group(
+    pen: Pen,
+) -> None:
+    def lose(connection: sqlite3.Connection) -> None:
+        connection.rollback()  # as SQLite does by itself when a disk fails
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise error
+
+    await pen.hold()
+    before, losing, after = pen.write(1), pen.writer.submit(lose), pen.write(2)
+    pen.go_on()
+
+    for each in (before, losing, after):
+        with pytest.raises(WriteFailed):
+            await each
+    assert pen.written() == []
+
+
+async def test_the_queue_is_bounded(make_pen: Callable[..., Pen]) -> None:
+    pen = make_pen(capacity=2)
+    await pen.hold()
+    waiting = [pen.write(1), pen.write(2)]
+
+    with pytest.raises(StorageBusy):
+        pen.write(3)
+
+    pen.go_on()
+    await asyncio.gather(*waiting)
+    assert await pen.write(3) == 3
+
+
+async def test_closing_finishes_what_waits_and_takes_no_more(pen: Pen) -> None:
+    await pen.hold()
+    waiting = [pen.write(number) for number in range(3)]
+    closing = asyncio.create_task(pen.writer.close())
+    await asyncio.sleep(0)
+
+    with pytest.raises(StorageClosed):
+        pen.write(9)
+
+    pen.go_on()
+    await closing
+    await pen.writer.close()
+    assert [each.result() for each in waiting] == [0, 1, 2]
+    assert pen.written() == [0, 1, 2]
+
+
+def test_a_loop_that_ended_does_not_stop_the_writer(tmp_path: Path) -> None:
+    runner = asyncio.Runner()
+
+    async def leave_early() -> Pen:
+        pen = Pen(tmp_path / "left.db")
+        await pen.hold()
+        pen.write(1)
+        closing = asyncio.create_task(pen.writer.close())
+        await asyncio.sleep(0)
+        assert not closing.done()
+        return pen
+
+    pen = runner.run(leave_early())
+    runner.close()
+    pen.go_on()
+    for thread in threading.enumerate():
+        if thread.name == "storage-writer":
+            thread.join(10)
+
+    assert pen.written() == [1]

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from storage.interface import FeedStore, SubscriptionStore
+from storage.records import (
+    ANONYMOUS,
+    OPERATOR,
+    AccountId,
+    FeedState,
+    NewFeed,
+    NewSubscription,
+    Subscription,
+    SubscriptionId,
+)
+from storage.sqlite import open_database
+from tests.support.memory.feeds import MemoryFeeds
+from tests.support.memory.state import State
+from tests.support.memory.subscriptions import MemorySubscriptions
+
+NOW = datetime(2026, 6, 2, tzinfo=UTC)
+TOPIC, OTHER_TOPIC = "https://feeds.example/~me", "https://FEEDS.example:443/%7Eme"
+CALLBACK, OTHER_CALLBACK = "https://r.example/?a=%7E", "https://r.example/?a=~"
+
+Stores = tuple[FeedStore, SubscriptionStore]
+
+
+@pytest.fixture(params=["sqlite", "model"])
+async def stores(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[Stores]:
+    if request.param == "model":
+        state = State()
+        yield MemoryFeeds(state), MemorySubscriptions(state)
+        return
+    storage = await open_database(tmp_path / "hub.db")
+    yield storage.feeds, storage.subscriptions
+    await storage.close()
+
+
+async def subscribe(
+    stores: Stores, topic: str, callback: str, account: AccountId = ANONYMOUS
+) -> Subscription:
+    feeds, subscriptions = stores
+    feed, _ = await feeds.add(NewFeed(url=TOPIC), NOW)
+    new = NewSubscription(
+        account=account, topic=topic, feed_id=feed.id, callback=callback
+    )
+    return await subscriptions.add(new, NOW)
+
+
+@pytest.mark.parametrize(
+    ("topic", "callback"),
+    [
+        (TOPIC, OTHER_CALLBACK),
+        (OTHER_TOPIC, CALLBACK),
+        (OTHER_TOPIC, OTHER_CALLBACK),
+    ],
+)
+async def test_another_spelling_is_the_same_subscription_spelled_anew(
+    stores: Stores, topic: str, callback: str
+) -> None:
+    first = await subscribe(stores, TOPIC, CALLBACK)
+    again = await subscribe(stores, topic, callback)
+    assert again.id == first.id
+    assert (again.topic, again.callback) == (topic, callback)
+    back = await subscribe(stores, TOPIC, CALLBACK)
+    assert (back.id, back.topic, back.callback) == (first.id, TOPIC, CALLBACK)
+
+
+async def test_a_subscription_is_found_under_any_spelling(stores: Stores) -> None:
+    made = await subscribe(stores, OTHER_TOPIC, OTHER_CALLBACK)
+    _, subscriptions = stores
+    found = await subscriptions.find(ANONYMOUS, TOPIC, CALLBACK)
+    assert found == made
+    for topic, callback in ((TOPIC, None), (OTHER_TOPIC, None), (None, CALLBACK)):
+        page = await subscriptions.page(
+            after=SubscriptionId(0), limit=9, topic=topic, callback=callback
+        )
+        assert page == [made]
+
+
+async def test_another_account_has_its_own_subscription(stores: Stores) -> None:
+    ours = await subscribe(stores, TOPIC, CALLBACK, OPERATOR)
+    theirs = await subscribe(stores, OTHER_TOPIC, OTHER_CALLBACK)
+    assert ours.id != theirs.id
+    assert await stores[1].get(ours.id) == ours
+
+
+async def test_a_removed_feed_returns_as_private_as_it_is_added(stores: Stores) -> None:
+    feeds, _ = stores
+    feed, _ = await feeds.add(NewFeed(url=TOPIC), NOW)
+    await feeds.set_state(feed.id, FeedState.REMOVED, NOW)
+    again, _ = await feeds.add(NewFeed(url=TOPIC, private=True), NOW)
+    assert (again.id, again.private) == (feed.id, True)

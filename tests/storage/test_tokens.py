@@ -1,0 +1,88 @@
+"""Tokens as every engine keeps them, and as the model does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from storage.errors import NotFound
+from storage.interface import TokenStore
+from storage.records import OPERATOR, NewToken, Right, TokenId
+from storage.sqlite import open_database
+from tests.support.memory.tokens import MemoryTokens
+
+NOW = datetime(2026, 6, 2, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
+
+
+@pytest.fixture(params=["sqlite", "model"])
+async def store(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[TokenStore]:
+    if request.param == "model":
+        yield MemoryTokens()
+        return
+    storage = await open_database(tmp_path / "hub.db")
+    yield storage.tokens
+    await storage.close()
+
+
+def new(digest: bytes, account: str = "alice", *rights: Right) -> NewToken:
+    return NewToken(
+        account=account,
+        digest=digest,
+        rights=frozenset(rights or Right),
+        label="a label",
+    )
+
+
+async def test_a_token_is_found_by_its_digest(store: TokenStore) -> None:
+    added = await store.add(new(b"1", "alice", Right.LIST), NOW)
+    await store.add(new(b"2"), NOW)
+    assert await store.find(b"1") == added
+    assert added.account.name == "alice"
+    assert added.rights == {Right.LIST}
+    assert (added.label, added.created_at) == ("a label", NOW)
+    assert (added.used_at, added.revoked_at) == (None, None)
+    assert await store.find(b"3") is None
+
+
+async def test_tokens_of_one_name_are_of_one_account(store: TokenStore) -> None:
+    alice = await store.add(new(b"1"), NOW)
+    bob = await store.add(new(b"2", "bob"), NOW)
+    again = await store.add(new(b"3"), NOW)
+    assert alice.account == again.account != bob.account
+    assert (await store.add(new(b"4", "operator"), NOW)).account.id == OPERATOR
+
+
+async def test_a_revoked_token_is_listed_but_not_found(store: TokenStore) -> None:
+    added = await store.add(new(b"1"), NOW)
+    revoked = await store.revoke(added.id, LATER)
+    assert revoked.revoked_at == LATER
+    assert await store.find(b"1") is None
+    assert await store.page(after=TokenId(0), limit=10) == [revoked]
+    assert await store.revoke(added.id, LATER + timedelta(hours=1)) == revoked
+
+
+async def test_use_is_kept(store: TokenStore) -> None:
+    added = await store.add(new(b"1"), NOW)
+    await store.touch(added.id, LATER)
+    await store.touch(TokenId(99), LATER)
+    found = await store.find(b"1")
+    assert found is not None
+    assert found.used_at == LATER
+
+
+async def test_pages_go_by_id(store: TokenStore) -> None:
+    ids = [(await store.add(new(bytes([n])), NOW)).id for n in range(5)]
+    first = await store.page(after=TokenId(0), limit=2)
+    rest = await store.page(after=first[-1].id, limit=10)
+    assert [each.id for each in first + rest] == ids
+
+
+async def test_what_is_not_there_cannot_be_revoked(store: TokenStore) -> None:
+    with pytest.raises(NotFound):
+        await store.revoke(TokenId(1), NOW)

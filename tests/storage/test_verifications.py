@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from storage.interface import VerificationStore
+from storage.records import (
+    ANONYMOUS,
+    OPERATOR,
+    Format,
+    NewVerification,
+    VerificationMode,
+    VerificationState,
+    VerificationTry,
+)
+from storage.sqlite import open_database
+from tests.support.memory.state import State
+from tests.support.memory.verifications import MemoryVerifications
+
+NOW = datetime(2026, 6, 2, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
+LAST = VerificationTry(at=NOW, status=404, excerpt="no such", reason="answered 404")
+
+
+@pytest.fixture(params=["sqlite", "model"])
+async def store(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[VerificationStore]:
+    if request.param == "model":
+        yield MemoryVerifications(State())
+        return
+    storage = await open_database(tmp_path / "hub.db")
+    yield storage.verifications
+    await storage.close()
+
+
+def a_request(number: int = 1, **changes: object) -> NewVerification:
+    request = NewVerification(
+        account=ANONYMOUS,
+        mode=VerificationMode.SUBSCRIBE,
+        topic="https://feeds.example/1",
+        callback=f"https://reader.example/{number}",
+        token=f"token {number}",
+        lease_seconds=300,
+        secret="the secret",
+        algorithm="sha512",
+        format=Format.ATOM,
+        verify_token="theirs",
+    )
+    return replace(request, **changes)  # type: ignore[arg-type]
+
+
+async def add(
+    store: VerificationStore,
+    new: NewVerification,
+    *,
+    at: datetime = NOW,
+    most: int = 100,
+    most_of_host: int = 100,
+) -> bool:
+    return await store.add(new, at, most=most, most_of_host=most_of_host)
+
+
+async def due(
+    store: VerificationStore, at: datetime = NOW, *, per_host: int = 9, limit: int = 9
+) -> list[str]:
+    found = await store.due(at, per_host=per_host, limit=limit)
+    return [each.callback.rpartition("/")[2] for each in found]
+
+
+async def test_a_request_is_due_at_once_with_all_that_was_asked(
+    store: VerificationStore,
+) -> None:
+    assert await add(store, a_request())
+    (found,) = await store.due(NOW, per_host=1, limit=1)
+    assert (found.account, found.mode) == (ANONYMOUS, VerificationMode.SUBSCRIBE)
+    assert found.topic == "https://feeds.example/1"
+    assert found.callback == "https://reader.example/1"
+    assert (found.secret, found.algorithm) == ("the secret", "sha512")
+    assert (found.format, found.lease_seconds) == (Format.ATOM, 300)
+    assert found.verify_token == "theirs"
+    assert (found.state, found.attempts) == (VerificationState.PENDING, 0)
+    assert (found.created_at, found.due, found.last) == (NOW, NOW, None)
+    assert await store.next_due() == NOW
+
+
+async def test_a_request_is_found_by_its_token_only(store: VerificationStore) -> None:
+    await add(store, a_request())
+    found = await store.find("token 1")
+    assert found is not None
+    assert await store.find("token 2") is None
+
+
+async def test_the_same_request_again_replaces_the_pending_one(
+    store: VerificationStore,
+) -> None:
+    await add(store, a_request())
+    again = a_request(
+        token="another", topic="https://FEEDS.example/%31", secret="a new secret"
+    )
+    assert await add(store, again, most=1, most_of_host=1)
+    (found,) = await store.due(NOW, per_host=9, limit=9)
+    assert found.secret == "a new secret"
+    assert found.topic == "https://FEEDS.example/%31"
+    old = await store.find("token 1")
+    assert old is not None
+    assert (old.state, old.secret) == (VerificationState.REPLACED, "")
+
+
+async def test_other_accounts_and_modes_are_other_requests(
+    store: VerificationStore,
+) -> None:
+    await add(store, a_request())
+    await add(store, a_request(token="2", account=OPERATOR))
+    await add(store, a_request(token="3", mode=VerificationMode.UNSUBSCRIBE))
+    for token in ("token 1", "2", "3"):
+        found = await store.find(token)
+        assert found is not None
+        assert found.state is VerificationState.PENDING
+
+
+async def test_an_unsubscription_waits_for_the_subscription_before_it(
+    store: VerificationStore,
+) -> None:
+    await add(store, a_request())
+    await add(store, a_request(token="2", mode=VerificationMode.UNSUBSCRIBE))
+    (first,) = await store.due(NOW, per_host=9, limit=9)
+    assert first.mode is VerificationMode.SUBSCRIBE
+    await store.retry(first.id, LAST, NOW + MINUTE)
+    assert await due(store) == []
+    await store.finish(first.id, VerificationState.VERIFIED, LAST, kept_until=NOW)
+    (second,) = await store.due(NOW, per_host=9, limit=9)
+    assert second.mode is VerificationMode.UNSUBSCRIBE
+
+
+async def test_only_so_many_may_be_pending(store: VerificationStore) -> None:
+    assert await add(store, a_request(1), most=2)
+    assert await add(store, a_request(2), most=2)
+    assert not await add(store, a_request(3), most=2)
+    assert await store.find("token 3") is None
+
+
+async def test_only_so_many_may_be_pending_for_one_host(
+    store: VerificationStore,
+) -> None:
+    assert await add(store, a_request(1), most_of_host=1)
+    assert not await add(store, a_request(2), most_of_host=1)
+    other = a_request(3, callback="https://other.example/3")
+    assert await add(store, other, most_of_host=1)
+
+
+async def test_no_host_hides_the_others(store: VerificationStore) -> None:
+    for number in range(5):
+        await add(store, a_request(number))
+    await add(store, a_request(9, callback="https://other.example/9"), at=NOW + MINUTE)
+    assert await due(store, NOW + MINUTE, per_host=2) == ["0", "1", "9"]
+    assert await due(store, NOW + MINUTE, per_host=2, limit=1) == ["0"]
+
+
+async def test_a_try_that_led_nowhere_is_made_again_later(
+    store: VerificationStore,
+) -> None:
+    await add(store, a_request())
+    (found,) = await store.due(NOW, per_host=1, limit=1)
+    await store.retry(found.id, LAST, NOW + MINUTE)
+    assert await due(store) == []
+    assert await store.next_due() == NOW + MINUTE
+    (again,) = await store.due(NOW + MINUTE, per_host=1, limit=1)
+    assert (again.attempts, again.last, again.secret) == (1, LAST, "the secret")
+
+
+async def test_a_finished_one_keeps_its_outcome_and_no_secret(
+    store: VerificationStore,
+) -> None:
+    await add(store, a_request())
+    (found,) = await store.due(NOW, per_host=1, limit=1)
+    await store.finish(found.id, VerificationState.FAILED, LAST, kept_until=NOW)
+    await store.retry(found.id, LAST, NOW)
+    done = await store.find("token 1")
+    assert done is not None
+    assert (done.state, done.secret) == (VerificationState.FAILED, "")
+    assert (done.attempts, done.last, done.due) == (1, LAST, None)
+    assert await store.next_due() is None
+
+
+async def test_a_finished_one_goes_when_it_need_not_be_kept(
+    store: VerificationStore,
+) -> None:
+    for number in (1, 2, 3):
+        await add(store, a_request(number))
+    for each in (await store.due(NOW, per_host=9, limit=9))[:2]:
+        await store.finish(
+            each.id, VerificationState.FAILED, LAST, kept_until=NOW + DAY
+        )
+    assert await store.trim(NOW + DAY, 9) == 0
+    assert await store.trim(NOW + 2 * DAY, 1) == 1
+    assert await store.trim(NOW + 2 * DAY, 9) == 1
+    assert await store.find("token 3") is not None

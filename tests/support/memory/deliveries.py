@@ -1,0 +1,256 @@
+"""Deliveries of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from storage.errors import NotFound, StorageBusy
+from storage.records import (
+    Attempt,
+    ClaimedChunk,
+    DeadRange,
+    DeliveryFlush,
+    Flushed,
+    Position,
+    Straggler,
+    Subscription,
+    SubscriptionId,
+)
+
+from .flushing import Flushing, pass_by
+from .state import ModelChunk, ModelStraggler, State, milliseconds
+
+CHUNK_SIZE = 500
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class MemoryDeliveries:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def claim_chunks(
+        self, *, lease_id: int, until: datetime, now: datetime, limit: int
+    ) -> list[ClaimedChunk]:
+        now, until = milliseconds(now), milliseconds(until)
+        chunks = self._reclaim(now, limit)
+        while len(chunks) < limit:
+            position = self._next_fanout()
+            if position is None:
+                break
+            chunk = self._split(position, now)
+            if chunk is not None:
+                chunks.append(chunk)
+        for chunk in chunks:
+            chunk.lease_id, chunk.due = lease_id, until
+        return [self._claimed(chunk) for chunk in chunks]
+
+    def _reclaim(self, now: datetime, limit: int) -> list[ModelChunk]:
+        state = self._state
+        over = [each for each in state.chunks.values() if each.due <= now]
+        over.sort(key=lambda each: (each.position, each.id))
+        for chunk in over[:limit]:
+            for index in chunk.pending:
+                if not self._is_able(chunk.members[index], chunk.position):
+                    pass_by(chunk, index, now, state)
+        return [chunk for chunk in over[:limit] if chunk.id in state.chunks]
+
+    def _is_able(self, subscription_id: SubscriptionId, position: Position) -> bool:
+        subscription = self._state.active_or_none(subscription_id)
+        return (
+            subscription is not None
+            and subscription.from_position < position
+            and subscription_id not in self._state.stragglers
+        )
+
+    def _next_fanout(self) -> Position | None:
+        state = self._state
+        busy: dict[int, Position] = {}
+        for chunk in state.chunks.values():
+            earliest = busy.get(chunk.feed_id, chunk.position)
+            busy[chunk.feed_id] = min(chunk.position, earliest)
+        for position in sorted(state.fanouts):
+            feed_id = state.records[position].feed_id
+            if busy.setdefault(feed_id, position) >= position:
+                return position
+        return None
+
+    def _split(self, position: Position, now: datetime) -> ModelChunk | None:
+        state, record = self._state, self._state.records[position]
+        members = [
+            each.id
+            for each in sorted(state.active(record.feed_id), key=lambda each: each.id)
+            if each.id > state.fanouts[position]
+            and self._is_able(each.id, position)
+            and state.is_wanted(each, record)
+        ][:CHUNK_SIZE]
+        if len(members) == CHUNK_SIZE:
+            state.fanouts[position] = members[-1]
+        else:
+            del state.fanouts[position]
+        if not members:
+            return None
+        chunk_id = state.next_id("chunk")
+        chunk = ModelChunk(chunk_id, position, record.feed_id, members, 0, now, now)
+        state.chunks[chunk_id] = chunk
+        return chunk
+
+    def _claimed(self, chunk: ModelChunk) -> ClaimedChunk:
+        return ClaimedChunk(
+            id=chunk.id,
+            lease_id=chunk.lease_id,
+            record=self._state.records[chunk.position],
+            pending=tuple(
+                (index, self._state.subscriptions[chunk.members[index]])
+                for index in chunk.pending
+            ),
+        )
+
+    async def renew(
+        self, chunk_ids: Sequence[int], *, lease_id: int, until: datetime
+    ) -> None:
+        for each in chunk_ids:
+            chunk = self._state.chunks.get(each)
+            if chunk is not None and chunk.lease_id == lease_id:
+                chunk.due = milliseconds(until)
+
+    async def flush(self, flush: DeliveryFlush) -> Flushed:
+        return Flushing(self._state, flush).apply()
+
+    async def claim_stragglers(
+        self, *, lease_id: int, until: datetime, now: datetime, limit: int
+    ) -> list[Straggler]:
+        due = sorted(
+            (each.due, subscription_id)
+            for subscription_id, each in self._state.stragglers.items()
+            if each.due <= milliseconds(now)
+        )
+        for _, each in due[:limit]:
+            straggler = self._state.stragglers[each]
+            straggler.due = milliseconds(until)
+            straggler.stored = replace(straggler.stored, lease_id=lease_id)
+        return [self._straggler(each) for _, each in due[:limit]]
+
+    def _straggler(self, subscription_id: SubscriptionId) -> Straggler:
+        stored = self._state.stragglers[subscription_id].stored
+        return replace(stored, subscription=self._state.subscriptions[subscription_id])
+
+    async def next_straggler(self) -> datetime | None:
+        return min((each.due for each in self._state.stragglers.values()), default=None)
+
+    async def void_leases(self) -> None:
+        for chunk in self._state.chunks.values():
+            chunk.lease_id, chunk.due = 0, _START
+        for each in self._state.stragglers.values():
+            if each.stored.lease_id:
+                at_once = min(each.stored.next_try, each.stored.failing_since)
+                each.due = at_once
+                each.stored = replace(each.stored, lease_id=0, next_try=at_once)
+
+    async def stragglers(self, *, after: SubscriptionId, limit: int) -> list[Straggler]:
+        ids = sorted(each for each in self._state.stragglers if each > after)
+        return [self._straggler(each) for each in ids[:limit]]
+
+    async def straggler(self, subscription_id: SubscriptionId) -> Straggler | None:
+        is_open = subscription_id in self._state.stragglers
+        return self._straggler(subscription_id) if is_open else None
+
+    async def dead(
+        self, *, after: int, limit: int, subscription_id: SubscriptionId | None = None
+    ) -> list[DeadRange]:
+        return [
+            each
+            for _, each in sorted(self._state.dead.items())
+            if each.id > after and subscription_id in (None, each.subscription_id)
+        ][:limit]
+
+    async def retry_straggler(
+        self, subscription_id: SubscriptionId, now: datetime
+    ) -> None:
+        found = self._state.stragglers.get(subscription_id)
+        if found is None:
+            raise NotFound("straggler", subscription_id)
+        if not found.stored.lease_id:
+            found.due = milliseconds(now)
+            found.stored = replace(found.stored, next_try=found.due)
+
+    async def retry_dead(self, dead_id: int, now: datetime) -> None:
+        state = self._state
+        dead = state.dead.get(dead_id)
+        if dead is None or dead.last <= state.tail:
+            raise NotFound("dead range", dead_id)
+        subscription = state.active_or_none(dead.subscription_id)
+        if subscription is None:
+            raise NotFound("subscription", dead.subscription_id)
+        if any(subscription.id in chunk.members for chunk in state.chunks.values()):
+            raise StorageBusy("in a chunk")
+        position = Position(max(dead.first - 1, state.tail))
+        self._replay(subscription, position, dead.last, milliseconds(now))
+        if dead.first <= state.tail:
+            state.dead[dead_id] = replace(dead, last=Position(state.tail))
+        else:
+            del state.dead[dead_id]
+
+    def _replay(
+        self, subscription: Subscription, position: Position, last: int, now: datetime
+    ) -> None:
+        state = self._state
+        found = state.stragglers.get(subscription.id)
+        if found is not None:
+            known = found.stored
+            between = state.wanted(subscription.id, last, known.position)
+            is_behind = known.position >= position and not between
+            if known.lease_id or known.skip_to is not None or not is_behind:
+                raise StorageBusy("elsewhere")
+            found.due = now
+            found.stored = replace(known, position=position, attempts=0, next_try=now)
+            return
+        passed = state.last_passed(subscription.id)
+        straggler = Straggler(
+            subscription=subscription,
+            position=position,
+            attempts=0,
+            next_try=now,
+            failing_since=now,
+            last_status=0,
+            last_error="",
+            skip_after=Position(last) if passed > last else None,
+            skip_to=Position(passed) if passed > last else None,
+        )
+        state.stragglers[subscription.id] = ModelStraggler(straggler, now)
+
+    async def attempts(
+        self, subscription_id: SubscriptionId, limit: int
+    ) -> list[Attempt]:
+        found = [
+            each
+            for each in reversed(self._state.attempts)
+            if each.subscription_id == subscription_id
+        ]
+        for chunk in [*self._state.finished, *self._state.chunks.values()]:
+            if subscription_id not in chunk.members:
+                continue
+            status, taken = chunk.outcomes.get(
+                chunk.members.index(subscription_id), (0, 0)
+            )
+            if 200 <= status < 300:
+                found.append(
+                    Attempt(
+                        subscription_id=subscription_id,
+                        position=chunk.position,
+                        at=chunk.at,
+                        status=status,
+                        milliseconds=taken,
+                    )
+                )
+        found.sort(key=lambda each: (each.at, each.position), reverse=True)
+        return found[:limit]
+
+    async def trim_attempts(self, before: datetime, limit: int) -> int:
+        state, before = self._state, milliseconds(before)
+        old = [each for each in state.attempts if each.at < before][:limit]
+        done = [each for each in state.finished if each.at < before][:limit]
+        state.attempts = [each for each in state.attempts if each not in old]
+        state.finished = [each for each in state.finished if each not in done]
+        return len(old) + len(done)

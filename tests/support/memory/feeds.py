@@ -1,0 +1,205 @@
+"""Feeds and topics of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+
+from storage.records import (
+    DueFeed,
+    FeedId,
+    FeedState,
+    FetchTarget,
+    Format,
+    NewFeed,
+    Polling,
+    StoredFeed,
+)
+
+from .state import ModelFeed, State, milliseconds
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class MemoryFeeds:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def add(self, feed: NewFeed, now: datetime) -> tuple[StoredFeed, bool]:
+        known = self._state.topics.get(feed.url)
+        if known is not None:
+            return self._add_again(self._state.feeds[known], feed), False
+        feed_id = FeedId(self._state.next_id("feed"))
+        stored = StoredFeed(
+            id=feed_id,
+            url=feed.url,
+            state=FeedState.ACTIVE,
+            private=feed.private,
+            section=feed.section,
+            title="",
+            format="",
+            next_fetch=milliseconds(now),
+            created_at=milliseconds(now),
+            removed_at=None,
+            polling=Polling(),
+            has_credentials=feed.credentials is not None,
+        )
+        self._state.feeds[feed_id] = ModelFeed(stored, feed.credentials)
+        self._state.topics[feed.url] = feed_id
+        return stored, True
+
+    def _add_again(self, known: ModelFeed, feed: NewFeed) -> StoredFeed:
+        known.credentials = feed.credentials or known.credentials
+        was_removed = known.stored.state is FeedState.REMOVED
+        known.stored = replace(
+            known.stored,
+            private=known.credentials is not None
+            or (feed.private and (was_removed or known.stored.private)),
+            section=feed.section or known.stored.section,
+            has_credentials=known.credentials is not None,
+            state=FeedState.ACTIVE if was_removed else known.stored.state,
+            removed_at=None,
+        )
+        return known.stored
+
+    async def get(self, feed_id: FeedId) -> StoredFeed | None:
+        found = self._state.feeds.get(feed_id)
+        return None if found is None else found.stored
+
+    async def find(self, topic: str) -> StoredFeed | None:
+        feed_id = self._state.topics.get(topic)
+        return None if feed_id is None else self._state.feeds[feed_id].stored
+
+    async def page(
+        self, *, after: FeedId, limit: int, state: FeedState | None = None
+    ) -> list[StoredFeed]:
+        return [
+            each
+            for each in self._all()
+            if each.id > after
+            and (
+                each.state is not FeedState.REMOVED
+                if state is None
+                else each.state is state
+            )
+        ][:limit]
+
+    async def due(
+        self, now: datetime, *, after: tuple[datetime, FeedId] | None, limit: int
+    ) -> list[DueFeed]:
+        found = sorted(
+            (each.next_fetch, each.id)
+            for each in self._all()
+            if each.state is FeedState.ACTIVE and each.next_fetch <= milliseconds(now)
+        )
+        return [
+            DueFeed(id=feed_id, url=self._fetch_url(feed_id), next_fetch=at)
+            for at, feed_id in found
+            if after is None or (at, feed_id) > after
+        ][:limit]
+
+    def _fetch_url(self, feed_id: FeedId) -> str:
+        stored = self._state.feeds[feed_id].stored
+        return stored.polling.fetch_url or stored.url
+
+    async def next_due(self) -> datetime | None:
+        times = (
+            each.next_fetch for each in self._all() if each.state is FeedState.ACTIVE
+        )
+        return min(times, default=None)
+
+    async def defer(self, moves: Sequence[tuple[FeedId, datetime]]) -> None:
+        for feed_id, at in moves:
+            if feed_id in self._state.feeds:
+                self._change(feed_id, next_fetch=milliseconds(at))
+
+    async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
+        asked = [self._state.feeds[each] for each in ids if each in self._state.feeds]
+        return [
+            self._target(each)
+            for each in asked
+            if each.stored.state is not FeedState.REMOVED
+        ]
+
+    def _target(self, feed: ModelFeed) -> FetchTarget:
+        subscribers = self._state.active(feed.stored.id)
+        return FetchTarget(
+            feed=feed.stored,
+            credentials=feed.credentials,
+            seen=feed.seen,
+            keeps_body=any(each.format is Format.AS_IS for each in subscribers),
+            subscribers=len(subscribers),
+        )
+
+    async def set_state(
+        self,
+        feed_id: FeedId,
+        state: FeedState,
+        now: datetime,
+        *,
+        next_fetch: datetime | None = None,
+    ) -> StoredFeed:
+        known = self._state.feed(feed_id).stored
+        removed_at = known.removed_at or milliseconds(now)
+        self._change(
+            feed_id,
+            state=state,
+            next_fetch=milliseconds(next_fetch) if next_fetch else known.next_fetch,
+            removed_at=removed_at if state is FeedState.REMOVED else None,
+        )
+        return self._state.feeds[feed_id].stored
+
+    async def purge_removed(self, before: datetime, limit: int) -> int:
+        removed = sorted(
+            (each.removed_at, each.id)
+            for each in self._all()
+            if each.removed_at is not None and each.removed_at < milliseconds(before)
+        )[:limit]
+        for _at, feed_id in removed:
+            self._purge(feed_id)
+        return len(removed)
+
+    def _purge(self, feed_id: FeedId) -> None:
+        state = self._state
+        gone = {
+            each.id for each in state.subscriptions.values() if each.feed_id == feed_id
+        }
+        positions = set(state.feed_positions(feed_id))
+        state.subscriptions = _without(state.subscriptions, gone)
+        state.stragglers = _without(state.stragglers, gone)
+        state.records = _without(state.records, positions)
+        state.fanouts = _without(state.fanouts, positions)
+        state.chunks = {
+            key: each for key, each in state.chunks.items() if each.feed_id != feed_id
+        }
+        state.finished = [each for each in state.finished if each.feed_id != feed_id]
+        state.dead = {
+            key: each
+            for key, each in state.dead.items()
+            if each.subscription_id not in gone
+        }
+        state.attempts = [
+            each for each in state.attempts if each.subscription_id not in gone
+        ]
+        state.entries = {
+            key: each
+            for key, each in state.entries.items()
+            if each.stored.feed_id != feed_id
+        }
+        state.trimmed.pop(feed_id, None)
+        state.topics = {url: of for url, of in state.topics.items() if of != feed_id}
+        del state.feeds[feed_id]
+
+    def _change(self, feed_id: FeedId, **changes: object) -> None:
+        feed = self._state.feeds[feed_id]
+        feed.stored = replace(feed.stored, **changes)
+
+    def _all(self) -> list[StoredFeed]:
+        return [each.stored for _, each in sorted(self._state.feeds.items())]
+
+
+def _without(whole: dict[Key, Value], keys: Set[Key]) -> dict[Key, Value]:
+    return {key: each for key, each in whole.items() if key not in keys}

@@ -1,0 +1,193 @@
+"""What the model makes of a flush."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from storage.records import (
+    Attempt,
+    ChunkOutcome,
+    DeliveryFlush,
+    Flushed,
+    GivenUp,
+    Position,
+    Straggler,
+    StragglerMoved,
+    StragglerOpened,
+    SubscriptionId,
+    SubscriptionState,
+)
+
+from .state import ModelChunk, ModelStraggler, State, milliseconds
+from .subscriptions import MemorySubscriptions
+
+ATTEMPTS_KEPT = 20
+ENDLESS = 2**63
+
+
+class Flushing:
+    """One flush on its way into the state."""
+
+    def __init__(self, state: State, flush: DeliveryFlush) -> None:
+        self._state = state
+        self._flush = flush
+        self._at = milliseconds(flush.at)
+        self._closed: set[tuple[SubscriptionId, int]] = set()
+        self._unfinished: set[SubscriptionId] = set()
+        self._lost: set[SubscriptionId] = set()
+
+    def apply(self) -> Flushed:
+        flush, state = self._flush, self._state
+        for outcome in flush.outcomes:
+            self._acknowledge(outcome)
+        for opened in flush.opened:
+            self._open(opened)
+        for moved in flush.moved:
+            self._move(moved)
+        for given_up in flush.given_up:
+            self._give_up(given_up)
+        subscriptions = MemorySubscriptions(state)
+        for each, reason in flush.ended:
+            subscriptions.end_these([each], reason, SubscriptionState.ENDED, flush.at)
+        for each in flush.recovered:
+            self._change(each, exhausted=False)
+        for attempt in flush.attempts:
+            self._keep(attempt)
+        return Flushed(
+            unfinished=frozenset(self._unfinished - self._lost),
+            lost=frozenset(self._lost),
+        )
+
+    def _acknowledge(self, outcome: ChunkOutcome) -> None:
+        chunk = self._state.chunks.get(outcome.chunk_id)
+        if chunk is None or chunk.lease_id != outcome.lease_id:
+            return
+        chunk.at = self._at
+        milliseconds_kept = min(outcome.milliseconds, 0xFFFF)
+        chunk.outcomes[outcome.index] = (outcome.status, milliseconds_kept)
+        finish_if_done(chunk, self._state)
+
+    def _open(self, opened: StragglerOpened) -> None:
+        subscription = self._state.active_or_none(opened.subscription_id)
+        if subscription is None:
+            return
+        known = self._state.stragglers.get(subscription.id)
+        if known is not None:
+            position = min(known.stored.position, opened.position)
+            known.stored = replace(known.stored, position=position)
+            return
+        next_try = milliseconds(opened.next_try)
+        straggler = Straggler(
+            subscription=subscription,
+            position=opened.position,
+            attempts=opened.attempts,
+            next_try=next_try,
+            failing_since=milliseconds(opened.failing_since),
+            last_status=opened.last_status,
+            last_error=opened.last_error,
+            lease_id=opened.lease_id,
+        )
+        self._state.stragglers[subscription.id] = ModelStraggler(straggler, next_try)
+
+    def _move(self, moved: StragglerMoved) -> None:
+        found = self._state.stragglers.get(moved.subscription_id)
+        if found is None or found.stored.lease_id != moved.lease_id:
+            self._lost.add(moved.subscription_id)
+            return
+        known = found.stored
+        position = max(known.position, moved.position)
+        if moved.finished:
+            skipped = (known.skip_after, known.skip_to)
+            newer = self._state.wanted(
+                moved.subscription_id, position, ENDLESS, skipped
+            )
+            if not newer:
+                self._close(moved.subscription_id, max(position, known.skip_to or 0))
+                return
+            self._unfinished.add(moved.subscription_id)
+        has_progressed = moved.position > known.position
+        is_told = has_progressed and 200 <= moved.last_status < 300
+        found.due = milliseconds(moved.next_try)
+        found.stored = replace(
+            known,
+            position=position,
+            attempts=moved.attempts,
+            next_try=found.due,
+            failing_since=self._at if has_progressed else known.failing_since,
+            last_status=moved.last_status,
+            last_error=moved.last_error,
+            missed=None if is_told else known.missed,
+            lease_id=0 if moved.release and not moved.finished else known.lease_id,
+        )
+
+    def _give_up(self, given_up: GivenUp) -> None:
+        state, subscription_id = self._state, given_up.subscription_id
+        lease = (subscription_id, given_up.lease_id)
+        found = state.stragglers.get(subscription_id)
+        if found is None:
+            is_ours = given_up.lease_id == 0 or lease in self._closed
+        else:
+            is_ours = given_up.lease_id == found.stored.lease_id != 0
+        if not is_ours or state.active_or_none(subscription_id) is None:
+            self._lost.add(subscription_id)
+            return
+        self._lost.discard(subscription_id)
+        self._unfinished.discard(subscription_id)
+        self._closed.add(lease)
+        self._bury(given_up, None if found is None else found.stored)
+        self._change(subscription_id, exhausted=True)
+
+    def _bury(self, given_up: GivenUp, known: Straggler | None) -> None:
+        """All it did not get, as far as fan-out has passed it, without what it got
+        before it was set back."""
+        state, subscription_id = self._state, given_up.subscription_id
+        skip_after = known.skip_after if known else None
+        skip_to = known.skip_to if known else None
+        passed = state.last_passed(subscription_id)
+        skipped = (skip_after, skip_to)
+        above = state.wanted(subscription_id, given_up.last, passed, skipped)
+        last = above[-1] if above else given_up.last
+        first = max(given_up.first, (known.position if known else 0) + 1)
+        parts = [(first, last)]
+        if skip_after is not None and skip_to is not None:
+            rest = state.wanted(subscription_id, max(skip_to, first - 1), last)
+            parts = [(first, min(last, skip_after))]
+            parts += [(rest[0], rest[-1])] if rest else []
+        for start, end in parts:
+            if start <= end:
+                state.bury(subscription_id, start, end, given_up.reason, given_up.at)
+        self._close(subscription_id, max(last, skip_to or 0))
+
+    def _close(self, subscription_id: SubscriptionId, position: int) -> None:
+        self._state.stragglers.pop(subscription_id, None)
+        known = self._state.subscriptions[subscription_id].from_position
+        self._change(subscription_id, from_position=Position(max(known, position)))
+
+    def _change(self, subscription_id: SubscriptionId, **changes: object) -> None:
+        known = self._state.subscriptions.get(subscription_id)
+        if known is not None:
+            self._state.subscriptions[subscription_id] = replace(known, **changes)
+
+    def _keep(self, attempt: Attempt) -> None:
+        kept = replace(attempt, at=milliseconds(attempt.at))
+        of_it = [
+            each
+            for each in self._state.attempts
+            if each.subscription_id == attempt.subscription_id
+        ]
+        if len(of_it) >= ATTEMPTS_KEPT:
+            self._state.attempts.remove(of_it[0])
+        self._state.attempts.append(kept)
+
+
+def finish_if_done(chunk: ModelChunk, state: State) -> None:
+    if not chunk.pending and chunk.id in state.chunks:
+        state.finished.append(state.chunks.pop(chunk.id))
+
+
+def pass_by(chunk: ModelChunk, index: int, at: datetime, state: State) -> None:
+    """A member that needs nothing more from the chunk."""
+    chunk.outcomes[index] = (0, 0)
+    chunk.at = at
+    finish_if_done(chunk, state)

@@ -1,0 +1,266 @@
+"""The log of the model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from math import inf
+
+from storage.errors import DocumentWanted, WriteFailed
+from storage.records import (
+    Cursor,
+    EntryId,
+    EntryRef,
+    EntryWrite,
+    FeedId,
+    FeedState,
+    FeedTrail,
+    FetchCommit,
+    Format,
+    Position,
+    Record,
+    RecordKind,
+    Retention,
+    StoredBody,
+    StoredEntry,
+    SubscriptionId,
+)
+from storage.wanted import DOCUMENT_KINDS
+
+from .state import ModelEntry, State, milliseconds
+
+LATEST = 50
+
+
+class MemoryLog:
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._moved = asyncio.Event()
+
+    async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
+        feed = self._state.feeds.get(fetch.feed_id)
+        if feed is None or feed.stored.state is FeedState.REMOVED:
+            return None
+        self._refuse_unknown(fetch)
+        self._require_document(fetch)
+        state = fetch.state or feed.stored.state
+        feed.stored = replace(
+            feed.stored,
+            next_fetch=milliseconds(fetch.next_fetch),
+            polling=fetch.polling,
+            state=state,
+            removed_at=milliseconds(fetch.at) if state is FeedState.REMOVED else None,
+            title=feed.stored.title if fetch.title is None else fetch.title,
+            format=feed.stored.format if fetch.format is None else fetch.format,
+        )
+        feed.seen = feed.seen if fetch.seen is None else fetch.seen
+        feed.head = feed.head if fetch.head is None else fetch.head
+        subscribers = self._state.active(fetch.feed_id)
+        if any(each.format is Format.AS_IS for each in subscribers):
+            feed.body = fetch.body or feed.body
+        for entry in fetch.entries:
+            self._put(entry, fetch)
+        return tuple(
+            [self._append(fetch, index) for index in range(len(fetch.records))]
+        )
+
+    def _require_document(self, fetch: FetchCommit) -> None:
+        is_news = any(record.kind in DOCUMENT_KINDS for record in fetch.records)
+        subscribers = self._state.active(fetch.feed_id)
+        is_wanted = any(each.format is Format.AS_IS for each in subscribers)
+        if is_news and is_wanted and fetch.body is None:
+            raise DocumentWanted(f"feed {fetch.feed_id}")
+
+    def _refuse_unknown(self, fetch: FetchCommit) -> None:
+        written = {entry.key for entry in fetch.entries}
+        for record in fetch.records:
+            for key, _fresh in record.entries:
+                if key not in written and self._find(fetch.feed_id, key) is None:
+                    raise WriteFailed(f"no entry {key!r}")
+
+    def _find(self, feed_id: FeedId, key: str) -> ModelEntry | None:
+        for each in self._state.entries.values():
+            if (each.stored.feed_id, each.stored.key) == (feed_id, key):
+                return each
+        return None
+
+    def _put(self, write: EntryWrite, fetch: FetchCommit) -> None:
+        published = write.published and milliseconds(min(write.published, fetch.at))
+        known = self._find(fetch.feed_id, write.key)
+        entry_id = EntryId(self._state.next_id("entry"))  # unused ones leave gaps
+        if known is None:
+            stored = StoredEntry(
+                id=entry_id,
+                feed_id=fetch.feed_id,
+                key=write.key,
+                revision=1,
+                deleted=write.deleted,
+                body=write.body,
+            )
+            sorted_at = published or milliseconds(fetch.at)
+            self._state.entries[entry_id] = ModelEntry(stored, sorted_at)
+            return
+        known.stored = replace(
+            known.stored,
+            revision=known.stored.revision + 1,
+            deleted=write.deleted,
+            body=known.stored.body if write.deleted else write.body,
+        )
+        if not write.deleted:
+            known.sorted_at = published or known.sorted_at
+
+    def _append(self, fetch: FetchCommit, index: int) -> Position:
+        write = fetch.records[index]
+        self._state.head += 1
+        position = Position(self._state.head)
+        refs = []
+        for key, fresh in write.entries:
+            entry = self._find(fetch.feed_id, key)
+            assert entry is not None
+            entry.last_position = position
+            refs.append(EntryRef(entry.stored.id, entry.stored.revision, fresh))
+        self._state.records[position] = Record(
+            position=position,
+            at=milliseconds(fetch.at),
+            feed_id=fetch.feed_id,
+            kind=write.kind,
+            status=write.status,
+            entries=tuple(refs),
+        )
+        if write.kind is not RecordKind.BASELINE:
+            self._state.fanouts[position] = SubscriptionId(0)
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
+        return position
+
+    async def head(self) -> Cursor:
+        return Cursor(self._state.epoch, Position(self._state.head))
+
+    async def wait(self, after: Position, seconds: float) -> Position:
+        try:
+            async with asyncio.timeout(seconds):
+                while self._state.head <= after:
+                    await self._moved.wait()
+        except TimeoutError:
+            pass
+        return Position(self._state.head)
+
+    async def records(
+        self, *, after: Position, limit: int, feed_id: FeedId | None = None
+    ) -> list[Record]:
+        return [
+            record
+            for position, record in sorted(self._state.records.items())
+            if position > after and feed_id in (None, record.feed_id)
+        ][:limit]
+
+    async def trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
+        kept = [
+            record.position
+            for record in await self.records(
+                after=Position(0), limit=through, feed_id=feed_id
+            )
+            if record.position <= through and record.kind is not RecordKind.BASELINE
+        ]
+        trimmed = self._state.trimmed.get(feed_id, Position(0))
+        return FeedTrail(last=max([*kept, trimmed]), trimmed=trimmed)
+
+    async def entries(self, ids: Sequence[EntryId]) -> list[StoredEntry]:
+        known = self._state.entries
+        return [known[each].stored for each in ids if each in known]
+
+    async def latest_entries(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
+        found = [
+            each
+            for each in self._state.entries.values()
+            if each.stored.feed_id == feed_id and not each.stored.deleted
+        ]
+        found.sort(key=lambda each: (-each.sorted_at.timestamp(), each.stored.id))
+        return [each.stored for each in found[:limit]]
+
+    async def feed_head(self, feed_id: FeedId) -> bytes | None:
+        found = self._state.feeds.get(feed_id)
+        return None if found is None else found.head
+
+    async def body(self, feed_id: FeedId) -> StoredBody | None:
+        found = self._state.feeds.get(feed_id)
+        return None if found is None else found.body
+
+    async def trim(self, retention: Retention, now: datetime, limit: int) -> int:
+        state = self._state
+        undelivered = [
+            *state.fanouts,
+            *(each.position for each in state.chunks.values()),
+        ]
+        last = min(state.tail + limit, min(undelivered, default=state.head + 1) - 1)
+        last = min(last, state.head)
+        now = milliseconds(now)
+        soft = self._last_beyond(retention.soft_age, retention.soft_count, now, last)
+        hard = self._last_beyond(retention.hard_age, retention.hard_count, now, last)
+        end = max(hard, min(soft, self._before_stragglers(soft)))
+        if end <= state.tail:
+            return 0
+        self._pass_stragglers_by(end, now)
+        return await self._drop(end)
+
+    def _last_beyond(self, age: float, count: int, now: datetime, last: int) -> int:
+        kept = [
+            position
+            for position, record in self._state.records.items()
+            if self._state.tail < position <= last
+            and (age == inf or record.at >= now - timedelta(seconds=age))
+            and position > self._state.head - count
+        ]
+        return min(kept) - 1 if kept else last
+
+    def _before_stragglers(self, end: int) -> int:
+        needed = [
+            position
+            for subscription_id, each in self._state.stragglers.items()
+            for position in self._state.feed_positions(
+                self._state.subscriptions[subscription_id].feed_id
+            )
+            if each.stored.position < end and position > each.stored.position
+        ]
+        return min(needed) - 1 if needed else end
+
+    def _pass_stragglers_by(self, end: int, now: datetime) -> None:
+        for subscription_id, each in sorted(self._state.stragglers.items()):
+            known = each.stored
+            skipped = (known.skip_after, known.skip_to)
+            missed = self._state.wanted(subscription_id, known.position, end, skipped)
+            if not missed:
+                continue
+            self._state.bury(subscription_id, missed[0], missed[-1], "trimmed", now)
+            first = known.missed[0] if known.missed else missed[0]
+            each.stored = replace(
+                known, position=Position(end), missed=(first, missed[-1])
+            )
+
+    async def _drop(self, end: int) -> int:
+        state = self._state
+        dropped = [
+            record for position, record in state.records.items() if position <= end
+        ]
+        state.records = {
+            position: record
+            for position, record in state.records.items()
+            if position > end
+        }
+        state.tail = end
+        for record in dropped:
+            if record.kind is not RecordKind.BASELINE:
+                last = state.trimmed.get(record.feed_id, 0)
+                state.trimmed[record.feed_id] = max(record.position, Position(last))
+        for feed_id in {record.feed_id for record in dropped}:
+            latest = {each.id for each in await self.latest_entries(feed_id, LATEST)}
+            state.entries = {
+                key: each
+                for key, each in state.entries.items()
+                if each.stored.feed_id != feed_id
+                or key in latest
+                or each.last_position > end
+            }
+        return len(dropped)

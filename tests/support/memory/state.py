@@ -1,0 +1,193 @@
+"""Everything the model holds, and the questions that several stores ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from storage.errors import NotFound
+from storage.records import (
+    Attempt,
+    Credentials,
+    DeadRange,
+    EntryId,
+    FeedId,
+    Position,
+    Record,
+    StoredBody,
+    StoredEntry,
+    StoredFeed,
+    Straggler,
+    Subscription,
+    SubscriptionId,
+    SubscriptionState,
+)
+from storage.wanted import wants
+
+
+def milliseconds(at: datetime) -> datetime:
+    """The time as it is kept: cut to whole milliseconds."""
+    return at.replace(microsecond=at.microsecond // 1000 * 1000)
+
+
+@dataclass
+class ModelFeed:
+    stored: StoredFeed
+    credentials: Credentials | None = None
+    seen: bytes = b""
+    head: bytes | None = None
+    body: StoredBody | None = None
+
+
+@dataclass
+class ModelEntry:
+    stored: StoredEntry
+    sorted_at: datetime
+    last_position: int = 0
+
+
+@dataclass
+class ModelChunk:
+    id: int
+    position: Position
+    feed_id: FeedId
+    members: list[SubscriptionId]
+    lease_id: int
+    due: datetime
+    at: datetime
+    outcomes: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def pending(self) -> list[int]:
+        return [each for each in range(len(self.members)) if each not in self.outcomes]
+
+
+@dataclass
+class ModelStraggler:
+    stored: Straggler  # its subscription is as it was when it was opened
+    due: datetime
+
+
+@dataclass
+class State:
+    epoch: str = "model"
+    head: int = 0
+    tail: int = 0
+    feeds: dict[FeedId, ModelFeed] = field(default_factory=dict)
+    topics: dict[str, FeedId] = field(default_factory=dict)
+    entries: dict[EntryId, ModelEntry] = field(default_factory=dict)
+    records: dict[Position, Record] = field(default_factory=dict)
+    trimmed: dict[FeedId, Position] = field(default_factory=dict)
+    subscriptions: dict[SubscriptionId, Subscription] = field(default_factory=dict)
+    ended_at: dict[SubscriptionId, datetime] = field(default_factory=dict)
+    fanouts: dict[Position, SubscriptionId] = field(default_factory=dict)
+    chunks: dict[int, ModelChunk] = field(default_factory=dict)
+    finished: list[ModelChunk] = field(default_factory=list)
+    stragglers: dict[SubscriptionId, ModelStraggler] = field(default_factory=dict)
+    dead: dict[int, DeadRange] = field(default_factory=dict)
+    attempts: list[Attempt] = field(default_factory=list)
+    last_ids: dict[str, int] = field(default_factory=dict)
+
+    def next_id(self, kind: str) -> int:
+        self.last_ids[kind] = self.last_ids.get(kind, 0) + 1
+        return self.last_ids[kind]
+
+    def active(self, feed_id: FeedId) -> list[Subscription]:
+        return [
+            each
+            for each in self.subscriptions.values()
+            if each.feed_id == feed_id and each.state is SubscriptionState.ACTIVE
+        ]
+
+    def active_or_none(self, subscription_id: SubscriptionId) -> Subscription | None:
+        found = self.subscriptions.get(subscription_id)
+        is_active = found is not None and found.state is SubscriptionState.ACTIVE
+        return found if is_active else None
+
+    def is_wanted(self, subscription: Subscription, record: Record) -> bool:
+        return record.feed_id == subscription.feed_id and wants(
+            subscription.format,
+            subscription.updates,
+            record.kind,
+            any(ref.fresh for ref in record.entries),
+        )
+
+    def wanted(
+        self,
+        subscription_id: SubscriptionId,
+        after: int,
+        to: int,
+        skipped: tuple[int | None, int | None] = (None, None),
+    ) -> list[Position]:
+        """Positions of wanted records in (after, to], without those skipped."""
+        subscription = self.subscriptions[subscription_id]
+        skip_after, skip_to = skipped
+        return [
+            position
+            for position, record in sorted(self.records.items())
+            if after < position <= to
+            and not (skip_after or 0) < position <= (skip_to or 0)
+            and self.is_wanted(subscription, record)
+        ]
+
+    def feed_positions(self, feed_id: FeedId) -> Iterator[Position]:
+        for position, record in sorted(self.records.items()):
+            if record.feed_id == feed_id:
+                yield position
+
+    def last_passed(self, subscription_id: SubscriptionId) -> int:
+        """Up to where fan-out has passed the subscription."""
+        feed_id = self.subscriptions[subscription_id].feed_id
+        ahead = [
+            position
+            for position in self.feed_positions(feed_id)
+            if self.fanouts.get(position, subscription_id) < subscription_id
+        ]
+        return min(ahead) - 1 if ahead else self.head
+
+    def bury(
+        self,
+        subscription_id: SubscriptionId,
+        first: int,
+        last: int,
+        reason: str,
+        at: datetime,
+    ) -> None:
+        ranges = [
+            each
+            for each in self.dead.values()
+            if each.subscription_id == subscription_id
+        ]
+        previous = ranges[-1] if ranges else None
+        subscription = self.subscriptions[subscription_id]
+        dead_id = self.next_id("dead")
+        start, end = first, last
+        if previous is not None and self._adjoins(previous, first, reason):
+            self.last_ids["dead"] -= 1
+            dead_id, start = previous.id, previous.first
+            end = max(previous.last, last)
+        self.dead[dead_id] = DeadRange(
+            id=dead_id,
+            subscription_id=subscription_id,
+            topic=subscription.topic,
+            callback=subscription.callback,
+            first=Position(start),
+            last=Position(end),
+            reason=reason,
+            at=milliseconds(at),
+        )
+
+    def _adjoins(self, previous: DeadRange, first: int, reason: str) -> bool:
+        between = self.wanted(previous.subscription_id, previous.last, first - 1)
+        return (
+            (previous.reason == "trimmed") == (reason == "trimmed")
+            and previous.first <= first
+            and (previous.last + 1 >= first or previous.last >= self.tail)
+            and not between
+        )
+
+    def feed(self, feed_id: FeedId) -> ModelFeed:
+        if feed_id not in self.feeds:
+            raise NotFound("feed", feed_id)
+        return self.feeds[feed_id]

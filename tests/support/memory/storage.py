@@ -1,0 +1,69 @@
+"""The storage interface in plain Python: the model that engines are compared with.
+
+It keeps everything in dicts, forgets it at the end, and is only used by tests.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from storage.records import Backlog, DatabaseStatus, FeedState, Position
+
+from .deliveries import MemoryDeliveries
+from .feeds import MemoryFeeds
+from .log import MemoryLog
+from .state import State
+from .subscriptions import MemorySubscriptions
+
+
+class MemoryStorage:
+    def __init__(self) -> None:
+        self._state = State()
+        self.feeds = MemoryFeeds(self._state)
+        self.log = MemoryLog(self._state)
+        self.subscriptions = MemorySubscriptions(self._state)
+        self.deliveries = MemoryDeliveries(self._state)
+
+    async def status(self) -> DatabaseStatus:
+        return DatabaseStatus(
+            engine="memory",
+            location="",
+            version=1,
+            latest=1,
+            epoch=self._state.epoch,
+            head=Position(self._state.head),
+            size_bytes=0,
+        )
+
+    async def backlog(self) -> Backlog:
+        state = self._state
+        stored = [each.stored for each in state.feeds.values()]
+        return Backlog(
+            feeds=sum(each.state is not FeedState.REMOVED for each in stored),
+            subscriptions=sum(len(state.active(each)) for each in state.feeds),
+            fanouts=len(state.fanouts),
+            chunks=len(state.chunks),
+            stragglers=len(state.stragglers),
+            dead=len(state.dead),
+            oldest_due=await self.feeds.next_due(),
+            oldest_undelivered=self._oldest_undelivered(),
+        )
+
+    def _oldest_undelivered(self) -> datetime | None:
+        chunks = (each.position for each in self._state.chunks.values())
+        position = min((*self._state.fanouts, *chunks), default=None)
+        record = position and self._state.records.get(position)
+        return record.at if record else None
+
+    def trouble(self) -> str:
+        return ""
+
+    async def check(self) -> None:
+        return
+
+    async def backup(self, destination: Path) -> None:
+        raise NotImplementedError("the model has no file to copy")
+
+    async def close(self) -> None:
+        return

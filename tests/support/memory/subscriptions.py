@@ -1,0 +1,187 @@
+"""Subscriptions of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from protocols.urls import normal_url
+from storage.errors import NotFound
+from storage.records import (
+    AccountId,
+    FeedId,
+    Format,
+    NewSubscription,
+    Position,
+    Subscription,
+    SubscriptionId,
+    SubscriptionState,
+)
+
+from .state import State, milliseconds
+
+ALIVE = {SubscriptionState.PENDING, SubscriptionState.ACTIVE}
+
+
+class MemorySubscriptions:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def add(self, new: NewSubscription, now: datetime) -> Subscription:
+        self._state.feed(new.feed_id)
+        self._state.topics.setdefault(new.topic, new.feed_id)
+        known = await self.find(new.account, new.topic, new.callback)
+        lease_end = None if new.lease_end is None else milliseconds(new.lease_end)
+        terms = {
+            "secret": new.secret,
+            "algorithm": new.algorithm,
+            "format": new.format,
+            "updates": new.updates,
+            "batch": new.batch,
+            "lease_end": lease_end,
+        }
+        new_id = self._state.next_id("subscription")  # unused ones leave gaps
+        if known is not None and known.state in ALIVE:
+            spelled = {"topic": new.topic, "callback": new.callback}
+            return self._put(replace(known, **terms, **spelled))
+        subscription_id = known.id if known else new_id
+        return self._put(
+            Subscription(
+                id=SubscriptionId(subscription_id),
+                account=new.account,
+                topic=new.topic,
+                feed_id=new.feed_id,
+                callback=new.callback,
+                state=SubscriptionState.ACTIVE,
+                from_position=Position(self._state.head),
+                created_at=milliseconds(now),
+                exhausted=False,
+                **terms,
+            )
+        )
+
+    def _put(self, subscription: Subscription) -> Subscription:
+        self._state.subscriptions[subscription.id] = subscription
+        feed = self._state.feeds[subscription.feed_id]
+        subscribers = self._state.active(subscription.feed_id)
+        if all(each.format is not Format.AS_IS for each in subscribers):
+            feed.body = None
+        return subscription
+
+    async def get(self, subscription_id: SubscriptionId) -> Subscription | None:
+        return self._state.subscriptions.get(subscription_id)
+
+    async def find(
+        self, account: AccountId, topic: str, callback: str
+    ) -> Subscription | None:
+        for each in self._state.subscriptions.values():
+            if each.account == account and _is_same(each, topic, callback):
+                return each
+        return None
+
+    async def page(
+        self,
+        *,
+        after: SubscriptionId,
+        limit: int,
+        account: AccountId | None = None,
+        topic: str | None = None,
+        callback: str | None = None,
+    ) -> list[Subscription]:
+        return [
+            each
+            for each in self._state.subscriptions.values()
+            if each.id > after
+            and each.state in ALIVE
+            and account in (None, each.account)
+            and (topic is None or normal_url(topic) == normal_url(each.topic))
+            and (callback is None or normal_url(callback) == normal_url(each.callback))
+        ][:limit]
+
+    async def end(
+        self, subscription_id: SubscriptionId, reason: str, now: datetime, *, tell: bool
+    ) -> Subscription:
+        if subscription_id not in self._state.subscriptions:
+            raise NotFound("subscription", subscription_id)
+        state = SubscriptionState.ENDING if tell else SubscriptionState.ENDED
+        self.end_these([subscription_id], reason, state, now)
+        return self._state.subscriptions[subscription_id]
+
+    async def end_all(
+        self, feed_id: FeedId, reason: str, now: datetime, limit: int
+    ) -> int:
+        ids = [each.id for each in self._state.active(feed_id)][:limit]
+        return self.end_these(ids, reason, SubscriptionState.ENDING, now)
+
+    async def expire(self, now: datetime, limit: int) -> int:
+        over = sorted(
+            (each.lease_end, each.id)
+            for each in self._state.subscriptions.values()
+            if each.state is SubscriptionState.ACTIVE
+            and each.lease_end is not None
+            and each.lease_end <= milliseconds(now)
+        )
+        ids = [each for _, each in over[:limit]]
+        return self.end_these(ids, "the lease is over", SubscriptionState.ENDING, now)
+
+    def end_these(
+        self,
+        ids: Iterable[SubscriptionId],
+        reason: str,
+        state: SubscriptionState,
+        now: datetime,
+    ) -> int:
+        ended = 0
+        for each in ids:
+            subscription = self._state.subscriptions[each]
+            self._state.stragglers.pop(each, None)
+            if subscription.state in ALIVE:
+                self._put(replace(subscription, state=state, ended_reason=reason))
+                self._state.ended_at[each] = milliseconds(now)
+                ended += 1
+        return ended
+
+    async def ending(self, limit: int) -> list[Subscription]:
+        return [
+            each
+            for each in self._state.subscriptions.values()
+            if each.state is SubscriptionState.ENDING
+        ][:limit]
+
+    async def told(self, ids: Sequence[SubscriptionId]) -> None:
+        for each in ids:
+            known = self._state.subscriptions.get(each)
+            if known is not None and known.state is SubscriptionState.ENDING:
+                self._put(replace(known, state=SubscriptionState.ENDED))
+
+    async def purge_ended(self, before: datetime, limit: int) -> int:
+        state = self._state
+        over = sorted(
+            (state.ended_at[each.id], each.id)
+            for each in state.subscriptions.values()
+            if each.state is SubscriptionState.ENDED
+            and state.ended_at[each.id] < milliseconds(before)
+        )
+        gone = {each for _, each in over[:limit]}
+        for each in gone:
+            del state.subscriptions[each]
+        state.dead = {
+            key: each
+            for key, each in state.dead.items()
+            if each.subscription_id not in gone
+        }
+        state.attempts = [
+            each for each in state.attempts if each.subscription_id not in gone
+        ]
+        return len(gone)
+
+    async def count(self, feed_id: FeedId) -> int:
+        return len(self._state.active(feed_id))
+
+
+def _is_same(known: Subscription, topic: str, callback: str) -> bool:
+    return (normal_url(known.topic), normal_url(known.callback)) == (
+        normal_url(topic),
+        normal_url(callback),
+    )

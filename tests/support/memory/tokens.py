@@ -1,0 +1,60 @@
+"""`storage.interface.TokenStore` as a simple model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from storage.errors import NotFound
+from storage.records import (
+    ANONYMOUS,
+    OPERATOR,
+    Account,
+    AccountId,
+    NewToken,
+    Token,
+    TokenId,
+)
+
+
+class MemoryTokens:
+    def __init__(self) -> None:
+        self._accounts = {"anonymous": ANONYMOUS, "operator": OPERATOR}
+        self._tokens: dict[TokenId, tuple[bytes, Token]] = {}
+
+    async def add(self, new: NewToken, now: datetime) -> Token:
+        next_id = AccountId(len(self._accounts) + 1)
+        account = self._accounts.setdefault(new.account, next_id)
+        token = Token(
+            id=TokenId(len(self._tokens) + 1),
+            account=Account(id=account, name=new.account),
+            rights=new.rights,
+            label=new.label,
+            created_at=now,
+            used_at=None,
+            revoked_at=None,
+        )
+        self._tokens[token.id] = new.digest, token
+        return token
+
+    async def find(self, digest: bytes) -> Token | None:
+        for known, token in self._tokens.values():
+            if known == digest and token.revoked_at is None:
+                return token
+        return None
+
+    async def page(self, *, after: TokenId, limit: int) -> list[Token]:
+        return [token for _, token in self._tokens.values() if token.id > after][:limit]
+
+    async def touch(self, token_id: TokenId, now: datetime) -> None:
+        if token_id in self._tokens:
+            digest, token = self._tokens[token_id]
+            self._tokens[token_id] = digest, replace(token, used_at=now)
+
+    async def revoke(self, token_id: TokenId, now: datetime) -> Token:
+        if token_id not in self._tokens:
+            raise NotFound("token", token_id)
+        digest, token = self._tokens[token_id]
+        revoked = replace(token, revoked_at=token.revoked_at or now)
+        self._tokens[token_id] = digest, revoked
+        return revoked

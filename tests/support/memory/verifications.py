@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from protocols.urls import normal_url
+from storage.records import (
+    NewVerification,
+    Verification,
+    VerificationMode,
+    VerificationState,
+    VerificationTry,
+)
+
+from .state import State, milliseconds
+
+
+@dataclass
+class ModelVerification:
+    stored: Verification
+    token: str
+    kept_until: datetime | None = None
+
+    @property
+    def key(self) -> tuple[int, str, str]:
+        each = self.stored
+        return each.account, normal_url(each.topic), normal_url(each.callback)
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.stored.callback).hostname or ""
+
+
+class MemoryVerifications:
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._all: dict[int, ModelVerification] = {}
+
+    async def add(
+        self, new: NewVerification, now: datetime, *, most: int, most_of_host: int
+    ) -> bool:
+        added = ModelVerification(_stored(new, milliseconds(now)), new.token)
+        replaced = self._replace(added, new.mode, now)
+        pending = self._pending()
+        of_host = [each for each in pending if each.host == added.host]
+        if not replaced and (len(pending) >= most or len(of_host) >= most_of_host):
+            return False
+        number = self._state.next_id("verification")
+        added.stored = replace(added.stored, id=number)
+        self._all[number] = added
+        return True
+
+    def _replace(
+        self, added: ModelVerification, mode: VerificationMode, now: datetime
+    ) -> bool:
+        found = [
+            each
+            for each in self._pending()
+            if each.key == added.key and each.stored.mode is mode
+        ]
+        for each in found:
+            each.stored = replace(
+                each.stored,
+                due=None,
+                secret="",
+                state=VerificationState.REPLACED,
+            )
+            each.kept_until = milliseconds(now) + timedelta(days=1)
+        return bool(found)
+
+    def _pending(self) -> list[ModelVerification]:
+        return [each for each in self._all.values() if each.stored.due is not None]
+
+    async def due(
+        self, now: datetime, *, per_host: int, limit: int
+    ) -> list[Verification]:
+        keys: set[tuple[int, str, str]] = set()
+        found: list[tuple[datetime, int, ModelVerification]] = []
+        for each in self._pending():
+            if each.key not in keys and each.stored.due <= milliseconds(now):
+                found.append((each.stored.due, each.stored.id, each))
+            keys.add(each.key)
+        hosts: Counter[str] = Counter()
+        chosen = []
+        for _, _, each in sorted(found, key=lambda one: one[:2]):
+            hosts[each.host] += 1
+            if hosts[each.host] <= per_host:
+                chosen.append(each.stored)
+        return chosen[:limit]
+
+    async def next_due(self) -> datetime | None:
+        return min((each.stored.due for each in self._pending()), default=None)
+
+    async def retry(
+        self, verification_id: int, last: VerificationTry, due: datetime
+    ) -> None:
+        self._try(verification_id, last, due=milliseconds(due))
+
+    async def finish(
+        self,
+        verification_id: int,
+        state: VerificationState,
+        last: VerificationTry,
+        *,
+        kept_until: datetime,
+    ) -> None:
+        if self._try(verification_id, last, due=None, state=state, secret=""):
+            self._all[verification_id].kept_until = milliseconds(kept_until)
+
+    def _try(
+        self, verification_id: int, last: VerificationTry, **changes: object
+    ) -> bool:
+        known = self._all.get(verification_id)
+        if known is None or known.stored.due is None:
+            return False
+        known.stored = replace(
+            known.stored,
+            attempts=known.stored.attempts + 1,
+            last=replace(last, at=milliseconds(last.at)),
+            **changes,
+        )
+        return True
+
+    async def find(self, token: str) -> Verification | None:
+        for each in self._all.values():
+            if each.token == token:
+                return each.stored
+        return None
+
+    async def trim(self, now: datetime, limit: int) -> int:
+        over = sorted(
+            (each.kept_until, number)
+            for number, each in self._all.items()
+            if each.kept_until is not None and each.kept_until < milliseconds(now)
+        )[:limit]
+        for _, number in over:
+            del self._all[number]
+        return len(over)
+
+
+def _stored(new: NewVerification, now: datetime) -> Verification:
+    return Verification(
+        id=0,
+        account=new.account,
+        mode=new.mode,
+        topic=new.topic,
+        callback=new.callback,
+        lease_seconds=new.lease_seconds,
+        secret=new.secret,
+        algorithm=new.algorithm,
+        format=new.format,
+        verify_token=new.verify_token,
+        state=VerificationState.PENDING,
+        created_at=now,
+        attempts=0,
+        due=now,
+        last=None,
+    )

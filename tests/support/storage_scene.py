@@ -1,0 +1,193 @@
+"""Feeds, subscribers and news with as few words as a storage test needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from protocols.model import Status
+from storage.interface import Storage
+from storage.records import (
+    ANONYMOUS,
+    Attempt,
+    ChunkOutcome,
+    ClaimedChunk,
+    DeliveryFlush,
+    EntryWrite,
+    FeedId,
+    FetchCommit,
+    Flushed,
+    NewFeed,
+    NewSubscription,
+    Polling,
+    Position,
+    RecordKind,
+    RecordWrite,
+    StoredBody,
+    StoredFeed,
+    Straggler,
+    StragglerOpened,
+    Subscription,
+)
+from storage.wanted import DOCUMENT_KINDS
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+LEASE = 4711
+NO_FEED = FeedId(99)
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A storage, and what the tests do with it again and again."""
+
+    storage: Storage
+
+    async def add_feed(self, name: str = "a", **more: object) -> StoredFeed:
+        new = NewFeed(url=f"https://{name}.example/feed", **more)
+        feed, _is_new = await self.storage.feeds.add(new, START)
+        return feed
+
+    async def subscribe(
+        self, feed: StoredFeed, name: str = "s", **more: object
+    ) -> Subscription:
+        terms = {
+            "account": ANONYMOUS,
+            "topic": feed.url,
+            "feed_id": feed.id,
+            "callback": f"https://subscriber.example/{name}",
+        }
+        new = NewSubscription(**{**terms, **more})
+        return await self.storage.subscriptions.add(new, START)
+
+    async def publish(
+        self,
+        feed: StoredFeed,
+        *keys: str,
+        kind: RecordKind = RecordKind.ENTRIES,
+        is_fresh: bool = True,
+        when: datetime = START,
+    ) -> Position:
+        """One record about entries of these keys; they are written, too."""
+        positions = await self.storage.log.commit(
+            fetch(
+                feed,
+                when=when,
+                entries=tuple(
+                    EntryWrite(
+                        key=key,
+                        body=b"" if kind is RecordKind.DELETED else key.encode(),
+                        deleted=kind is RecordKind.DELETED,
+                    )
+                    for key in keys
+                ),
+                records=(record(*keys, kind=kind, is_fresh=is_fresh),),
+                body=DOCUMENT if kind in DOCUMENT_KINDS else None,
+            )
+        )
+        assert positions is not None
+        (position,) = positions
+        return position
+
+    async def claim(
+        self, now: datetime = START, *, limit: int = 10, lease_id: int = LEASE
+    ) -> list[ClaimedChunk]:
+        return await self.storage.deliveries.claim_chunks(
+            lease_id=lease_id, until=now + MINUTE, now=now, limit=limit
+        )
+
+    async def claim_stragglers(
+        self, now: datetime, *, lease_id: int = LEASE, limit: int = 10
+    ) -> list[Straggler]:
+        return await self.storage.deliveries.claim_stragglers(
+            lease_id=lease_id, until=now + MINUTE, now=now, limit=limit
+        )
+
+    async def flush(self, *, when: datetime = START, **parts: object) -> Flushed:
+        return await self.storage.deliveries.flush(DeliveryFlush(at=when, **parts))
+
+    async def deliver(self, when: datetime = START) -> list[Position]:
+        """Claim and acknowledge until nothing is left; positions as they came."""
+        done = []
+        while chunks := await self.claim(when):
+            for chunk in chunks:
+                done.append(chunk.record.position)
+                await self.flush(when=when, outcomes=all_of(chunk))
+        return done
+
+    async def fail(
+        self,
+        chunk: ClaimedChunk,
+        subscription: Subscription,
+        *,
+        when: datetime = START,
+        lease_id: int = 0,
+        retry_after: float = 5,
+    ) -> None:
+        """All members of the chunk get it but one, which becomes a straggler."""
+        opened = StragglerOpened(
+            subscription_id=subscription.id,
+            position=Position(chunk.record.position - 1),
+            attempts=1,
+            next_try=when + timedelta(seconds=retry_after),
+            failing_since=when,
+            last_status=500,
+            last_error="answered 500",
+            lease_id=lease_id,
+        )
+        failed = Attempt(
+            subscription_id=subscription.id,
+            position=chunk.record.position,
+            at=when,
+            status=500,
+            milliseconds=30,
+            error="answered 500",
+        )
+        outcomes = tuple(
+            outcome_of(chunk, index, 500 if member.id == subscription.id else 200)
+            for index, member in chunk.pending
+        )
+        await self.flush(
+            when=when, outcomes=outcomes, opened=(opened,), attempts=(failed,)
+        )
+
+    async def straggle(self, feed: StoredFeed, name: str = "late") -> Subscription:
+        """A subscription that did not take the record at the head."""
+        subscription = await self.subscribe(feed, name)
+        await self.publish(feed, f"for {name}")
+        (chunk,) = await self.claim()
+        await self.fail(chunk, subscription)
+        return subscription
+
+
+DOCUMENT = StoredBody(content_type="text/xml", body=b"packed")
+
+
+def fetch(feed: StoredFeed, *, when: datetime = START, **more: object) -> FetchCommit:
+    changes = {"next_fetch": when + MINUTE, "polling": Polling(code=200)}
+    return FetchCommit(feed_id=feed.id, at=when, **{**changes, **more})
+
+
+def record(
+    *keys: str, kind: RecordKind = RecordKind.ENTRIES, is_fresh: bool = True
+) -> RecordWrite:
+    entries = tuple((key, is_fresh) for key in keys)
+    return RecordWrite(kind=kind, status=Status(code=200), entries=entries)
+
+
+def outcome_of(chunk: ClaimedChunk, index: int, status: int = 200) -> ChunkOutcome:
+    return ChunkOutcome(
+        chunk_id=chunk.id,
+        lease_id=chunk.lease_id,
+        index=index,
+        status=status,
+        milliseconds=12,
+    )
+
+
+def all_of(chunk: ClaimedChunk, status: int = 200) -> tuple[ChunkOutcome, ...]:
+    return tuple(outcome_of(chunk, index, status) for index, _ in chunk.pending)
