@@ -1,0 +1,1 @@
+"""Pure decisions: what is new, when to poll next, when to try again."""

@@ -1,0 +1,216 @@
+"""When a feed is polled next, every term of it named.
+
+The period is √(2θ/(wλ)): the feed is asked when the entries it is expected to have
+posted will have waited, together and weighed by its subscribers, for θ. Polls then go
+where they shorten waiting the most. Floors keep the hub a polite guest; what a server
+says (Retry-After, Cache-Control, Expires) is never undercut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import log2, sqrt
+
+from hub.core.backoff import Backoff, backoff
+from hub.core.hints import (
+    after_skipped,
+    is_believed,
+    ttl_seconds,
+    update_period_seconds,
+)
+from hub.core.posting import posting_rate
+from storage.records import Polling
+
+HOUR = 3_600.0
+DAY = 86_400.0
+JITTER = 0.05
+"""The part of a period that jitter may add or take."""
+_MOST_DOUBLINGS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollingRules:
+    """What operators may set. Times are seconds; rates are entries a day.
+
+    ``min_period`` and ``max_period`` are absolute: a floor above ``max_period`` gives
+    way to it, so setting both to 1 polls an intranet every second.
+    """
+
+    min_period: float = 60.0
+    max_period: float = DAY
+    default_floor: float = HOUR  # unless hints or the posting rate earn less
+    earned_floor: float = 900.0
+    earning_rate: float = 24.0  # earns ``earned_floor``
+    fast_rate: float = 144.0  # earns ``min_period``, where the server plays along
+    patience: float = 75.0  # θ, entry-seconds: one entry a day is polled hourly
+    longest_freshness: float = DAY  # of Cache-Control and Expires
+    longest_retry_after: float = 7 * DAY
+    gone_sightings: int = 2  # consecutive 410 that end polling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """One number that the period or the next fetch is made of, and why."""
+
+    name: str
+    value: float
+    unit: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The period in seconds, the next fetch, and every term of both, in order."""
+
+    period: float
+    next_fetch: datetime
+    terms: tuple[Term, ...]
+
+
+def plan(
+    polling: Polling,
+    subscribers: int,
+    rules: PollingRules,
+    now: datetime,
+    jitter: float = 0.0,
+) -> Plan:
+    """Plan from the state after a fetch that ended ``now``; jitter is -1 to 1."""
+    terms: list[Term] = []
+    wanted = _wanted(polling, subscribers, rules, now, terms)
+    floor = _floor(polling, rules, now, terms)
+    period = max(wanted, floor, _wished(polling, wanted, terms))
+    period = min(max(period, rules.min_period), rules.max_period)
+    wait = max(floor, rules.min_period, period * (1 + JITTER * jitter))
+    if polling.failures:
+        pause = backoff(polling.code or 0, polling.failures, period)
+        period, wait = _paused(pause, rules, jitter, terms)
+    terms.append(_seconds("period", period, "between two polls, before jitter"))
+    earliest = _after_server_floors(polling, rules, now, now + _span(wait), terms)
+    next_fetch = after_skipped(polling.hints, earliest)
+    if next_fetch > earliest:
+        moved = (next_fetch - earliest).total_seconds()
+        terms.append(_seconds("skip", moved, "to the end of skipHours and skipDays"))
+    return Plan(period=period, next_fetch=next_fetch, terms=tuple(terms))
+
+
+def explain(
+    polling: Polling, subscribers: int, rules: PollingRules, now: datetime
+) -> Plan:
+    """The plan that the stored state implies, without jitter."""
+    return plan(polling, subscribers, rules, now)
+
+
+def _wanted(
+    polling: Polling,
+    subscribers: int,
+    rules: PollingRules,
+    now: datetime,
+    terms: list[Term],
+) -> float:
+    rate = posting_rate(polling.posting, now)
+    weight = 1 + log2(max(1, subscribers))
+    wanted = sqrt(2 * rules.patience * DAY / (weight * rate))
+    terms += (
+        Term(name="rate", value=rate, unit="entries/day", note="λ, of the last weeks"),
+        Term(name="weight", value=weight, unit="", note="w = 1 + log2(subscribers)"),
+        _seconds("wanted", wanted, "√(2θ/(wλ))"),
+    )
+    return wanted
+
+
+def _floor(
+    polling: Polling, rules: PollingRules, now: datetime, terms: list[Term]
+) -> float:
+    floor, note = _earned_floor(polling, rules, posting_rate(polling.posting, now))
+    floor = min(floor, rules.max_period)
+    terms.append(_seconds("floor", floor, note))
+    return floor
+
+
+def _earned_floor(
+    polling: Polling, rules: PollingRules, rate: float
+) -> tuple[float, str]:
+    """The least period by what the server supports and how often the feed posts."""
+    if polling.validators is None:
+        # "unconditional servers: >=1 h, doubling to 24 h if body unchanged"
+        doublings = min(polling.unchanged, _MOST_DOUBLINGS)
+        return (
+            rules.default_floor * 2**doublings,
+            "no validators, doubling if unchanged",
+        )
+    allowed = _freshness(polling)
+    if rate >= rules.fast_rate and (
+        polling.answers_304 or 0 < allowed < rules.earned_floor
+    ):
+        return rules.min_period, "earned: posts all the time and answers 304"
+    if rate >= rules.earning_rate:
+        return rules.earned_floor, "earned: posts hourly"
+    asked_for = ttl_seconds(polling.hints)
+    if 0 < allowed < rules.default_floor or 0 < asked_for < rules.default_floor:
+        return rules.earned_floor, "earned: the feed asks for less than an hour"
+    return rules.default_floor, "a polite guest's default"
+
+
+def _freshness(polling: Polling) -> float:
+    """Seconds that the last good answer was declared fresh for; 0 if it was not."""
+    if polling.fresh_until is None or polling.last_success is None:
+        return 0.0
+    return (polling.fresh_until - polling.last_success).total_seconds()
+
+
+def _wished(polling: Polling, wanted: float, terms: list[Term]) -> float:
+    """The longest period the document wishes for that its posting does not belie."""
+    longest = 0.0
+    wishes = (
+        ("ttl", ttl_seconds(polling.hints)),
+        ("sy:updatePeriod", update_period_seconds(polling.hints)),
+    )
+    for name, wish in wishes:
+        if is_believed(wish, wanted):
+            longest = max(longest, wish)
+            terms.append(_seconds(name, wish, "the feed's own wish"))
+        elif wish:
+            terms.append(_seconds(name, wish, "ignored: it posts far more often"))
+    return longest
+
+
+def _paused(
+    pause: Backoff, rules: PollingRules, jitter: float, terms: list[Term]
+) -> tuple[float, float]:
+    """Period and wait in trouble: full jitter above the shortest wait."""
+    share = (1 + jitter) / 2
+    spread = max(pause.longest - pause.shortest, JITTER * pause.shortest)
+    wait = pause.shortest + spread * share
+    terms.append(_seconds("backoff", pause.longest, pause.why))
+    return max(pause.longest, rules.min_period), max(wait, rules.min_period)
+
+
+def _after_server_floors(
+    polling: Polling,
+    rules: PollingRules,
+    now: datetime,
+    planned: datetime,
+    terms: list[Term],
+) -> datetime:
+    """Not before the server allows, within the limits of the rules."""
+    floors = (
+        ("fresh", polling.fresh_until, rules.longest_freshness, "max-age or Expires"),
+        ("retry after", polling.retry_after, rules.longest_retry_after, "Retry-After"),
+    )
+    for name, until, longest, note in floors:
+        if until is None or until <= now:
+            continue
+        until = min(until, now + _span(longest))
+        planned = max(planned, until)
+        left = (until - now).total_seconds()
+        terms.append(_seconds(name, left, f"{note}: not asked before"))
+    return planned
+
+
+def _seconds(name: str, value: float, note: str) -> Term:
+    return Term(name=name, value=value, unit="s", note=note)
+
+
+def _span(seconds: float) -> timedelta:
+    return timedelta(seconds=seconds)

@@ -1,0 +1,172 @@
+"""Catching up: a straggler under our lease, sent record after record in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from hub.core.first_delivery import FirstDelivery
+from hub.core.replies import Reply, Verdict
+from hub.core.retry import FAILURES_ALLOWED, retry_delay
+from hub.core.settlement import GONE, Settlement, attempt_of, reason_of
+from storage.records import (
+    GivenUp,
+    Position,
+    Straggler,
+    StragglerMoved,
+    Subscription,
+)
+
+NOT_KEPT = "the document is not kept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatchUp:
+    """Where a straggler stands: above ``position``, without what it got before.
+
+    ``failures`` are in a row, at the next record; an exhausted subscription has used
+    up all it is allowed. ``missed`` records are told with the next request.
+    """
+
+    subscription: Subscription
+    lease_id: int
+    position: Position
+    skip_after: Position | None = None
+    skip_to: Position | None = None
+    failures: int = 0
+    missed: tuple[Position, Position] | None = None
+    is_exhausted: bool = False
+    last_status: int = 0
+    last_error: str = ""
+
+    @classmethod
+    def of(cls, straggler: Straggler) -> CatchUp:
+        return cls(
+            subscription=straggler.subscription,
+            lease_id=straggler.lease_id,
+            position=straggler.position,
+            skip_after=straggler.skip_after,
+            skip_to=straggler.skip_to,
+            failures=straggler.attempts,
+            missed=straggler.missed,
+            is_exhausted=straggler.subscription.exhausted,
+            # A 2xx is not carried on: it would say that ``missed`` has been told.
+            last_status=straggler.last_status if straggler.last_error else 0,
+            last_error=straggler.last_error,
+        )
+
+    @classmethod
+    def after(cls, first: FirstDelivery, lease_id: int) -> CatchUp:
+        """The rest of a first delivery that hangs."""
+        return cls(
+            subscription=first.subscription,
+            lease_id=lease_id,
+            position=first.before,
+            is_exhausted=first.subscription.exhausted,
+        )
+
+    def skips(self, position: Position) -> bool:
+        """Whether the record there was delivered before."""
+        if self.skip_after is None or self.skip_to is None:
+            return False
+        return self.skip_after < position <= self.skip_to
+
+    def delivered(self, last: Position) -> CatchUp:
+        """Where it stands after a 2xx."""
+        return replace(
+            self,
+            position=last,
+            failures=0,
+            missed=None,
+            is_exhausted=False,
+            last_status=0,
+            last_error="",
+        )
+
+    def moved(self, next_try: datetime) -> StragglerMoved:
+        """As it stands, with the lease going on until then."""
+        return StragglerMoved(
+            subscription_id=self.subscription.id,
+            lease_id=self.lease_id,
+            position=self.position,
+            attempts=self.failures,
+            next_try=next_try,
+            last_status=self.last_status,
+            last_error=self.last_error,
+        )
+
+
+def progressed(
+    before: CatchUp, last: Position, reply: Reply, *, at: datetime, until: datetime
+) -> Settlement:
+    """A 2xx brought it up to ``last``; the lease goes on."""
+    subscription_id = before.subscription.id
+    return Settlement(
+        moved=replace(before.delivered(last).moved(until), last_status=reply.status),
+        recovered=subscription_id if before.is_exhausted else None,
+        attempt=attempt_of(subscription_id, last, reply, at),
+    )
+
+
+def finished(catch_up: CatchUp, last: Position, *, until: datetime) -> Settlement:
+    """Nothing is left to send up to ``last``; closed unless more came meanwhile."""
+    moved = replace(catch_up.moved(until), position=last, finished=True)
+    return Settlement(moved=moved)
+
+
+def unsendable(catch_up: CatchUp, last: Position, *, at: datetime) -> Settlement:
+    """The document that records up to ``last`` are told by is not kept (any more)."""
+    lost = GivenUp(
+        subscription_id=catch_up.subscription.id,
+        lease_id=catch_up.lease_id,
+        first=Position(catch_up.position + 1),
+        last=last,
+        reason=NOT_KEPT,
+        at=at,
+    )
+    return Settlement(given_up=lost)
+
+
+def released(catch_up: CatchUp, *, due: datetime) -> Settlement:
+    """Given back as it stands; no try was made, and none is counted."""
+    return Settlement(moved=replace(catch_up.moved(due), release=True))
+
+
+def held_up(
+    catch_up: CatchUp,
+    last: Position,
+    reply: Reply,
+    *,
+    at: datetime,
+    jitter: float,
+    head: Position,
+) -> Settlement:
+    """Not a 2xx for the request that was to bring it up to ``last``.
+
+    ``head`` is the end of the log: all up to there is given up with the last try.
+    """
+    subscription_id = catch_up.subscription.id
+    attempt = attempt_of(subscription_id, last, reply, at)
+    if reply.verdict is Verdict.GONE:
+        return Settlement(ended=(subscription_id, GONE), attempt=attempt)
+    failures = catch_up.failures + 1
+    counted = FAILURES_ALLOWED + 1 if catch_up.is_exhausted else failures
+    delay = retry_delay(counted, jitter=jitter, retry_after=reply.retry_after)
+    if delay is None:
+        lost = GivenUp(
+            subscription_id=subscription_id,
+            lease_id=catch_up.lease_id,
+            first=Position(catch_up.position + 1),
+            last=head,
+            reason=reason_of(reply, failures),
+            at=at,
+        )
+        return Settlement(given_up=lost, attempt=attempt)
+    failed = replace(
+        catch_up,
+        failures=failures,
+        last_status=reply.status,
+        last_error=reply.error,
+    )
+    moved = replace(failed.moved(at + timedelta(seconds=delay)), release=True)
+    return Settlement(moved=moved, attempt=attempt)

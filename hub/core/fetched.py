@@ -1,0 +1,62 @@
+"""What a fetch brought, as a value: the answer or the reason there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from protocols.errors import FeedError
+from protocols.model import ParsedFeed
+
+
+class Occasion(StrEnum):
+    """Why a fetch was made; shown in the status line."""
+
+    RING = "ring"  # our own schedule
+    PING = "ping"  # told from outside
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hop:
+    """One redirect that was followed: its status, from and to."""
+
+    status: int
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """One finished request for a feed, redirects included.
+
+    ``status`` is that of the last answer, 0 when there was none. ``error`` is "" only
+    for a whole 200 or a 304. Headers are as sent, "" when absent. ``body`` is
+    decompressed and complete, ``b""`` unless the answer is a 200.
+    """
+
+    at: datetime  # when the answer was complete
+    started: datetime
+    url: str  # of the last request
+    status: int
+    error: str = ""
+    hops: tuple[Hop, ...] = ()
+    body: bytes = b""
+    conditional: bool = False  # validators were sent
+    etag: str = ""
+    last_modified: str = ""
+    content_type: str = ""
+    cache_control: str = ""
+    expires: str = ""
+    date: str = ""
+    age: str = ""
+    retry_after: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Understood:
+    """What the parser made of a 200: a feed, or why not. Both None: not parsed."""
+
+    feed: ParsedFeed | None = None
+    error: FeedError | None = None

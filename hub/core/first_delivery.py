@@ -1,0 +1,122 @@
+"""The first delivery of a record to a subscription, as a member of a chunk.
+
+Whatever comes of it, its part in the chunk is over; what is still owed goes to a
+straggler, a dead range or the subscription's end in the same transaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hub.core.replies import Reply, Verdict
+from hub.core.retry import FAILURES_ALLOWED, retry_delay
+from hub.core.settlement import GONE, Settlement, attempt_of, reason_of
+from storage.records import (
+    ChunkOutcome,
+    GivenUp,
+    Position,
+    StragglerOpened,
+    Subscription,
+)
+
+UNANSWERED = "no answer within a second"
+NOT_STARTED = "held back: the callback's origin is busy or in trouble"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstDelivery:
+    subscription: Subscription
+    position: Position
+    chunk_id: int
+    lease_id: int
+    index: int
+
+    def over(self, status: int = 0, milliseconds: int = 0) -> ChunkOutcome:
+        return ChunkOutcome(
+            chunk_id=self.chunk_id,
+            lease_id=self.lease_id,
+            index=self.index,
+            status=status,
+            milliseconds=milliseconds,
+        )
+
+    @property
+    def before(self) -> Position:
+        """Where a catch-up starts that begins with this record."""
+        return Position(self.position - 1)
+
+
+def nothing_to_send(first: FirstDelivery) -> Settlement:
+    return Settlement(outcome=first.over())
+
+
+def delivered(first: FirstDelivery, reply: Reply) -> Settlement:
+    subscription = first.subscription
+    return Settlement(
+        outcome=first.over(reply.status, reply.milliseconds),
+        recovered=subscription.id if subscription.exhausted else None,
+    )
+
+
+def refused(
+    first: FirstDelivery, reply: Reply, *, at: datetime, jitter: float
+) -> Settlement:
+    """Not a 2xx. To an exhausted subscription this was the record's only try."""
+    subscription = first.subscription
+    outcome = first.over(reply.status, reply.milliseconds)
+    attempt = attempt_of(subscription.id, first.position, reply, at)
+    if reply.verdict is Verdict.GONE:
+        ended = (subscription.id, GONE)
+        return Settlement(outcome=outcome, ended=ended, attempt=attempt)
+    failures = FAILURES_ALLOWED if subscription.exhausted else 0
+    delay = retry_delay(failures + 1, jitter=jitter, retry_after=reply.retry_after)
+    if delay is None:
+        lost = GivenUp(
+            subscription_id=subscription.id,
+            lease_id=0,
+            first=first.position,
+            last=first.position,
+            reason=reason_of(reply, 1),
+            at=at,
+        )
+        return Settlement(outcome=outcome, given_up=lost, attempt=attempt)
+    opened = StragglerOpened(
+        subscription_id=subscription.id,
+        position=first.before,
+        attempts=1,
+        next_try=at + timedelta(seconds=delay),
+        failing_since=at,
+        last_status=reply.status,
+        last_error=reply.error,
+    )
+    return Settlement(outcome=outcome, opened=opened, attempt=attempt)
+
+
+def not_started(first: FirstDelivery, *, at: datetime, due: datetime) -> Settlement:
+    """The hub's own limits held it back: that is no try, and none is counted."""
+    opened = StragglerOpened(
+        subscription_id=first.subscription.id,
+        position=first.before,
+        attempts=0,
+        next_try=due,
+        failing_since=at,
+        last_error=NOT_STARTED,
+    )
+    return Settlement(outcome=first.over(), opened=opened)
+
+
+def set_aside(
+    first: FirstDelivery, *, at: datetime, lease_id: int, until: datetime
+) -> Settlement:
+    """Its request goes on, but as a straggler's, under that lease."""
+    opened = StragglerOpened(
+        subscription_id=first.subscription.id,
+        position=first.before,
+        attempts=0,
+        next_try=until,
+        failing_since=at,
+        last_error=UNANSWERED,
+        lease_id=lease_id,
+    )
+    return Settlement(outcome=first.over(), opened=opened)

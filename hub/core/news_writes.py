@@ -1,0 +1,51 @@
+"""News as it is written: states of entries, and the records that tell of them."""
+
+from __future__ import annotations
+
+from hub.core.detect import News
+from protocols.model import Entry, Status
+from storage.packing import pack
+from storage.records import EntryWrite, RecordKind, RecordWrite
+
+
+def has_news(news: News) -> bool:
+    """Whether readers of the document would find it changed."""
+    return bool(news.new or news.updates)
+
+
+def entry_writes(news: News) -> tuple[EntryWrite, ...]:
+    """States to store; an update that is not logged is stored all the same."""
+    deleted = (
+        EntryWrite(key=deletion.key, body=b"", deleted=True)
+        for deletion in news.deletions
+    )
+    updated = (_write(update.entry) for update in news.updates)
+    return (*deleted, *updated, *map(_write, news.new))
+
+
+def news_records(news: News, status: Status) -> tuple[RecordWrite, ...]:
+    """Deleted, updated, entries, in this order; none that would name no entry."""
+    news_kind = RecordKind.BASELINE if news.is_baseline else RecordKind.ENTRIES
+    told = (
+        (RecordKind.DELETED, tuple((each.key, True) for each in news.deletions)),
+        (
+            RecordKind.UPDATED,
+            tuple(
+                (update.entry.key, update.is_fresh)
+                for update in news.updates
+                if update.is_logged
+            ),
+        ),
+        (news_kind, tuple((entry.key, True) for entry in news.new)),
+    )
+    return tuple(
+        RecordWrite(kind=kind, status=status, entries=entries)
+        for kind, entries in told
+        if entries
+    )
+
+
+def _write(entry: Entry) -> EntryWrite:
+    return EntryWrite(
+        key=entry.key, body=pack(entry), published=entry.published or entry.updated
+    )

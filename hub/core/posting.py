@@ -1,0 +1,70 @@
+"""How often a feed posts: a decayed count of new entries, and the rate it implies.
+
+Rates are entries a day. The count forgets over `MEMORY_DAYS`, so a rate follows a
+feed that falls silent or wakes up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from math import exp
+
+from protocols.model import Entry
+from storage.records import Posting
+
+MEMORY_DAYS = 21.0
+PRIOR_ENTRIES = 0.5
+PRIOR_DAYS = 2.5
+LATE_DATES = timedelta(hours=1)
+"""Publishers' dates may lie so much before the poll that did not show them yet."""
+_DAY = 86_400.0
+
+
+def posting_history(entries: Iterable[Entry], at: datetime) -> Posting:
+    """What the dates of a first document say about the time before it."""
+    dates = [min(entry.published, at) for entry in entries if entry.published]
+    weight = sum(exp(-_days(date, at) / MEMORY_DAYS) for date in dates)
+    return Posting(weight=weight, at=at, since=min(dates, default=at))
+
+
+def count_posts(
+    posting: Posting, new: Iterable[Entry], last_success: datetime | None, at: datetime
+) -> Posting:
+    """Add new entries, each at its own date if that can be true.
+
+    Otherwise it counts half-way between the poll that did not show it and this one.
+    """
+    since = last_success or at
+    halfway = since + (at - since) / 2
+    weight = _decayed(posting, at)
+    for entry in new:
+        date = entry.published
+        is_likely = date is not None and since - LATE_DATES < date <= at
+        weight += exp(-_days(date if date and is_likely else halfway, at) / MEMORY_DAYS)
+    return Posting(weight=weight, at=at, since=posting.since or at)
+
+
+def posting_rate(posting: Posting, now: datetime) -> float:
+    """λ = (A + 1/2) / (τ(1 - e^(-T/τ)) + 2.5 days), in entries a day."""
+    return (_decayed(posting, now) + PRIOR_ENTRIES) / _observed_days(posting, now)
+
+
+def velocity(posting: Posting, now: datetime) -> float:
+    """The rate as it was seen, without the half entry that a feed starts with."""
+    return round(_decayed(posting, now) / _observed_days(posting, now), 3)
+
+
+def _decayed(posting: Posting, now: datetime) -> float:
+    if posting.at is None:
+        return posting.weight
+    return posting.weight * exp(-_days(posting.at, now) / MEMORY_DAYS)
+
+
+def _observed_days(posting: Posting, now: datetime) -> float:
+    span = _days(posting.since or now, now)
+    return MEMORY_DAYS * (1 - exp(-span / MEMORY_DAYS)) + PRIOR_DAYS
+
+
+def _days(earlier: datetime, later: datetime) -> float:
+    return max(0.0, (later - earlier).total_seconds() / _DAY)

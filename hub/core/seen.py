@@ -1,0 +1,167 @@
+"""The seen-set: what a feed has ever shown, as hashes, packed for storage.
+
+It outlives the entries: one that vanishes from a document and comes back is still
+known. A sighting takes 36 bytes, and unpacking or packing fifty takes microseconds.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from typing import NamedTuple
+
+from protocols.identity import CONTENT_HASH_VERSION, content_hash, key_of_link
+from protocols.model import Entry
+
+KEPT_DAYS = 90
+"""After its last sighting a key is kept this long."""
+KEPT_DOCUMENTS = 2
+"""However old, as many keys are kept as so many documents hold."""
+MOST_SIGHTINGS = 20_000
+"""Never more, unless the document itself holds more."""
+
+PRESENT = 1
+"""Flag: the entry was in the last document."""
+DELETED = 2
+"""Flag: its publisher said that it is gone."""
+
+_HEADER = bytes((1, CONTENT_HASH_VERSION))
+"""The version of the layout, and that of the content hashes."""
+_LAYOUT = struct.Struct("<QQQQHBB")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = timedelta(days=1)
+_MOST_CHANGES = 255
+
+
+class Sighting(NamedTuple):
+    """One entry as it was last seen. Hashes are 64 bits; 0 means there is none."""
+
+    key: int
+    link: int
+    title: int  # of title and date together
+    content: int
+    day: int  # of the last sighting, counted from 1970
+    changes: int = 0  # of the content, on that day
+    flags: int = PRESENT
+
+    @property
+    def is_present(self) -> bool:
+        return bool(self.flags & PRESENT)
+
+    @property
+    def is_deleted(self) -> bool:
+        return bool(self.flags & DELETED)
+
+    def changed(self, content: int) -> Sighting:
+        changes = min(self.changes + 1, _MOST_CHANGES)
+        return self._replace(content=content, changes=changes)
+
+
+def fingerprint(text: str) -> int:
+    """64 bits of a text; 0 for an empty one."""
+    if not text:
+        return 0
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def day_of(moment: datetime) -> int:
+    return (moment - _EPOCH) // _DAY
+
+
+def sight(entry: Entry, day: int) -> Sighting:
+    """What is remembered of an entry that was in a document on that day."""
+    link = next((link.href for link in entry.links if link.rel == "alternate"), "")
+    date = entry.published or entry.updated
+    dated = f"{entry.title}\n{date.isoformat()}" if entry.title and date else ""
+    return Sighting(
+        key=fingerprint(entry.key),
+        link=fingerprint(key_of_link(link)),
+        title=fingerprint(dated),
+        content=fingerprint(content_hash(entry)),
+        day=day,
+    )
+
+
+class SeenSet:
+    """All sightings of one feed, by key. `pack` and `unpack` are exact inverses."""
+
+    def __init__(self, sightings: Iterable[Sighting] = ()) -> None:
+        self._by_key = {sighting.key: sighting for sighting in sightings}
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> SeenSet:
+        """Read `pack`'s bytes; ``b""`` is the empty set of a feed never parsed.
+
+        Content hashes of another version than today's compare to nothing: they are
+        left out, lest an upgrade makes an update of every entry there is.
+        """
+        sightings = map(Sighting._make, _LAYOUT.iter_unpack(packed[len(_HEADER) :]))
+        if packed.startswith(_HEADER):
+            return cls(sightings)
+        return cls(each._replace(content=0) for each in sightings)
+
+    def pack(self) -> bytes:
+        """Never ``b""``: an empty set, too, says that the feed was parsed once."""
+        return _HEADER + b"".join(_LAYOUT.pack(*each) for each in self)
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def __iter__(self) -> Iterator[Sighting]:
+        return iter(self._by_key.values())
+
+    def get(self, key: int) -> Sighting | None:
+        return self._by_key.get(key)
+
+    def put(self, sighting: Sighting) -> None:
+        self._by_key[sighting.key] = sighting
+
+    def remove(self, key: int) -> None:
+        del self._by_key[key]
+
+    def close_document(self, day: int) -> None:
+        """A new document has come: the last one's entries were there until ``day``.
+
+        A document that stays the same for months is never read again, so the days
+        its entries were last seen on are made up for here.
+        """
+        for sighting in list(self):
+            if sighting.is_present:
+                self.put(
+                    _last_seen(sighting, day)._replace(flags=sighting.flags ^ PRESENT)
+                )
+
+    def forget(self, today: int, document_length: int) -> None:
+        """Drop what is both old and beyond the length to keep, oldest first."""
+        floor = KEPT_DOCUMENTS * document_length
+        if len(self) <= floor:
+            return
+        newest_first = sorted(self, key=lambda each: (each.is_present, each.day))[::-1]
+        most = max(MOST_SIGHTINGS, document_length)
+        kept = [
+            each
+            for rank, each in enumerate(newest_first[:most])
+            if rank < floor or each.day >= today - KEPT_DAYS
+        ]
+        if len(kept) < len(self):
+            self._by_key = {each.key: each for each in reversed(kept)}
+
+
+def _last_seen(sighting: Sighting, day: int) -> Sighting:
+    """Sighted again on a day; changes are counted anew each day."""
+    if day <= sighting.day:
+        return sighting
+    return sighting._replace(day=day, changes=0)
+
+
+def sighted_again(known: Sighting, current: Sighting) -> Sighting:
+    """A known entry in a new document; its content stays as it was known, if it was."""
+    return _last_seen(known, current.day)._replace(
+        link=current.link,
+        title=current.title,
+        content=known.content or current.content,
+        flags=PRESENT,
+    )

@@ -1,0 +1,51 @@
+"""Writes that belong together: what one reply, or one decision, changes in storage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from hub.core.replies import Reply
+from storage.records import (
+    Attempt,
+    ChunkOutcome,
+    GivenUp,
+    Position,
+    StragglerMoved,
+    StragglerOpened,
+    SubscriptionId,
+)
+
+GONE = "the callback answered 410 Gone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """Written in one transaction or not at all."""
+
+    outcome: ChunkOutcome | None = None
+    opened: StragglerOpened | None = None
+    moved: StragglerMoved | None = None
+    given_up: GivenUp | None = None
+    ended: tuple[SubscriptionId, str] | None = None
+    recovered: SubscriptionId | None = None
+    attempt: Attempt | None = None
+
+
+def attempt_of(
+    subscription_id: SubscriptionId, position: Position, reply: Reply, at: datetime
+) -> Attempt:
+    return Attempt(
+        subscription_id=subscription_id,
+        position=position,
+        at=at,
+        status=reply.status,
+        milliseconds=reply.milliseconds,
+        error=reply.error,
+    )
+
+
+def reason_of(reply: Reply, failures: int) -> str:
+    """Why a record was given up, for people."""
+    tries = "1 try" if failures == 1 else f"{failures} tries"
+    return f"{reply.error} (after {tries})"

@@ -1,0 +1,55 @@
+"""The status that goes with every record, and its line for people.
+
+The line is in the words that Superfeedr used.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from hub.core.fetched import Fetched, Occasion
+from protocols.model import Status
+from storage.records import Polling
+
+
+def success_line(
+    fetched: Fetched, occasion: Occasion, period: float, new: int, total: int
+) -> str:
+    """``Fetched (ring) 200 43200 and parsed 0/20 entries``, ``Fetched (ring) 304``."""
+    if fetched.status == 304:
+        return f"Fetched ({occasion}) 304"
+    return (
+        f"Fetched ({occasion}) {fetched.status} {period:.0f}"
+        f" and parsed {new}/{total} entries"
+    )
+
+
+def failure_line(
+    fetched: Fetched, occasion: Occasion, period: float, reason: str
+) -> str:
+    """``Fetched (ring) 404 3600``, ``Parser Error the document is empty``.
+
+    A reason follows where the status does not say it all.
+    """
+    if not fetched.error:
+        return f"Parser Error {reason}"
+    line = f"Fetched ({occasion}) {fetched.status} {period:.0f}"
+    return line if fetched.status >= 400 else f"{line}: {reason}"
+
+
+def status_of(polling: Polling, next_fetch: datetime, title: str) -> Status:
+    """The status after a fetch, as it is logged."""
+    return Status(
+        code=polling.code,
+        http=polling.message,
+        next_fetch=next_fetch,
+        period=round(polling.period),
+        last_fetch=polling.last_fetch,
+        last_parse=polling.last_parse,
+        last_maintenance_at=polling.last_maintenance_at,
+        entries_count_since_last_maintenance=polling.entries_since_maintenance,
+        velocity=polling.velocity,
+        bozo_rank=polling.bozo_rank,
+        generated_ids=polling.generated_ids,
+        title=title,
+    )

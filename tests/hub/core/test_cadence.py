@@ -1,0 +1,342 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hub.core.cadence import Plan, PollingRules, explain, plan
+from protocols.model import Hints
+from storage.records import Polling, Posting, Validators
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+RULES = PollingRules(patience=1_800)  # hourly at 24 entries a day: round numbers
+VALIDATORS = Validators(url="https://feed.example/", etag='"1"')
+
+
+def posting(a_day: float) -> Posting:
+    """So long and so steadily observed that the rate is what is asked for."""
+    weight = a_day * (21 + 2.5) - 0.5
+    return Posting(weight=weight, at=NOW, since=NOW - timedelta(days=3650))
+
+
+def healthy(a_day: float = 1.0, **changes: object) -> Polling:
+    polling = Polling(
+        code=200,
+        last_fetch=NOW,
+        last_success=NOW,
+        validators=VALIDATORS,
+        posting=posting(a_day),
+    )
+    return replace(polling, **changes)  # type: ignore[arg-type]
+
+
+def planned(
+    polling: Polling,
+    subscribers: int = 1,
+    jitter: float = 0.0,
+    rules: PollingRules = RULES,
+) -> Plan:
+    return plan(polling, subscribers, rules, NOW, jitter)
+
+
+def wait(plan: Plan) -> float:
+    return (plan.next_fetch - NOW).total_seconds()
+
+
+def after(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
+# --- the rule ------------------------------------------------------------------
+
+
+def test_an_entry_a_day_is_polled_hourly_by_default() -> None:
+    assert planned(healthy(1), rules=PollingRules()).period == pytest.approx(HOUR)
+
+
+def test_the_patience_decides_what_is_polled_hourly() -> None:
+    assert planned(healthy(24)).period == pytest.approx(HOUR)
+
+
+def test_four_times_the_entries_halve_the_period() -> None:
+    assert planned(healthy(6)).period == pytest.approx(2 * HOUR)
+    assert planned(healthy(1.5)).period == pytest.approx(4 * HOUR)
+
+
+def test_subscribers_shorten_the_period_by_the_root_of_their_weight() -> None:
+    periods = [planned(healthy(1), count).period for count in (0, 1, 8)]
+
+    assert periods[0] == periods[1] == pytest.approx(2 * periods[2])
+
+
+def test_a_feed_that_posts_next_to_nothing_is_polled_daily() -> None:
+    assert planned(healthy(0.03)).period == DAY
+
+
+# --- floors --------------------------------------------------------------------
+
+
+def test_an_hour_is_the_floor_whatever_the_subscribers() -> None:
+    assert planned(healthy(20), 1_000_000).period == HOUR
+
+
+@pytest.mark.parametrize(
+    ("polling", "period"),
+    [
+        (healthy(100), 29.4 * MINUTE),
+        (healthy(2400), 15 * MINUTE),
+        (healthy(2400, answers_304=True), 6 * MINUTE),
+        (healthy(2400, fresh_until=after(300)), 6 * MINUTE),
+        (healthy(2400, fresh_until=after(900)), 15 * MINUTE),
+        (healthy(143, answers_304=True), 24.6 * MINUTE),
+        (healthy(1_000_000, answers_304=True), MINUTE),
+        (healthy(2400, validators=None, fresh_until=after(300)), HOUR),
+    ],
+    ids=[
+        "posting hourly earns less than an hour",
+        "but no less than 15 minutes",
+        "unless the server answers 304",
+        "or is fresh for less than 15 minutes",
+        "and not for longer",
+        "there the rule decides",
+        "down to the least period",
+        "and never without validators",
+    ],
+)
+def test_fast_polling_is_earned(polling: Polling, period: float) -> None:
+    assert planned(polling).period == pytest.approx(period, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [{"fresh_until": after(1800)}, {"hints": Hints(ttl_minutes=20)}],
+    ids=["max-age", "ttl"],
+)
+def test_a_feed_that_asks_for_less_than_an_hour_earns_it(
+    asking: dict[str, object],
+) -> None:
+    assert planned(healthy(20), 64).period == HOUR
+    assert planned(healthy(20, **asking), 64).period == pytest.approx(
+        24.8 * MINUTE, 0.01
+    )
+
+
+@pytest.mark.parametrize(
+    ("unchanged", "hours"), [(0, 1), (1, 2), (2, 4), (4, 16), (5, 24), (90, 24)]
+)
+def test_a_server_without_validators_is_left_alone_twice_as_long_each_time(
+    unchanged: int, hours: int
+) -> None:
+    polling = healthy(1000, validators=None, unchanged=unchanged)
+
+    assert planned(polling).period == hours * HOUR
+
+
+def test_an_operator_may_poll_an_intranet_every_second() -> None:
+    rules = PollingRules(min_period=1, max_period=1)
+    every = [
+        healthy(0.03),
+        healthy(0.03, validators=None, unchanged=9),
+        healthy(0.03, hints=Hints(ttl_minutes=60)),
+    ]
+
+    assert [wait(planned(polling, rules=rules)) for polling in every] == [1, 1, 1]
+
+
+# --- what the document wishes --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("polling", "period"),
+    [
+        (healthy(24, hints=Hints(update_period="daily", update_frequency=9)), 9600),
+        (healthy(24, hints=Hints(update_period="daily")), HOUR),
+        (healthy(24, hints=Hints(update_period="hourly", update_frequency=1)), HOUR),
+        (healthy(96, hints=Hints(ttl_minutes=60)), HOUR),
+        (healthy(384, hints=Hints(ttl_minutes=60)), 15 * MINUTE),
+        (healthy(24, hints=Hints(ttl_minutes=10_000)), HOUR),
+    ],
+    ids=[
+        "a wish is granted",
+        "not if the feed posts far more often",
+        "nor WordPress's",
+        "a ttl is granted",
+        "not if four times as often",
+        "and never for more than an hour",
+    ],
+)
+def test_wishes_make_the_period_longer(polling: Polling, period: float) -> None:
+    assert planned(polling).period == pytest.approx(period)
+
+
+def test_a_poll_in_skipped_hours_moves_behind_them() -> None:
+    polling = healthy(24, hints=Hints(skip_hours=(13, 14)))
+
+    assert planned(polling).next_fetch == NOW.replace(hour=15)
+
+
+# --- what the server says ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("polling", "seconds"),
+    [
+        (healthy(24, fresh_until=after(2 * HOUR)), 2 * HOUR),
+        (healthy(24, fresh_until=after(2 * DAY)), DAY),
+        (healthy(24, retry_after=after(2 * HOUR)), 2 * HOUR),
+        (healthy(24, retry_after=after(90 * DAY)), 7 * DAY),
+        (healthy(24, retry_after=after(-5), fresh_until=after(-5)), HOUR),
+    ],
+    ids=["max-age", "max-age of two days", "Retry-After", "of 90 days", "both past"],
+)
+def test_a_server_is_not_asked_before_it_allows(
+    polling: Polling, seconds: float
+) -> None:
+    assert wait(planned(polling)) == seconds
+
+
+def test_even_an_intranet_is_not_asked_before_it_allows() -> None:
+    rules = PollingRules(min_period=1, max_period=1)
+
+    assert wait(planned(healthy(retry_after=after(60)), rules=rules)) == 60
+
+
+# --- jitter and trouble --------------------------------------------------------
+
+
+def test_jitter_is_five_percent_either_way() -> None:
+    polling = healthy(6)
+
+    assert wait(planned(polling, jitter=-1)) == pytest.approx(0.95 * 2 * HOUR)
+    assert wait(planned(polling, jitter=1)) == pytest.approx(1.05 * 2 * HOUR)
+
+
+def test_an_hourly_feed_is_not_polled_after_59_minutes() -> None:
+    assert wait(planned(healthy(20), 8, jitter=-1)) == HOUR
+
+
+@pytest.mark.parametrize(
+    ("code", "failures", "jitter", "seconds"),
+    [
+        (404, 1, -1, HOUR),
+        (404, 1, 1, 1.05 * HOUR),
+        (404, 2, -1, 2 * HOUR),
+        (403, 1, -1, 6 * HOUR),
+        (429, 1, -1, 8 * HOUR),
+        (500, 1, -1, 300),
+        (500, 1, 1, 600),
+        (0, 4, 1, 4800),
+        (0, 4, 0, 2550),
+    ],
+)
+def test_in_trouble_the_wait_is_the_back_off(
+    code: int, failures: int, jitter: float, seconds: float
+) -> None:
+    polling = healthy(1.5, code=code, failures=failures)
+
+    assert wait(planned(polling, jitter=jitter)) == pytest.approx(seconds)
+
+
+def test_a_retry_after_is_a_floor_of_the_back_off() -> None:
+    polling = healthy(code=503, failures=1, retry_after=after(HOUR))
+
+    assert wait(planned(polling, jitter=-1)) == HOUR
+
+
+# --- explanation ---------------------------------------------------------------
+
+
+def test_every_term_is_named_with_its_number() -> None:
+    polling = healthy(
+        24,
+        hints=Hints(ttl_minutes=30, update_period="yearly", skip_hours=(14,)),
+        retry_after=after(30),
+        fresh_until=after(2 * HOUR + 1),
+    )
+
+    terms = {term.name: term.value for term in explain(polling, 2, RULES, NOW).terms}
+
+    assert terms == {
+        "rate": pytest.approx(24),
+        "weight": 2,
+        "wanted": pytest.approx(HOUR / 2**0.5),
+        "floor": 900,
+        "ttl": 1800,
+        "sy:updatePeriod": 365 * DAY,
+        "period": pytest.approx(HOUR / 2**0.5),
+        "fresh": 2 * HOUR + 1,
+        "retry after": 30,
+        "skip": HOUR - 1,
+    }
+
+
+def test_trouble_is_explained_too() -> None:
+    names = [term.name for term in planned(healthy(code=404, failures=3)).terms]
+
+    assert names == ["rate", "weight", "wanted", "floor", "backoff", "period"]
+
+
+def test_a_feed_never_fetched_can_be_explained() -> None:
+    assert explain(Polling(), 0, RULES, NOW).period > 0
+    assert planned(Polling(fresh_until=after(60), validators=VALIDATORS)).period > 0
+
+
+# --- invariants ----------------------------------------------------------------
+
+moments = st.none() | st.floats(-DAY, 6 * DAY).map(after)
+pollings = st.builds(
+    healthy,
+    st.floats(0.03, 100_000),
+    code=st.sampled_from([0, 200, 304, 403, 404, 410, 429, 500, 503]),
+    failures=st.integers(0, 1000),
+    unchanged=st.integers(0, 1000),
+    answers_304=st.booleans(),
+    validators=st.none() | st.just(VALIDATORS),
+    retry_after=moments,
+    fresh_until=moments,
+    hints=st.builds(
+        Hints,
+        ttl_minutes=st.none() | st.integers(-1, 10**6),
+        update_period=st.sampled_from(["", "hourly", "daily", "yearly"]),
+        update_frequency=st.none() | st.integers(-1, 100),
+        skip_hours=st.lists(st.integers(0, 23), max_size=24).map(tuple),
+        skip_days=st.lists(st.integers(0, 6), max_size=7).map(tuple),
+    ),
+)
+jitters = st.floats(-1, 1)
+
+
+@given(pollings, st.integers(0, 10**7), jitters)
+def test_the_period_stays_within_its_bounds(
+    polling: Polling, subscribers: int, jitter: float
+) -> None:
+    result = planned(polling, subscribers, jitter)
+
+    assert RULES.min_period <= result.period <= RULES.max_period
+    assert wait(result) >= RULES.min_period
+
+
+@given(pollings, jitters)
+def test_no_floor_is_ever_broken(polling: Polling, jitter: float) -> None:
+    result = planned(polling, 1000, jitter)
+
+    if polling.retry_after is not None:
+        assert result.next_fetch >= polling.retry_after
+    if polling.fresh_until is not None:
+        assert result.next_fetch >= min(polling.fresh_until, after(DAY))
+    if polling.validators is None and not polling.failures:
+        assert wait(result) >= HOUR
+
+
+@given(st.lists(st.floats(0.03, 10_000), min_size=2, max_size=9))
+def test_who_posts_more_is_never_polled_less(rates: list[float]) -> None:
+    periods = [
+        planned(healthy(rate, answers_304=True)).period for rate in sorted(rates)
+    ]
+
+    assert all(slow >= fast for slow, fast in pairwise(periods))

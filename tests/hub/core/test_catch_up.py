@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from hub.core.catch_up import CatchUp, finished, held_up, progressed, released
+from hub.core.first_delivery import FirstDelivery
+from hub.core.replies import Reply
+from storage.records import Position, Straggler, StragglerMoved
+from tests.support.subscriptions import START, a_subscription
+
+UNTIL = START + timedelta(seconds=60)
+OK = Reply(status=200, milliseconds=3)
+FAILURE = Reply(status=500, milliseconds=3, error="answered 500")
+HERE = CatchUp(
+    subscription=a_subscription(),
+    lease_id=5,
+    position=Position(10),
+    failures=2,
+    last_status=500,
+    last_error="answered 500",
+)
+
+
+def test_it_starts_where_the_row_says() -> None:
+    straggler = Straggler(
+        subscription=a_subscription(exhausted=True),
+        position=Position(10),
+        attempts=2,
+        next_try=START,
+        failing_since=START,
+        last_status=500,
+        last_error="answered 500",
+        skip_after=Position(12),
+        skip_to=Position(20),
+        missed=(Position(3), Position(9)),
+        lease_id=5,
+    )
+    assert CatchUp.of(straggler) == replace(
+        HERE,
+        subscription=straggler.subscription,
+        skip_after=Position(12),
+        skip_to=Position(20),
+        missed=(Position(3), Position(9)),
+        is_exhausted=True,
+    )
+
+
+def test_a_2xx_before_is_not_taken_for_one_of_now() -> None:
+    straggler = Straggler(
+        subscription=a_subscription(),
+        position=Position(10),
+        attempts=0,
+        next_try=START,
+        failing_since=START,
+        last_status=200,
+        last_error="",
+        missed=(Position(3), Position(9)),
+        lease_id=5,
+    )
+    assert CatchUp.of(straggler).moved(START).last_status == 0
+
+
+def test_it_starts_before_the_record_of_a_hanging_first_delivery() -> None:
+    first = FirstDelivery(
+        subscription=a_subscription(),
+        position=Position(12),
+        chunk_id=3,
+        lease_id=77,
+        index=4,
+    )
+    assert CatchUp.after(first, 5) == CatchUp(
+        subscription=first.subscription, lease_id=5, position=Position(11)
+    )
+
+
+@pytest.mark.parametrize(
+    ("position", "skipped"), [(12, False), (13, True), (20, True), (21, False)]
+)
+def test_what_was_delivered_before_is_skipped(position: int, skipped: bool) -> None:
+    here = replace(HERE, skip_after=Position(12), skip_to=Position(20))
+    assert here.skips(Position(position)) is skipped
+    assert not HERE.skips(Position(position))
+
+
+def test_a_2xx_moves_it_on_and_keeps_the_lease() -> None:
+    settlement = progressed(HERE, Position(14), OK, at=START, until=UNTIL)
+    assert settlement.moved == StragglerMoved(
+        subscription_id=HERE.subscription.id,
+        lease_id=5,
+        position=Position(14),
+        attempts=0,
+        next_try=UNTIL,
+        last_status=200,
+    )
+    assert settlement.recovered is None
+    assert settlement.attempt is not None
+    assert settlement.attempt.position == 14
+
+
+def test_a_2xx_forgets_failures_and_what_was_missed() -> None:
+    here = replace(HERE, missed=(Position(3), Position(9)), is_exhausted=True)
+    there = here.delivered(Position(14))
+    assert (there.position, there.failures, there.missed) == (14, 0, None)
+    assert not there.is_exhausted
+    settlement = progressed(here, Position(14), OK, at=START, until=UNTIL)
+    assert settlement.recovered == here.subscription.id
+
+
+def test_it_asks_to_be_closed_at_the_end() -> None:
+    moved = finished(HERE, Position(30), until=UNTIL).moved
+    assert moved is not None
+    assert (moved.position, moved.finished, moved.release) == (30, True, False)
+
+
+def test_giving_it_back_counts_no_try() -> None:
+    due = START + timedelta(seconds=2)
+    moved = released(HERE, due=due).moved
+    assert moved is not None
+    assert (moved.position, moved.attempts, moved.next_try) == (10, 2, due)
+    assert moved.release
+    assert (moved.last_status, moved.last_error) == (500, "answered 500")
+
+
+def hold_up(here: CatchUp, reply: Reply = FAILURE) -> StragglerMoved | None:
+    return held_up(
+        here, Position(11), reply, at=START, jitter=0.5, head=Position(99)
+    ).moved
+
+
+def test_a_failure_gives_it_back_with_the_next_try() -> None:
+    moved = hold_up(HERE)
+    assert moved is not None
+    assert moved.release
+    assert (moved.position, moved.attempts) == (10, 3)
+    assert moved.next_try == START + timedelta(minutes=30)
+    assert (moved.last_status, moved.last_error) == (500, "answered 500")
+
+
+def test_410_ends_the_subscription() -> None:
+    gone = Reply(status=410, milliseconds=1, error="answered 410")
+    settlement = held_up(
+        HERE, Position(11), gone, at=START, jitter=0.5, head=Position(99)
+    )
+    assert settlement.ended == (1, "the callback answered 410 Gone")
+    assert settlement.moved is None
+
+
+@pytest.mark.parametrize(
+    ("here", "reason"),
+    [
+        (replace(HERE, failures=7), "answered 500 (after 8 tries)"),
+        (replace(HERE, failures=0, is_exhausted=True), "answered 500 (after 1 try)"),
+    ],
+)
+def test_after_the_last_try_all_that_is_owed_is_given_up(
+    here: CatchUp, reason: str
+) -> None:
+    settlement = held_up(
+        here, Position(11), FAILURE, at=START, jitter=0.5, head=Position(99)
+    )
+    assert settlement.moved is None
+    lost = settlement.given_up
+    assert lost is not None
+    assert (lost.first, lost.last, lost.lease_id) == (11, 99, 5)
+    assert lost.reason == reason

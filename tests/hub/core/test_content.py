@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from hub.core.cadence import PollingRules
+from hub.core.content import is_content
+from hub.core.decide import decide
+from hub.core.fetched import Fetched, Occasion, Understood
+from protocols.errors import (
+    EmptyDocument,
+    FeedError,
+    LimitExceeded,
+    MalformedDocument,
+    NotAFeed,
+)
+from storage.packing import unpack_bytes
+from storage.records import FetchCommit, FetchTarget, RecordKind
+from tests.support.documents import a_document
+from tests.support.fetch_targets import START, a_feed, a_target, an_answer
+
+PLAIN = NotAFeed("plain text")
+WANTED = a_target(keeps_body=True, subscribers=1)
+
+
+def fetch(
+    target: FetchTarget, fetched: Fetched, error: FeedError | None = PLAIN
+) -> tuple[FetchCommit, FetchTarget]:
+    """The commit, and the target as storage has it afterwards."""
+    at = (target.feed.polling.last_fetch or START) + timedelta(hours=1)
+    commit = decide(
+        target,
+        replace(fetched, at=at, started=at),
+        Understood(error=error),
+        rules=PollingRules(),
+        jitter=0.0,
+        occasion=Occasion.RING,
+    )
+    return commit, replace(target, feed=replace(target.feed, polling=commit.polling))
+
+
+def kinds(commit: FetchCommit) -> list[RecordKind]:
+    return [record.kind for record in commit.records]
+
+
+def test_the_first_document_is_no_news() -> None:
+    commit, _ = fetch(WANTED, an_answer(200, b"one"))
+    assert (kinds(commit), commit.polling.error) == ([], "")
+    assert commit.body is not None
+    assert unpack_bytes(commit.body.body) == b"one"
+
+
+def test_a_changed_body_is_content_with_the_body() -> None:
+    _, target = fetch(WANTED, an_answer(200, b"one"))
+    commit, _ = fetch(target, an_answer(200, b"two"))
+    assert kinds(commit) == [RecordKind.CONTENT]
+    assert commit.records[0].status.code == 200
+    assert commit.body is not None
+    assert unpack_bytes(commit.body.body) == b"two"
+
+
+@pytest.mark.parametrize("again", [an_answer(200, b"one"), an_answer(304)])
+def test_what_has_not_changed_is_no_news(again: Fetched) -> None:
+    _, target = fetch(WANTED, an_answer(200, b"one"))
+    commit, _ = fetch(target, again, None if again.status == 304 else PLAIN)
+    assert (kinds(commit), commit.body, commit.polling.unchanged) == ([], None, 1)
+
+
+@pytest.mark.parametrize("again", [an_answer(200, b"one"), an_answer(304)])
+def test_trouble_ends_when_somebody_wants_the_topic_as_it_is(again: Fetched) -> None:
+    commit, target = fetch(a_target(), an_answer(200, b"one"))
+    assert kinds(commit) == [RecordKind.ERROR]
+    target = replace(target, keeps_body=True, subscribers=1)
+    commit, target = fetch(target, again, None if again.status == 304 else PLAIN)
+    assert kinds(commit) == [RecordKind.RECOVERED]
+    assert (commit.polling.error, commit.polling.body_error) == ("", "")
+    commit, _ = fetch(target, an_answer(200, b"two"))
+    assert kinds(commit) == [RecordKind.CONTENT]
+
+
+def test_without_as_is_subscriptions_it_is_trouble() -> None:
+    _, target = fetch(WANTED, an_answer(200, b"one"))
+    commit, _ = fetch(replace(target, keeps_body=False), an_answer(200, b"two"))
+    assert kinds(commit) == [RecordKind.ERROR]
+
+
+def test_a_feed_that_turns_into_something_else_is_in_trouble() -> None:
+    target = a_target(a_feed(format="rss"), keeps_body=True)
+    assert not is_content(target, an_answer(200, b"one"), Understood(error=PLAIN))
+
+
+@pytest.mark.parametrize(
+    ("fetched", "understood", "expected"),
+    [
+        (an_answer(200, b"one"), Understood(error=PLAIN), True),
+        (an_answer(200, b"{"), Understood(error=MalformedDocument("no")), True),
+        (an_answer(200, b""), Understood(error=EmptyDocument()), False),
+        (an_answer(200, b"1"), Understood(error=LimitExceeded("size", 1)), False),
+        (an_answer(404), Understood(), False),
+        (an_answer(200, b"one"), Understood(feed=a_document()), False),
+    ],
+)
+def test_a_readable_answer_that_is_no_feed_is_content(
+    fetched: Fetched, understood: Understood, expected: bool
+) -> None:
+    assert is_content(WANTED, fetched, understood) is expected

@@ -1,0 +1,464 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from hub.core.cadence import PollingRules
+from hub.core.decide import body_hash, decide
+from hub.core.fetched import Fetched, Hop, Occasion, Understood
+from hub.core.trouble import is_known_body
+from protocols.errors import EmptyDocument, FeedError, MalformedDocument
+from protocols.model import (
+    Deletion,
+    Entry,
+    Feed,
+    FeedFormat,
+    IdSource,
+    ParsedFeed,
+)
+from storage.packing import unpack, unpack_bytes
+from storage.records import (
+    FeedState,
+    FetchCommit,
+    FetchTarget,
+    Polling,
+    RecordKind,
+    Validators,
+)
+from tests.support.documents import a_document, an_entry, entries_named
+from tests.support.fetch_targets import START, a_feed, a_target, an_answer
+
+HOUR = timedelta(hours=1)
+RULES = PollingRules()
+
+
+@dataclass
+class Poll:
+    """One feed that is polled again and again, its commits applied as storage would."""
+
+    target: FetchTarget = field(default_factory=a_target)
+    at: datetime = START
+    commits: list[FetchCommit] = field(default_factory=list)
+
+    @property
+    def polling(self) -> Polling:
+        return self.target.feed.polling
+
+    @property
+    def told(self) -> list[RecordKind]:
+        return [record.kind for commit in self.commits for record in commit.records]
+
+    def fetch(
+        self,
+        fetched: Fetched,
+        document: ParsedFeed | None = None,
+        *,
+        error: FeedError | None = None,
+        occasion: Occasion = Occasion.RING,
+        jitter: float = 0.0,
+        after: timedelta = HOUR,
+    ) -> FetchCommit:
+        self.at += after
+        commit = decide(
+            self.target,
+            replace(fetched, at=self.at, started=self.at),
+            Understood(feed=document, error=error),
+            rules=RULES,
+            jitter=jitter,
+            occasion=occasion,
+        )
+        self._apply(commit)
+        return commit
+
+    def read(self, *entries: Entry, after: timedelta = HOUR) -> FetchCommit:
+        """A 200 whose body is another for other entries, parsed only if need be."""
+        body = repr(entries).encode()
+        known = is_known_body(self.polling, body_hash(body))
+        document = None if known else a_document(*entries)
+        return self.fetch(an_answer(200, body, etag='"1"'), document, after=after)
+
+    def _apply(self, commit: FetchCommit) -> None:
+        self.commits.append(commit)
+        feed = self.target.feed
+        feed = replace(
+            feed,
+            polling=commit.polling,
+            next_fetch=commit.next_fetch,
+            state=commit.state or feed.state,
+            title=commit.title if commit.title is not None else feed.title,
+            format=commit.format if commit.format is not None else feed.format,
+        )
+        seen = commit.seen if commit.seen is not None else self.target.seen
+        self.target = replace(self.target, feed=feed, seen=seen)
+
+
+def a_poll_of(*names: str) -> Poll:
+    poll = Poll()
+    poll.read(*entries_named(*names))
+    poll.commits.clear()
+    return poll
+
+
+# --- news ----------------------------------------------------------------------
+
+
+def test_a_first_fetch_logs_a_baseline() -> None:
+    commit = Poll().read(*entries_named("a", "b"))
+
+    (record,) = commit.records
+    assert record.kind is RecordKind.BASELINE
+    assert record.entries == (("a", True), ("b", True))
+    assert [write.key for write in commit.entries] == ["a", "b"]
+    assert unpack(commit.entries[0].body, Entry) == an_entry("a")
+    assert commit.head is not None
+    assert unpack(commit.head, Feed).title == commit.title == "A feed"
+    assert commit.format == FeedFormat.RSS
+
+
+def test_a_first_fetch_of_an_empty_feed_logs_nothing() -> None:
+    poll = Poll()
+
+    assert poll.read().records == ()
+    assert [record.kind for record in poll.read(an_entry("a")).records] == ["entries"]
+
+
+def test_all_new_entries_of_a_fetch_are_one_record() -> None:
+    names = [f"n{number}" for number in range(500)]
+    commit = a_poll_of("a").read(*entries_named(*names, "a"))
+
+    (record,) = commit.records
+    assert record.kind is RecordKind.ENTRIES
+    assert [key for key, _ in record.entries] == names
+    assert len(commit.entries) == 500
+
+
+def test_an_update_is_stored_and_logged() -> None:
+    commit = a_poll_of("a", "b").read(an_entry("a", content="new"), an_entry("b"))
+
+    (record,) = commit.records
+    assert (record.kind, record.entries) == (RecordKind.UPDATED, (("a", False),))
+    assert [write.key for write in commit.entries] == ["a"]
+
+
+def test_records_come_in_the_order_recovered_deleted_updated_entries() -> None:
+    poll = a_poll_of("a", "b")
+    poll.fetch(an_answer(500))
+    document = a_document(
+        an_entry("n"),
+        an_entry("a", content="new"),
+        deletions=[Deletion(key="b", id="b")],
+    )
+
+    commit = poll.fetch(an_answer(200, b"other"), document)
+
+    kinds = [record.kind.value for record in commit.records]
+    assert kinds == ["recovered", "deleted", "updated", "entries"]
+    assert [(write.key, write.deleted) for write in commit.entries] == [
+        ("b", True),
+        ("a", False),
+        ("n", False),
+    ]
+
+
+def test_a_feed_that_returns_after_its_removal_is_no_first_fetch() -> None:
+    before = a_poll_of("a")
+    returned = Poll(target=a_target(seen=before.target.seen), at=before.at)
+
+    assert [r.kind for r in returned.read(*entries_named("n", "a")).records] == [
+        "entries"
+    ]
+
+
+def test_an_unlogged_update_is_stored_without_a_record() -> None:
+    poll = Poll()
+    for number in range(6):
+        commit = poll.read(an_entry("a", content=str(number)))
+
+    assert commit.records == ()
+    assert [write.key for write in commit.entries] == ["a"]
+
+
+def test_a_change_of_format_is_seen_through_by_links() -> None:
+    poll = Poll()
+    link = "https://feed.example/1"
+    poll.read(an_entry("guid", link=link))
+    atom = a_document(an_entry("tag:1", link=link), format=FeedFormat.ATOM)
+
+    commit = poll.fetch(an_answer(200, b"atom"), atom)
+
+    assert commit.records == ()
+    assert commit.format == "atom"
+    assert commit.polling.bozo_rank == 0.5
+    assert poll.read(an_entry("tag:1", link=link)).polling.bozo_rank == 0.25
+
+
+def test_generated_ids_are_noted() -> None:
+    generated = replace(an_entry("a"), id_source=IdSource.LINK)
+
+    assert Poll().read(generated).records[0].status.generated_ids
+    assert not Poll().read(an_entry("a")).records[0].status.generated_ids
+
+
+def test_the_document_is_kept_as_it_came_when_it_has_news_and_is_wanted() -> None:
+    poll = a_poll_of("a")
+    assert poll.read(*entries_named("b", "a")).body is None
+
+    poll.target = replace(poll.target, keeps_body=True)
+    assert poll.read(*entries_named("a", "b")).body is None
+    body = poll.read(*entries_named("c", "a", "b")).body
+
+    assert body is not None
+    assert body.content_type == "application/rss+xml"
+    assert unpack_bytes(body.body) == repr(entries_named("c", "a", "b")).encode()
+
+
+# --- nothing new ---------------------------------------------------------------
+
+
+def test_a_304_changes_nothing_but_the_state_of_polling() -> None:
+    poll = a_poll_of("a")
+
+    commit = poll.fetch(an_answer(304))
+
+    assert commit == FetchCommit(
+        feed_id=commit.feed_id,
+        at=poll.at,
+        next_fetch=commit.next_fetch,
+        polling=commit.polling,
+    )
+    assert commit.polling.answers_304
+    assert commit.polling.last_parse == commit.polling.last_success == poll.at
+    assert commit.polling.unchanged == 1
+
+
+def test_the_same_bytes_again_are_the_same_as_a_304() -> None:
+    poll = a_poll_of("a")
+
+    commit = poll.read(*entries_named("a"))
+
+    assert (commit.records, commit.entries, commit.seen) == ((), (), None)
+    assert commit.polling.unchanged == 1
+    assert not commit.polling.answers_304
+
+
+def test_validators_are_stored_even_if_the_bytes_are_the_same() -> None:
+    poll = a_poll_of("a")
+    body = repr(entries_named("a")).encode()
+
+    touched = poll.fetch(an_answer(200, body, etag='"2"'))
+
+    assert touched.polling.validators is not None
+    assert touched.polling.validators.etag == '"2"'
+
+
+def test_a_server_that_drops_its_validators_no_longer_answers_304() -> None:
+    poll = a_poll_of("a")
+    poll.fetch(an_answer(304))
+
+    commit = poll.fetch(an_answer(200, b"other"), a_document())
+
+    assert commit.polling.validators is None
+    assert not commit.polling.answers_304
+
+
+# --- trouble -------------------------------------------------------------------
+
+
+def test_trouble_is_told_once_when_it_begins_and_once_when_it_ends() -> None:
+    poll = a_poll_of("a")
+
+    for status in (500, 0, 404):
+        poll.fetch(an_answer(status, error=f"answered {status}"))
+    poll.fetch(an_answer(304))
+    poll.fetch(an_answer(304))
+
+    assert poll.told == [RecordKind.ERROR, RecordKind.RECOVERED]
+
+
+def test_trouble_counts_from_where_it_began() -> None:
+    poll = a_poll_of("a")
+    poll.fetch(an_answer(500))
+    began = poll.at
+    poll.fetch(an_answer(0, error="timed out"))
+
+    polling = poll.polling
+    assert (polling.failures, polling.failing_since) == (2, began)
+    assert (polling.code, polling.error) == (0, "timed out")
+    assert poll.fetch(an_answer(304)).polling.failing_since is None
+
+
+@pytest.mark.parametrize(
+    "error", [EmptyDocument(), MalformedDocument("no element", line=3)]
+)
+def test_a_200_that_is_no_feed_is_trouble_and_loses_nothing(error: FeedError) -> None:
+    poll = a_poll_of("a", "b")
+    seen = poll.target.seen
+    last_parse = poll.polling.last_parse
+
+    commit = poll.fetch(an_answer(200, b"<html>", etag='"page"'), error=error)
+
+    assert [record.kind for record in commit.records] == [RecordKind.ERROR]
+    assert poll.target.seen == seen
+    assert commit.polling.last_parse == last_parse
+    assert commit.polling.error == str(error)
+    assert commit.polling.message == f"Parser Error {error}"
+    back = poll.read(*entries_named("a", "b"))
+    assert [record.kind for record in back.records] == [RecordKind.RECOVERED]
+
+
+def test_a_304_for_a_document_that_is_no_feed_ends_no_trouble() -> None:
+    poll = a_poll_of("a")
+    poll.fetch(an_answer(200, b"<html>", etag='"page"'), error=EmptyDocument())
+    poll.fetch(an_answer(500))
+
+    commit = poll.fetch(an_answer(304))
+
+    assert commit.records == ()
+    assert commit.polling.error == "the document is empty"
+    assert commit.polling.validators == Validators(
+        url="https://feed.example/feed", etag='"page"'
+    )
+
+
+def test_two_410_in_a_row_end_polling() -> None:
+    poll = a_poll_of("a")
+
+    assert poll.fetch(an_answer(410)).state is None
+    assert poll.fetch(an_answer(410)).state is FeedState.GONE
+    assert poll.told == [RecordKind.ERROR]
+
+
+def test_a_410_between_other_answers_ends_nothing() -> None:
+    poll = a_poll_of("a")
+
+    for status in (410, 500, 410):
+        assert poll.fetch(an_answer(status)).state is None
+
+
+def test_a_gone_feed_that_answers_again_is_polled_again() -> None:
+    poll = a_poll_of("a")
+    poll.target = replace(
+        poll.target, feed=replace(poll.target.feed, state=FeedState.GONE)
+    )
+
+    assert poll.fetch(an_answer(304)).state is FeedState.ACTIVE
+
+
+def test_a_410_at_a_believed_redirect_sends_the_poller_back() -> None:
+    polling = Polling(fetch_url="https://new.example/")
+    poll = Poll(target=a_target(a_feed(polling=polling)))
+
+    commit = poll.fetch(an_answer(410, url="https://new.example/"))
+
+    assert (commit.polling.fetch_url, commit.polling.gone_sightings) == ("", 0)
+
+
+def test_a_permanent_redirect_is_adopted_after_a_day() -> None:
+    poll = a_poll_of("a")
+    target = "https://new.example/"
+    hop = Hop(status=301, source=poll.target.feed.url, target=target)
+    redirected = replace(an_answer(304, url=target), hops=(hop,))
+
+    for _ in range(3):
+        assert poll.polling.fetch_url == ""
+        poll.fetch(redirected, after=12 * HOUR)
+
+    assert poll.polling.fetch_url == target
+
+
+def test_retry_after_is_a_floor_even_on_a_200() -> None:
+    commit = a_poll_of("a").fetch(an_answer(304, retry_after="432000"))
+
+    assert commit.next_fetch - commit.at == timedelta(days=5)
+
+
+# --- what people are told ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fetched", "line"),
+    [
+        (an_answer(304), "Fetched (ring) 304"),
+        (an_answer(404), "Fetched (ring) 404 3600"),
+        (an_answer(0, error="timed out"), "Fetched (ring) 0 600: timed out"),
+        (an_answer(200, error="too large"), "Fetched (ring) 200 3600: too large"),
+    ],
+)
+def test_the_status_line_says_how_it_went(fetched: Fetched, line: str) -> None:
+    assert a_poll_of("a").fetch(fetched).polling.message == line
+
+
+def test_the_status_line_counts_new_entries_of_all() -> None:
+    poll = a_poll_of("a", "b")
+    document = a_document(*entries_named("n", "a", "b"))
+
+    commit = poll.fetch(an_answer(200, b"x"), document, occasion=Occasion.PING)
+
+    period = round(commit.polling.period)
+    assert commit.polling.message == (
+        f"Fetched (ping) 200 {period} and parsed 1/3 entries"
+    )
+    (record,) = commit.records
+    assert record.status.http == commit.polling.message
+    assert record.status.code == 200
+    assert record.status.period == period
+    assert record.status.next_fetch == commit.next_fetch
+    assert record.status.last_fetch == record.status.last_parse == poll.at
+    assert record.status.title == "A feed"
+
+
+def test_a_baseline_counts_as_no_new_entries() -> None:
+    poll = Poll()
+    poll.read(*entries_named("a", "b"))
+
+    assert poll.polling.message.endswith("and parsed 0/2 entries")
+    assert poll.polling.entries_since_maintenance == 0
+
+
+def test_entries_are_counted_from_one_daily_maintenance_to_the_next() -> None:
+    poll = Poll()
+    poll.read()
+    first = poll.polling.last_maintenance_at
+    poll.read(*entries_named("a", "b"))
+    poll.read(*entries_named("a", "b", "c"), after=22 * HOUR)
+
+    assert poll.polling.entries_since_maintenance == 3
+    assert poll.polling.last_maintenance_at == first
+
+    poll.read(*entries_named("a", "b", "c", "d"))
+    assert poll.polling.entries_since_maintenance == 1
+    assert poll.polling.last_maintenance_at == poll.at
+
+
+def test_velocity_rises_with_news_and_falls_with_silence() -> None:
+    poll = a_poll_of("a")
+    at_first = poll.polling.velocity
+    after_news = poll.read(*entries_named("b", "a")).polling.velocity
+    days = timedelta(days=30)
+    after_silence = poll.fetch(an_answer(304), after=days).polling.velocity
+
+    assert at_first == 0
+    assert after_news > 0.3
+    assert after_silence < 0.1
+
+
+def test_the_subscribers_that_weighed_the_period_are_remembered() -> None:
+    poll = Poll(target=a_target(subscribers=12))
+
+    assert poll.fetch(an_answer(500)).polling.subscribers == 12
+    assert poll.read().polling.subscribers == 12
+
+
+def test_deciding_again_on_the_same_bytes_changes_nothing_more() -> None:
+    poll = a_poll_of("a", "b")
+    poll.read(*entries_named("c", "a", "b"))
+    seen = poll.target.seen
+
+    commit = poll.fetch(
+        an_answer(200, b"another"), a_document(*entries_named("c", "a", "b"))
+    )
+
+    assert (commit.records, commit.entries, commit.seen) == ((), (), None)
+    assert poll.target.seen == seen

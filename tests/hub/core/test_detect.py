@@ -1,0 +1,406 @@
+"""What is news: the cases that real feeds make, one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hub.core.detect import UPDATES_A_DAY, News, detect
+from protocols.model import Deletion, Entry, FeedFormat, ParsedFeed
+from tests.support.documents import a_document, an_entry, entries_named
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@dataclass
+class Reader:
+    """Reads one document after another, an hour apart, as the poller would."""
+
+    at: datetime = NOON
+    seen: bytes = b""
+    last: datetime | None = None
+    format: str = ""
+    news: list[News] = field(default_factory=list)
+
+    def read(self, document: ParsedFeed, *, after: timedelta = HOUR) -> News:
+        self.at += after
+        news = detect(
+            document,
+            self.seen,
+            at=self.at,
+            last_success=self.last,
+            is_reformatted=self.format not in ("", document.format),
+        )
+        self.seen, self.last, self.format = news.seen, self.at, document.format
+        self.news.append(news)
+        return news
+
+    def read_entries(self, *entries: Entry, after: timedelta = HOUR) -> News:
+        return self.read(a_document(*entries), after=after)
+
+
+def keys(entries: tuple[Entry, ...]) -> list[str]:
+    return [entry.key for entry in entries]
+
+
+def assert_silent(news: News) -> None:
+    assert (news.new, news.updates, news.deletions) == ((), (), ())
+
+
+def reader_of(*names: str) -> Reader:
+    reader = Reader()
+    reader.read_entries(*entries_named(*names))
+    return reader
+
+
+# --- new entries ---------------------------------------------------------------
+
+
+def test_a_first_fetch_is_a_baseline_with_all_its_entries() -> None:
+    news = Reader().read_entries(*entries_named("a", "b", "c"))
+
+    assert news.is_baseline
+    assert keys(news.new) == ["a", "b", "c"]
+
+
+def test_what_follows_an_empty_first_document_is_news() -> None:
+    reader = Reader()
+    reader.read_entries()
+
+    news = reader.read_entries(*entries_named("a"))
+
+    assert not news.is_baseline
+    assert keys(news.new) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("names", "new"),
+    [
+        (("n", "a", "b"), ["n"]),
+        (("a", "b", "n"), ["n"]),
+        (("a", "n", "b"), ["n"]),
+        (("n1", "a", "n2"), ["n1", "n2"]),
+    ],
+    ids=["at the top", "at the bottom", "in the middle", "in document order"],
+)
+def test_a_new_key_is_news_wherever_it_stands(
+    names: tuple[str, ...], new: list[str]
+) -> None:
+    news = reader_of("a", "b").read_entries(*entries_named(*names))
+
+    assert keys(news.new) == new
+    assert not news.is_baseline
+
+
+def test_another_order_is_no_news() -> None:
+    assert_silent(reader_of("a", "b", "c").read_entries(*entries_named("c", "a", "b")))
+
+
+def test_an_entry_that_vanished_comes_back_silently() -> None:
+    reader = reader_of("a", "b", "c")
+    assert_silent(reader.read_entries(*entries_named("a", "b")))
+
+    assert_silent(reader.read_entries(*entries_named("a", "b", "c")))
+
+
+def test_it_comes_back_silently_after_two_months() -> None:
+    reader = reader_of("a", "b", "c")
+    reader.read_entries(*entries_named("a"))
+
+    back = entries_named("a", "b", "c")
+    assert_silent(reader.read_entries(*back, after=timedelta(days=60)))
+
+
+def test_it_was_there_while_the_document_stayed_the_same_for_a_year() -> None:
+    reader = reader_of("a", "b", "c", "d", "e", "f", "g", "h", "i")
+    year = timedelta(days=365)
+    reader.last = NOON + year  # a 304 each day
+
+    reader.read_entries(*entries_named("a"), after=year)
+    all_back = entries_named("a", "b", "c", "d", "e", "f", "g", "h", "i")
+
+    assert_silent(reader.read_entries(*all_back, after=timedelta(days=80)))
+
+
+def test_an_empty_document_between_full_ones_is_no_news() -> None:
+    reader = reader_of("a", "b")
+
+    assert_silent(reader.read_entries())
+    assert_silent(reader.read_entries(*entries_named("a", "b")))
+
+
+def test_of_two_entries_with_the_same_key_the_first_counts() -> None:
+    first = an_entry("n", content="first")
+    news = reader_of("a").read_entries(first, an_entry("n", content="second"))
+
+    assert news.new == (first,)
+    assert_silent(news_again(news, first, an_entry("n", content="second")))
+
+
+def news_again(before: News, *entries: Entry) -> News:
+    return detect(
+        a_document(*entries), before.seen, at=NOON + 2 * HOUR, last_success=NOON
+    )
+
+
+def test_two_keys_with_the_same_link_are_both_news() -> None:
+    link = "https://feed.example/same"
+    news = reader_of("a", "b", "c").read_entries(
+        *entries_named("a", "b", "c"),
+        an_entry("n1", link=link),
+        an_entry("n2", link=link),
+    )
+
+    assert keys(news.new) == ["n1", "n2"]
+
+
+def test_keys_that_differ_in_case_are_different() -> None:
+    assert keys(reader_of("a").read_entries(*entries_named("A", "a")).new) == ["A"]
+
+
+def test_five_hundred_new_entries_are_all_news() -> None:
+    many = entries_named(*(f"n{number}" for number in range(500)))
+
+    assert len(reader_of("a", "b").read_entries(*many).new) == 500
+
+
+def test_when_no_known_entry_is_left_all_are_news() -> None:
+    assert keys(reader_of("a", "b").read_entries(*entries_named("c", "d")).new) == [
+        "c",
+        "d",
+    ]
+
+
+# --- updates -------------------------------------------------------------------
+
+
+def test_changed_content_is_an_update_but_not_fresh() -> None:
+    edited = an_entry("a", content="edited")
+    (update,) = reader_of("a", "b").read_entries(edited, an_entry("b")).updates
+
+    assert update.entry == edited
+    assert (update.is_logged, update.is_fresh) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("age", "is_fresh"),
+    [
+        (timedelta(), True),
+        (timedelta(minutes=2, seconds=59), True),
+        (timedelta(minutes=3), False),
+        (timedelta(days=400), False),
+        (-timedelta(minutes=2), True),
+        (-timedelta(minutes=3), False),
+    ],
+)
+def test_an_update_is_fresh_while_its_own_date_is_under_three_minutes_old(
+    age: timedelta, is_fresh: bool
+) -> None:
+    reader = reader_of("a")
+    edited = an_entry("a", content="edited", updated=reader.at + HOUR - age)
+
+    (update,) = reader.read_entries(edited).updates
+
+    assert update.is_fresh is is_fresh
+
+
+def test_content_hashes_of_an_older_version_make_no_updates() -> None:
+    reader = reader_of("a")
+    reader.seen = reader.seen[:1] + b"\xff" + reader.seen[2:]
+
+    assert_silent(reader.read_entries(an_entry("a", content="hashed differently")))
+    assert reader.read_entries(an_entry("a", content="edited")).updates
+
+
+def test_other_dates_alone_are_no_update() -> None:
+    reader = reader_of("a")
+
+    for days in range(3):
+        date = NOON + timedelta(days=days)
+        assert_silent(reader.read_entries(an_entry("a", published=date, updated=date)))
+
+
+def test_a_rebuilt_site_makes_no_flood_of_fresh_updates() -> None:
+    names = ("a", "b", "c", "d", "e")
+    reader = reader_of(*names)
+    now = reader.at + HOUR
+    rebuilt = (an_entry(name, content=f"new {name}", updated=now) for name in names)
+
+    updates = reader.read_entries(*rebuilt).updates
+
+    assert len(updates) == 5
+    assert not any(update.is_fresh for update in updates)
+
+
+def test_versions_that_alternate_make_no_flood_of_updates() -> None:
+    reader = Reader(at=NOON.replace(hour=0))
+    versions = (an_entry("a", content="one"), an_entry("a", content="two"))
+
+    for number in range(20):
+        reader.read_entries(versions[number % 2])
+
+    logged = [each for news in reader.news for each in news.updates if each.is_logged]
+    assert len(logged) == UPDATES_A_DAY
+    assert all(
+        len(news.updates) == 1 for news in reader.news[1:]
+    )  # stored all the same
+
+
+def test_a_live_blog_may_be_updated_all_day() -> None:
+    reader = reader_of("a")
+    for number in range(10):
+        now = reader.at + timedelta(minutes=5)
+        live = an_entry("a", content=str(number), updated=now)
+        (update,) = reader.read_entries(live, after=timedelta(minutes=5)).updates
+        assert update.is_logged
+
+
+# --- other ids for known entries -----------------------------------------------
+
+
+def dated(key: str, number: int, *, link: str = "") -> Entry:
+    date = NOON - timedelta(days=number)
+    return an_entry(key, title=f"Post {number}", link=link, published=date)
+
+
+def test_a_domain_that_moves_brings_no_news() -> None:
+    reader = Reader()
+    reader.read_entries(*(dated(f"old/{n}", n, link=f"//old/{n}") for n in range(4)))
+
+    moved = [dated(f"new/{n}", n, link=f"//new/{n}") for n in range(4)]
+    news = reader.read_entries(*moved)
+
+    assert_silent(news)
+    assert news.rekeyed == 4
+    assert_silent(reader.read_entries(*moved))
+
+
+def test_among_moved_entries_a_new_one_is_news() -> None:
+    reader = Reader()
+    reader.read_entries(*(dated(f"old/{n}", n) for n in range(4)))
+
+    news = reader.read_entries(
+        dated("new/9", 9), *(dated(f"new/{n}", n) for n in range(3))
+    )
+
+    assert keys(news.new) == ["new/9"]
+
+
+def test_ids_that_change_with_every_fetch_are_seen_through() -> None:
+    reader = Reader()
+    for fetch in range(5):
+        news = reader.read_entries(
+            *(an_entry(f"{n}?{fetch}", link=f"//feed/{n}") for n in range(10))
+        )
+        assert fetch == 0 or not news.new
+    assert len(reader.seen) < 20 * 36
+
+
+def test_another_format_is_matched_by_links_however_few() -> None:
+    reader = Reader()
+    link = "https://feed.example/1"
+    reader.read(a_document(an_entry("guid-1", link=link)))
+
+    atom = a_document(an_entry("tag:1", link=link), format=FeedFormat.ATOM)
+
+    assert_silent(reader.read(atom))
+
+
+def test_a_single_entry_with_a_new_id_and_a_known_link_is_news() -> None:
+    reader = Reader()
+    reader.read_entries(an_entry("monday", link="https://weather.example/"))
+
+    news = reader.read_entries(an_entry("tuesday", link="https://weather.example/"))
+
+    assert keys(news.new) == ["tuesday"]
+
+
+def test_a_link_that_all_entries_share_identifies_none() -> None:
+    reader = Reader()
+    home = "https://feed.example/"
+    reader.read_entries(*(an_entry(f"old{n}", link=home) for n in range(4)))
+
+    news = reader.read_entries(*(an_entry(f"new{n}", link=home) for n in range(4)))
+
+    assert len(news.new) == 4
+
+
+# --- deletions -----------------------------------------------------------------
+
+
+def gone(key: str, at: datetime | None = None) -> Deletion:
+    return Deletion(key=key, id=key, at=at)
+
+
+def test_a_deletion_of_a_known_entry_is_told_once() -> None:
+    reader = reader_of("a", "b")
+    without_b = a_document(an_entry("a"), deletions=[gone("b")])
+
+    assert reader.read(without_b).deletions == (gone("b"),)
+    assert_silent(reader.read(without_b))
+
+
+def test_a_deletion_of_an_unknown_entry_is_no_news() -> None:
+    assert_silent(reader_of("a").read(a_document(an_entry("a"), deletions=[gone("z")])))
+
+
+def test_absence_is_no_deletion() -> None:
+    assert_silent(reader_of("a", "b").read_entries(an_entry("a")))
+
+
+def test_a_deleted_entry_that_returns_is_an_update() -> None:
+    reader = reader_of("a", "b")
+    reader.read(a_document(an_entry("a"), deletions=[gone("b")]))
+
+    news = reader.read_entries(*entries_named("a", "b"))
+
+    assert [update.entry.key for update in news.updates] == ["b"]
+    assert not news.new
+
+
+@pytest.mark.parametrize(
+    ("updated", "at", "is_deleted"),
+    [
+        (NOON, NOON, True),
+        (NOON, NOON + HOUR, True),
+        (NOON, NOON - HOUR, False),
+        (None, NOON, False),
+        (NOON, None, False),
+    ],
+)
+def test_of_an_entry_and_its_deletion_the_newer_counts(
+    updated: datetime | None, at: datetime | None, is_deleted: bool
+) -> None:
+    entries = (an_entry("a"), an_entry("b", updated=updated))
+    document = a_document(*entries, deletions=[gone("b", at)])
+
+    assert bool(reader_of("a", "b").read(document).deletions) is is_deleted
+
+
+# --- invariants ----------------------------------------------------------------
+
+names = st.lists(st.sampled_from("abcdefgh"), max_size=10)
+
+
+@given(st.lists(names, min_size=1, max_size=6))
+def test_no_key_is_ever_news_twice(documents: list[list[str]]) -> None:
+    reader = Reader()
+    for document in documents:
+        reader.read_entries(*entries_named(*document))
+
+    told = [key for news in reader.news for key in keys(news.new)]
+    assert len(told) == len(set(told))
+
+
+@given(names, st.integers(0, 60))
+def test_the_same_document_again_is_silent(document: list[str], days: int) -> None:
+    reader = reader_of(*document)
+
+    assert_silent(
+        reader.read_entries(*entries_named(*document), after=timedelta(days=days))
+    )

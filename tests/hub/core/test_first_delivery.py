@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from hub.core.first_delivery import (
+    FirstDelivery,
+    delivered,
+    not_started,
+    nothing_to_send,
+    refused,
+    set_aside,
+)
+from hub.core.replies import Reply
+from hub.core.settlement import Settlement
+from storage.records import Attempt, ChunkOutcome, GivenUp, Position
+from tests.support.subscriptions import START, a_subscription
+
+
+def a_first(*, exhausted: bool = False) -> FirstDelivery:
+    return FirstDelivery(
+        subscription=a_subscription(exhausted=exhausted),
+        position=Position(12),
+        chunk_id=3,
+        lease_id=77,
+        index=4,
+    )
+
+
+def outcome(status: int = 0, milliseconds: int = 0) -> ChunkOutcome:
+    return ChunkOutcome(
+        chunk_id=3, lease_id=77, index=4, status=status, milliseconds=milliseconds
+    )
+
+
+def test_a_2xx_costs_one_bit_and_nothing_else() -> None:
+    settlement = delivered(a_first(), Reply(status=204, milliseconds=9))
+    assert settlement == Settlement(outcome=outcome(204, 9))
+
+
+def test_a_2xx_brings_an_exhausted_subscription_back() -> None:
+    settlement = delivered(a_first(exhausted=True), Reply(status=200, milliseconds=9))
+    assert settlement.recovered == 1
+
+
+def test_nothing_to_send_is_no_attempt() -> None:
+    settlement = nothing_to_send(a_first())
+    assert settlement.outcome == outcome()
+    assert settlement.attempt is None
+
+
+def test_a_failure_opens_a_straggler_that_begins_with_the_record() -> None:
+    reply = Reply(status=500, milliseconds=9, error="answered 500")
+    settlement = refused(a_first(), reply, at=START, jitter=0.5)
+    opened = settlement.opened
+    assert opened is not None
+    assert settlement.outcome == outcome(500, 9)
+    assert (opened.position, opened.attempts, opened.lease_id) == (11, 1, 0)
+    assert opened.next_try == START + timedelta(seconds=5)
+    assert opened.failing_since == START
+    assert (opened.last_status, opened.last_error) == (500, "answered 500")
+    assert settlement.attempt == Attempt(
+        subscription_id=a_subscription().id,
+        position=Position(12),
+        at=START,
+        status=500,
+        milliseconds=9,
+        error="answered 500",
+    )
+
+
+def test_retry_after_puts_the_next_try_off() -> None:
+    reply = Reply(status=503, milliseconds=1, error="answered 503", retry_after=90.0)
+    opened = refused(a_first(), reply, at=START, jitter=0.5).opened
+    assert opened is not None
+    assert opened.next_try == START + timedelta(seconds=90)
+
+
+def test_410_ends_the_subscription_without_a_straggler() -> None:
+    reply = Reply(status=410, milliseconds=1, error="answered 410")
+    settlement = refused(a_first(), reply, at=START, jitter=0.5)
+    assert settlement.ended == (1, "the callback answered 410 Gone")
+    assert settlement.opened is None
+    assert settlement.outcome == outcome(410, 1)
+
+
+@pytest.mark.parametrize("status", [0, 500, 503])
+def test_a_failed_probe_goes_straight_to_the_dead(status: int) -> None:
+    reply = Reply(status=status, milliseconds=1, error="no answer")
+    settlement = refused(a_first(exhausted=True), reply, at=START, jitter=0.5)
+    assert settlement.opened is None
+    assert settlement.given_up == GivenUp(
+        subscription_id=a_subscription().id,
+        lease_id=0,
+        first=Position(12),
+        last=Position(12),
+        reason="no answer (after 1 try)",
+        at=START,
+    )
+
+
+def test_being_held_back_is_no_try() -> None:
+    due = START + timedelta(seconds=2)
+    settlement = not_started(a_first(), at=START, due=due)
+    assert settlement.attempt is None
+    assert settlement.outcome == outcome()
+    assert settlement.opened is not None
+    assert (settlement.opened.attempts, settlement.opened.next_try) == (0, due)
+
+
+def test_a_hanging_request_is_a_leased_straggler_while_it_runs() -> None:
+    until = START + timedelta(seconds=60)
+    opened = set_aside(a_first(), at=START, lease_id=5, until=until).opened
+    assert opened is not None
+    assert (opened.position, opened.attempts) == (11, 0)
+    assert (opened.lease_id, opened.next_try) == (5, until)

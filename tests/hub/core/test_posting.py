@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from math import exp
+
+import pytest
+
+from hub.core.posting import count_posts, posting_history, posting_rate, velocity
+from protocols.model import Entry
+from storage.records import Posting
+from tests.support.documents import an_entry
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+def posted(age: timedelta) -> Entry:
+    return an_entry(str(age), published=NOW - age)
+
+
+def test_a_feed_without_history_is_taken_to_post_every_five_days() -> None:
+    assert posting_rate(Posting(), NOW) == pytest.approx(0.2)
+    assert velocity(Posting(), NOW) == 0
+
+
+def test_the_dates_of_a_first_document_are_history() -> None:
+    daily = posting_history([posted(DAY * days) for days in range(60)], NOW)
+
+    assert daily.since == NOW - 59 * DAY
+    assert posting_rate(daily, NOW) == pytest.approx(1, abs=0.1)
+    assert velocity(daily, NOW) == pytest.approx(0.93, abs=0.05)
+
+
+def test_undated_entries_are_no_history_and_future_ones_are_of_now() -> None:
+    history = posting_history([an_entry("a"), posted(-DAY)], NOW)
+
+    assert (history.weight, history.since) == (1.0, NOW)
+
+
+def test_a_post_counts_less_with_every_day() -> None:
+    posting = count_posts(Posting(), [posted(timedelta())], NOW, NOW)
+
+    assert posting.weight == 1
+    later = count_posts(posting, [], NOW, NOW + 21 * DAY)
+    assert later.weight == pytest.approx(exp(-1))
+    assert later.since == NOW
+
+
+@pytest.mark.parametrize(
+    ("published", "age"),
+    [
+        (NOW - timedelta(hours=2), timedelta(hours=2)),
+        (NOW - DAY - timedelta(minutes=30), DAY + timedelta(minutes=30)),
+        (NOW - 30 * DAY, DAY / 2),
+        (NOW + timedelta(hours=1), DAY / 2),
+        (None, DAY / 2),
+    ],
+    ids=["its own date", "a bit late", "far too old", "future", "none"],
+)
+def test_a_post_counts_at_its_own_date_if_that_can_be_true(
+    published: datetime | None, age: timedelta
+) -> None:
+    new = [an_entry("a", published=published)]
+
+    posting = count_posts(Posting(), new, NOW - DAY, NOW)
+
+    assert posting.weight == pytest.approx(exp(-age / DAY / 21))
+
+
+def test_without_a_fetch_before_it_a_post_counts_as_of_now() -> None:
+    assert count_posts(Posting(), [an_entry("a")], None, NOW).weight == 1

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from hub.core.fetched import Fetched, Understood
+from hub.core.trouble import diagnose, is_known_body
+from protocols.errors import EmptyDocument
+from storage.records import Polling
+from tests.support.documents import a_document
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+GOOD = Polling(body_hash="ab")
+BAD = Polling(body_hash="ab", body_error="the document is empty")
+
+
+def answer(status: int, error: str = "") -> Fetched:
+    return Fetched(at=NOW, started=NOW, url="//feed/", status=status, error=error)
+
+
+@pytest.mark.parametrize(
+    ("polling", "fetched", "understood", "trouble"),
+    [
+        (GOOD, answer(500, "answered 500"), Understood(), "answered 500"),
+        (GOOD, answer(200), Understood(error=EmptyDocument()), "the document is empty"),
+        (BAD, answer(200), Understood(feed=a_document()), ""),
+        (GOOD, answer(304), Understood(), ""),
+        (GOOD, answer(200), Understood(), ""),
+        (BAD, answer(304), Understood(), "the document is empty"),
+    ],
+)
+def test_trouble_is_told_in_words(
+    polling: Polling, fetched: Fetched, understood: Understood, trouble: str
+) -> None:
+    assert diagnose(polling, fetched, understood) == trouble
+
+
+def test_a_known_body_that_was_a_feed_need_not_be_parsed() -> None:
+    assert is_known_body(GOOD, "ab")
+    assert not is_known_body(GOOD, "cd")
+    assert not is_known_body(BAD, "ab")
