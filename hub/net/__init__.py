@@ -1,0 +1,8 @@
+"""The network: every request the hub makes, guarded, bounded and in our own words."""
+
+from __future__ import annotations
+
+from hub.net.client import AiohttpNetwork
+from hub.net.messages import Answer, Limits, Network, Purpose, Request
+
+__all__ = ["AiohttpNetwork", "Answer", "Limits", "Network", "Purpose", "Request"]

@@ -1,0 +1,84 @@
+"""What is asked of the network and what comes back, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+MEBIBYTE = 1 << 20
+CUT = 64 * 1024
+"""Bytes of an answer that are read where only its status matters."""
+
+
+class Purpose(StrEnum):
+    """Why a request is made; each has its own guard and its own connections."""
+
+    TOPIC = "topic"
+    CALLBACK = "callback"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of one request; ``body_bytes`` holds on the wire and decompressed."""
+
+    seconds: float = 20.0  # all of it, from the lookup of the name to the last byte
+    idle_seconds: float = 10.0  # to connect, and between two reads
+    body_bytes: int = 10 * MEBIBYTE
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request. Its headers are all that is sent beside Host and Content-Length.
+
+    With ``cuts_body`` only the first ``cut`` bytes of the answer's body are read, as
+    they come, and what goes wrong after the status line is no failure.
+    """
+
+    method: str
+    url: str
+    purpose: Purpose
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    limits: Limits = DEFAULT_LIMITS
+    cuts_body: bool = False
+    cut: int = CUT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One answer, of whatever status; redirects are answers too.
+
+    ``headers`` ignores the case of names. The body of a 2xx is whole and decompressed;
+    any other is cut like those of ``Request.cuts_body``, and ``complete`` says whether
+    that left something out.
+    """
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    complete: bool
+    milliseconds: int
+
+
+class Network(Protocol):
+    """The one way out."""
+
+    async def send(self, request: Request) -> Answer:
+        """Send one request; never follows a redirect.
+
+        Raises a `hub.errors.NetworkError`.
+        """
+        ...
+
+    def is_exempt(self, host: str, purpose: Purpose) -> bool:
+        """Whether the host lies in an allowed network: no pacing and no caps for it.
+
+        Literal addresses are judged directly, names as they were last resolved.
+        """
+        ...
