@@ -1,0 +1,150 @@
+"""Documents to feeds: the easy ones here, the others in a process that may be killed.
+
+A small well-formed document costs a millisecond or two and is read at once. A large one
+would hold up everything else, and an ill-formed one goes through repairs that know no
+bounds: both go to a worker, with limits on its time and memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol, Self
+
+import structlog
+
+from hub.parsing.frames import Task, unwrap
+from hub.parsing.process import WORKER_MODULE, WorkerDied, WorkerProcess
+from protocols.errors import FeedError, LimitExceeded, MalformedDocument
+from protocols.feeds import ParseContext, parse
+from protocols.model import ParsedFeed
+
+log = structlog.get_logger(__name__)
+
+INLINE_BYTES = 64 * 1024
+
+
+class Parser(Protocol):
+    """The seam behind which documents become feeds."""
+
+    async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
+        """Raises a `protocols.errors.FeedError`."""
+        ...
+
+
+class WorkerParser:
+    """A `Parser` with at most ``workers`` worker processes, started when needed.
+
+    A worker gets ``seconds`` for a document and is then killed; after ``documents`` of
+    them it is replaced, for whatever memory it may have lost. At most ``waiting``
+    documents wait for a worker, a further one is refused. ``read`` is the strict
+    parser, ``module`` the worker's program. Use it as an async context manager; no
+    process outlives it.
+    """
+
+    def __init__(
+        self,
+        *,
+        workers: int = 2,
+        seconds: float = 10.0,
+        documents: int = 500,
+        waiting: int = 256,
+        inline_bytes: int = INLINE_BYTES,
+        module: str = WORKER_MODULE,
+        read: Callable[[bytes, ParseContext], ParsedFeed] = parse,
+    ) -> None:
+        self._turns = asyncio.Semaphore(workers)
+        self._seconds = seconds
+        self._documents = documents
+        self._most_waiting = waiting
+        self._waiting = 0
+        self._inline_bytes = inline_bytes
+        self._module = module
+        self._read = read
+        self._idle: list[WorkerProcess] = []
+        self._killed: list[WorkerProcess] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        while self._idle:
+            self._retire(self._idle.pop())
+        await self._bury_killed()
+
+    async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
+        """See `Parser`."""
+        if len(body) > self._inline_bytes:
+            return await self._parse_in_worker(Task(body, context))
+        try:
+            return self._read(body, context)
+        except MalformedDocument:
+            pass
+        except FeedError:
+            raise
+        except Exception:  # whatever a document does to a parser is that feed's trouble
+            log.exception("parser_failed", url=context.url)
+        return await self._parse_in_worker(Task(body, context, is_malformed=True))
+
+    async def _parse_in_worker(self, task: Task) -> ParsedFeed:
+        if self._waiting >= self._most_waiting:
+            raise LimitExceeded("documents waiting to be parsed", self._most_waiting)
+        self._waiting += 1
+        try:
+            await self._turns.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            return await self._ask_worker(task)
+        finally:
+            self._turns.release()
+
+    async def _ask_worker(self, task: Task) -> ParsedFeed:
+        worker = await self._take_worker()
+        is_done = False
+        try:
+            async with asyncio.timeout(self._seconds):
+                result = await worker.ask(task)
+            is_done = True
+        except TimeoutError:
+            log.warning("parse_worker_killed", url=task.context.url, pid=worker.pid)
+            raise LimitExceeded(
+                "the time to parse the document, in seconds,", round(self._seconds)
+            ) from None
+        except WorkerDied:
+            log.warning("parse_worker_died", url=task.context.url, pid=worker.pid)
+            raise MalformedDocument("no parser survives this document") from None
+        finally:
+            if is_done and worker.documents < self._documents:
+                self._idle.append(worker)
+            else:
+                self._retire(worker)
+        return unwrap(result)
+
+    async def _take_worker(self) -> WorkerProcess:
+        await self._bury_killed()
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.is_alive:
+                return worker
+            self._retire(worker)
+        return await WorkerProcess.start(self._module)
+
+    async def _bury_killed(self) -> None:
+        while self._killed:
+            worker = self._killed.pop()
+            try:
+                await worker.wait()
+            except asyncio.CancelledError:
+                self._killed.append(worker)
+                raise
+
+    def _retire(self, worker: WorkerProcess) -> None:
+        worker.kill()
+        self._killed.append(worker)

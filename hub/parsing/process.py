@@ -1,0 +1,86 @@
+"""The hub's end of one parse worker."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from pathlib import Path
+from typing import Self, cast
+
+from hub.parsing.frames import LENGTH, MOST_BYTES, Result, Task, decode_result, encode
+
+WORKER_MODULE = "hub.parsing.worker"
+_SOURCE_ROOT = Path(__file__).parents[2]
+
+
+class WorkerDied(Exception):
+    """The worker ended, or said what is no result, instead of answering."""
+
+
+class WorkerProcess:
+    """A worker that was started; one task at a time.
+
+    A worker whose answer was not awaited to its end is of no more use: `kill` it.
+    """
+
+    def __init__(
+        self,
+        process: Process,
+        tasks: asyncio.StreamWriter,
+        results: asyncio.StreamReader,
+    ) -> None:
+        self._process = process
+        self._tasks = tasks
+        self._results = results
+        self.documents = 0  # it has been given
+
+    @classmethod
+    async def start(cls, module: str = WORKER_MODULE) -> Self:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", module, stdin=PIPE, stdout=PIPE, env=_environment()
+        )
+        # both are there, since pipes were asked for
+        tasks = cast(asyncio.StreamWriter, process.stdin)
+        results = cast(asyncio.StreamReader, process.stdout)
+        return cls(process, tasks, results)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.returncode is None
+
+    async def ask(self, task: Task) -> Result:
+        """Raises WorkerDied."""
+        self.documents += 1
+        try:
+            self._tasks.write(encode(task))
+            await self._tasks.drain()
+            (length,) = LENGTH.unpack(await self._results.readexactly(LENGTH.size))
+            if length > MOST_BYTES:
+                raise WorkerDied
+            return decode_result(await self._results.readexactly(length))
+        except (OSError, EOFError, ValueError) as error:
+            raise WorkerDied from error
+
+    def kill(self) -> None:
+        if self.is_alive:
+            self._process.kill()
+
+    async def wait(self) -> None:
+        """Until it has ended and its pipes are closed; `kill` it first."""
+        self._tasks.close()
+        while await self._results.read(1 << 16):
+            pass
+        await self._process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """What Python needs to find us, and none of the hub's settings and secrets."""
+    inherited = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR")
+    kept = {name: os.environ[name] for name in inherited if name in os.environ}
+    return kept | {"PYTHONPATH": str(_SOURCE_ROOT), "PYTHONUTF8": "1"}

@@ -1,0 +1,205 @@
+"""Fetching one feed politely: conditional, within limits, along redirects.
+
+Every failure is a value: `Fetched.error`, in words for people.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from http import HTTPStatus
+
+from hub.clock import Clock
+from hub.core.fetched import Fetched, Hop
+from hub.errors import NetworkError
+from hub.net import Answer, Limits, Network, Purpose, Request
+from hub.polling.hops import RedirectRefused, bare_url, origin, redirect_target
+from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers
+from storage.records import Credentials, Validators
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequest:
+    """What to fetch. Validators are sent to their own URL only, credentials only to
+    the origin of ``credentials_origin``, a URL; empty, that is ``url``. Servers are
+    told of ``subscribers`` unless it is None."""
+
+    url: str
+    user_agent: str
+    validators: Validators | None = None
+    credentials: Credentials | None = None
+    credentials_origin: str = ""
+    subscribers: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Journey:
+    """How far one fetch has come: what it asks now, and the hops behind it."""
+
+    started: datetime
+    url: str
+    headers: Mapping[str, str]
+    conditional: bool
+    hops: tuple[Hop, ...] = ()
+
+
+class Fetcher:
+    """Fetches through a network; follows at most five redirects.
+
+    ``limits`` hold for each request, and ``limits.seconds`` for all of one fetch.
+    """
+
+    def __init__(self, network: Network, clock: Clock, limits: Limits) -> None:
+        self._network = network
+        self._clock = clock
+        self._limits = limits
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        """One fetch, redirects included. Raises nothing but cancellation."""
+        journey = _depart(request, bare_url(request.url), self._clock.now())
+        deadline = self._clock.monotonic() + self._limits.seconds
+        while True:
+            try:
+                answer = await self._ask(journey, deadline)
+                if answer.status not in _REDIRECTS:
+                    return self._arrive(journey, answer, _trouble(journey, answer))
+                journey = _follow(request, journey, answer)
+            except RedirectRefused as refusal:
+                return self._arrive(journey, answer, str(refusal))
+            except NetworkError as error:
+                return self._fail(journey, error)
+
+    async def _ask(self, journey: _Journey, deadline: float) -> Answer:
+        limits = self._limits
+        if journey.hops:
+            left = math.ceil(deadline - self._clock.monotonic())
+            limits = replace(limits, seconds=max(1, left))
+        return await self._network.send(
+            Request(
+                method="GET",
+                url=journey.url,
+                purpose=Purpose.TOPIC,
+                headers=journey.headers,
+                limits=limits,
+            )
+        )
+
+    def _arrive(self, journey: _Journey, answer: Answer, error: str) -> Fetched:
+        return Fetched(
+            at=self._clock.now(),
+            started=journey.started,
+            url=journey.url,
+            status=answer.status,
+            error=error,
+            hops=journey.hops,
+            body=answer.body if answer.status == 200 else b"",
+            conditional=journey.conditional,
+            etag=_header(answer, "ETag"),
+            last_modified=_header(answer, "Last-Modified"),
+            content_type=_header(answer, "Content-Type"),
+            cache_control=_header(answer, "Cache-Control"),
+            expires=_header(answer, "Expires"),
+            date=_header(answer, "Date"),
+            age=_header(answer, "Age"),
+            retry_after=_header(answer, "Retry-After"),
+            link=_header(answer, "Link"),
+        )
+
+    def _fail(self, journey: _Journey, error: NetworkError) -> Fetched:
+        return Fetched(
+            at=self._clock.now(),
+            started=journey.started,
+            url=journey.url,
+            status=error.status,
+            error=error.reason,
+            hops=journey.hops,
+            conditional=journey.conditional,
+        )
+
+
+def _depart(
+    request: FetchRequest, url: str, started: datetime, hops: tuple[Hop, ...] = ()
+) -> _Journey:
+    validators = request.validators
+    if validators is not None and validators.url != url:
+        validators = None  # they say nothing about another URL
+    headers = {
+        "User-Agent": request.user_agent,
+        "Accept": ACCEPT,
+        "Accept-Encoding": ACCEPT_ENCODING,
+    }
+    if request.subscribers is not None:
+        headers["X-Hub-Subscribers"] = str(request.subscribers)
+    conditions = (
+        {}
+        if validators is None
+        else conditional_headers(validators.etag, validators.last_modified)
+    )
+    headers |= conditions
+    if request.credentials is not None and _is_entitled(request, url):
+        headers = _with_credentials(headers, request.credentials)
+    return _Journey(
+        started=started,
+        url=url,
+        headers=headers,
+        conditional=bool(conditions),
+        hops=hops,
+    )
+
+
+def _follow(request: FetchRequest, journey: _Journey, answer: Answer) -> _Journey:
+    source = journey.url
+    visited = [*(hop.source for hop in journey.hops), source]
+    target = redirect_target(source, answer.headers.get("Location", ""), visited)
+    hop = Hop(status=answer.status, source=source, target=target)
+    return _depart(request, target, journey.started, (*journey.hops, hop))
+
+
+def _is_entitled(request: FetchRequest, url: str) -> bool:
+    try:
+        return origin(url) == origin(request.credentials_origin or request.url)
+    except ValueError:
+        return False
+
+
+def _with_credentials(
+    headers: Mapping[str, str], credentials: Credentials
+) -> dict[str, str]:
+    """What the operator set for the feed replaces what the hub would send."""
+    secret = dict(credentials.headers)
+    if credentials.username or credentials.password:
+        pair = f"{credentials.username}:{credentials.password}".encode()
+        secret["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+    replaced = {name.lower() for name in secret}
+    kept = {
+        name: text for name, text in headers.items() if name.lower() not in replaced
+    }
+    return kept | secret
+
+
+def _trouble(journey: _Journey, answer: Answer) -> str:
+    """Why this answer is of no use; "" for a 200, or a 304 that was asked for."""
+    if answer.status == 200:
+        return ""
+    if answer.status == 304:
+        return "" if journey.conditional else "answered 304 to an unconditional request"
+    try:
+        phrase = HTTPStatus(answer.status).phrase
+    except ValueError:
+        phrase = ""
+    return f"answered {answer.status} {phrase}".rstrip()
+
+
+def _header(answer: Answer, name: str) -> str:
+    """A header as sent, or "" if it is not Unicode: it could not be sent back."""
+    value = answer.headers.get(name, "")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return ""
+    return value

@@ -1,0 +1,199 @@
+"""Which feeds are visited next: what is due in storage, taken into the wheel.
+
+Reads what is due in pages behind a cursor, so that feeds under way are not read again
+and again, and starts from the beginning at times, for what has become due behind it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from hub.clock import Clock
+from hub.net import Network, Purpose
+from hub.polling.deferral import Deferrals
+from hub.polling.pacing import HostPacer
+from hub.polling.wheel import Due, Wheel
+from storage.interface import FeedStore
+from storage.records import DueFeed, FeedId
+
+PAGE = 500
+CAPACITY = 2_000
+"""Due feeds that are held in memory."""
+HOST_INTERVAL = 1.0
+"""Seconds between the starts of two requests to one host."""
+HOST_SHARE = 4
+"""Due feeds of one host that wait in memory; more of them are put off durably."""
+LONGEST_HOLD = 30.0
+"""A host that asks for more patience than these seconds has its feeds put off."""
+TICK = 0.25
+"""Seconds between looks at what has become due while feeds are being visited."""
+LONGEST_REST = 60.0
+"""Seconds after which all that is due is read again, whatever is expected."""
+MOST_RESTING = 10_000
+
+
+class Schedule:
+    """Due feeds, in the order and at the pace in which they may be visited."""
+
+    def __init__(self, feeds: FeedStore, network: Network, clock: Clock) -> None:
+        self._feeds = feeds
+        self._network = network
+        self._clock = clock
+        self._wheel = Wheel(capacity=CAPACITY, per_host=HOST_SHARE)
+        self._pacer = HostPacer(interval=HOST_INTERVAL)
+        self._deferrals = Deferrals(HOST_INTERVAL)
+        self._deferred: list[tuple[FeedId, datetime]] = []
+        self._under_way: set[FeedId] = set()
+        self._resting: dict[FeedId, float] = {}
+        self._cursor: tuple[datetime, FeedId] | None = None
+        self._finished: set[FeedId] = set()  # since what is due was last read
+        self._read_at = 0.0  # the next look at what is due
+        self._looks_again = False
+        self._restart_at = 0.0
+
+    async def load(self) -> None:
+        """Fill the wheel from storage, if there is room and it is time to look."""
+        now = self._clock.monotonic()
+        if now < self._read_at or self._wheel.room < PAGE:
+            return
+        if now >= self._restart_at:
+            self._cursor = None
+            self._restart_at = now + LONGEST_REST
+        self._wake_resting(now)
+        self._finished.clear()
+        self._looks_again = False
+        page = await self._feeds.due(self._clock.now(), after=self._cursor, limit=PAGE)
+        for feed in page:
+            self._admit(feed, now)
+        if page:
+            self._cursor = (page[-1].next_fetch, page[-1].id)
+        await self.put_off()
+        if len(page) < PAGE:
+            next_look = await self._next_look()
+            self._read_at = 0.0 if self._looks_again else next_look
+
+    def take(self, limit: int) -> list[Due]:
+        """Feeds whose turn it is. Each is under way until `finish`."""
+        taken = self._wheel.take(self._clock.monotonic(), limit)
+        self._under_way.update(due.feed_id for due in taken)
+        return taken
+
+    def turn(self, due: Due, *, is_ping: bool) -> float:
+        """Seconds until the request may start, by the pace of its host."""
+        if not due.host:
+            return 0.0
+        now = self._clock.monotonic()
+        return self._pacer.reserve(due.host, now, is_ping=is_ping) - now
+
+    def finish(self, due: Due, started: float) -> bool:
+        """The visit that began then is over; True: another of its host waits."""
+        self._under_way.discard(due.feed_id)
+        self._finished.add(due.feed_id)
+        return self._wheel.release(due.host, started + HOST_INTERVAL)
+
+    def ask(self, feed_id: FeedId, url: str) -> None:
+        """Visit a feed next, due or not, unless it is under way."""
+        if feed_id not in self._under_way:
+            self._wheel.add_first(Due(feed_id, self._host(url)))
+
+    def is_under_way(self, feed_id: FeedId) -> bool:
+        return feed_id in self._under_way
+
+    def expect(self, next_fetch: datetime) -> bool:
+        """A feed will be due then; True if that is before the next look."""
+        wait = (next_fetch - self._clock.now()).total_seconds()
+        due_at = self._clock.monotonic() + wait
+        is_sooner = due_at < self._read_at
+        self._read_at = min(self._read_at, due_at)
+        return is_sooner
+
+    def look_again(self) -> None:
+        """Feeds may have become due behind the cursor."""
+        self._read_at = self._restart_at = 0.0
+        self._looks_again = True
+
+    def rest(self, feed_id: FeedId, seconds: float) -> None:
+        """Leave a feed alone that stays due, because nothing could be stored of it."""
+        if len(self._resting) >= MOST_RESTING:
+            del self._resting[next(iter(self._resting))]
+        self._resting[feed_id] = self._clock.monotonic() + seconds
+
+    def hold(self, url: str, until: datetime) -> list[FeedId]:
+        """Its host wants no request before then; the feeds that were put off."""
+        host = self._host(url)
+        if not host:
+            return []
+        now = self._clock.monotonic()
+        wait = (until - self._clock.now()).total_seconds()
+        self._pacer.hold(host, now + wait, now)
+        withdrawn = self._wheel.withdraw(host)
+        for feed_id in withdrawn:
+            self._defer(feed_id, host, now)
+        return withdrawn
+
+    def is_held(self, url: str) -> bool:
+        return self._hold(self._host(url), self._clock.monotonic()) > 0
+
+    async def put_off(self) -> None:
+        """Store the later times of feeds that their host has no time for."""
+        while self._deferred:
+            moves, self._deferred = self._deferred[:PAGE], self._deferred[PAGE:]
+            await self._feeds.defer(moves)
+
+    def seconds_to_next(self) -> float:
+        """How long until there may be something to `load` or to `take`."""
+        times = [self._wheel.next_ready()]
+        if self._wheel.room >= PAGE:
+            times.append(self._read_at)
+        next_at = min(
+            (time for time in times if time is not None), default=LONGEST_REST
+        )
+        return max(0.0, next_at - self._clock.monotonic())
+
+    def _admit(self, feed: DueFeed, now: float) -> None:
+        if self._is_known(feed.id):
+            return
+        host = self._host(feed.url)
+        is_held = self._hold(host, now) > LONGEST_HOLD
+        if is_held or not self._wheel.add(Due(feed.id, host)):
+            self._defer(feed.id, host, now)
+
+    def _is_known(self, feed_id: FeedId) -> bool:
+        """In hand, left alone, or no longer due since the page was read."""
+        return (
+            feed_id in self._wheel
+            or feed_id in self._under_way
+            or feed_id in self._finished
+            or feed_id in self._resting
+        )
+
+    def _defer(self, feed_id: FeedId, host: str, now: float) -> None:
+        wall = self._clock.now()
+        allowed = wall + timedelta(seconds=self._hold(host, now))
+        later = self._deferrals.next_time(host, allowed, wall)
+        self._deferred.append((feed_id, later))
+
+    def _hold(self, host: str, now: float) -> float:
+        return max(0.0, self._pacer.held_until(host) - now)
+
+    def _host(self, url: str) -> str:
+        """Whose pace counts for a URL; "" if nobody's does."""
+        host = urlsplit(url).hostname or ""
+        return "" if self._network.is_exempt(host, Purpose.TOPIC) else host
+
+    def _wake_resting(self, now: float) -> None:
+        rested = [feed for feed, until in self._resting.items() if until <= now]
+        for feed_id in rested:
+            del self._resting[feed_id]
+        if rested:
+            self._cursor = None
+
+    async def _next_look(self) -> float:
+        """When more will be due; soon, while what is due is being worked on."""
+        now = self._clock.monotonic()
+        next_due = await self._feeds.next_due()
+        wait = LONGEST_REST
+        if next_due is not None:
+            wait = (next_due - self._clock.now()).total_seconds()
+        return now + min(max(wait, TICK), LONGEST_REST)

@@ -1,0 +1,122 @@
+"""Due feeds in memory: bounded, by host, handed out in turns.
+
+One host gets one request at a time, and many due feeds of one host never hold up
+those of others. Exempt hosts are not told apart. Times are monotonic seconds.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from dataclasses import dataclass
+
+from storage.records import FeedId
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A feed whose turn it is. ``host`` is "" where requests are not paced."""
+
+    feed_id: FeedId
+    host: str
+
+
+class Wheel:
+    """Holds up to ``capacity`` due feeds, ``per_host`` of one host."""
+
+    def __init__(self, *, capacity: int, per_host: int) -> None:
+        self._capacity = capacity
+        self._per_host = per_host
+        self._feeds: dict[FeedId, Due] = {}
+        self._unpaced: deque[Due] = deque()
+        self._queues: dict[str, deque[Due]] = {}
+        self._ready: deque[str] = deque()
+        self._lined_up: set[str] = set()  # ready or waiting
+        self._waiting: list[tuple[float, str]] = []
+        self._taken: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._feeds)
+
+    def __contains__(self, feed_id: FeedId) -> bool:
+        return feed_id in self._feeds
+
+    @property
+    def room(self) -> int:
+        return max(0, self._capacity - len(self._feeds))
+
+    def add(self, due: Due) -> bool:
+        """Queue a feed behind its host's others; False if the host has its share."""
+        if due.host and len(self._queues.get(due.host, ())) >= self._per_host:
+            return False
+        self._line(due.host).append(due)
+        self._feeds[due.feed_id] = due
+        return True
+
+    def add_first(self, due: Due) -> None:
+        """Queue a feed, or move it, before all others of its host, room or not."""
+        known = self._feeds.get(due.feed_id)
+        due = known or due
+        line = self._line(due.host)
+        if known is not None:
+            line.remove(known)
+        line.appendleft(due)
+        self._feeds[due.feed_id] = due
+
+    def take(self, now: float, limit: int) -> list[Due]:
+        """Feeds to ask now, hosts in turn. Each host's next waits for `release`."""
+        while self._waiting and self._waiting[0][0] <= now:
+            self._ready.append(heapq.heappop(self._waiting)[1])
+        taken: list[Due] = []
+        while len(taken) < limit and (self._ready or self._unpaced):
+            if self._unpaced:
+                taken.append(self._unpaced.popleft())
+            if self._ready and len(taken) < limit:
+                taken.extend(self._take_from(self._ready.popleft()))
+        for due in taken:
+            del self._feeds[due.feed_id]
+        return taken
+
+    def release(self, host: str, ready_at: float) -> bool:
+        """A taken feed is done; its host may be asked again at that time.
+
+        True if it will be: another feed of the host waits.
+        """
+        self._taken.discard(host)
+        if self._queues.get(host):
+            heapq.heappush(self._waiting, (ready_at, host))
+            self._lined_up.add(host)
+            return True
+        self._queues.pop(host, None)
+        return False
+
+    def withdraw(self, host: str) -> list[FeedId]:
+        """Take back all feeds of a host: it will not be ready soon."""
+        withdrawn = [due.feed_id for due in self._queues.pop(host, ())]
+        for feed_id in withdrawn:
+            del self._feeds[feed_id]
+        return withdrawn
+
+    def next_ready(self) -> float | None:
+        """When `take` will give something; None if nothing waits for a time."""
+        if self._ready or self._unpaced:
+            return 0.0
+        return self._waiting[0][0] if self._waiting else None
+
+    def _line(self, host: str) -> deque[Due]:
+        if not host:
+            return self._unpaced
+        if host not in self._queues:
+            self._queues[host] = deque()
+            if host not in self._taken and host not in self._lined_up:
+                self._ready.append(host)
+                self._lined_up.add(host)
+        return self._queues[host]
+
+    def _take_from(self, host: str) -> list[Due]:
+        """The host's next feed; none if all were withdrawn since it lined up."""
+        self._lined_up.discard(host)
+        if not self._queues.get(host):
+            return []
+        self._taken.add(host)
+        return [self._queues[host].popleft()]

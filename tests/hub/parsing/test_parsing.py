@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from hub.parsing import WorkerParser
+from protocols.errors import EmptyDocument, LimitExceeded, MalformedDocument, NotAFeed
+from protocols.feeds import ParseContext
+from protocols.model import ParsedFeed
+
+CONTEXT = ParseContext(url="https://x.example/", now=datetime(2026, 1, 1, tzinfo=UTC))
+HOSTILE = "tests.support.hostile_worker"
+
+
+def rss(items: int) -> bytes:
+    listed = "".join(
+        f"<item><guid>{number}</guid><title>Entry {number}</title></item>"
+        for number in range(items)
+    )
+    return f"<rss version='2.0'><channel>{listed}</channel></rss>".encode()
+
+
+def processes() -> set[int]:
+    """The ids of our child processes that have not been buried."""
+    found: set[int] = set()
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError):  # the thread has just ended
+            found.update(map(int, (thread / "children").read_text().split()))
+    return found
+
+
+@pytest.fixture
+async def parser() -> AsyncIterator[WorkerParser]:
+    async with WorkerParser() as parser:
+        yield parser
+
+
+@pytest.fixture
+async def hostile() -> AsyncIterator[WorkerParser]:
+    """All documents go to one worker, which does what they say."""
+    before = processes()
+    async with WorkerParser(
+        workers=1, seconds=5.0, inline_bytes=-1, module=HOSTILE
+    ) as parser:
+        yield parser
+    assert processes() <= before
+
+
+async def title(parser: WorkerParser, order: str) -> str:
+    return (await parser.parse(order.encode(), CONTEXT)).feed.title
+
+
+async def test_a_small_document_is_read_without_a_process(parser: WorkerParser) -> None:
+    before = processes()
+    parsed = await parser.parse(rss(3), CONTEXT)
+    assert len(parsed.entries) == 3
+    assert processes() <= before
+
+
+async def test_a_large_document_is_read_by_a_worker(parser: WorkerParser) -> None:
+    before = processes()
+    parsed = await parser.parse(rss(2000), CONTEXT)
+    assert len(parsed.entries) == 2000
+    assert parsed.path == "strict"
+    assert len(processes() - before) == 1
+
+
+async def test_an_ill_formed_document_is_repaired_by_a_worker(
+    parser: WorkerParser,
+) -> None:
+    parsed = await parser.parse(rss(3).replace(b"</rss>", b""), CONTEXT)
+    assert len(parsed.entries) == 3
+    assert parsed.path != "strict"
+
+
+async def test_a_fault_of_the_strict_parser_is_left_to_a_worker() -> None:
+    def fail(body: bytes, context: ParseContext) -> ParsedFeed:
+        raise KeyError("a fault")
+
+    async with WorkerParser(read=fail) as parser:
+        assert len((await parser.parse(rss(3), CONTEXT)).entries) == 3
+
+
+async def test_both_ways_give_the_same_feed() -> None:
+    async with WorkerParser() as inline, WorkerParser(inline_bytes=-1) as remote:
+        body = rss(20)
+        assert await inline.parse(body, CONTEXT) == await remote.parse(body, CONTEXT)
+
+
+@pytest.mark.parametrize("inline_bytes", [-1, 65_536])
+async def test_feed_errors_come_back_as_they_are(inline_bytes: int) -> None:
+    page = (
+        b"<!doctype html><html><head><link rel=alternate type=application/rss+xml "
+        b"href=/feed.xml></head><body>hello</body></html>"
+    )
+    async with WorkerParser(inline_bytes=inline_bytes) as parser:
+        with pytest.raises(EmptyDocument):
+            await parser.parse(b"", CONTEXT)
+        with pytest.raises(NotAFeed) as caught:
+            await parser.parse(page, CONTEXT)
+    assert [feed.href for feed in caught.value.feeds] == ["https://x.example/feed.xml"]
+
+
+async def test_a_worker_is_used_again_and_replaced_in_time() -> None:
+    async with WorkerParser(
+        workers=1, documents=2, inline_bytes=-1, module=HOSTILE
+    ) as parser:
+        titles = [await title(parser, "one") for _ in range(4)]
+    assert titles[0] == titles[1]
+    assert titles[2] == titles[3]
+    assert titles[0] != titles[2]
+
+
+@pytest.mark.parametrize("order", ["hang {}", "spin"])
+async def test_a_document_that_takes_too_long_costs_only_its_worker(
+    order: str, tmp_path: Path
+) -> None:
+    async with WorkerParser(
+        workers=1, seconds=2.0, inline_bytes=-1, module=HOSTILE
+    ) as parser:
+        with pytest.raises(LimitExceeded, match=r"time to parse .* limit of 2"):
+            await title(parser, order.format(tmp_path / "started"))
+        assert (await title(parser, "next")).startswith("next by")
+
+
+async def test_a_document_that_needs_too_much_memory_is_refused(
+    hostile: WorkerParser,
+) -> None:
+    with pytest.raises(LimitExceeded, match="memory"):
+        await title(hostile, "eat")
+
+
+async def test_a_document_that_kills_its_worker_is_malformed(
+    hostile: WorkerParser,
+) -> None:
+    with pytest.raises(MalformedDocument, match="no parser survives"):
+        await title(hostile, "die")
+    assert (await title(hostile, "next")).startswith("next by")
+
+
+async def test_a_fault_of_the_parser_does_not_cost_the_worker(
+    hostile: WorkerParser,
+) -> None:
+    worker = (await title(hostile, "one")).split()[-1]
+    with pytest.raises(MalformedDocument, match="failed on it"):
+        await title(hostile, "fail")
+    assert (await title(hostile, "one")).split()[-1] == worker
+
+
+async def test_what_a_library_prints_does_not_disturb(hostile: WorkerParser) -> None:
+    assert (await title(hostile, "print")).startswith("print by")
+
+
+async def test_a_worker_is_told_no_secrets(
+    hostile: WorkerParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FANFARE_ADMIN_TOKEN", "secret")
+    assert "FANFARE" not in await title(hostile, "environment")
+
+
+async def test_a_worker_that_died_while_idle_is_replaced(hostile: WorkerParser) -> None:
+    worker = int((await title(hostile, "one")).split()[-1])
+    os.kill(worker, signal.SIGKILL)
+    async with asyncio.timeout(10):
+        while worker in processes():  # noqa: ASYNC110 - the kernel rings no bell
+            await asyncio.sleep(0.01)
+    assert (await title(hostile, "next")).startswith("next by")
+
+
+async def test_a_cancelled_document_ends_its_worker_at_once(
+    hostile: WorkerParser, tmp_path: Path
+) -> None:
+    started = tmp_path / "started"
+    task = asyncio.create_task(title(hostile, f"hang {started}"))
+    async with asyncio.timeout(10):
+        while not started.exists():  # noqa: ASYNC110 - a process tells us by a file
+            await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await title(hostile, "next")).startswith("next by")
+
+
+async def test_no_more_documents_wait_than_agreed(tmp_path: Path) -> None:
+    async with WorkerParser(
+        workers=1, seconds=2.0, waiting=1, inline_bytes=-1, module=HOSTILE
+    ) as parser:
+        orders = [f"hang {tmp_path / 'started'}", "one", "two"]
+        outcomes = await asyncio.gather(
+            *(title(parser, order) for order in orders), return_exceptions=True
+        )
+    assert isinstance(outcomes[0], LimitExceeded)
+    assert str(outcomes[1]).startswith("one by")
+    assert str(outcomes[2]) == "documents waiting to be parsed exceeds the limit of 1"

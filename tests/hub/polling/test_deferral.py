@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hub.polling.deferral import MOST_HOSTS, Deferrals
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+def test_each_feed_of_a_host_gets_a_time_of_its_own() -> None:
+    deferrals = Deferrals(1.0)
+
+    times = [deferrals.next_time("a", NOW, NOW) for _ in range(3)]
+
+    assert times == [NOW + SECOND, NOW + 2 * SECOND, NOW + 3 * SECOND]
+    assert deferrals.next_time("b", NOW, NOW) == NOW + SECOND
+
+
+def test_none_before_the_host_allows_it() -> None:
+    deferrals = Deferrals(1.0)
+    allowed = NOW + timedelta(hours=1)
+
+    assert deferrals.next_time("a", allowed, NOW) == allowed + SECOND
+    assert deferrals.next_time("a", allowed, NOW) == allowed + 2 * SECOND
+
+
+def test_times_that_have_passed_are_not_given_again() -> None:
+    deferrals = Deferrals(1.0)
+    deferrals.next_time("a", NOW, NOW)
+    later = NOW + timedelta(hours=1)
+
+    assert deferrals.next_time("a", later, later) == later + SECOND
+
+
+def test_it_remembers_a_bounded_number_of_hosts() -> None:
+    deferrals = Deferrals(1.0)
+    for number in range(MOST_HOSTS):
+        deferrals.next_time(f"h{number}", NOW, NOW)
+
+    deferrals.next_time("one more", NOW, NOW)
+    assert len(deferrals) == MOST_HOSTS
+
+    later = NOW + timedelta(hours=1)
+    deferrals.next_time("later", later, later)
+    assert len(deferrals) == 1

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hub.polling.wheel import Due, Wheel
+from storage.records import FeedId
+
+
+def due(number: int, host: str) -> Due:
+    return Due(FeedId(number), host)
+
+
+def a_wheel(*dues: Due, per_host: int = 10) -> Wheel:
+    wheel = Wheel(capacity=100, per_host=per_host)
+    for each in dues:
+        assert wheel.add(each)
+    return wheel
+
+
+def numbers(dues: list[Due]) -> list[int]:
+    return [each.feed_id for each in dues]
+
+
+def test_hosts_take_turns_and_have_one_feed_under_way() -> None:
+    wheel = a_wheel(due(1, "a"), due(2, "a"), due(3, "b"))
+
+    assert numbers(wheel.take(0, 9)) == [1, 3]
+    assert wheel.take(0, 9) == []
+
+
+def test_a_host_is_ready_again_at_its_time() -> None:
+    wheel = a_wheel(due(1, "a"), due(2, "a"))
+    wheel.take(0, 9)
+
+    assert wheel.next_ready() is None
+    assert wheel.release("a", 1.0)
+    assert wheel.next_ready() == 1.0
+    assert wheel.take(0.9, 9) == []
+    assert numbers(wheel.take(1.0, 9)) == [2]
+    assert not wheel.release("a", 2.0)
+    assert len(wheel) == 0
+
+
+def test_a_feed_that_comes_while_its_host_is_asked_waits() -> None:
+    wheel = a_wheel(due(1, "a"))
+    wheel.take(0, 9)
+    wheel.add(due(2, "a"))
+
+    assert wheel.take(0, 9) == []
+    wheel.release("a", 1.0)
+    assert numbers(wheel.take(1.0, 9)) == [2]
+
+
+def test_a_host_has_its_share_and_no_more() -> None:
+    wheel = a_wheel(due(1, "a"), due(2, "a"), per_host=2)
+
+    assert not wheel.add(due(3, "a"))
+    assert wheel.add(due(3, "b"))
+    assert FeedId(3) in wheel
+    assert wheel.room == 97
+
+
+def test_unpaced_feeds_and_hosts_alternate() -> None:
+    wheel = a_wheel(due(1, ""), due(2, ""), due(3, ""), due(4, "a"), due(5, "b"))
+
+    assert numbers(wheel.take(0, 3)) == [1, 4, 2]
+    assert wheel.next_ready() == 0.0
+    assert numbers(wheel.take(0, 9)) == [3, 5]
+
+
+def test_the_first_goes_before_all_others_of_its_host() -> None:
+    wheel = a_wheel(due(1, "a"), due(2, "a"), due(3, ""), per_host=2)
+    wheel.add_first(due(2, "a"))
+    wheel.add_first(due(4, "a"))
+    wheel.add_first(due(5, ""))
+
+    assert len(wheel) == 5
+    assert numbers(wheel.take(0, 9)) == [5, 4, 3]
+    wheel.release("a", 0)
+    assert numbers(wheel.take(0, 9)) == [2]
+
+
+def test_all_feeds_of_a_host_can_be_withdrawn_at_any_time() -> None:
+    wheel = a_wheel(due(1, "a"), due(2, "a"), due(3, "b"))
+
+    assert wheel.withdraw("a") == [1, 2]
+    assert wheel.withdraw("a") == []
+    wheel.add(due(4, "a"))
+    assert sorted(numbers(wheel.take(0, 9))) == [3, 4]
+
+
+def test_a_withdrawn_host_lines_up_no_more() -> None:
+    wheel = a_wheel(due(1, "a"))
+    wheel.withdraw("a")
+
+    assert wheel.take(0, 9) == []
+    assert wheel.next_ready() is None
+
+
+hosts = st.sampled_from(["", "a", "b", "c"])
+steps = st.lists(
+    st.tuples(st.sampled_from(["add", "first", "take", "done", "drop"]), hosts)
+)
+
+
+@given(steps)
+def test_no_host_is_ever_asked_twice_at_once(script: list[tuple[str, str]]) -> None:
+    wheel = Wheel(capacity=100, per_host=3)
+    under_way: list[Due] = []
+    for number, (step, host) in enumerate(script):
+        if step == "add":
+            wheel.add(due(number, host))
+        elif step == "first":
+            wheel.add_first(due(number, host))
+        elif step == "take":
+            under_way += wheel.take(number, 2)
+        elif step == "done" and under_way:
+            wheel.release(under_way.pop(0).host, number)
+        elif step == "drop":
+            wheel.withdraw(host)
+        paced = [each.host for each in under_way if each.host]
+        assert len(paced) == len(set(paced))
+    while under_way:
+        wheel.release(under_way.pop().host, 0)
+    left = len(wheel)
+    taken: list[Due] = []
+    while more := wheel.take(10**6, 10):
+        taken += more
+        for each in more:
+            wheel.release(each.host, 0)
+    assert len(taken) == left
