@@ -1,0 +1,162 @@
+"""What happened to deliveries, gathered and written every 100 ms in one transaction.
+
+Nothing gathered is ever dropped: while the database takes no writes (a full disk), the
+batch is kept and tried again, and `healthy` is False so that nobody begins anything
+new. What is kept is bounded by what was under way at that moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import structlog
+
+from hub.clock import Clock
+from hub.core.settlement import Settlement
+from hub.metrics import Metrics
+from storage.errors import StorageBusy, WriteFailed
+from storage.interface import DeliveryStore
+from storage.records import (
+    Attempt,
+    ChunkOutcome,
+    DeliveryFlush,
+    Flushed,
+    GivenUp,
+    StragglerMoved,
+    StragglerOpened,
+    SubscriptionId,
+)
+
+FLUSH_SECONDS = 0.1
+RETRY_SECONDS = 1.0
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What the next flush writes; ``flushed`` is done when it is durable."""
+
+    flushed: asyncio.Future[Flushed]
+    outcomes: list[ChunkOutcome] = field(default_factory=list)
+    opened: list[StragglerOpened] = field(default_factory=list)
+    moved: list[StragglerMoved] = field(default_factory=list)
+    given_up: list[GivenUp] = field(default_factory=list)
+    ended: list[tuple[SubscriptionId, str]] = field(default_factory=list)
+    recovered: list[SubscriptionId] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+
+
+class Acknowledgements:
+    """Gathers outcomes; `run` writes them until `stop` and then what is left."""
+
+    def __init__(
+        self,
+        deliveries: DeliveryStore,
+        clock: Clock,
+        metrics: Metrics | None = None,
+        *,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
+        self._deliveries = deliveries
+        self._clock = clock
+        self._metrics = metrics or Metrics()
+        self._retry_seconds = retry_seconds
+        self._batch: _Batch | None = None
+        self._gathered = asyncio.Event()
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._stopping = False
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last flush was written."""
+        return self._writable.is_set()
+
+    async def until_healthy(self) -> None:
+        await self._writable.wait()
+
+    def add(self, settlement: Settlement) -> asyncio.Future[Flushed]:
+        """Gather it; the future is done when all of it is durable."""
+        batch = self._open_batch()
+        if settlement.outcome is not None:
+            batch.outcomes.append(settlement.outcome)
+        if settlement.opened is not None:
+            batch.opened.append(settlement.opened)
+        if settlement.moved is not None:
+            batch.moved.append(settlement.moved)
+        if settlement.given_up is not None:
+            batch.given_up.append(settlement.given_up)
+        if settlement.ended is not None:
+            batch.ended.append(settlement.ended)
+        if settlement.recovered is not None:
+            batch.recovered.append(settlement.recovered)
+        if settlement.attempt is not None:
+            batch.attempts.append(settlement.attempt)
+        return batch.flushed
+
+    async def run(self) -> None:
+        """Write what is gathered, every 100 ms, until `stop` and all is written."""
+        while not self._stopping or self._batch is not None:
+            await self._gathered.wait()
+            if not self._stopping:
+                await asyncio.sleep(FLUSH_SECONDS)
+            batch, self._batch = self._batch, None
+            self._gathered.clear()
+            if batch is not None:
+                await self._write(batch)
+
+    def stop(self) -> None:
+        """Let `run` write what is left and return."""
+        self._stopping = True
+        self._gathered.set()
+
+    def _open_batch(self) -> _Batch:
+        if self._batch is None:
+            self._batch = _Batch(asyncio.get_running_loop().create_future())
+            self._gathered.set()
+        return self._batch
+
+    async def _write(self, batch: _Batch) -> None:
+        flush = DeliveryFlush(
+            at=self._clock.now(),
+            outcomes=tuple(batch.outcomes),
+            opened=tuple(batch.opened),
+            moved=tuple(batch.moved),
+            given_up=tuple(batch.given_up),
+            ended=tuple(batch.ended),
+            recovered=tuple(batch.recovered),
+            attempts=tuple(batch.attempts),
+        )
+        flushed = await self._persist(flush)
+        if flushed is not None:
+            batch.flushed.set_result(flushed)
+
+    async def _persist(self, flush: DeliveryFlush) -> Flushed | None:
+        """Write it however often that takes; None if told to stop before it worked."""
+        while True:
+            started = self._clock.monotonic()
+            try:
+                flushed = await self._deliveries.flush(flush)
+            except (WriteFailed, StorageBusy) as error:
+                self._complain(flush, error)
+                if self._stopping:
+                    return None
+                await asyncio.sleep(self._retry_seconds)
+                continue
+            self._metrics.count_deliveries(flush, self._clock.monotonic() - started)
+            if not self.healthy:
+                log.info("acknowledgements_resumed")
+                self._writable.set()
+            return flushed
+
+    def _complain(self, flush: DeliveryFlush, error: Exception) -> None:
+        if self.healthy or self._stopping:
+            log.error(
+                "acknowledgements_not_written",
+                outcomes=len(flush.outcomes),
+                will_retry=not self._stopping,
+                error=str(error),
+            )
+        self._writable.clear()

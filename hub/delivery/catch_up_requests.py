@@ -1,0 +1,92 @@
+"""What a straggler is sent next: the log from where it stands, request by request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hub.core.catch_up import CatchUp
+from hub.delivery.notifications import Document, Notifications
+from storage.interface import LogStore
+from storage.records import Format, Position, Record, Subscription
+from storage.wanted import wants
+
+PAGE = 100
+"""Records read at once; also the most that share one request."""
+
+SHORT_PAGE = 10
+"""Records read at once where each is sent on its own."""
+
+BATCH_BYTES = 2**20
+"""A batch larger than this is sent in smaller ones, down to single records."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUpRequest:
+    """A document and the last position it brings its subscriber up to.
+
+    Without a document there is nothing (more) to send up to there; unless it
+    ``is_missing``: it is wanted, and not kept.
+    """
+
+    last: Position
+    document: Document | None
+    is_missing: bool = False
+
+
+class CatchUpRequests:
+    def __init__(self, log: LogStore, notifications: Notifications) -> None:
+        self._log = log
+        self._notifications = notifications
+
+    async def next(self, catch_up: CatchUp) -> CatchUpRequest:
+        """The next request of a catch-up, or the end of what the log has for it.
+
+        An opted-in ``batch`` subscription gets several records in one, an as-is one
+        only the latest document, the others one record.
+        """
+        subscription = catch_up.subscription
+        wanted, end = await self._wanted(catch_up)
+        if not wanted:
+            return CatchUpRequest(end, None)
+        if subscription.format is Format.AS_IS:
+            return await self._pack(wanted[-1:], subscription)
+        return await self._pack(
+            wanted if subscription.batch else wanted[:1], subscription
+        )
+
+    async def _wanted(self, catch_up: CatchUp) -> tuple[list[Record], Position]:
+        """The next wanted records, and up to where the log was read for them."""
+        subscription = catch_up.subscription
+        is_latest_asked = subscription.format is Format.AS_IS
+        limit = PAGE if is_latest_asked or subscription.batch else SHORT_PAGE
+        wanted: list[Record] = []
+        end = catch_up.position
+        while True:
+            page = await self._log.records(
+                after=end, limit=limit, feed_id=subscription.feed_id
+            )
+            found = [each for each in page if _is_due(each, catch_up)]
+            wanted = found or wanted
+            end = page[-1].position if page else end
+            if len(page) < limit or (wanted and not is_latest_asked):
+                return wanted, end
+
+    async def _pack(
+        self, records: Sequence[Record], subscription: Subscription
+    ) -> CatchUpRequest:
+        while True:
+            document = await self._notifications.document(records, subscription)
+            is_small = document is None or len(document.body) <= BATCH_BYTES
+            if is_small or len(records) == 1:
+                is_missing = document is None and subscription.format is Format.AS_IS
+                return CatchUpRequest(records[-1].position, document, is_missing)
+            records = records[: len(records) // 2]
+
+
+def _is_due(record: Record, catch_up: CatchUp) -> bool:
+    subscription = catch_up.subscription
+    any_fresh = any(ref.fresh for ref in record.entries)
+    return not catch_up.skips(record.position) and wants(
+        subscription.format, subscription.updates, record.kind, any_fresh
+    )

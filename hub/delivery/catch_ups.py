@@ -1,0 +1,192 @@
+"""One catch-up from where it stands to the end of the log, or to its next failure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from random import Random
+
+import structlog
+
+from hub.clock import Clock
+from hub.core.catch_up import (
+    CatchUp,
+    finished,
+    held_up,
+    progressed,
+    released,
+    unsendable,
+)
+from hub.core.replies import Reply, Verdict
+from hub.core.settlement import Settlement
+from hub.delivery.acknowledgements import Acknowledgements
+from hub.delivery.catch_up_requests import CatchUpRequests
+from hub.delivery.leases import Leases
+from hub.delivery.origins import origin_of
+from hub.delivery.poster import Poster
+from storage.interface import LogStore
+from storage.records import Flushed, Position
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True, eq=False)
+class RunningCatchUp:
+    """A catch-up under way; storage follows with each flush.
+
+    ``is_lost``: a write showed that the lease is no longer ours, but somebody else's,
+    or that the subscription ended. ``expires``: from then on (monotonic) it may be.
+    """
+
+    catch_up: CatchUp
+    origin: str
+    move_aside: Callable[[], None]  # called when a request hangs, if need be again
+    expires: float
+    is_lost: bool = False
+
+    def follow(self, written: asyncio.Future[Flushed], expires: float) -> None:
+        """Learn from a write what became of the lease, which it puts off."""
+
+        def learn(written: asyncio.Future[Flushed]) -> None:
+            if written.cancelled():
+                return
+            if self.catch_up.subscription.id in written.result().lost:
+                self.is_lost = True
+            self.expires = max(self.expires, expires)
+
+        written.add_done_callback(learn)
+
+
+class CatchUps:
+    def __init__(
+        self,
+        log_store: LogStore,
+        clock: Clock,
+        poster: Poster,
+        requests: CatchUpRequests,
+        acknowledgements: Acknowledgements,
+        leases: Leases,
+        random: Random,
+    ) -> None:
+        self._log = log_store
+        self._clock = clock
+        self._poster = poster
+        self._requests = requests
+        self._acknowledgements = acknowledgements
+        self._leases = leases
+        self._random = random
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Let each running end with the request it is making."""
+        self._stopping = True
+
+    async def pursue(self, catch_up: CatchUp, move_aside: Callable[[], None]) -> None:
+        """Send record after record. ``move_aside``: a request has begun to hang."""
+        origin = origin_of(catch_up.subscription.callback)
+        expires = self._leases.expiry()
+        await self._go_on(RunningCatchUp(catch_up, origin, move_aside, expires))
+
+    async def conclude(
+        self,
+        catch_up: CatchUp,
+        expires: float,
+        last: Position,
+        reply: Reply,
+    ) -> None:
+        """Take over a first delivery that hung, when its reply has come at last.
+
+        ``expires`` is the (monotonic) end of the lease that its straggler began with.
+        """
+        origin = origin_of(catch_up.subscription.callback)
+        running = RunningCatchUp(catch_up, origin, lambda: None, expires)
+        if await self._settle(running, last, reply):
+            await self._go_on(running)
+
+    async def _go_on(self, running: RunningCatchUp) -> None:
+        while await self._step(running):
+            pass
+
+    async def _step(self, running: RunningCatchUp) -> bool:
+        """Make the next request; whether there is another step after it."""
+        await self._acknowledgements.until_healthy()
+        if running.is_lost or running.expires <= self._clock.monotonic():
+            return False
+        if self._stopping:
+            return self._release(running, wait=0.0)
+        request = await self._requests.next(running.catch_up)
+        if request.is_missing:
+            return self._give_up(running, request.last)
+        if request.document is None:
+            return await self._finish(running, request.last)
+        if not self._poster.admits(running.origin):
+            wait = self._poster.postponement(running.origin)
+            return self._release(running, wait=wait)
+        reply = await self._poster.post(
+            running.catch_up.subscription,
+            request.document,
+            request.last,
+            origin=running.origin,
+            move_aside=running.move_aside,
+            failures=running.catch_up.failures,
+            missed=running.catch_up.missed,
+        )
+        return await self._settle(running, request.last, reply)
+
+    async def _settle(
+        self, running: RunningCatchUp, last: Position, reply: Reply
+    ) -> bool:
+        now = self._clock.now()
+        catch_up = running.catch_up
+        if reply.verdict is Verdict.DELIVERED:
+            until = self._leases.until()
+            self._write(running, progressed(catch_up, last, reply, at=now, until=until))
+            running.catch_up = catch_up.delivered(last)
+            return True
+        head = await self._log.head()
+        settlement = held_up(
+            catch_up,
+            last,
+            reply,
+            at=now,
+            jitter=self._random.random(),
+            head=head.position,
+        )
+        lost = settlement.given_up
+        if lost is not None:
+            log.warning(
+                "delivery_given_up",
+                subscription=lost.subscription_id,
+                first=lost.first,
+                last=lost.last,
+                reason=lost.reason,
+            )
+        self._write(running, settlement)
+        return False
+
+    def _give_up(self, running: RunningCatchUp, last: Position) -> bool:
+        """What is wanted cannot be sent any more: that is told, not skipped."""
+        settlement = unsendable(running.catch_up, last, at=self._clock.now())
+        self._write(running, settlement)
+        return False
+
+    async def _finish(self, running: RunningCatchUp, last: Position) -> bool:
+        settlement = finished(running.catch_up, last, until=self._leases.until())
+        flushed = await self._write(running, settlement)
+        running.catch_up = replace(running.catch_up, position=last)
+        return running.catch_up.subscription.id in flushed.unfinished
+
+    def _release(self, running: RunningCatchUp, *, wait: float) -> bool:
+        due = self._clock.now() + timedelta(seconds=wait)
+        self._write(running, released(running.catch_up, due=due))
+        return False
+
+    def _write(
+        self, running: RunningCatchUp, settlement: Settlement
+    ) -> asyncio.Future[Flushed]:
+        expires = self._leases.expiry()
+        written = self._acknowledgements.add(settlement)
+        running.follow(written, expires)
+        return written

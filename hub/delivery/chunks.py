@@ -1,0 +1,180 @@
+"""Chunks of the log's fan-out: claimed, rendered once for all, renewed, and closed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+
+import structlog
+
+from hub.clock import Clock
+from hub.core.first_delivery import FirstDelivery
+from hub.delivery.acknowledgements import Acknowledgements
+from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk
+from hub.delivery.leases import LEASE_SECONDS, RENEWAL_SECONDS, Leases
+from hub.delivery.notifications import Document, Notifications
+from hub.delivery.origins import origin_of
+from storage.errors import StorageBusy, WriteFailed
+from storage.interface import DeliveryStore, LogStore
+from storage.records import ClaimedChunk, Position, Record, Subscription
+
+WATCH_SECONDS = 30.0
+"""How long one look at the log's end lasts."""
+
+POLL_SECONDS = 5.0
+"""How late it may be noticed that somebody else's lease on a chunk is over."""
+
+log = structlog.get_logger()
+
+
+class Chunks:
+    """Keeps up to ``limit`` chunks open, so what is in memory stays bounded."""
+
+    def __init__(
+        self,
+        deliveries: DeliveryStore,
+        log_store: LogStore,
+        clock: Clock,
+        notifications: Notifications,
+        first_deliveries: FirstDeliveries,
+        acknowledgements: Acknowledgements,
+        leases: Leases,
+        *,
+        limit: int,
+    ) -> None:
+        self._deliveries = deliveries
+        self._log = log_store
+        self._clock = clock
+        self._notifications = notifications
+        self._first_deliveries = first_deliveries
+        self._acknowledgements = acknowledgements
+        self._leases = leases
+        self._limit = limit
+        self._open: dict[int, OpenChunk] = {}
+        self._wake = asyncio.Event()
+
+    async def run(self) -> None:
+        """Claim chunks as the log grows and as open ones close, until cancelled."""
+        async with asyncio.TaskGroup() as loops:
+            loops.create_task(self._watch_log())
+            loops.create_task(self._keep_leases())
+            loops.create_task(self._claim_all())
+
+    def wake(self) -> None:
+        """Look for chunks now: there may be some, or room for them."""
+        self._wake.set()
+
+    async def _watch_log(self) -> None:
+        head = Position(0)
+        while True:
+            head = await self._log.wait(head, WATCH_SECONDS)
+            self.wake()
+
+    async def _keep_leases(self) -> None:
+        while True:
+            await asyncio.sleep(RENEWAL_SECONDS)
+            await self.renew()
+
+    async def renew(self) -> None:
+        """Put off the end of the leases on all open chunks."""
+        by_lease: dict[int, list[OpenChunk]] = defaultdict(list)
+        for chunk in self._open.values():
+            by_lease[chunk.lease_id].append(chunk)
+        for lease_id, chunks in by_lease.items():
+            expires = self._clock.monotonic() + LEASE_SECONDS
+            ids = [chunk.id for chunk in chunks]
+            try:
+                await self._deliveries.renew(
+                    ids, lease_id=lease_id, until=self._leases.until()
+                )
+            except (WriteFailed, StorageBusy) as error:
+                log.warning("leases_not_renewed", chunks=ids, error=str(error))
+                continue
+            for chunk in chunks:
+                chunk.expires = expires
+
+    async def _claim_all(self) -> None:
+        while True:
+            await self._acknowledgements.until_healthy()
+            self._wake.clear()
+            self._drop_expired()
+            for claimed in await self._claim(self._limit - len(self._open)):
+                await self._start(claimed)
+            await self._until_woken()
+
+    async def _until_woken(self) -> None:
+        try:
+            async with asyncio.timeout(POLL_SECONDS):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    async def _claim(self, room: int) -> list[ClaimedChunk]:
+        if not room:
+            return []
+        try:
+            return await self._deliveries.claim_chunks(
+                lease_id=self._leases.new_id(),
+                until=self._leases.until(),
+                now=self._clock.now(),
+                limit=room,
+            )
+        except (WriteFailed, StorageBusy) as error:
+            log.warning("chunks_not_claimed", error=str(error))
+            return []
+
+    def _drop_expired(self) -> None:
+        """Forget chunks whose lease is over; whoever claims them next delivers them."""
+        now = self._clock.monotonic()
+        for chunk in list(self._open.values()):
+            if chunk.expires <= now:
+                log.warning("chunk_lease_expired", chunk=chunk.id)
+                del self._open[chunk.id]
+
+    async def _start(self, claimed: ClaimedChunk) -> None:
+        chunk = OpenChunk(
+            id=claimed.id,
+            lease_id=claimed.lease_id,
+            expires=self._clock.monotonic() + LEASE_SECONDS,
+            unsettled=len(claimed.pending),
+            close=self._close,
+        )
+        self._open[chunk.id] = chunk
+        documents: dict[tuple[str, str, str], Document | None] = {}
+        members = []
+        for index, subscription in claimed.pending:
+            first = FirstDelivery(
+                subscription=subscription,
+                position=claimed.record.position,
+                chunk_id=chunk.id,
+                lease_id=chunk.lease_id,
+                index=index,
+            )
+            document = await self._document(claimed.record, subscription, documents)
+            if document is None:
+                self._first_deliveries.skip(chunk, first)
+                continue
+            origin = origin_of(subscription.callback)
+            members.append(
+                Member(chunk=chunk, first=first, document=document, origin=origin)
+            )
+        self._first_deliveries.add(members)
+
+    async def _document(
+        self,
+        record: Record,
+        subscription: Subscription,
+        rendered: dict[tuple[str, str, str], Document | None],
+    ) -> Document | None:
+        """What the subscription is sent, rendered once for all who get the same."""
+        key = (subscription.topic, subscription.format, subscription.updates)
+        if key not in rendered:
+            document = await self._notifications.document((record,), subscription)
+            rendered[key] = document
+        return rendered[key]
+
+    def _close(self, chunk: OpenChunk) -> None:
+        """All its outcomes are durable."""
+        if self._open.get(chunk.id) is chunk:
+            del self._open[chunk.id]
+        self.wake()

@@ -1,0 +1,47 @@
+"""The tasks that make requests: owned by one task group, drained at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Self
+
+
+class Crew:
+    """Starts tasks while it is entered; leaving it waits for them like a task group."""
+
+    def __init__(self) -> None:
+        self._tasks = asyncio.TaskGroup()
+        self._at_work: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        await self._tasks.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._tasks.__aexit__(kind, error, traceback)
+
+    def start(self, work: Coroutine[object, object, None]) -> None:
+        task = self._tasks.create_task(work)
+        self._at_work.add(task)
+        task.add_done_callback(self._at_work.discard)
+
+    async def drain(self, grace: float) -> int:
+        """Wait for all to end by themselves, ``grace`` seconds at most; then cancel.
+
+        Returns how many had to be cancelled.
+        """
+        if not self._at_work:
+            return 0
+        _, late = await asyncio.wait(set(self._at_work), timeout=grace)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late)
+        return len(late)

@@ -1,0 +1,137 @@
+"""Subscribers whose subscription the hub ended are told so.
+
+WebSub 5.2: the hub "MUST inform the subscriber by sending an HTTP GET request to the
+subscriber's callback URL" with ``hub.mode=denied``. A few tries are made, counted in
+memory only; then the subscription is over, whether its subscriber knows or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import structlog
+
+from hub.clock import Clock
+from hub.errors import NetworkError
+from hub.net import Network, Purpose, Request
+from protocols.websub.denial import denial_url
+from storage.errors import StorageError
+from storage.interface import Storage
+from storage.records import Subscription, SubscriptionId
+
+POLL_SECONDS = 1.0
+PAGE = 500
+LARGEST_PAGE = 8_000
+AT_ONCE = 32
+
+PAUSES = (10.0, 60.0)
+"""Seconds after the first and the second failed try; there are three."""
+
+HOST_PAUSE = 1.0
+"""Seconds between two denials to one host, so that nobody is flooded by them."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """Tries that failed, and the monotonic time of the next one."""
+
+    tries: int
+    next_try: float
+
+
+class Denials:
+    def __init__(self, storage: Storage, network: Network, clock: Clock) -> None:
+        self._subscriptions = storage.subscriptions
+        self._network = network
+        self._clock = clock
+        self._failed: dict[SubscriptionId, _Failed] = {}
+        self._hosts: dict[str, float] = {}  # when each was last sent to
+        self._page = PAGE
+
+    async def run(self) -> None:
+        """Tell whoever is to be told, until cancelled."""
+        while True:
+            await self.tell()
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def tell(self) -> None:
+        """One round: everybody whose turn it is, one per callback host."""
+        try:
+            ending = await self._subscriptions.ending(self._page)
+        except StorageError as error:
+            log.warning("denials_not_read", error=str(error))
+            return
+        self._forget_all_but(ending)
+        turns = [each for each in ending if self._has_turn(each)]
+        self._widen(found=len(ending), is_idle=not turns)
+        for start in range(0, len(turns), AT_ONCE):
+            await self._tell_all(turns[start : start + AT_ONCE])
+
+    def _widen(self, *, found: int, is_idle: bool) -> None:
+        """Look further next time if all that was found must still wait."""
+        if is_idle and found == self._page:
+            self._page = min(self._page * 2, LARGEST_PAGE)
+        elif found < PAGE:
+            self._page = PAGE
+
+    async def _tell_all(self, subscriptions: list[Subscription]) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            answers = [tasks.create_task(self._deny(each)) for each in subscriptions]
+        pairs = zip(subscriptions, answers, strict=True)
+        over = [
+            each.id
+            for each, error in ((each, answer.result()) for each, answer in pairs)
+            if not error or self._gives_up(each, error)
+        ]
+        try:
+            await self._subscriptions.told(over)
+        except StorageError as error:
+            log.warning("denials_not_recorded", count=len(over), error=str(error))
+
+    async def _deny(self, subscription: Subscription) -> str:
+        """Send one denial; why it did not arrive, or ""."""
+        url = denial_url(
+            subscription.callback, subscription.topic, subscription.ended_reason
+        )
+        request = Request(
+            method="GET", url=url, purpose=Purpose.CALLBACK, cuts_body=True
+        )
+        try:
+            answer = await self._network.send(request)
+        except NetworkError as error:
+            return error.reason
+        is_troubled = answer.status == 429 or answer.status >= 500
+        return f"answered {answer.status}" if is_troubled else ""
+
+    def _gives_up(self, subscription: Subscription, error: str) -> bool:
+        """Count a failed try; whether it was the last."""
+        failed = self._failed.get(subscription.id, _Failed(0, 0.0))
+        if failed.tries == len(PAUSES):
+            log.warning("denial_given_up", subscription=subscription.id, error=error)
+            return True
+        next_try = self._clock.monotonic() + PAUSES[failed.tries]
+        self._failed[subscription.id] = _Failed(failed.tries + 1, next_try)
+        return False
+
+    def _has_turn(self, subscription: Subscription) -> bool:
+        now = self._clock.monotonic()
+        failed = self._failed.get(subscription.id)
+        if failed is not None and now < failed.next_try:
+            return False
+        host = urlsplit(subscription.callback).hostname or ""
+        if host in self._hosts and not self._network.is_exempt(host, Purpose.CALLBACK):
+            return False
+        self._hosts[host] = now
+        return True
+
+    def _forget_all_but(self, ending: list[Subscription]) -> None:
+        now = self._clock.monotonic()
+        ids = {each.id for each in ending}
+        self._failed = {id: each for id, each in self._failed.items() if id in ids}
+        self._hosts = {
+            host: at for host, at in self._hosts.items() if now - at < HOST_PAUSE
+        }

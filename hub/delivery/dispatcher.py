@@ -1,0 +1,187 @@
+"""The dispatcher: reads the log and delivers it to subscribers by webhook.
+
+First deliveries come in chunks (`hub.delivery.chunks`) and go out through a pool of
+workers (`hub.delivery.first_deliveries`). What fails or hangs is caught up one by one
+(`hub.delivery.stragglers`, `hub.delivery.catch_ups`). What came of each is written
+every 100 ms (`hub.delivery.acknowledgements`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from random import Random, SystemRandom
+
+import structlog
+
+from hub import __version__
+from hub.clock import Clock
+from hub.delivery.acknowledgements import Acknowledgements
+from hub.delivery.catch_up_requests import CatchUpRequests
+from hub.delivery.catch_ups import CatchUps
+from hub.delivery.chunks import Chunks
+from hub.delivery.crew import Crew
+from hub.delivery.first_deliveries import FirstDeliveries
+from hub.delivery.leases import Leases
+from hub.delivery.notifications import Notifications
+from hub.delivery.origins import Origins
+from hub.delivery.poster import Poster, Sender
+from hub.delivery.slow_requests import SlowRequests
+from hub.delivery.stragglers import Stragglers
+from hub.metrics import Metrics
+from hub.net import Network, Purpose
+from storage.interface import Storage
+
+SWEEP_SECONDS = 0.1
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryLimits:
+    """How much is under way at once."""
+
+    requests: int = 256  # first deliveries, those not counted that hang
+    hanging: int = 256  # unanswered for more than a second; one more is cut short
+    catch_ups: int = 64
+    chunks: int = 8  # of up to 500 deliveries each, in memory
+    grace: float = 5.0  # seconds for what is under way when told to stop
+
+
+class Dispatcher:
+    """Delivers until `run` is cancelled. ``hub_url`` is told to subscribers."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        network: Network,
+        clock: Clock,
+        hub_url: str,
+        limits: DeliveryLimits | None = None,
+        random: Random | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._storage = storage
+        self._network = network
+        self._clock = clock
+        self._hub_url = hub_url
+        self._limits = limits or DeliveryLimits()
+        self._random = random or SystemRandom()
+        self._metrics = metrics or Metrics()
+
+    async def run(self) -> None:
+        """Deliver, until cancelled.
+
+        Then nothing more is begun; requests under way have ``grace`` seconds to end,
+        and what came of them is written before this returns.
+        """
+        await self._storage.deliveries.void_leases()
+        head = await self._storage.log.head()
+        sender = Sender(
+            hub_url=self._hub_url,
+            epoch=head.epoch,
+            user_agent=f"Fanfare/{__version__} (+{self._hub_url})",
+        )
+        run = _Run(
+            self._storage,
+            self._network,
+            self._clock,
+            sender,
+            self._limits,
+            self._random,
+            self._metrics,
+        )
+        await run.until_cancelled()
+
+
+class _Run:
+    """The parts, put together and at work."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        network: Network,
+        clock: Clock,
+        sender: Sender,
+        limits: DeliveryLimits,
+        random: Random,
+        metrics: Metrics,
+    ) -> None:
+        deliveries = storage.deliveries
+        self._grace = limits.grace
+        self._crew = Crew()
+        self._acknowledgements = Acknowledgements(deliveries, clock, metrics)
+        self._slow_requests = SlowRequests(network, clock, slow_limit=limits.hanging)
+        origins = Origins(lambda host: network.is_exempt(host, Purpose.CALLBACK))
+        poster = Poster(self._slow_requests, origins, clock, sender)
+        leases = Leases(clock, random)
+        notifications = Notifications(storage.log, sender.hub_url)
+        self._catch_ups = CatchUps(
+            storage.log,
+            clock,
+            poster,
+            CatchUpRequests(storage.log, notifications),
+            self._acknowledgements,
+            leases,
+            random,
+        )
+        self._first_deliveries = FirstDeliveries(
+            clock,
+            poster,
+            self._catch_ups,
+            self._acknowledgements,
+            leases,
+            random,
+            crew=self._crew,
+            limit=limits.requests,
+        )
+        self._chunks = Chunks(
+            deliveries,
+            storage.log,
+            clock,
+            notifications,
+            self._first_deliveries,
+            self._acknowledgements,
+            leases,
+            limit=limits.chunks,
+        )
+        self._stragglers = Stragglers(
+            deliveries,
+            clock,
+            self._catch_ups,
+            self._acknowledgements,
+            leases,
+            crew=self._crew,
+            limit=limits.catch_ups,
+        )
+
+    async def until_cancelled(self) -> None:
+        async with asyncio.TaskGroup() as outer:
+            writing = outer.create_task(self._acknowledgements.run())
+            sweeping = outer.create_task(self._sweep())
+            async with self._crew:
+                try:
+                    await self._read_the_log()
+                finally:
+                    await self._drain()
+                    self._acknowledgements.stop()
+                    await asyncio.wait({writing})
+                    sweeping.cancel()
+
+    async def _read_the_log(self) -> None:
+        async with asyncio.TaskGroup() as readers:
+            readers.create_task(self._chunks.run())
+            readers.create_task(self._stragglers.run())
+
+    async def _drain(self) -> None:
+        self._first_deliveries.stop()
+        self._catch_ups.stop()
+        cut = await self._crew.drain(self._grace)
+        if cut:
+            log.warning("deliveries_cut", count=cut)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            self._slow_requests.sweep()
+            self._first_deliveries.sweep()

@@ -1,0 +1,31 @@
+"""Leases on chunks and stragglers: a random id, and a time that renewal puts off."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from random import Random
+
+from hub.clock import Clock
+
+LEASE_SECONDS = 60.0
+"""Three times the longest request, so that progress renews a lease in time."""
+
+RENEWAL_SECONDS = LEASE_SECONDS / 3
+
+
+class Leases:
+    def __init__(self, clock: Clock, random: Random) -> None:
+        self._clock = clock
+        self._random = random
+
+    def new_id(self) -> int:
+        """An id nobody else holds; 0 means nobody's, so it is never 0."""
+        return self._random.getrandbits(62) | 1
+
+    def until(self) -> datetime:
+        """When a lease ends that is taken or renewed now."""
+        return self._clock.now() + timedelta(seconds=LEASE_SECONDS)
+
+    def expiry(self) -> float:
+        """The same end in monotonic seconds, which no clock change moves."""
+        return self._clock.monotonic() + LEASE_SECONDS

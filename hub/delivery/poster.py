@@ -1,0 +1,174 @@
+"""One notification to one callback, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hub.clock import Clock
+from hub.core.replies import STRAINED_STATUSES, Reply, Verdict, verdict
+from hub.delivery.notifications import Document
+from hub.delivery.origins import Origins
+from hub.delivery.slow_requests import SlowRequests
+from hub.errors import NetworkError
+from hub.failpoints import failpoint
+from hub.net import Answer, Limits, Purpose, Request
+from protocols.http import parse_retry_after
+from protocols.websub.delivery import Delivery, delivery_headers, notification_id
+from storage.records import Position, Subscription
+
+LIMITS = Limits(seconds=20.0, idle_seconds=20.0)
+LONGEST_ERROR = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """What callbacks are told of this hub; the epoch is that of its log."""
+
+    hub_url: str
+    epoch: str
+    user_agent: str
+
+
+@dataclass(slots=True, eq=False)
+class _Visit:
+    """A request's place at its origin, given back when it moves aside or ends."""
+
+    origins: Origins
+    origin: str
+    clock: Clock
+    move_aside: Callable[[], None]
+    is_over: bool = False
+
+    def take_long(self) -> None:
+        self.leave()
+        self.origins.strained(self.origin, self.clock.monotonic())
+        self.move_aside()
+
+    def end(self, status: int) -> None:
+        was_slow = self.is_over
+        self.leave()
+        if verdict(status) is Verdict.DELIVERED:
+            self.origins.succeeded(self.origin)
+        elif status in STRAINED_STATUSES and not was_slow:
+            self.origins.strained(self.origin, self.clock.monotonic())
+
+    def leave(self) -> None:
+        if not self.is_over:
+            self.is_over = True
+            self.origins.leave(self.origin)
+
+
+class Poster:
+    """POSTs notifications, within what each callback's origin can take."""
+
+    def __init__(
+        self,
+        slow_requests: SlowRequests,
+        origins: Origins,
+        clock: Clock,
+        sender: Sender,
+    ) -> None:
+        self._slow_requests = slow_requests
+        self._origins = origins
+        self._clock = clock
+        self._sender = sender
+
+    def admits(self, origin: str) -> bool:
+        """Take a place at the origin for one `post`, which gives it back."""
+        return self._origins.enter(origin, self._clock.monotonic())
+
+    def postponement(self, origin: str) -> float:
+        """Seconds after which one that was not admitted should ask again."""
+        return self._origins.postponement(origin, self._clock.monotonic())
+
+    async def post(
+        self,
+        subscription: Subscription,
+        document: Document,
+        position: Position,
+        *,
+        origin: str,
+        move_aside: Callable[[], None],
+        failures: int = 0,
+        missed: tuple[Position, Position] | None = None,
+    ) -> Reply:
+        """POST a document, signed with this subscription's secret if it has one.
+
+        The origin must have admitted it. ``move_aside`` is called if there is no
+        answer within a second. WebSub 7: "the response body MUST be ignored".
+        """
+        visit = _Visit(self._origins, origin, self._clock, move_aside)
+        request = self._request(subscription, document, position, failures, missed)
+        reply = await self._send(request, visit)
+        visit.end(reply.status)
+        return reply
+
+    def _request(
+        self,
+        subscription: Subscription,
+        document: Document,
+        position: Position,
+        failures: int,
+        missed: tuple[Position, Position] | None,
+    ) -> Request:
+        delivery = Delivery(
+            topic=subscription.topic,
+            callback=subscription.callback,
+            hub=self._sender.hub_url,
+            content_type=document.content_type,
+            body=document.body,
+            id=notification_id(self._sender.epoch, position, subscription.id),
+            timestamp=int(self._clock.now().timestamp()),
+            secret=subscription.secret,
+            algorithm=subscription.algorithm,
+            retries=failures,
+            missed=missed,
+            user_agent=self._sender.user_agent,
+        )
+        return Request(
+            method="POST",
+            url=subscription.callback,
+            purpose=Purpose.CALLBACK,
+            headers=delivery_headers(delivery),
+            body=document.body,
+            limits=LIMITS,
+            cuts_body=True,
+        )
+
+    async def _send(self, request: Request, visit: _Visit) -> Reply:
+        started = self._clock.monotonic()
+        failpoint("mid-post")
+        try:
+            answer = await self._slow_requests.send(request, visit.take_long)
+        except NetworkError as error:
+            elapsed = self._clock.monotonic() - started
+            reply = _unusable(error, round(elapsed * 1000))
+        else:
+            reply = self._reply(answer)
+        if reply.verdict is Verdict.DELIVERED:
+            failpoint("after-2xx")
+        return reply
+
+    def _reply(self, answer: Answer) -> Reply:
+        status, milliseconds = answer.status, answer.milliseconds
+        if verdict(status) is Verdict.DELIVERED:
+            return Reply(status=status, milliseconds=milliseconds)
+        retry_after = None
+        if status in (429, 503):
+            header = answer.headers.get("Retry-After", "")
+            retry_after = parse_retry_after(header, self._clock.now())
+        return Reply(
+            status=status,
+            milliseconds=milliseconds,
+            error=f"answered {status}",
+            retry_after=retry_after,
+        )
+
+
+def _unusable(error: NetworkError, milliseconds: int) -> Reply:
+    """Of an answer that broke off only the status counts, if it had come so far."""
+    if verdict(error.status) is Verdict.DELIVERED:
+        return Reply(status=error.status, milliseconds=milliseconds)
+    reason = error.reason[:LONGEST_ERROR]
+    return Reply(status=error.status, milliseconds=milliseconds, error=reason)

@@ -1,0 +1,111 @@
+"""Subscriptions that did not answer in time: claimed when due, and caught up.
+
+Each has one row, leased while it is worked on. It is sent record after record until it
+has them all, or fails and waits for its next try, or has failed too often: then what it
+did not get becomes a dead range, and each new record is one probe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from hub.clock import Clock
+from hub.core.catch_up import CatchUp
+from hub.delivery.acknowledgements import Acknowledgements
+from hub.delivery.catch_ups import CatchUps
+from hub.delivery.crew import Crew
+from hub.delivery.leases import Leases
+from storage.errors import StorageError
+from storage.interface import DeliveryStore
+from storage.records import Straggler
+
+POLL_SECONDS = 0.25
+"""How late it may be noticed that a straggler became due."""
+
+log = structlog.get_logger()
+
+
+class Stragglers:
+    """Keeps ``limit`` of them in hand at once, those not counted that hang."""
+
+    def __init__(
+        self,
+        deliveries: DeliveryStore,
+        clock: Clock,
+        catch_ups: CatchUps,
+        acknowledgements: Acknowledgements,
+        leases: Leases,
+        *,
+        crew: Crew,
+        limit: int,
+    ) -> None:
+        self._deliveries = deliveries
+        self._clock = clock
+        self._catch_ups = catch_ups
+        self._acknowledgements = acknowledgements
+        self._leases = leases
+        self._crew = crew
+        self._limit = limit
+        self._in_hand = 0
+        self._freed = asyncio.Event()
+
+    async def run(self) -> None:
+        """Claim what is due and start on it, until cancelled."""
+        while True:
+            await self._acknowledgements.until_healthy()
+            room = self._limit - self._in_hand
+            claimed = await self._claim(room) if room else []
+            for straggler in claimed:
+                self._in_hand += 1
+                self._crew.start(self._catch_up(straggler))
+            await self._rest(is_full=len(claimed) == room)
+
+    async def _claim(self, room: int) -> list[Straggler]:
+        try:
+            now = self._clock.now()
+            due = await self._deliveries.next_straggler()
+            if due is None or due > now:
+                return []
+            return await self._deliveries.claim_stragglers(
+                lease_id=self._leases.new_id(),
+                until=self._leases.until(),
+                now=now,
+                limit=room,
+            )
+        except StorageError as error:
+            log.warning("stragglers_not_claimed", error=str(error))
+            return []
+
+    async def _catch_up(self, straggler: Straggler) -> None:
+        place = _Place(self._free)
+        try:
+            await self._catch_ups.pursue(CatchUp.of(straggler), place.free)
+        finally:
+            place.free()
+
+    async def _rest(self, *, is_full: bool) -> None:
+        if not is_full:
+            await asyncio.sleep(POLL_SECONDS)
+        elif self._in_hand == self._limit:
+            self._freed.clear()
+            await self._freed.wait()
+
+    def _free(self) -> None:
+        self._in_hand -= 1
+        self._freed.set()
+
+
+class _Place:
+    """One of the places in hand; freed once, at the end or when a request hangs."""
+
+    def __init__(self, give_back: Callable[[], None]) -> None:
+        self._give_back = give_back
+        self._is_free = False
+
+    def free(self) -> None:
+        if not self._is_free:
+            self._is_free = True
+            self._give_back()

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from typing import cast
+
+import orjson
+import pytest
+
+from hub.core.catch_up import CatchUp
+from hub.delivery.catch_up_requests import (
+    BATCH_BYTES,
+    PAGE,
+    CatchUpRequest,
+    CatchUpRequests,
+)
+from hub.delivery.notifications import Notifications
+from storage.interface import LogStore
+from storage.packing import pack_bytes
+from storage.records import Format, Position, RecordKind, StoredBody, Updates
+from tests.support.fake_log import FakeLog
+from tests.support.subscriptions import a_record, a_subscription
+
+
+def requests_of(log: FakeLog) -> CatchUpRequests:
+    store = cast("LogStore", log)
+    return CatchUpRequests(store, Notifications(store, "https://hub.example/hub"))
+
+
+def standing_at(position: int, **fields: object) -> CatchUp:
+    return CatchUp(
+        subscription=a_subscription(**fields),
+        lease_id=5,
+        position=Position(position),
+    )
+
+
+def ids_in(request: CatchUpRequest) -> list[str]:
+    assert request.document is not None
+    return [item["id"] for item in orjson.loads(request.document.body)["items"]]
+
+
+async def test_records_are_sent_one_by_one_in_order() -> None:
+    requests = requests_of(FakeLog(a_record(1), a_record(2), a_record(3)))
+    first = await requests.next(standing_at(0))
+    second = await requests.next(standing_at(first.last))
+    assert (first.last, second.last) == (1, 2)
+    assert (ids_in(first), ids_in(second)) == (["id-10"], ["id-20"])
+
+
+async def test_at_the_end_there_is_no_document() -> None:
+    request = await requests_of(FakeLog(a_record(1))).next(standing_at(1))
+    assert request == CatchUpRequest(Position(1), None)
+
+
+async def test_unwanted_records_are_passed_over_however_many() -> None:
+    unwanted = [a_record(n, kind=RecordKind.DELETED) for n in range(1, 250)]
+    requests = requests_of(FakeLog(*unwanted, a_record(250)))
+    assert (await requests.next(standing_at(0))).last == 250
+
+
+async def test_the_end_is_reported_beyond_unwanted_records() -> None:
+    unwanted = [a_record(n, kind=RecordKind.BASELINE) for n in range(1, 25)]
+    request = await requests_of(FakeLog(*unwanted)).next(standing_at(0))
+    assert request == CatchUpRequest(Position(24), None)
+
+
+async def test_what_was_delivered_before_is_not_sent_again() -> None:
+    requests = requests_of(FakeLog(*(a_record(number) for number in range(1, 7))))
+    here = CatchUp(
+        subscription=a_subscription(),
+        lease_id=5,
+        position=Position(2),
+        skip_after=Position(2),
+        skip_to=Position(5),
+    )
+    assert (await requests.next(here)).last == 6
+
+
+async def test_opted_in_subscriptions_get_several_records_in_one_request() -> None:
+    requests = requests_of(FakeLog(a_record(1), a_record(2, entries=2), a_record(3)))
+    request = await requests.next(standing_at(0, batch=True))
+    assert request.last == 3
+    assert ids_in(request) == ["id-10", "id-20", "id-21", "id-30"]
+
+
+async def test_a_batch_has_a_bounded_number_of_records() -> None:
+    log = FakeLog(*(a_record(number) for number in range(1, 3 * PAGE)))
+    request = await requests_of(log).next(standing_at(0, batch=True))
+    assert request.last == PAGE
+
+
+async def test_a_batch_has_a_bounded_number_of_bytes() -> None:
+    log = FakeLog(*(a_record(number) for number in range(1, 9)))
+    for number in range(1, 9):
+        log.put_entry(number * 10, "x" * (BATCH_BYTES // 3))
+    request = await requests_of(log).next(standing_at(0, batch=True))
+    assert request.document is not None
+    assert len(request.document.body) <= BATCH_BYTES
+    assert request.last == 2
+
+
+async def test_a_single_record_is_sent_however_large() -> None:
+    log = FakeLog(a_record(1), a_record(2))
+    log.put_entry(10, "x" * 2 * BATCH_BYTES)
+    request = await requests_of(log).next(standing_at(0, batch=True))
+    assert (request.last, ids_in(request)) == (1, ["id-10"])
+
+
+@pytest.mark.parametrize("batch", [False, True])
+async def test_an_as_is_subscription_gets_only_the_latest_document(batch: bool) -> None:
+    log = FakeLog(*(a_record(number) for number in range(1, 251)))
+    log.latest = StoredBody(content_type="text/xml", body=pack_bytes(b"<latest/>"))
+    here = standing_at(0, format=Format.AS_IS, batch=batch)
+    request = await requests_of(log).next(here)
+    assert request.last == 250
+    assert request.document is not None
+    assert request.document.body == b"<latest/>"
+
+
+@pytest.mark.parametrize(
+    ("updates", "last"), [(Updates.NONE, 2), (Updates.FRESH, 1), (Updates.ALL, 1)]
+)
+async def test_updates_are_sent_to_those_who_ask(updates: Updates, last: int) -> None:
+    log = FakeLog(a_record(1, kind=RecordKind.UPDATED), a_record(2))
+    assert (await requests_of(log).next(standing_at(0, updates=updates))).last == last

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from random import Random
+from typing import cast
+
+from hub.core.first_delivery import FirstDelivery
+from hub.delivery.acknowledgements import Acknowledgements
+from hub.delivery.chunks import Chunks
+from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk
+from hub.delivery.leases import LEASE_SECONDS, Leases
+from hub.delivery.notifications import Notifications
+from storage.errors import StorageFull
+from storage.interface import DeliveryStore, LogStore
+from storage.records import ClaimedChunk, Position, Record, SubscriptionId
+from tests.support.clock import ManualClock
+from tests.support.eventually import eventually
+from tests.support.fake_log import FakeLog
+from tests.support.subscriptions import a_record, a_subscription
+
+
+class QuietLog(FakeLog):
+    """Its end never moves again; whoever waits for that waits until cancelled."""
+
+    async def wait(self, after: Position, seconds: float) -> Position:
+        if after == 0:
+            return Position(1)
+        await asyncio.Event().wait()
+        return after
+
+
+class ClaimableChunks:
+    def __init__(self) -> None:
+        self.waiting: list[ClaimedChunk] = []
+        self.limits: list[int] = []
+        self.renewals: list[tuple[list[int], int]] = []
+        self.failure: Exception | None = None
+
+    def put(self, number: int, record: Record, members: int = 1) -> None:
+        pending = tuple(
+            (index, a_subscription(id=SubscriptionId(100 * number + index)))
+            for index in range(members)
+        )
+        self.waiting.append(
+            ClaimedChunk(id=number, lease_id=0, record=record, pending=pending)
+        )
+
+    async def claim_chunks(
+        self, *, lease_id: int, until: datetime, now: datetime, limit: int
+    ) -> list[ClaimedChunk]:
+        self.limits.append(limit)
+        if self.failure is not None:
+            raise self.failure
+        claimed, self.waiting = self.waiting[:limit], self.waiting[limit:]
+        return [
+            ClaimedChunk(
+                id=each.id,
+                lease_id=lease_id,
+                record=each.record,
+                pending=each.pending,
+            )
+            for each in claimed
+        ]
+
+    async def renew(
+        self, chunk_ids: Sequence[int], *, lease_id: int, until: datetime
+    ) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.renewals.append((list(chunk_ids), lease_id))
+
+
+class Taken:
+    """Takes what chunks bring, and sends nothing."""
+
+    def __init__(self) -> None:
+        self.members: list[Member] = []
+        self.skipped: list[FirstDelivery] = []
+
+    def add(self, members: Sequence[Member]) -> None:
+        self.members.extend(members)
+
+    def skip(self, chunk: OpenChunk, first: FirstDelivery) -> None:
+        self.skipped.append(first)
+
+    def chunks(self) -> list[OpenChunk]:
+        return list(dict.fromkeys(member.chunk for member in self.members))
+
+
+class Scene:
+    def __init__(self, *, limit: int = 8) -> None:
+        self.clock = ManualClock()
+        self.store = ClaimableChunks()
+        self.taken = Taken()
+        self.log = QuietLog(*(a_record(number) for number in range(1, 10)))
+        deliveries = cast("DeliveryStore", self.store)
+        log = cast("LogStore", self.log)
+        self.chunks = Chunks(
+            deliveries,
+            log,
+            self.clock,
+            Notifications(log, "https://hub.example/hub"),
+            cast("FirstDeliveries", self.taken),
+            Acknowledgements(deliveries, self.clock),
+            Leases(self.clock, Random(1)),
+            limit=limit,
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.chunks.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+
+async def test_members_are_handed_on_in_order_with_one_document() -> None:
+    scene = Scene()
+    scene.store.put(1, a_record(1), members=500)
+    async with scene.running():
+        await eventually(lambda: len(scene.taken.members) == 500)
+    assert [each.first.index for each in scene.taken.members] == list(range(500))
+    assert len({id(each.document) for each in scene.taken.members}) == 1
+
+
+async def test_members_for_whom_nothing_is_left_are_skipped() -> None:
+    scene = Scene()
+    scene.log.put_entry(10, "Gone", revision=2, deleted=True)
+    scene.store.put(1, a_record(1), members=3)
+    async with scene.running():
+        await eventually(lambda: len(scene.taken.skipped) == 3)
+    assert scene.taken.members == []
+
+
+async def test_only_so_many_chunks_are_open_and_a_closed_one_makes_room() -> None:
+    scene = Scene(limit=2)
+    for number in range(1, 6):
+        scene.store.put(number, a_record(number))
+    async with scene.running():
+        await eventually(lambda: len(scene.taken.members) == 2)
+        first = scene.taken.chunks()[0]
+        first.close(first)
+        await eventually(lambda: len(scene.taken.members) == 3)
+    assert max(scene.store.limits) == 2
+
+
+async def test_open_chunks_are_renewed_under_their_own_leases() -> None:
+    scene = Scene(limit=2)
+    scene.store.put(1, a_record(1))
+    async with scene.running():
+        await eventually(lambda: len(scene.taken.members) == 1)
+        (chunk,) = scene.taken.chunks()
+        scene.clock.advance(20)
+        await scene.chunks.renew()
+        assert scene.store.renewals == [([1], chunk.lease_id)]
+        assert chunk.expires == 20 + LEASE_SECONDS
+
+
+async def test_a_lease_that_cannot_be_renewed_is_not_relied_on() -> None:
+    scene = Scene(limit=1)
+    scene.store.put(1, a_record(1))
+    async with scene.running():
+        await eventually(lambda: len(scene.taken.members) == 1)
+        (stale,) = scene.taken.chunks()
+        scene.store.failure = StorageFull("disk full")
+        await scene.chunks.renew()
+        assert stale.expires == LEASE_SECONDS
+        scene.store.failure = None
+        scene.clock.advance(LEASE_SECONDS)
+        scene.store.put(1, a_record(1))  # whose lease is over is claimed again
+        scene.chunks.wake()
+        await eventually(lambda: len(scene.taken.members) == 2)
+        fresh = scene.taken.chunks()[-1]
+        stale.close(stale)
+        await scene.chunks.renew()
+        assert scene.store.renewals == [([1], fresh.lease_id)]
+
+
+async def test_a_database_that_takes_no_writes_is_asked_again() -> None:
+    scene = Scene()
+    scene.store.failure = StorageFull("disk full")
+    scene.store.put(1, a_record(1))
+    async with scene.running():
+        await eventually(lambda: len(scene.store.limits) >= 1)
+        scene.store.failure = None
+        scene.chunks.wake()
+        await eventually(lambda: len(scene.taken.members) == 1)

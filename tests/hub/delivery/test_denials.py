@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import cast
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from hub.delivery import denials
+from hub.delivery.denials import Denials
+from hub.errors import NetworkError, Unreachable
+from hub.net import Answer, Purpose, Request
+from storage.errors import StorageError, StorageFull
+from storage.interface import Storage
+from storage.records import Subscription, SubscriptionId, SubscriptionState
+from tests.support.clock import ManualClock
+from tests.support.eventually import eventually
+from tests.support.subscriptions import a_subscription
+
+
+class EndingSubscriptions:
+    """The two methods of the store that are used."""
+
+    def __init__(self) -> None:
+        self.to_tell: dict[SubscriptionId, Subscription] = {}
+        self.failure: Exception | None = None
+        self.read_failures: list[StorageError] = []
+
+    def end(self, number: int, host: str = "a.example") -> None:
+        subscription = a_subscription(
+            id=SubscriptionId(number),
+            callback=f"https://{host}/{number}?k=v",
+            state=SubscriptionState.ENDING,
+            ended_reason="the feed was removed",
+        )
+        self.to_tell[subscription.id] = subscription
+
+    async def ending(self, limit: int) -> list[Subscription]:
+        if self.read_failures:
+            raise self.read_failures.pop()
+        return list(self.to_tell.values())[:limit]
+
+    async def told(self, ids: Sequence[SubscriptionId]) -> None:
+        if self.failure is not None:
+            raise self.failure
+        for each in ids:
+            del self.to_tell[each]
+
+
+class Callbacks:
+    """Answers every request alike: with a status, or not at all."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.answer: int | NetworkError = 200
+
+    async def send(self, request: Request) -> Answer:
+        self.requests.append(request)
+        if isinstance(self.answer, NetworkError):
+            raise self.answer
+        return Answer(
+            url=request.url,
+            status=self.answer,
+            headers={},
+            body=b"",
+            complete=True,
+            milliseconds=1,
+        )
+
+    def is_exempt(self, host: str, purpose: Purpose) -> bool:
+        return host == "127.0.0.1"
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.store = EndingSubscriptions()
+        self.callbacks = Callbacks()
+        storage = type("OnlySubscriptions", (), {"subscriptions": self.store})()
+        self.denials = Denials(cast("Storage", storage), self.callbacks, self.clock)
+
+    @property
+    def count(self) -> int:
+        return len(self.callbacks.requests)
+
+    async def after(self, seconds: float) -> int:
+        """Let time pass and go round; how many requests there have been by then."""
+        self.clock.advance(seconds)
+        await self.denials.tell()
+        return self.count
+
+
+async def test_the_subscriber_is_told_mode_topic_and_reason() -> None:
+    scene = Scene()
+    scene.store.end(1)
+    await scene.denials.tell()
+    (request,) = scene.callbacks.requests
+    assert request.method == "GET"
+    assert request.purpose is Purpose.CALLBACK
+    assert request.url.startswith("https://a.example/1?k=v&")
+    query = parse_qs(urlsplit(request.url).query)
+    assert query["hub.mode"] == ["denied"]
+    assert query["hub.topic"] == ["https://feeds.example/1"]
+    assert query["hub.reason"] == ["the feed was removed"]
+    assert scene.store.to_tell == {}
+
+
+async def test_one_host_hears_one_denial_a_second() -> None:
+    scene = Scene()
+    for number in range(3):
+        scene.store.end(number)
+    scene.store.end(9, host="b.example")
+    assert [await scene.after(seconds) for seconds in (0, 0.5, 0.5, 1.0)] == [
+        2,
+        2,
+        3,
+        4,
+    ]
+    assert scene.store.to_tell == {}
+
+
+async def test_an_exempt_host_is_not_paced() -> None:
+    scene = Scene()
+    for number in range(100):
+        scene.store.end(number, host="127.0.0.1")
+    assert await scene.after(0) == 100
+
+
+@pytest.mark.parametrize("answer", [Unreachable("no connection"), 500, 503, 429])
+async def test_it_is_tried_three_times_and_then_left(
+    answer: int | NetworkError,
+) -> None:
+    scene = Scene()
+    scene.callbacks.answer = answer
+    scene.store.end(1)
+    counts = [await scene.after(seconds) for seconds in (0, 9, 1, 59)]
+    assert counts == [1, 1, 2, 2]
+    assert scene.store.to_tell
+    assert await scene.after(1) == 3
+    assert scene.store.to_tell == {}
+
+
+@pytest.mark.parametrize("status", [204, 302, 404, 410])
+async def test_any_answer_of_a_working_callback_is_enough(status: int) -> None:
+    scene = Scene()
+    scene.callbacks.answer = status
+    scene.store.end(1)
+    assert await scene.after(0) == 1
+    assert scene.store.to_tell == {}
+
+
+async def test_a_full_disk_means_that_it_is_said_again() -> None:
+    scene = Scene()
+    scene.store.failure = StorageFull("disk full")
+    scene.store.end(1)
+    assert await scene.after(0) == 1
+    scene.store.failure = None
+    assert await scene.after(1) == 2
+    assert scene.store.to_tell == {}
+
+
+async def test_a_failed_read_means_that_they_are_told_later() -> None:
+    scene = Scene()
+    scene.store.read_failures.append(StorageError("disk I/O error"))
+    scene.store.end(1)
+    assert [await scene.after(seconds) for seconds in (0, 1)] == [0, 1]
+    assert scene.store.to_tell == {}
+
+
+async def test_a_host_with_very_many_does_not_hide_the_others() -> None:
+    scene = Scene()
+    for number in range(denials.PAGE + 10):
+        scene.store.end(number)
+    scene.store.end(9_999, host="b.example")
+    scene.callbacks.answer = 500
+    for _ in range(5):
+        await scene.after(0.1)
+    assert any("b.example" in each.url for each in scene.callbacks.requests)
+
+
+async def test_it_runs_until_it_is_cancelled() -> None:
+    scene = Scene()
+    scene.store.end(1)
+    task = asyncio.create_task(scene.denials.run())
+    await eventually(lambda: not scene.store.to_tell)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

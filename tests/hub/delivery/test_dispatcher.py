@@ -1,0 +1,157 @@
+"""What the dispatcher promises while nothing is in the way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import orjson
+import pytest
+
+from protocols.model import Entry
+from storage.records import Format, RecordKind, Updates
+from tests.support.delivery_scene import HUB_URL, DeliveryScene, delivery_scene
+from tests.support.eventually import eventually
+from tests.support.receiver import Received, Script
+
+
+def titles(request: Received) -> list[str]:
+    return [item["title"] for item in orjson.loads(request.body)["items"]]
+
+
+async def settled(scene: DeliveryScene) -> None:
+    await eventually(scene.is_settled)
+
+
+async def test_a_record_reaches_its_subscriber_signed(tmp_path: Path) -> None:
+    async with delivery_scene(tmp_path) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        await scene.subscribe(feed, "/a?b=c", secret="s3cret")
+        await scene.publish(feed, "First", "Second")
+        await scene.receiver.until_count("/a", 1)
+        (request,) = scene.receiver.requests
+        assert request.target == "/a?b=c"
+        assert request.method == "POST"
+        assert titles(request) == ["First", "Second"]
+        assert request.headers["content-type"] == "application/json; charset=utf-8"
+        assert f'<{HUB_URL}>; rel="hub"' in request.headers["link"]
+        assert '<https://feeds.example/1>; rel="self"' in request.headers["link"]
+        assert request.is_signed_with("s3cret")
+        await settled(scene)
+
+
+async def test_a_signature_matches_that_subscriptions_secret_only(
+    tmp_path: Path,
+) -> None:
+    async with delivery_scene(tmp_path) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        for number in range(20):
+            secret = f"secret {number}" if number else ""
+            await scene.subscribe(feed, f"/{number}", secret=secret)
+        await scene.publish(feed)
+        await scene.receiver.until(lambda: len(scene.receiver.requests) == 20)
+        for sender in range(20):
+            (request,) = scene.receiver.to(f"/{sender}")
+            matching = [n for n in range(20) if request.is_signed_with(f"secret {n}")]
+            assert matching == ([sender] if sender else [])
+        assert "x-hub-signature" not in scene.receiver.to("/0")[0].headers
+
+
+async def test_order_is_kept_under_many_quick_records_without_duplicates(
+    tmp_path: Path,
+) -> None:
+    async with delivery_scene(tmp_path) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        for number in range(10):
+            await scene.subscribe(feed, f"/{number}")
+            scene.receiver.script(f"/{number}", Script(delay=0.003 * number))
+        for number in range(15):
+            await scene.publish(feed, f"Entry {number}")
+        await scene.receiver.until(
+            lambda: len(scene.receiver.requests) >= 150, seconds=20
+        )
+        await settled(scene)
+        for number in range(10):
+            got = [
+                title
+                for each in scene.receiver.to(f"/{number}")
+                for title in titles(each)
+            ]
+            assert got == [f"Entry {number}" for number in range(15)]
+            assert scene.receiver.most_open[f"/{number}"] == 1
+
+
+async def test_a_thousand_callbacks_get_one_request_each(tmp_path: Path) -> None:
+    async with delivery_scene(tmp_path) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        for number in range(1_000):
+            await scene.subscribe(feed, f"/{number}")
+        await scene.publish(feed)
+        await scene.receiver.until(
+            lambda: len(scene.receiver.requests) >= 1_000, seconds=20
+        )
+        await settled(scene)
+        assert Counter(scene.receiver.counts.values()) == {1: 1_000}
+
+
+async def test_a_subscriber_gets_only_its_feeds_records_from_then_on(
+    tmp_path: Path,
+) -> None:
+    async with delivery_scene(tmp_path) as scene, scene.dispatching():
+        mine, other = await scene.add_feed(1), await scene.add_feed(2)
+        await scene.publish(mine, "Before")
+        await scene.subscribe(mine, "/mine")
+        await scene.subscribe(other, "/other")
+        await scene.publish(mine, "Mine")
+        await scene.publish(other, "Other")
+        await scene.receiver.until(lambda: len(scene.receiver.requests) == 2)
+        await settled(scene)
+        assert [titles(each) for each in scene.receiver.to("/mine")] == [["Mine"]]
+        assert [titles(each) for each in scene.receiver.to("/other")] == [["Other"]]
+
+
+async def test_as_is_subscribers_get_the_document_untouched(tmp_path: Path) -> None:
+    document = ("application/rss+xml; charset=ISO-8859-1", b"<rss>\xe9</rss>")
+    async with delivery_scene(tmp_path) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        await scene.subscribe(feed, "/raw", format=Format.AS_IS, secret="k")
+        await scene.subscribe(feed, "/atom", format=Format.ATOM)
+        entry = Entry(key="1", id="1", title="One")
+        await scene.commit(feed, RecordKind.ERROR, [])
+        await scene.commit(feed, RecordKind.ENTRIES, [entry], document=document)
+        await scene.receiver.until_count("/atom", 2)
+        await settled(scene)
+        (raw,) = scene.receiver.to("/raw")
+        assert (raw.headers["content-type"], raw.body) == document
+        assert raw.is_signed_with("k")
+        status, atom = scene.receiver.to("/atom")
+        assert atom.headers["content-type"] == "application/atom+xml"
+        assert b"<entry" not in status.body
+        assert b"<entry" in atom.body
+
+
+@pytest.mark.parametrize(
+    ("updates", "kinds"),
+    [
+        (Updates.NONE, []),
+        (Updates.FRESH, ["fresh"]),
+        (Updates.ALL, ["fresh", "stale", "deleted"]),
+    ],
+)
+async def test_updates_reach_those_who_ask(
+    tmp_path: Path, updates: Updates, kinds: list[str]
+) -> None:
+    async with delivery_scene(tmp_path) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        await scene.subscribe(feed, "/a", updates=updates)
+        entry = Entry(key="1", id="1", title="One")
+        await scene.commit(feed, RecordKind.BASELINE, [entry])
+        await scene.commit(feed, RecordKind.UPDATED, [entry])
+        await settled(scene)
+        await scene.commit(feed, RecordKind.UPDATED, [entry], fresh=False)
+        await settled(scene)
+        await scene.commit(feed, RecordKind.DELETED, [entry], deleted=True)
+        await scene.publish(feed, "The end")
+        await settled(scene)
+        assert len(scene.receiver.to("/a")) == len(kinds) + 1
+        assert titles(scene.receiver.to("/a")[-1]) == ["The end"]

@@ -1,0 +1,428 @@
+"""What the dispatcher promises when callbacks fail, hang or are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import orjson
+import pytest
+
+from hub.delivery.dispatcher import DeliveryLimits
+from protocols.model import Entry
+from storage.records import Format, RecordKind, Subscription, SubscriptionState
+from tests.support.clock import ManualClock
+from tests.support.delivery_scene import DeliveryScene, delivery_scene
+from tests.support.eventually import eventually
+from tests.support.receiver import Script
+
+
+def titles(scene: DeliveryScene, path: str) -> list[str]:
+    return [
+        item["title"]
+        for request in scene.receiver.to(path)
+        for item in orjson.loads(request.body)["items"]
+    ]
+
+
+async def settled(scene: DeliveryScene) -> None:
+    await eventually(scene.is_settled)
+
+
+async def until_waiting(scene: DeliveryScene, subscription: Subscription) -> None:
+    """Until its straggler is nobody's: its last failure is written."""
+
+    async def is_waiting() -> bool:
+        straggler = await scene.storage.deliveries.straggler(subscription.id)
+        return straggler is not None and straggler.lease_id == 0
+
+    await eventually(is_waiting)
+
+
+async def test_hanging_callbacks_hold_up_nobody_else(tmp_path: Path) -> None:
+    async with delivery_scene(tmp_path) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        for number in range(100):
+            await scene.subscribe(feed, f"/{number}")
+            if number % 20 == 0:
+                scene.receiver.script(f"/{number}", Script(hang=True))
+        healthy = [f"/{number}" for number in range(100) if number % 20]
+        for count in range(1, 4):
+            started = time.monotonic()
+            await scene.publish(feed)
+            await scene.receiver.until(
+                lambda count=count: all(  # type: ignore[misc]  # bound at once
+                    scene.receiver.counts[path] >= count for path in healthy
+                )
+            )
+            assert time.monotonic() - started < 2.0
+
+
+async def test_a_slow_callback_that_answers_gets_everything_in_order(
+    tmp_path: Path,
+) -> None:
+    async with delivery_scene(tmp_path) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        await scene.subscribe(feed, "/slow")
+        scene.receiver.script("/slow", Script(delay=1.3), Script())
+        for number in range(3):
+            await scene.publish(feed, f"Entry {number}")
+        await scene.receiver.until_count("/slow", 3)
+        await settled(scene)
+        assert titles(scene, "/slow") == [f"Entry {number}" for number in range(3)]
+        assert scene.receiver.most_open["/slow"] == 1
+
+
+async def test_beyond_the_slow_lane_a_hanging_request_is_cut_short(
+    tmp_path: Path,
+) -> None:
+    limits = DeliveryLimits(hanging=1, grace=0.1)
+    async with delivery_scene(tmp_path, limits=limits) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        subscriptions = []
+        for path in ("/1", "/2"):
+            subscriptions.append(await scene.subscribe(feed, path))
+            scene.receiver.script(path, Script(hang=True))
+        await scene.publish(feed)
+        store = scene.storage.deliveries
+
+        async def attempts() -> list[int]:
+            both = [await store.straggler(each.id) for each in subscriptions]
+            return sorted(each.attempts for each in both if each is not None)
+
+        async def one_failed() -> bool:
+            return await attempts() == [0, 1]
+
+        await eventually(one_failed)
+
+
+async def test_a_failed_delivery_is_tried_again_and_the_rest_follows_in_order(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a")
+        scene.receiver.script("/a", Script(status=500), Script())
+        await scene.publish(feed, "First")
+        await until_waiting(scene, subscription)
+        await scene.publish(feed, "Second")
+        clock.advance(3.9)
+        assert scene.receiver.counts["/a"] == 1
+        clock.advance(2.2)
+        await settled(scene)
+        assert titles(scene, "/a") == ["First", "First", "Second"]
+        attempts = await scene.storage.deliveries.attempts(subscription.id, 10)
+        assert [each.status for each in attempts] == [200, 200, 500]
+
+
+async def test_a_restart_keeps_the_retries(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene:
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a")
+        scene.receiver.script("/a", Script(status=500), Script())
+        async with scene.dispatching():
+            await scene.publish(feed, "First")
+            await until_waiting(scene, subscription)
+        clock.advance(10)
+        async with scene.dispatching():
+            await settled(scene)
+        assert titles(scene, "/a") == ["First", "First"]
+
+
+async def test_retry_after_is_honoured(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a")
+        scene.receiver.script("/a", Script(status=503, headers={"Retry-After": "90"}))
+        await scene.publish(feed)
+        await until_waiting(scene, subscription)
+        straggler = await scene.storage.deliveries.straggler(subscription.id)
+        assert straggler is not None
+        assert straggler.next_try == clock.now() + timedelta(seconds=90)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_a_redirect_is_a_failure_and_not_followed(
+    tmp_path: Path, status: int
+) -> None:
+    async with delivery_scene(tmp_path) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a")
+        elsewhere = {"Location": scene.receiver.url("/elsewhere")}
+        scene.receiver.script("/a", Script(status=status, headers=elsewhere))
+        await scene.publish(feed)
+        await until_waiting(scene, subscription)
+        assert [each.path for each in scene.receiver.requests] == ["/a"]
+
+
+async def test_a_reset_connection_is_a_failure(tmp_path: Path) -> None:
+    async with delivery_scene(tmp_path) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a")
+        scene.receiver.script("/a", Script(reset=True))
+        await scene.publish(feed)
+        await until_waiting(scene, subscription)
+        straggler = await scene.storage.deliveries.straggler(subscription.id)
+        assert straggler is not None
+        assert straggler.last_status == 0
+        assert straggler.last_error
+
+
+async def test_410_ends_the_subscription(tmp_path: Path) -> None:
+    async with delivery_scene(tmp_path) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a")
+        scene.receiver.script("/a", Script(status=410))
+        await scene.publish(feed)
+        await scene.receiver.until_count("/a", 1)
+        await settled(scene)
+        await scene.publish(feed)
+        await settled(scene)
+        ended = await scene.storage.subscriptions.get(subscription.id)
+        assert ended is not None
+        assert ended.state is SubscriptionState.ENDED
+        assert scene.receiver.counts["/a"] == 1
+
+
+async def exhaust(
+    scene: DeliveryScene, clock: ManualClock, subscription: Subscription
+) -> None:
+    """Let all tries fail."""
+    store = scene.storage.deliveries
+    for number in range(1, 8):
+        await scene.receiver.until_count("/a", number)
+        await until_waiting(scene, subscription)
+        straggler = await store.straggler(subscription.id)
+        assert straggler is not None
+        assert straggler.attempts == number
+        clock.advance((straggler.next_try - clock.now()).total_seconds())
+    await scene.receiver.until_count("/a", 8)
+    await settled(scene)
+
+
+async def test_after_eight_tries_the_range_is_dead_and_each_record_is_one_probe(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
+        store = scene.storage.deliveries
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a")
+        scene.receiver.script("/a", Script(status=500))
+        first = await scene.publish(feed, "First")
+        await until_waiting(scene, subscription)
+        second = await scene.publish(feed, "Second")
+        await exhaust(scene, clock, subscription)
+        (dead,) = await store.dead(after=0, limit=10)
+        assert (dead.first, dead.last) == (first, second)
+        assert dead.reason == "answered 500 (after 8 tries)"
+
+        third = await scene.publish(feed, "Third")
+        await scene.receiver.until_count("/a", 9)
+        await settled(scene)
+        ranges = await store.dead(after=0, limit=10)
+        assert ranges[-1].last == third
+
+        scene.receiver.script("/a", Script())
+        await scene.publish(feed, "Fourth")
+        await scene.receiver.until_count("/a", 10)
+        await settled(scene)
+        back = await scene.storage.subscriptions.get(subscription.id)
+        assert back is not None
+        assert not back.exhausted
+        assert back.state is SubscriptionState.ACTIVE
+
+
+async def test_retrying_a_dead_range_sends_exactly_that_range(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
+        store = scene.storage.deliveries
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a")
+        scene.receiver.script("/a", Script(status=500))
+        await scene.publish(feed, "First")
+        await until_waiting(scene, subscription)
+        await scene.publish(feed, "Second")
+        await exhaust(scene, clock, subscription)
+        scene.receiver.script("/a", Script())
+        await scene.publish(feed, "Third")
+        await scene.receiver.until_count("/a", 9)
+        await settled(scene)
+        (dead,) = await store.dead(after=0, limit=10)
+        await store.retry_dead(dead.id, clock.now())
+        await scene.receiver.until_count("/a", 11)
+        await settled(scene)
+        assert titles(scene, "/a")[-3:] == ["Third", "First", "Second"]
+        assert await store.dead(after=0, limit=10) == []
+
+
+async def test_batch_subscribers_catch_up_in_one_request(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a", batch=True)
+        scene.receiver.script("/a", Script(status=500), Script())
+        await scene.publish(feed, "1")
+        await until_waiting(scene, subscription)
+        for number in range(2, 6):
+            await scene.publish(feed, str(number))
+        clock.advance(6)
+        await settled(scene)
+        assert titles(scene, "/a") == ["1", "1", "2", "3", "4", "5"]
+        assert scene.receiver.counts["/a"] == 2
+
+
+async def test_an_as_is_straggler_gets_only_the_latest(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a", format=Format.AS_IS)
+        scene.receiver.script("/a", Script(status=500), Script())
+        for number in range(1, 4):
+            entry = Entry(key=f"{number}", id=f"{number}")
+            document = ("text/xml", b"<%d/>" % number)
+            await scene.commit(feed, RecordKind.ENTRIES, [entry], document=document)
+            await until_waiting(scene, subscription)
+        clock.advance(6)
+        await settled(scene)
+        bodies = [each.body for each in scene.receiver.to("/a")]
+        assert bodies == [b"<1/>", b"<3/>"]
+
+
+async def test_an_ended_subscription_gets_nothing_more(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a")
+        scene.receiver.script("/a", Script(status=500), Script())
+        await scene.publish(feed)
+        await until_waiting(scene, subscription)
+        await scene.storage.subscriptions.end(
+            subscription.id, "removed", clock.now(), tell=False
+        )
+        clock.advance(10)
+        await scene.publish(feed)
+        await settled(scene)
+        assert scene.receiver.counts["/a"] == 1
+
+
+async def fall_behind(
+    scene: DeliveryScene, clock: ManualClock, records: int, delay: float = 0.1
+) -> Subscription:
+    """A subscription with so many records to catch up, each answered after a delay."""
+    feed = await scene.add_feed()
+    subscription = await scene.subscribe(feed, "/a")
+    scene.receiver.script("/a", Script(status=500), Script(delay=delay))
+    await scene.publish(feed)
+    await until_waiting(scene, subscription)
+    for _ in range(records - 1):
+        await scene.publish(feed)
+    clock.advance(10)
+    return subscription
+
+
+@pytest.mark.parametrize("delay", [0.05, 0.3], ids=["within a flush", "of several"])
+async def test_ending_a_subscription_ends_its_catch_up(
+    tmp_path: Path, delay: float
+) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
+        subscription = await fall_behind(scene, clock, records=30, delay=delay)
+        await scene.receiver.until_count("/a", 3)
+        await scene.storage.subscriptions.end(
+            subscription.id, "removed", clock.now(), tell=False
+        )
+        await settled(scene)
+        ended = scene.receiver.counts["/a"]
+        await asyncio.sleep(3 * delay)  # time for what must not come
+        assert scene.receiver.counts["/a"] <= ended + 1
+    assert scene.receiver.counts["/a"] < 10
+
+
+async def test_whoever_loses_the_lease_sends_nothing_more(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
+        await fall_behind(scene, clock, records=12, delay=0.3)
+        await scene.receiver.until_count("/a", 4)
+        clock.advance(120)  # as if nothing could be written for so long
+        await settled(scene)
+        assert scene.receiver.most_open["/a"] <= 2  # the one that was under way
+    told = [
+        int(each.headers["webhook-id"].split("-")[1])
+        for each in scene.receiver.to("/a")
+    ]
+    assert sorted(set(told)) == list(range(1, 13))
+    assert len(told) <= 12 + 2  # the refused one, and the one under way
+
+
+async def test_a_document_that_is_not_kept_is_given_up_and_not_skipped(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a")
+        scene.receiver.script("/a", Script(status=500), Script())
+        position = await scene.publish(feed)
+        await until_waiting(scene, subscription)
+        await scene.subscribe(feed, "/a", format=Format.AS_IS)
+        clock.advance(10)
+        await settled(scene)
+        [dead] = await scene.storage.deliveries.dead(after=0, limit=10)
+    assert (dead.first, dead.last) == (position, position)
+    assert dead.reason == "the document is not kept"
+
+
+async def test_a_catch_up_goes_on_after_a_restart_where_it_stopped(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene:
+        async with scene.dispatching():
+            subscription = await fall_behind(scene, clock, records=12)
+            await scene.receiver.until_count("/a", 4)
+        straggler = await scene.storage.deliveries.straggler(subscription.id)
+        assert straggler is not None
+        assert straggler.lease_id == 0
+        async with scene.dispatching():
+            await settled(scene)
+        expected = [f"Entry {number}" for number in range(1, 13)]
+        assert titles(scene, "/a")[1:] == expected
+
+
+async def test_stopping_lets_requests_end_and_keeps_what_came_of_them(
+    tmp_path: Path,
+) -> None:
+    async with delivery_scene(tmp_path) as scene:
+        feed = await scene.add_feed()
+        await scene.subscribe(feed, "/a")
+        scene.receiver.script("/a", Script(delay=0.5))
+        async with scene.dispatching():
+            await scene.publish(feed)
+            await scene.receiver.until_count("/a", 1)
+        assert await scene.is_settled()
+        async with scene.dispatching():
+            await scene.publish(feed)
+            await scene.receiver.until_count("/a", 2)
+        assert len(scene.receiver.to("/a")) == 2
+
+
+async def test_stopping_waits_no_longer_than_the_grace(tmp_path: Path) -> None:
+    limits = DeliveryLimits(grace=0.2)
+    async with delivery_scene(tmp_path, limits=limits) as scene:
+        feed = await scene.add_feed()
+        await scene.subscribe(feed, "/a")
+        scene.receiver.script("/a", Script(hang=True), Script())
+        async with scene.dispatching():
+            await scene.publish(feed, "First")
+            await scene.receiver.until_count("/a", 1)
+            started = time.monotonic()
+        assert time.monotonic() - started < 2.0
+        async with scene.dispatching():
+            await settled(scene)
+        assert titles(scene, "/a") == ["First", "First"]

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import orjson
+import pytest
+
+from hub.delivery import notifications
+from hub.delivery.notifications import Document, Notifications
+from protocols.model import Feed
+from storage.interface import LogStore
+from storage.packing import pack_bytes
+from storage.records import (
+    EntryId,
+    EntryRef,
+    Format,
+    Record,
+    RecordKind,
+    StoredBody,
+    Updates,
+)
+from tests.support.fake_log import FakeLog
+from tests.support.subscriptions import a_record, a_subscription
+
+HUB_URL = "https://hub.example/hub"
+
+
+def notifications_of(log: FakeLog) -> Notifications:
+    return Notifications(cast("LogStore", log), HUB_URL)
+
+
+async def told(log: FakeLog, *records: Record, **fields: object) -> dict[str, Any]:
+    """The JSON a subscription with these fields gets for the records."""
+    document = await notifications_of(log).document(records, a_subscription(**fields))
+    assert document is not None
+    answer: dict[str, Any] = orjson.loads(document.body)
+    return answer
+
+
+async def test_json_has_its_type_the_topic_and_the_entries() -> None:
+    log = FakeLog(record := a_record(1, entries=2))
+    log.head_of_feed = Feed(title="A feed")
+    document = await notifications_of(log).document((record,), a_subscription())
+    assert document is not None
+    assert document.content_type == "application/json; charset=utf-8"
+    body = orjson.loads(document.body)
+    assert [item["title"] for item in body["items"]] == ["Entry 10", "Entry 11"]
+    assert body["status"]["feed"] == "https://feeds.example/1"
+    assert body["title"] == "A feed"
+
+
+async def test_atom_has_its_type() -> None:
+    log = FakeLog(record := a_record(1))
+    document = await notifications_of(log).document(
+        (record,), a_subscription(format=Format.ATOM)
+    )
+    assert document is not None
+    assert document.content_type == "application/atom+xml"
+    assert b"Entry 10" in document.body
+
+
+async def test_as_is_bytes_and_type_are_untouched() -> None:
+    log = FakeLog(record := a_record(1))
+    body = "<rss>é</rss>".encode("latin-1")
+    content_type = "application/rss+xml; charset=ISO-8859-1"
+    log.latest = StoredBody(content_type=content_type, body=pack_bytes(body))
+    document = await notifications_of(log).document(
+        (record,), a_subscription(format=Format.AS_IS)
+    )
+    assert document == Document(content_type, body)
+
+
+async def test_as_is_a_later_record_is_never_told_by_an_earlier_document() -> None:
+    log = FakeLog(earlier := a_record(1), later := a_record(2))
+    as_is = a_subscription(format=Format.AS_IS)
+    notifications = notifications_of(log)
+    log.latest = StoredBody(content_type="text/x", body=pack_bytes(b"then"))
+    await notifications.document((later,), as_is)
+
+    log.latest = StoredBody(content_type="text/x", body=pack_bytes(b"now"))
+    documents = [
+        await notifications.document((each,), as_is) for each in (earlier, later)
+    ]
+
+    assert [document and document.body for document in documents] == [b"now", b"now"]
+
+
+async def test_an_as_is_document_that_is_not_kept_is_nothing_to_send() -> None:
+    log = FakeLog(record := a_record(1))
+    document = await notifications_of(log).document(
+        (record,), a_subscription(format=Format.AS_IS)
+    )
+    assert document is None
+
+
+@pytest.mark.parametrize(
+    "kind", [RecordKind.ERROR, RecordKind.RECOVERED, RecordKind.CONTENT]
+)
+async def test_status_records_have_no_items_at_all(kind: RecordKind) -> None:
+    record = a_record(1, kind=kind, entries=0)
+    assert "items" not in await told(FakeLog(record), record)
+
+
+async def test_the_current_state_of_an_entry_is_sent() -> None:
+    log = FakeLog(record := a_record(1))
+    log.put_entry(10, "Corrected", revision=2)
+    body = await told(log, record)
+    assert [item["title"] for item in body["items"]] == ["Corrected"]
+
+
+async def test_an_entry_deleted_since_is_left_out() -> None:
+    log = FakeLog(record := a_record(1, entries=2))
+    log.put_entry(10, "Gone", revision=2, deleted=True)
+    body = await told(log, record, updates=Updates.ALL)
+    assert [item["id"] for item in body["items"]] == ["id-11"]
+
+
+async def test_a_record_of_which_nothing_is_left_is_not_sent() -> None:
+    log = FakeLog(record := a_record(1))
+    log.put_entry(10, "Gone", revision=2, deleted=True)
+    assert await notifications_of(log).document((record,), a_subscription()) is None
+
+
+async def test_a_deletion_taken_back_is_not_sent() -> None:
+    log = FakeLog(record := a_record(1, kind=RecordKind.DELETED))
+    subscription = a_subscription(updates=Updates.ALL)
+    assert await notifications_of(log).document((record,), subscription) is None
+    log.put_entry(10, "Gone", revision=2, deleted=True)
+    document = await notifications_of(log).document((record,), subscription)
+    assert document is not None
+    assert b"id-10" in document.body
+
+
+async def test_who_asks_for_fresh_updates_gets_only_those() -> None:
+    record = replace(
+        a_record(1, kind=RecordKind.UPDATED),
+        entries=(EntryRef(EntryId(10), 1, True), EntryRef(EntryId(11), 1, False)),
+    )
+    log = FakeLog(record)
+    fresh = await told(log, record, updates=Updates.FRESH)
+    every = await told(log, record, updates=Updates.ALL)
+    assert [item["id"] for item in fresh["items"]] == ["id-10"]
+    assert [item["id"] for item in every["items"]] == ["id-10", "id-11"]
+
+
+async def test_in_a_batch_each_entry_is_named_once_in_its_last_place() -> None:
+    first = a_record(1, entries=2)
+    update = replace(
+        a_record(2, kind=RecordKind.UPDATED), entries=(EntryRef(EntryId(10), 2),)
+    )
+    log = FakeLog(first, update)
+    log.put_entry(10, "Corrected", revision=2)
+    body = await told(log, first, update)
+    assert [item["id"] for item in body["items"]] == ["id-11", "id-10"]
+
+
+async def test_equal_documents_are_rendered_once() -> None:
+    log = FakeLog(record := a_record(1))
+    rendering = notifications_of(log)
+    one, other = a_subscription(), a_subscription(callback="https://b.example/")
+    first = await rendering.document((record,), one)
+    assert await rendering.document((record,), other) is first
+
+
+async def test_each_gets_the_topic_url_it_subscribed_to() -> None:
+    log = FakeLog(record := a_record(1))
+    rendering = notifications_of(log)
+    topics = ("http://feeds.example/1", "https://feeds.example/1")
+    documents = [
+        await rendering.document((record,), a_subscription(topic=topic))
+        for topic in topics
+    ]
+    named = [orjson.loads(each.body)["status"]["feed"] for each in documents if each]
+    assert named == list(topics)
+
+
+async def test_what_is_kept_is_bounded_in_bytes() -> None:
+    log = FakeLog(*(records := [a_record(number) for number in range(1, 5)]))
+    for number in range(1, 5):
+        log.put_entry(number * 10, "x" * (notifications.KEPT_BYTES // 2))
+    rendering = notifications_of(log)
+    first = await rendering.document(records[:1], a_subscription())
+    for record in records[1:]:
+        await rendering.document((record,), a_subscription())
+    assert await rendering.document(records[:1], a_subscription()) is not first

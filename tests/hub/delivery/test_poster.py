@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from hub.core.replies import Reply
+from hub.delivery.notifications import Document
+from hub.delivery.origins import Origins
+from hub.delivery.poster import Poster, Sender
+from hub.delivery.slow_requests import SlowRequests
+from hub.errors import BadAnswer, NetworkError, TimedOut
+from hub.net import Answer, Purpose, Request
+from protocols.websub.signatures import verify
+from storage.records import Position
+from tests.support.clock import ManualClock
+from tests.support.subscriptions import a_subscription
+
+ORIGIN = "https://callback.example"
+DOCUMENT = Document("application/json", b'{"a":1}')
+
+
+@dataclass
+class OneCallback:
+    """A network with one callback: its answer, and what it was sent."""
+
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    failure: NetworkError | None = None
+    is_held: bool = False
+    requests: list[Request] = field(default_factory=list)
+    goes_on: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def send(self, request: Request) -> Answer:
+        self.requests.append(request)
+        if self.is_held:
+            await self.goes_on.wait()
+        if self.failure is not None:
+            raise self.failure
+        return Answer(
+            url=request.url,
+            status=self.status,
+            headers=self.headers,
+            body=b"",
+            complete=True,
+            milliseconds=7,
+        )
+
+    def is_exempt(self, host: str, purpose: Purpose) -> bool:
+        return False
+
+
+class Scene:
+    def __init__(self, callback: OneCallback) -> None:
+        self.callback = callback
+        self.clock = ManualClock()
+        self.slow_requests = SlowRequests(callback, self.clock, slow_limit=8)
+        self.origins = Origins(lambda host: False)
+        sender = Sender(
+            hub_url="https://hub.example/hub", epoch="ep0ch", user_agent="Fanfare/1"
+        )
+        self.poster = Poster(self.slow_requests, self.origins, self.clock, sender)
+        self.aside = 0
+
+    async def post(
+        self,
+        *,
+        failures: int = 0,
+        missed: tuple[int, int] | None = None,
+        **more: object,
+    ) -> Reply:
+        assert self.poster.admits(ORIGIN)
+        return await self.poster.post(
+            a_subscription(**more),
+            DOCUMENT,
+            Position(12),
+            origin=ORIGIN,
+            move_aside=self._move_aside,
+            failures=failures,
+            missed=missed and (Position(missed[0]), Position(missed[1])),
+        )
+
+    def _move_aside(self) -> None:
+        self.aside += 1
+
+    def places(self) -> int:
+        taken = 0
+        while self.poster.admits(ORIGIN):
+            taken += 1
+        return taken
+
+
+async def test_a_request_says_what_it_is_and_where_from() -> None:
+    callback = OneCallback()
+    reply = await Scene(callback).post(secret="s3cret")
+    assert reply == Reply(status=200, milliseconds=7)
+    (request,) = callback.requests
+    assert (request.method, request.body) == ("POST", DOCUMENT.body)
+    assert request.purpose is Purpose.CALLBACK
+    assert request.cuts_body
+    assert request.limits.seconds == 20.0
+    headers = request.headers
+    assert headers["User-Agent"] == "Fanfare/1"
+    assert headers["Content-Type"] == "application/json"
+    assert headers["webhook-id"] == "ep0ch-12-1"
+    assert verify(headers["X-Hub-Signature"], "s3cret", DOCUMENT.body)
+    assert "X-Superfeedr-Retried" not in headers
+
+
+async def test_a_retry_says_so_and_what_was_missed() -> None:
+    callback = OneCallback()
+    await Scene(callback).post(failures=2, missed=(3, 9))
+    headers = callback.requests[0].headers
+    assert headers["X-Superfeedr-Retried"] == "2"
+    assert headers["Fanfare-Missed"] == "3-9"
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "retry_after"),
+    [
+        (429, "60", 60.0),
+        (503, "Thu, 01 Jan 2026 00:02:00 GMT", 120.0),
+        (503, "soon", None),
+        (503, "", None),
+        (500, "60", None),
+    ],
+)
+async def test_retry_after_is_read_where_it_means_something(
+    status: int, header: str, retry_after: float | None
+) -> None:
+    callback = OneCallback(status=status, headers={"Retry-After": header})
+    reply = await Scene(callback).post()
+    assert reply.retry_after == retry_after
+    assert reply.error == f"answered {status}"
+
+
+async def test_no_answer_is_status_0_with_the_reason() -> None:
+    callback = OneCallback(failure=TimedOut("nothing within 20 s " * 50))
+    reply = await Scene(callback).post()
+    assert reply.status == 0
+    assert reply.error.startswith("nothing within 20 s")
+    assert len(reply.error) == 200
+
+
+async def test_a_2xx_that_breaks_off_is_a_2xx() -> None:
+    callback = OneCallback(failure=BadAnswer("broken off", status=200))
+    assert (await Scene(callback).post()).status == 200
+
+
+@pytest.mark.parametrize("status", [200, 301, 404, 410, 500])
+async def test_the_place_at_the_origin_is_given_back(status: int) -> None:
+    scene = Scene(OneCallback(status=status))
+    await scene.post()
+    assert scene.places() == 8
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+async def test_some_answers_speak_of_the_whole_origin(status: int) -> None:
+    scene = Scene(OneCallback(status=status))
+    await scene.post()
+    assert scene.places() == 4
+
+
+async def test_a_hanging_request_leaves_its_origin_after_a_second() -> None:
+    callback = OneCallback(is_held=True, status=503)
+    scene = Scene(callback)
+    posting = asyncio.create_task(scene.post())
+    await asyncio.sleep(0)
+    scene.clock.advance(1.0)
+    scene.slow_requests.sweep()
+    assert scene.aside == 1
+    callback.goes_on.set()
+    assert (await posting).status == 503
+    assert scene.places() == 4  # halved once, for the second it took

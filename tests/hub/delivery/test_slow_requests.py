@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from hub.delivery.slow_requests import SlowRequests
+from hub.errors import TimedOut
+from hub.net import Answer, Purpose, Request
+from tests.support.clock import ManualClock
+
+REQUEST = Request(method="POST", url="https://a.example/", purpose=Purpose.CALLBACK)
+ANSWER = Answer(
+    url=REQUEST.url, status=200, headers={}, body=b"", complete=True, milliseconds=1
+)
+
+
+class HeldNetwork:
+    """Answers when told to."""
+
+    def __init__(self) -> None:
+        self.answers: list[asyncio.Future[Answer]] = []
+
+    async def send(self, request: Request) -> Answer:
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.answers.append(answer)
+        return await answer
+
+    def is_exempt(self, host: str, purpose: Purpose) -> bool:
+        return True
+
+
+class Scene:
+    def __init__(self, *, slow_limit: int) -> None:
+        self.clock = ManualClock()
+        self.network = HeldNetwork()
+        self.slow_requests = SlowRequests(
+            self.network, self.clock, slow_limit=slow_limit
+        )
+        self.aside: list[str] = []
+
+    async def send(self, name: str) -> asyncio.Task[Answer]:
+        def move_aside() -> None:
+            self.aside.append(name)
+
+        task = asyncio.create_task(self._send(move_aside))
+        await asyncio.sleep(0)
+        return task
+
+    async def _send(self, move_aside: Callable[[], None]) -> Answer:
+        return await self.slow_requests.send(REQUEST, move_aside)
+
+    def pass_time(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        self.slow_requests.sweep()
+
+
+async def test_an_answer_within_a_second_moves_nobody_aside() -> None:
+    scene = Scene(slow_limit=1)
+    sending = await scene.send("quick")
+    scene.pass_time(0.9)
+    scene.network.answers[0].set_result(ANSWER)
+    assert await sending == ANSWER
+    scene.pass_time(5.0)
+    assert scene.aside == []
+
+
+async def test_without_an_answer_for_a_second_it_moves_aside_once_and_goes_on() -> None:
+    scene = Scene(slow_limit=1)
+    sending = await scene.send("slow")
+    scene.pass_time(1.0)
+    scene.pass_time(1.0)
+    assert scene.aside == ["slow"]
+    scene.network.answers[0].set_result(ANSWER)
+    assert await sending == ANSWER
+
+
+async def test_only_those_who_waited_a_second_move_aside() -> None:
+    scene = Scene(slow_limit=5)
+    first = await scene.send("first")
+    scene.clock.advance(0.6)
+    second = await scene.send("second")
+    scene.pass_time(0.6)
+    assert scene.aside == ["first"]
+    for answer in scene.network.answers:
+        answer.set_result(ANSWER)
+    await asyncio.gather(first, second)
+
+
+async def test_one_too_many_is_cut_short() -> None:
+    scene = Scene(slow_limit=1)
+    first = await scene.send("first")
+    second = await scene.send("second")
+    scene.pass_time(1.0)
+    assert scene.aside == ["first"]
+    with pytest.raises(TimedOut):
+        await second
+    scene.network.answers[0].set_result(ANSWER)
+    await first
+
+
+async def test_a_place_aside_is_free_again_after_the_answer() -> None:
+    scene = Scene(slow_limit=1)
+    first = await scene.send("first")
+    scene.pass_time(1.0)
+    scene.network.answers[0].set_result(ANSWER)
+    await first
+    second = await scene.send("second")
+    scene.pass_time(1.0)
+    assert scene.aside == ["first", "second"]
+    scene.network.answers[1].set_result(ANSWER)
+    await second
+
+
+async def test_a_cancelled_request_is_cancelled_and_not_timed_out() -> None:
+    scene = Scene(slow_limit=0)
+    sending = await scene.send("stopped")
+    sending.cancel()
+    scene.pass_time(1.0)  # at the same moment it is cut short
+    with pytest.raises(asyncio.CancelledError):
+        await sending

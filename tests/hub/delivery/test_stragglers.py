@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from random import Random
+from typing import cast
+
+from hub.core.catch_up import CatchUp
+from hub.delivery.acknowledgements import Acknowledgements
+from hub.delivery.catch_ups import CatchUps
+from hub.delivery.crew import Crew
+from hub.delivery.leases import Leases
+from hub.delivery.stragglers import Stragglers
+from storage.errors import StorageError, StorageFull
+from storage.interface import DeliveryStore
+from storage.records import Position, Straggler, SubscriptionId
+from tests.support.clock import ManualClock
+from tests.support.eventually import eventually
+from tests.support.subscriptions import START, a_subscription
+
+
+class DueStragglers:
+    def __init__(self, count: int) -> None:
+        self.waiting = [
+            Straggler(
+                subscription=a_subscription(id=SubscriptionId(number)),
+                position=Position(1),
+                attempts=1,
+                next_try=START,
+                failing_since=START,
+                last_status=500,
+                last_error="answered 500",
+            )
+            for number in range(count)
+        ]
+        self.failures = 0
+        self.read_failures: list[StorageError] = []
+
+    async def next_straggler(self) -> datetime | None:
+        if self.read_failures:
+            raise self.read_failures.pop()
+        return self.waiting[0].next_try if self.waiting else None
+
+    async def claim_stragglers(
+        self, *, lease_id: int, until: datetime, now: datetime, limit: int
+    ) -> list[Straggler]:
+        if self.failures:
+            self.failures -= 1
+            raise StorageFull("disk full")
+        claimed, self.waiting = self.waiting[:limit], self.waiting[limit:]
+        return claimed
+
+
+class HeldCatchUps:
+    """Each running lasts until it is let go; it can be made to hang before."""
+
+    def __init__(self) -> None:
+        self.asides: list[Callable[[], None]] = []
+        self.ends: list[asyncio.Event] = []
+
+    async def pursue(self, catch_up: CatchUp, move_aside: Callable[[], None]) -> None:
+        self.asides.append(move_aside)
+        self.ends.append(end := asyncio.Event())
+        await end.wait()
+
+
+@asynccontextmanager
+async def running(store: DueStragglers) -> AsyncIterator[HeldCatchUps]:
+    """At work with two places."""
+    clock, catch_ups = ManualClock(), HeldCatchUps()
+    deliveries = cast("DeliveryStore", store)
+    async with Crew() as crew:
+        stragglers = Stragglers(
+            deliveries,
+            clock,
+            cast("CatchUps", catch_ups),
+            Acknowledgements(deliveries, clock),
+            Leases(clock, Random(1)),
+            crew=crew,
+            limit=2,
+        )
+        task = asyncio.create_task(stragglers.run())
+        try:
+            yield catch_ups
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            await crew.drain(0.0)
+
+
+async def test_only_so_many_are_in_hand_and_an_end_makes_room() -> None:
+    async with running(DueStragglers(5)) as catch_ups:
+        await eventually(lambda: len(catch_ups.ends) == 2)
+        catch_ups.ends[0].set()
+        await eventually(lambda: len(catch_ups.ends) == 3)
+
+
+async def test_one_that_hangs_makes_room_once() -> None:
+    async with running(DueStragglers(5)) as catch_ups:
+        await eventually(lambda: len(catch_ups.ends) == 2)
+        catch_ups.asides[0]()
+        catch_ups.asides[0]()
+        await eventually(lambda: len(catch_ups.ends) == 3)
+        catch_ups.ends[0].set()
+        catch_ups.ends[1].set()
+        await eventually(lambda: len(catch_ups.ends) == 4)
+        assert sum(not end.is_set() for end in catch_ups.ends) == 2
+
+
+async def test_a_database_that_takes_no_writes_is_asked_again() -> None:
+    store = DueStragglers(1)
+    store.failures = 1
+    async with running(store) as catch_ups:
+        await eventually(lambda: len(catch_ups.ends) == 1)
+
+
+async def test_a_database_that_cannot_be_read_is_asked_again() -> None:
+    store = DueStragglers(1)
+    store.read_failures.append(StorageError("disk I/O error"))
+    async with running(store) as catch_ups:
+        await eventually(lambda: len(catch_ups.ends) == 1)

@@ -1,0 +1,186 @@
+"""A hub's delivery side, whole: SQLite, the dispatcher, real sockets, a receiver.
+
+What the poller would commit is committed here by hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ipaddress import ip_network
+from pathlib import Path
+from typing import cast
+
+from hub.clock import Clock, SystemClock
+from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
+from hub.net import AiohttpNetwork, Answer, Network, Purpose, Request
+from protocols.model import Entry, Feed, Status
+from storage.interface import Storage
+from storage.packing import pack, pack_bytes
+from storage.records import (
+    OPERATOR,
+    EntryWrite,
+    FeedId,
+    FetchCommit,
+    NewFeed,
+    NewSubscription,
+    Polling,
+    Position,
+    RecordKind,
+    RecordWrite,
+    StoredBody,
+    Subscription,
+)
+from storage.sqlite import open_database
+from tests.support.receiver import Receiver
+
+HUB_URL = "https://hub.example/hub"
+LOOPBACK = ip_network("127.0.0.0/8")
+
+
+class CappedNetwork:
+    """Loopback without its exemption: callbacks there have caps like any others."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+
+    async def send(self, request: Request) -> Answer:
+        return await self._network.send(request)
+
+    def is_exempt(self, host: str, purpose: Purpose) -> bool:
+        return False
+
+
+class DeliveryScene:
+    def __init__(
+        self,
+        storage: Storage,
+        receiver: Receiver,
+        network: Network,
+        clock: Clock,
+        limits: DeliveryLimits,
+    ) -> None:
+        self.storage = storage
+        self.receiver = receiver
+        self.network = network
+        self.clock = clock
+        self.limits = limits
+        self._entries = 0
+
+    @asynccontextmanager
+    async def dispatching(self) -> AsyncIterator[Dispatcher]:
+        """A dispatcher at work; cancelled, and so drained, at the end."""
+        dispatcher = Dispatcher(
+            self.storage, self.network, self.clock, HUB_URL, self.limits
+        )
+        task = asyncio.create_task(dispatcher.run())
+        try:
+            yield dispatcher
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            if not task.cancelled():
+                task.result()
+
+    async def add_feed(self, number: int = 1) -> FeedId:
+        feed, _ = await self.storage.feeds.add(
+            NewFeed(url=f"https://feeds.example/{number}"), self.clock.now()
+        )
+        return feed.id
+
+    async def subscribe(
+        self, feed_id: FeedId, path: str, **fields: object
+    ) -> Subscription:
+        """A subscription whose callback is that path of the receiver."""
+        feed = await self.storage.feeds.get(feed_id)
+        assert feed is not None
+        new = NewSubscription(
+            account=OPERATOR,
+            topic=feed.url,
+            feed_id=feed_id,
+            callback=self.receiver.url(path),
+            **fields,  # type: ignore[arg-type]  # any field of a new subscription
+        )
+        return await self.storage.subscriptions.add(new, self.clock.now())
+
+    async def publish(self, feed_id: FeedId, *titles: str) -> Position:
+        """Commit a record with new entries of these titles (one if none is given)."""
+        entries = [self._entry(title) for title in titles or ("",)]
+        return await self.commit(feed_id, RecordKind.ENTRIES, entries)
+
+    def _entry(self, title: str) -> Entry:
+        self._entries += 1
+        title = title or f"Entry {self._entries}"
+        return Entry(key=f"key-{self._entries}", id=f"id-{self._entries}", title=title)
+
+    async def commit(
+        self,
+        feed_id: FeedId,
+        kind: RecordKind,
+        entries: list[Entry],
+        *,
+        fresh: bool = True,
+        deleted: bool = False,
+        document: tuple[str, bytes] | None = None,
+    ) -> Position:
+        """Commit one record; the entries are written as they are given."""
+        now = self.clock.now()
+        positions = await self.storage.log.commit(
+            FetchCommit(
+                feed_id=feed_id,
+                at=now,
+                next_fetch=now,
+                polling=Polling(),
+                head=pack(Feed(title="A feed")),
+                entries=tuple(
+                    EntryWrite(
+                        key=each.key,
+                        body=b"" if deleted else pack(each),
+                        deleted=deleted,
+                    )
+                    for each in entries
+                ),
+                records=(
+                    RecordWrite(
+                        kind=kind,
+                        status=Status(code=200, http="Fetched", title="A feed"),
+                        entries=tuple((each.key, fresh) for each in entries),
+                    ),
+                ),
+                body=None
+                if document is None
+                else StoredBody(content_type=document[0], body=pack_bytes(document[1])),
+            )
+        )
+        assert positions is not None
+        return positions[0]
+
+    async def is_settled(self) -> bool:
+        """Whether nothing is owed to anybody any more."""
+        backlog = await self.storage.backlog()
+        return not (backlog.fanouts or backlog.chunks or backlog.stragglers)
+
+
+@asynccontextmanager
+async def delivery_scene(
+    directory: Path,
+    *,
+    clock: Clock | None = None,
+    limits: DeliveryLimits | None = None,
+) -> AsyncIterator[DeliveryScene]:
+    async with (
+        Receiver() as receiver,
+        AiohttpNetwork(allow_callbacks=(LOOPBACK,)) as network,
+    ):
+        storage = cast("Storage", await open_database(directory / "hub.db"))
+        try:
+            yield DeliveryScene(
+                storage,
+                receiver,
+                network,
+                clock or SystemClock(),
+                limits or DeliveryLimits(grace=2.0),
+            )
+        finally:
+            await storage.close()

@@ -1,0 +1,138 @@
+"""Subscribers that remember every request they ever got, and how they answered it."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+from tests.support.publisher import entries_named_in
+from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a subscriber does next: how long it thinks, then what it answers."""
+
+    status: int = 200
+    after: float = 0.0  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """One notification that arrived. Times are monotonic seconds of this process."""
+
+    entries: tuple[tuple[int, int], ...]  # (feed, number)
+    delivery_id: str
+    signature_valid: bool
+    started: float  # when it was there as a whole
+    answered: float
+    status: int
+    request: ServerRequest
+
+    @property
+    def accepted(self) -> bool:
+        return 200 <= self.status < 300
+
+
+@dataclass(slots=True)
+class Subscriber:
+    """One callback. ``replies`` are used up one by one; then it answers 200."""
+
+    name: str
+    feed: int
+    topic: str
+    callback: str
+    secret: str = ""
+    algorithm: str = "sha256"
+    format: str = "json"
+    replies: Iterator[Reply] = field(default_factory=lambda: iter(()))
+    receipts: list[Receipt] = field(default_factory=list)
+    questions: list[ServerRequest] = field(default_factory=list)  # GET: denials
+
+    @property
+    def accepted(self) -> list[Receipt]:
+        """As they came; a slow answer makes nothing later."""
+        return sorted(
+            (receipt for receipt in self.receipts if receipt.accepted),
+            key=lambda receipt: receipt.started,
+        )
+
+    @property
+    def numbers(self) -> list[int]:
+        """Numbers of the entries of all accepted notifications, as they came."""
+        return [number for each in self.accepted for _feed, number in each.entries]
+
+    def owns(self, request: ServerRequest) -> bool:
+        """Whether the signature is the one this subscriber's secret makes."""
+        given = request.headers.get("x-hub-signature", "")
+        if not self.secret:
+            return not given
+        digest = hmac.new(self.secret.encode(), request.body, self.algorithm)
+        return hmac.compare_digest(given, f"{self.algorithm}={digest.hexdigest()}")
+
+
+class Subscribers:
+    """All callbacks of a test, on one server, at ``/callbacks/<name>``."""
+
+    def __init__(self) -> None:
+        self.all: dict[str, Subscriber] = {}
+        self.strays: list[ServerRequest] = []  # requests to nobody's callback
+        self._server = WebServer(self._answer)
+
+    async def __aenter__(self) -> Self:
+        await self._server.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._server.__aexit__(kind, error, traceback)
+
+    def add(self, name: str, *, feed: int, topic: str, format: str) -> Subscriber:
+        subscriber = Subscriber(
+            name=name,
+            feed=feed,
+            topic=topic,
+            callback=f"{self._server.url}/callbacks/{name}",
+            secret=f"the secret of {name}",
+            format=format,
+        )
+        self.all[name] = subscriber
+        return subscriber
+
+    async def _answer(self, request: ServerRequest) -> ServerAnswer:
+        subscriber = self.all.get(request.path.rpartition("/")[2])
+        if subscriber is None:
+            self.strays.append(request)
+            return ServerAnswer(status=404)
+        if request.method == "GET":
+            subscriber.questions.append(request)
+            return ServerAnswer()
+        return await self._receive(subscriber, request)
+
+    async def _receive(
+        self, subscriber: Subscriber, request: ServerRequest
+    ) -> ServerAnswer:
+        started = monotonic()
+        reply = next(subscriber.replies, Reply())
+        if reply.after:
+            await asyncio.sleep(reply.after)
+        receipt = Receipt(
+            entries=tuple(entries_named_in(request.body.decode())),
+            delivery_id=request.headers.get("webhook-id", ""),
+            signature_valid=subscriber.owns(request),
+            started=started,
+            answered=monotonic(),
+            status=reply.status,
+            request=request,
+        )
+        subscriber.receipts.append(receipt)
+        return ServerAnswer(status=reply.status)

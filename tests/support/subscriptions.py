@@ -1,0 +1,62 @@
+"""Subscriptions and records for tests that need some and care about one field."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from protocols.model import Status
+from storage.records import (
+    OPERATOR,
+    EntryId,
+    EntryRef,
+    FeedId,
+    Format,
+    Position,
+    Record,
+    RecordKind,
+    Subscription,
+    SubscriptionId,
+    SubscriptionState,
+    Updates,
+)
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+_SUBSCRIPTION = Subscription(
+    id=SubscriptionId(1),
+    account=OPERATOR,
+    topic="https://feeds.example/1",
+    feed_id=FeedId(1),
+    callback="https://callback.example/1",
+    secret="",
+    algorithm="sha256",
+    format=Format.JSON,
+    updates=Updates.FRESH,
+    batch=False,
+    state=SubscriptionState.ACTIVE,
+    from_position=Position(0),
+    lease_end=None,
+    created_at=START,
+    exhausted=False,
+)
+
+
+def a_subscription(**fields: object) -> Subscription:
+    return replace(_SUBSCRIPTION, **fields)  # type: ignore[arg-type]  # any field
+
+
+def a_record(
+    position: int, *, kind: RecordKind = RecordKind.ENTRIES, entries: int = 1
+) -> Record:
+    """A record of feed 1; its entries have ids counting from 10 times its position."""
+    refs = tuple(
+        EntryRef(EntryId(position * 10 + number), 1) for number in range(entries)
+    )
+    return Record(
+        position=Position(position),
+        at=START,
+        feed_id=FeedId(1),
+        kind=kind,
+        status=Status(code=200, title="Feed 1"),
+        entries=refs,
+    )
