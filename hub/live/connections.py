@@ -1,0 +1,80 @@
+"""One live connection: what it listens to, and what it is still to be caught up with.
+
+A subscription that begins in the past is replayed from the log, and joins the others
+when it has all that they have. Topics that were asked for together are replayed
+together, in the order of the log, so that one cursor serves them all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine, Sequence
+from typing import Protocol
+
+from hub.live.outlet import Outlet
+from hub.live.prepared import Prepared
+from hub.live.subscriptions import LiveSubscription
+from storage.records import Position
+
+Group = Sequence[LiveSubscription]
+
+
+class CatchUp(Protocol):
+    """Brings subscriptions up to date and lets them join; see `hub.live.replay`."""
+
+    def is_current(self, group: Group) -> bool:
+        """Whether they have joined, because there is nothing to replay."""
+        ...
+
+    def replay(
+        self, connection: Connection, group: Group
+    ) -> Coroutine[None, None, None]: ...
+
+
+class Connection:
+    """``tasks`` owns the replays; it ends with the connection."""
+
+    def __init__(
+        self, outlet: Outlet, catch_up: CatchUp, tasks: asyncio.TaskGroup
+    ) -> None:
+        self.outlet = outlet
+        self.furthest = Position(0)
+        self.subscriptions: dict[str, LiveSubscription] = {}
+        self._catch_up = catch_up
+        self._tasks = tasks
+        self._waiting: deque[Group] = deque()
+        self._replaying: asyncio.Task[None] | None = None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether records that were asked for are still to be replayed."""
+        return self._replaying is not None
+
+    def send(self, message: Prepared, position: Position) -> None:
+        """A notification of the record there."""
+        if position > self.furthest:
+            self.furthest = position
+        self.outlet.write(message)
+
+    def follow(self, group: Group) -> None:
+        """Send what came after the group's positions, and then what comes."""
+        for subscription in group:
+            self.subscriptions[subscription.key.topic] = subscription
+            self.furthest = max(self.furthest, subscription.position)
+        if self._replaying is not None:
+            self._waiting.append(group)
+        elif not self._catch_up.is_current(group):
+            self._waiting.append(group)
+            self._replaying = self._tasks.create_task(self._replay_waiting())
+
+    async def _replay_waiting(self) -> None:
+        while self._waiting:
+            await self._catch_up.replay(self, self._waiting.popleft())
+        self._replaying = None
+
+    def end(self) -> None:
+        """Stop replaying: there is nobody to send it to."""
+        self._waiting.clear()
+        if self._replaying is not None:
+            self._replaying.cancel()

@@ -1,0 +1,104 @@
+"""The one reader of the log for all live connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from hub.live.prepared import Prepared
+from hub.live.rendering import Rendering
+from hub.live.subscriptions import Channel, Channels, LiveSubscription
+from storage.errors import StorageClosed, StorageError
+from storage.interface import LogStore
+from storage.records import Position, Record
+
+PAGE = 200
+WAIT_SECONDS = 10.0
+RETRY_SECONDS = 1.0
+SLICE = 500
+"""Connections written to before others have their turn."""
+
+log = structlog.get_logger()
+
+
+class LogReader:
+    """`run` reads on from ``position`` for ever.
+
+    Everything up to ``position`` was given, or is just being given, to those who had
+    joined; who joins now gets what comes after it.
+    """
+
+    def __init__(
+        self,
+        log_store: LogStore,
+        channels: Channels,
+        rendering: Rendering,
+        position: Position,
+    ) -> None:
+        self.position = position
+        self.giving = asyncio.Lock()
+        """Held while a record is given to connections."""
+        self._log = log_store
+        self._channels = channels
+        self._rendering = rendering
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self._read_on()
+            except StorageClosed:
+                raise
+            except StorageError as error:
+                log.error("live_reading_failed", error=str(error))
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _read_on(self) -> None:
+        records = await self._log.records(after=self.position, limit=PAGE)
+        if not records:
+            await self._log.wait(self.position, WAIT_SECONDS)
+        for record in records:
+            await self._give(record)
+
+    async def _give(self, record: Record) -> None:
+        async with self.giving:
+            messages = await self._messages(record)
+            # No pause since all channels were seen to have their message: from here
+            # on, who joins has this record behind it.
+            self.position = record.position
+            given = [
+                (message, list(channel.members))
+                for channel, message in messages.items()
+                if message is not None
+            ]
+            for channel, message in messages.items():
+                channel.last = channel.last if message is None else record.position
+            for message, members in given:
+                for start in range(0, len(members), SLICE):
+                    _send(message, members[start : start + SLICE], record.position)
+                    if len(members) > SLICE:
+                        await asyncio.sleep(0)
+
+    async def _messages(self, record: Record) -> dict[Channel, Prepared | None]:
+        """For every channel that wants the record, also those that came meanwhile."""
+        messages: dict[Channel, Prepared | None] = {}
+        while missing := [
+            channel
+            for channel in self._channels.wanting(record)
+            if channel not in messages
+        ]:
+            for channel in missing:
+                messages[channel] = await self._rendering.message(
+                    record, channel.key, channel.last
+                )
+        return messages
+
+
+def _send(
+    message: Prepared, members: Sequence[LiveSubscription], position: Position
+) -> None:
+    for member in members:
+        if member.position < position:
+            member.position = position
+            member.connection.send(message, position)

@@ -1,0 +1,107 @@
+"""Replaying the log to those who resume, in short pages, until they may join.
+
+One that has everything up to where the reader stands joins its channel without a pause
+in between, so no record can fall between replay and live, and none comes twice: the
+reader passes by who stands above a record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from heapq import merge
+
+import structlog
+
+from hub.live.connections import Connection, Group
+from hub.live.reader import LogReader
+from hub.live.rendering import Rendering
+from hub.live.subscriptions import Channels, LiveSubscription
+from protocols.live.closing import FAILED, SLOW
+from storage.errors import StorageError
+from storage.interface import LogStore
+from storage.records import Position, Record
+
+PAGE = 50
+AT_ONCE = 8
+"""Pages read for replays at the same time, over all connections."""
+PATIENCE = 30.0
+"""Seconds a client that is being caught up may take nothing."""
+
+log = structlog.get_logger()
+
+_Found = tuple[Position, int, Record, LiveSubscription]
+
+
+class Replays:
+    def __init__(
+        self,
+        log_store: LogStore,
+        reader: LogReader,
+        channels: Channels,
+        rendering: Rendering,
+    ) -> None:
+        self._log = log_store
+        self._reader = reader
+        self._channels = channels
+        self._rendering = rendering
+        self._reading = asyncio.Semaphore(AT_ONCE)
+
+    def is_current(self, group: Group) -> bool:
+        """Whether they have joined, because there is nothing to replay."""
+        staying = [each for each in group if not each.has_left]
+        if any(each.position < self._reader.position for each in staying):
+            return False
+        for each in staying:
+            self._channels.join(each)
+        return True
+
+    async def replay(self, connection: Connection, group: Group) -> None:
+        """Send a group what it has not got, in the log's order, and let it join."""
+        try:
+            while not self.is_current(group):
+                await self._send_page(connection, group)
+        except StorageError as error:
+            log.warning("replay_failed", error=str(error))
+            connection.outlet.close(FAILED)
+        except TimeoutError:
+            connection.outlet.close(SLOW)
+
+    async def _send_page(self, connection: Connection, group: Group) -> None:
+        """The next records of all, as far as the shortest page of one goes."""
+        pages: list[list[_Found]] = []
+        end = self._reader.position
+        async with self._reading:
+            for number, each in enumerate(group):
+                if each.has_left:
+                    continue
+                records = await self._log.records(
+                    after=each.position, limit=PAGE, feed_id=each.key.feed_id
+                )
+                if len(records) == PAGE:
+                    end = min(end, records[-1].position)
+                pages.append([(it.position, number, it, each) for it in records])
+        for position, _number, record, subscription in _until(end, merge(*pages)):
+            await self._send(connection, subscription, record)
+            subscription.position = max(subscription.position, position)
+        for each in group:
+            each.position = max(each.position, end)
+
+    async def _send(
+        self, connection: Connection, subscription: LiveSubscription, record: Record
+    ) -> None:
+        key = subscription.key
+        if subscription.has_left or not key.wants(record):
+            return
+        message = await self._rendering.message(record, key, subscription.last)
+        if message is None:
+            return
+        async with asyncio.timeout(PATIENCE):
+            await connection.outlet.room()
+        if not subscription.has_left:
+            connection.send(message, record.position)
+            subscription.last = record.position
+
+
+def _until(end: Position, found: Iterable[_Found]) -> Iterable[_Found]:
+    return (each for each in found if each[0] <= end)

@@ -1,0 +1,188 @@
+"""The live stream: connections come, listen to topics, and go.
+
+All of it is read from the log by one reader; see `hub.live.reader` for those who are
+up to date, `hub.live.replay` for those who resume.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from random import Random
+
+import structlog
+
+from hub.delivery.notifications import Notifications
+from hub.live.beginnings import Beginning, find_beginning
+from hub.live.connections import Connection
+from hub.live.errors import NoRoom
+from hub.live.outlet import Outlet
+from hub.live.prepared import Prepared
+from hub.live.reader import LogReader
+from hub.live.rendering import Rendering
+from hub.live.replay import Replays
+from hub.live.subscriptions import ChannelKey, Channels, LiveSubscription
+from hub.metrics import Metrics
+from protocols.live.closing import SHUTDOWN
+from protocols.live.messages import (
+    Heartbeat,
+    MessageId,
+    Reset,
+    Subscribed,
+    Unsubscribed,
+)
+from storage.interface import LogStore
+from storage.records import Cursor
+
+HEARTBEAT_SECONDS = 25.0
+DRAIN_PER_SECOND = 200
+"""Connections told to go, so that not all come back elsewhere at the same moment."""
+LONGEST_DRAIN = 5.0
+MOST_CONNECTIONS = 10_000
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interest:
+    """What one subscription asks for. ``cursor`` None: from now on."""
+
+    key: ChannelKey
+    cursor: str | None = None
+    id: MessageId | None = None
+
+
+class LiveStream:
+    """`run` is its background part; the rest is what connections do."""
+
+    def __init__(
+        self,
+        log_store: LogStore,
+        hub_url: str,
+        head: Cursor,
+        *,
+        random: Random,
+        metrics: Metrics,
+        most_connections: int = MOST_CONNECTIONS,
+        heartbeat_seconds: float = HEARTBEAT_SECONDS,
+    ) -> None:
+        """``head``: where the log ends now, before anybody has connected."""
+        self._log = log_store
+        self._channels = Channels()
+        self._rendering = Rendering(Notifications(log_store, hub_url), head.epoch)
+        self._reader = LogReader(
+            log_store, self._channels, self._rendering, head.position
+        )
+        self._replays = Replays(
+            log_store, self._reader, self._channels, self._rendering
+        )
+        self._random = random
+        self._metrics = metrics
+        self._most_connections = most_connections
+        self._heartbeat_seconds = heartbeat_seconds
+        self._connections: set[Connection] = set()
+        self._draining = False
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._reader.run())
+            group.create_task(self._beat())
+
+    @contextmanager
+    def connected(
+        self, outlet: Outlet, tasks: asyncio.TaskGroup, transport: str
+    ) -> Iterator[Connection]:
+        """A connection, while the block lasts. ``tasks`` end with it.
+
+        `check_room` comes before, while there is still an answer to refuse it with.
+        """
+        connection = Connection(outlet, self._replays, tasks)
+        self._connections.add(connection)
+        self._metrics.connections.add(transport)
+        if self._draining:
+            outlet.close(SHUTDOWN)
+        try:
+            yield connection
+        finally:
+            self._metrics.connections.add(transport, -1)
+            self._connections.discard(connection)
+            connection.end()
+            for subscription in connection.subscriptions.values():
+                self._channels.leave(subscription)
+
+    def check_room(self) -> None:
+        """Raises `NoRoom`."""
+        if self._draining or len(self._connections) >= self._most_connections:
+            raise NoRoom
+
+    async def subscribe(
+        self, connection: Connection, interests: Sequence[Interest]
+    ) -> None:
+        """Begin together; a topic listened to already begins anew.
+
+        Raises `InvalidValue` for a cursor, and `StorageError`.
+        """
+        beginnings = [
+            await find_beginning(self._log, each.key.feed_id, each.cursor)
+            for each in interests
+        ]
+        group = [
+            self._begin(connection, interest, beginning)
+            for interest, beginning in zip(interests, beginnings, strict=True)
+        ]
+        connection.follow(group)
+
+    def unsubscribe(
+        self, connection: Connection, topic: str, id: MessageId | None
+    ) -> bool:
+        """False if the connection does not listen to it."""
+        subscription = connection.subscriptions.pop(topic, None)
+        if subscription is None:
+            return False
+        self._channels.leave(subscription)
+        connection.outlet.write(Prepared(Unsubscribed(topic=topic, id=id)))
+        return True
+
+    async def drain(self) -> None:
+        """Take no more connections, and tell those there are to go, one by one."""
+        self._draining = True
+        leaving = list(self._connections)
+        self._random.shuffle(leaving)
+        window = min(LONGEST_DRAIN, len(leaving) / DRAIN_PER_SECOND)
+        moments = sorted(self._random.uniform(0, window) for _ in leaving)
+        before = 0.0
+        for connection, moment in zip(leaving, moments, strict=True):
+            await asyncio.sleep(moment - before)
+            before = moment
+            connection.outlet.close(SHUTDOWN)
+        if leaving:
+            log.info("live_connections_drained", connections=len(leaving))
+
+    def _begin(
+        self, connection: Connection, interest: Interest, beginning: Beginning
+    ) -> LiveSubscription:
+        topic, cursor = interest.key.topic, str(beginning.cursor)
+        before = connection.subscriptions.pop(topic, None)
+        if before is not None:
+            self._channels.leave(before)
+        answer = Subscribed(topic=topic, cursor=cursor, id=interest.id)
+        connection.outlet.write(Prepared(answer))
+        if beginning.is_reset:
+            reset = Reset(topic=topic, cursor=cursor, id=interest.id)
+            connection.outlet.write(Prepared(reset))
+        return LiveSubscription(
+            connection, interest.key, beginning.cursor.position, beginning.last
+        )
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(self._heartbeat_seconds)
+            async with self._reader.giving:
+                position = self._reader.position
+                cursor = self._rendering.cursor(position)
+                heartbeat = Prepared(Heartbeat(cursor=cursor))
+                for connection in list(self._connections):
+                    if not connection.is_behind and connection.furthest <= position:
+                        connection.outlet.write(heartbeat)

@@ -1,0 +1,147 @@
+"""A hub that streams: its real server on loopback, with feeds a test publishes to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+from websockets.asyncio.client import ClientConnection, connect
+
+from hub.server import create_server, listening_socket
+from hub.web.application import create_application
+from protocols.model import Entry, Feed, Status, Text
+from storage.packing import pack
+from storage.records import (
+    EntryWrite,
+    FeedId,
+    FetchCommit,
+    NewFeed,
+    Polling,
+    Position,
+    RecordKind,
+    RecordWrite,
+    Retention,
+)
+from tests.support.event_stream import EventClient, request_events
+from tests.support.services import Hub, open_hub
+
+ADMIN = "the administrator's token"
+START = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+@dataclass
+class LiveHub:
+    """What a test publishes through, and where clients connect."""
+
+    hub: Hub
+    port: int
+    feeds: dict[str, FeedId] = field(default_factory=dict)
+    clients: list[EventClient] = field(default_factory=list)
+
+    def url(self, *topics: str, scheme: str = "ws", **query: str) -> str:
+        pairs = [("topic", topic) for topic in topics] + list(query.items())
+        return f"{scheme}://127.0.0.1:{self.port}/stream?{urlencode(pairs)}"
+
+    def connect(self, *topics: str, **query: str) -> connect:
+        return connect(self.url(*topics, **query))
+
+    async def ask(self, target: str, **headers: str) -> EventClient:
+        """By plain HTTP; see `request_events`. Aborted at the end of the test."""
+        client = await request_events(self.port, target, **headers)
+        self.clients.append(client)
+        return client
+
+    async def add_feed(self, topic: str, *, private: bool = False) -> None:
+        new = NewFeed(url=topic, private=private)
+        feed, _is_new = await self.hub.storage.feeds.add(new, START)
+        self.feeds[topic] = feed.id
+
+    async def publish(
+        self,
+        topic: str,
+        *keys: str,
+        kind: RecordKind = RecordKind.ENTRIES,
+        text: str = "",
+        at: datetime = START,
+    ) -> Position:
+        """One record with entries of these keys; where it stands in the log."""
+        entries = [
+            Entry(key=key, id=key, title=key, summary=Text(value=text)) for key in keys
+        ]
+        commit = FetchCommit(
+            feed_id=self.feeds[topic],
+            at=at,
+            next_fetch=START + timedelta(days=365),
+            polling=Polling(),
+            head=pack(Feed(title="A feed")),
+            entries=tuple(EntryWrite(key=it.key, body=pack(it)) for it in entries),
+            records=(
+                RecordWrite(
+                    kind=kind,
+                    status=Status(code=200, http="OK"),
+                    entries=tuple((it.key, True) for it in entries),
+                ),
+            ),
+        )
+        positions = await self.hub.storage.log.commit(commit)
+        assert positions is not None
+        return positions[0]
+
+    async def trim(self, keep: int) -> None:
+        """All but the last records go."""
+        age = float(10**9)
+        limits = Retention(soft_age=age, soft_count=keep, hard_age=age, hard_count=keep)
+        await self._fan_out()
+        await self.hub.storage.log.trim(limits, START, 10_000)
+
+    async def _fan_out(self) -> None:
+        """Let go of what the log keeps for webhooks; there are none."""
+        claim = self.hub.storage.deliveries.claim_chunks
+        while (await self.hub.storage.backlog()).fanouts:
+            await claim(lease_id=1, until=START, now=START, limit=10)
+
+    async def cursor(self, position: int) -> str:
+        head = await self.hub.storage.log.head()
+        return str(replace(head, position=Position(position)))
+
+
+@asynccontextmanager
+async def live_hub(directory: Path, **options: Any) -> AsyncIterator[LiveHub]:
+    """``options`` are those of `open_hub`."""
+    async with open_hub(directory, **options) as hub:
+        server = create_server(create_application(hub.services, ADMIN))
+        listener = listening_socket("127.0.0.1", 0)
+        with listener:
+            serving = asyncio.create_task(server.serve(sockets=[listener]))
+            reading = asyncio.create_task(hub.services.live.stream.run())
+            live = LiveHub(hub, listener.getsockname()[1])
+            try:
+                yield live
+            finally:
+                for client in live.clients:
+                    client.abort()
+                await hub.services.live.stream.drain()
+                server.stop()
+                await serving
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+
+
+async def next_message(client: ClientConnection) -> dict[str, Any]:
+    """The next one, heartbeats passed over."""
+    async with asyncio.timeout(5):
+        while True:
+            message: dict[str, Any] = orjson.loads(await client.recv())
+            if message["type"] != "heartbeat":
+                return message
+
+
+def titles(message: dict[str, Any]) -> list[str]:
+    return [item["title"] for item in message["body"]["items"]]
