@@ -1,0 +1,76 @@
+"""Putting the open hub together: the parts that strangers' requests go through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+import hub
+from hub.clock import Clock
+from hub.net import Network
+from hub.parsing import Parser
+from hub.polling.fetcher import Fetcher
+from hub.polling.poller import Poller
+from hub.services import WebSubService
+from hub.websub.discovery import Discovery
+from hub.websub.intents import Intents
+from hub.websub.pings import Pings
+from hub.websub.questions import Questions
+from hub.websub.topics import OpenHub, Topics
+from hub.websub.verifier import Verifier
+from storage.interface import Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """The parts of the hub that the open hub works with."""
+
+    storage: Storage
+    network: Network
+    fetcher: Fetcher
+    parser: Parser
+    poller: Poller
+    clock: Clock
+    public_url: str
+
+    @property
+    def hub_url(self) -> str:
+        return f"{self.public_url}/hub"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltOpenHub:
+    """Its use cases, and its parts that run in the background."""
+
+    service: WebSubService
+    background: dict[str, Callable[[], Coroutine[Any, Any, None]]]
+
+
+def build_open_hub(around: Surroundings, policy: OpenHub) -> BuiltOpenHub:
+    user_agent = f"Fanfare/{hub.__version__} (+{around.hub_url})"
+    questions = Questions(around.network, around.clock, user_agent)
+    topics = Topics(
+        around.storage,
+        around.poller,
+        around.fetcher,
+        Discovery(around.parser, around.hub_url),
+        around.network,
+        around.clock,
+        policy,
+        user_agent,
+    )
+    intents = Intents(around.storage, topics, questions, around.clock)
+    verifier = Verifier(around.storage, intents, questions, around.clock)
+    pings = Pings(around.poller)
+    service = WebSubService(
+        around.storage,
+        verifier.wake,
+        pings,
+        around.clock,
+        policy=policy,
+        public_url=around.public_url,
+    )
+    return BuiltOpenHub(
+        service=service, background={"verifier": verifier.run, "pings": pings.run}
+    )

@@ -1,0 +1,154 @@
+"""Verification of intent: nothing is subscribed or ended before the callback agrees.
+
+A topic is looked at first, and its callback is asked only about topics that could be
+subscribed to.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import structlog
+
+from hub.clock import Clock
+from hub.websub.questions import Questions
+from hub.websub.topics import TopicRefused, Topics, TopicUnready
+from storage.interface import Storage
+from storage.records import (
+    FeedId,
+    NewSubscription,
+    SubscriptionState,
+    Verification,
+    VerificationMode,
+    VerificationState,
+    VerificationTry,
+)
+
+PAUSES = (10.0, 60.0)
+"""Seconds after the first and second try without an answer; there are three. An answer
+is final: "other client and server response codes (3xx, 4xx, 5xx)" mean no (WebSub 5.3),
+but of silence it says nothing, and the subscriber may just be starting."""
+KEPT = timedelta(days=7)
+"""How long what became of a request can be looked up; of a subscription, after it."""
+
+log = structlog.get_logger()
+
+
+class Intents:
+    def __init__(
+        self, storage: Storage, topics: Topics, questions: Questions, clock: Clock
+    ) -> None:
+        self._verifications = storage.verifications
+        self._subscriptions = storage.subscriptions
+        self._topics = topics
+        self._questions = questions
+        self._clock = clock
+
+    async def verify(self, verification: Verification) -> None:
+        """Take one request as far as it goes now.
+
+        Raises `TopicBusy` and `StorageError`: then it stays due.
+        """
+        if verification.mode is VerificationMode.UNSUBSCRIBE:
+            await self._unsubscribe(verification)
+        else:
+            await self._subscribe(verification)
+
+    async def _subscribe(self, verification: Verification) -> None:
+        try:
+            feed_id = await self._topics.admit(verification.topic)
+        except TopicRefused as refused:
+            await self._deny(verification, refused.reason)
+            return
+        except TopicUnready as unready:
+            last = VerificationTry(at=self._clock.now(), reason=unready.reason)
+            if not await self._try_later(verification, last):
+                await self._deny(verification, unready.reason)
+            return
+        asked_at = self._clock.now()
+        confirmed = await self._ask(verification)
+        if confirmed is not None:
+            lease_end = asked_at + timedelta(seconds=verification.lease_seconds)
+            await self._take_over(verification, feed_id, lease_end)
+            await self._finish(
+                verification, VerificationState.VERIFIED, confirmed, lease_end + KEPT
+            )
+
+    async def _take_over(
+        self, verification: Verification, feed_id: FeedId, lease_end: datetime
+    ) -> None:
+        """Only now do the new secret and lease count, and a missing secret too."""
+        await self._subscriptions.add(
+            NewSubscription(
+                account=verification.account,
+                topic=verification.topic,
+                feed_id=feed_id,
+                callback=verification.callback,
+                secret=verification.secret,
+                algorithm=verification.algorithm,
+                format=verification.format,
+                lease_end=lease_end,
+            ),
+            self._clock.now(),
+        )
+
+    async def _unsubscribe(self, verification: Verification) -> None:
+        known = await self._subscriptions.find(
+            verification.account, verification.topic, verification.callback
+        )
+        if known is None or known.state is not SubscriptionState.ACTIVE:
+            last = VerificationTry(
+                at=self._clock.now(), reason="there is no such subscription"
+            )
+            await self._finish(verification, VerificationState.NEEDLESS, last)
+            return
+        confirmed = await self._ask(verification)
+        if confirmed is not None:
+            await self._subscriptions.end(
+                known.id, "unsubscribed", self._clock.now(), tell=False
+            )
+            await self._finish(verification, VerificationState.VERIFIED, confirmed)
+
+    async def _ask(self, verification: Verification) -> VerificationTry | None:
+        """The answer that confirms; None without one, and that is stored."""
+        reply = await self._questions.ask(verification)
+        if reply.is_confirmed:
+            return reply.last
+        if reply.is_final or not await self._try_later(verification, reply.last):
+            await self._finish(verification, VerificationState.FAILED, reply.last)
+        return None
+
+    async def _try_later(
+        self, verification: Verification, last: VerificationTry
+    ) -> bool:
+        """False if that was the last try."""
+        if verification.attempts >= len(PAUSES):
+            return False
+        pause = timedelta(seconds=PAUSES[verification.attempts])
+        due = self._clock.now() + pause
+        await self._verifications.retry(verification.id, last, due)
+        return True
+
+    async def _deny(self, verification: Verification, reason: str) -> None:
+        """WebSub 5.2: the hub "MUST inform the subscriber" of a denial."""
+        status = await self._questions.deny(verification, reason)
+        last = VerificationTry(at=self._clock.now(), status=status, reason=reason)
+        await self._finish(verification, VerificationState.DENIED, last)
+
+    async def _finish(
+        self,
+        verification: Verification,
+        state: VerificationState,
+        last: VerificationTry,
+        kept_until: datetime | None = None,
+    ) -> None:
+        await self._verifications.finish(
+            verification.id, state, last, kept_until=kept_until or last.at + KEPT
+        )
+        log.info(
+            "verification_finished",
+            verification=verification.id,
+            mode=verification.mode.value,
+            state=state.value,
+            status=last.status,
+        )

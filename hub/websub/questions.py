@@ -1,0 +1,133 @@
+"""What callbacks are asked, whether they want it, or told, that it is denied.
+
+Nobody is flooded with questions that a stranger caused: one a second for each host,
+none follows a redirect, and of an answer no more than a kilobyte is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from hub.clock import Clock
+from hub.errors import Blocked, NetworkError
+from hub.net import Answer, Limits, Network, Purpose, Request
+from hub.polling.pacing import HostPacer
+from protocols.websub.denial import denial_url
+from protocols.websub.verification import is_confirmed, verification_url
+from storage.records import Verification, VerificationMode, VerificationTry
+
+LIMITS = Limits(seconds=20.0, idle_seconds=20.0)
+MOST_READ = 1_024
+"""Bytes of an answer; a challenge is far shorter."""
+EXCERPT = 200
+"""Characters of an answer that are kept for the diagnostics."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came of a question. ``is_final``: asking again would change nothing."""
+
+    is_confirmed: bool
+    is_final: bool
+    last: VerificationTry
+
+
+def draw_challenge() -> str:
+    """Random and used once; of the characters WebSub 5.3 allows."""
+    return secrets.token_urlsafe(32)
+
+
+class Questions:
+    def __init__(
+        self,
+        network: Network,
+        clock: Clock,
+        user_agent: str,
+        challenge: Callable[[], str] = draw_challenge,
+    ) -> None:
+        self._network = network
+        self._clock = clock
+        self._user_agent = user_agent
+        self._challenge = challenge
+        self._pacer = HostPacer()
+
+    def is_paced(self, callback: str) -> bool:
+        return not self._network.is_exempt(host_of(callback), Purpose.CALLBACK)
+
+    async def ask(self, verification: Verification) -> Reply:
+        """Ask the callback. Whatever it answers is final; no answer is not."""
+        challenge = self._challenge()
+        is_new = verification.mode is VerificationMode.SUBSCRIBE
+        url = verification_url(
+            callback=verification.callback,
+            mode=verification.mode,
+            topic=verification.topic,
+            challenge=challenge,
+            lease_seconds=verification.lease_seconds if is_new else None,
+            verify_token=verification.verify_token,
+        )
+        try:
+            answer = await self._get(verification.callback, url)
+        except NetworkError as error:
+            last = VerificationTry(
+                at=self._clock.now(), status=error.status, reason=error.reason
+            )
+            is_final = isinstance(error, Blocked)
+            return Reply(is_confirmed=False, is_final=is_final, last=last)
+        reason = _refusal(answer, challenge)
+        last = VerificationTry(
+            at=self._clock.now(),
+            status=answer.status,
+            excerpt=excerpt_of(answer.body),
+            reason=reason,
+        )
+        return Reply(is_confirmed=not reason, is_final=True, last=last)
+
+    async def deny(self, verification: Verification, reason: str) -> int:
+        """Tell the callback that the hub refuses; the status, 0 without an answer."""
+        url = denial_url(verification.callback, verification.topic, reason)
+        try:
+            return (await self._get(verification.callback, url)).status
+        except NetworkError as error:
+            return error.status
+
+    async def _get(self, callback: str, url: str) -> Answer:
+        if self.is_paced(callback):
+            now = self._clock.monotonic()
+            await asyncio.sleep(self._pacer.reserve(host_of(callback), now) - now)
+        return await self._network.send(
+            Request(
+                method="GET",
+                url=url,
+                purpose=Purpose.CALLBACK,
+                headers={"User-Agent": self._user_agent},
+                limits=LIMITS,
+                cuts_body=True,
+                cut=MOST_READ,
+            )
+        )
+
+
+def host_of(callback: str) -> str:
+    return urlsplit(callback).hostname or ""
+
+
+def excerpt_of(body: bytes) -> str:
+    """The beginning of an answer as text on one line."""
+    text = " ".join(body.decode(errors="replace").split())
+    return "".join(each for each in text if each.isprintable())[:EXCERPT]
+
+
+def _refusal(answer: Answer, challenge: str) -> str:
+    """Why an answer is none that confirms; "" for one that does."""
+    if answer.complete and is_confirmed(answer.status, answer.body, challenge):
+        return ""
+    if 200 <= answer.status < 300:
+        return "the body of the answer is not the challenge"
+    if 300 <= answer.status < 400:
+        return f"answered {answer.status}; redirects are not followed"
+    return f"answered {answer.status}"

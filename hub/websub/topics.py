@@ -1,0 +1,181 @@
+"""Which topics strangers may subscribe to, fetched and ready for it.
+
+A topic that is here and public needs no more. Any other is looked at as a stranger
+would, without the credentials the hub may have for it: a private topic and one that is
+unknown look alike from outside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict
+from enum import StrEnum
+from typing import Protocol
+from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
+
+from hub.clock import Clock
+from hub.core.fetched import Fetched
+from hub.errors import Blocked
+from hub.net import Network, Purpose
+from hub.polling.fetcher import FetchRequest
+from hub.polling.pacing import HostPacer
+from hub.polling.visitor import FeedFetcher
+from hub.websub.discovery import Discovery
+from protocols.urls import normal_url
+from storage.errors import NotFound
+from storage.interface import Storage
+from storage.records import FeedId, FeedState, NewFeed, StoredFeed
+
+BASELINE_SECONDS = 30.0
+"""How long the first fetch of a new topic is waited for."""
+LOOKED_AT_SECONDS = 3_600.0
+"""How long what was found at a topic is believed."""
+MOST_REMEMBERED = 10_000
+MOST_OF_A_HOST = 4
+"""Topics of one host that wait for their turn; more of them come back later."""
+
+NOT_NAMED = "the topic does not name this hub"
+
+
+class OpenHub(StrEnum):
+    """Which topics strangers may subscribe to: ``FANFARE_OPEN_HUB``."""
+
+    OFF = "off"
+    KNOWN = "known"  # public here, or naming this hub
+    ANY = "any"  # whatever can be fetched
+
+
+class TopicRefused(Exception):
+    """Nobody may subscribe to this topic here; ``reason`` is for the subscriber."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class TopicUnready(Exception):
+    """The topic could not be fetched now; later it may be."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class TopicBusy(Exception):
+    """Too many topics of the host are being looked at; nothing was tried."""
+
+
+class BaselinePoller(Protocol):
+    """What is needed of `hub.polling.poller.Poller`."""
+
+    async def fetch_now(self, feed_id: FeedId) -> StoredFeed: ...
+
+    def wake(self) -> None: ...
+
+
+class Topics:
+    def __init__(
+        self,
+        storage: Storage,
+        poller: BaselinePoller,
+        fetcher: FeedFetcher,
+        discovery: Discovery,
+        network: Network,
+        clock: Clock,
+        policy: OpenHub,
+        user_agent: str,
+    ) -> None:
+        self._feeds = storage.feeds
+        self._poller = poller
+        self._fetcher = fetcher
+        self._discovery = discovery
+        self._network = network
+        self._clock = clock
+        self._policy = policy
+        self._user_agent = user_agent
+        self._pacer = HostPacer()
+        self._waiting: Counter[str] = Counter()
+        self._looked_at: OrderedDict[str, float] = OrderedDict()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def admit(self, topic: str) -> FeedId:
+        """The topic's feed, its first document stored.
+
+        Raises `TopicRefused`, `TopicUnready`, `TopicBusy` and `StorageError`.
+        """
+        lock = self._locks.setdefault(normal_url(topic), asyncio.Lock())
+        async with lock:
+            feed = await self._known(topic)
+            if feed is None or feed.private:
+                await self._look_at(topic)
+                if feed is not None and feed.has_credentials:
+                    raise TopicRefused(NOT_NAMED)  # it is not what was looked at
+                feed = feed or await self._add(topic)
+            return await self._with_baseline(feed)
+
+    async def _known(self, topic: str) -> StoredFeed | None:
+        for url in (topic, normal_url(topic)):
+            feed = await self._feeds.find(url)
+            if feed is not None and feed.state is not FeedState.REMOVED:
+                return feed
+        return None
+
+    async def _add(self, topic: str) -> StoredFeed:
+        new = NewFeed(url=normal_url(topic), private=True)
+        feed, _ = await self._feeds.add(new, self._clock.now())
+        self._poller.wake()
+        return feed
+
+    async def _with_baseline(self, feed: StoredFeed) -> FeedId:
+        """Subscribers are told what is new, so what is old must be known before."""
+        if feed.polling.last_fetch is None:
+            try:
+                async with asyncio.timeout(BASELINE_SECONDS):
+                    feed = await self._poller.fetch_now(feed.id)
+            except (TimeoutError, NotFound):
+                raise TopicUnready("the first fetch of the topic takes long") from None
+        if feed.polling.last_fetch is None:
+            raise TopicUnready("the topic's server asks for patience")
+        return feed.id
+
+    async def _look_at(self, topic: str) -> None:
+        """Raises unless the topic, as anybody gets it, may be subscribed to."""
+        key, now = normal_url(topic), self._clock.monotonic()
+        if now - self._looked_at.get(key, float("-inf")) < LOOKED_AT_SECONDS:
+            return
+        fetched = await self._fetch(topic)
+        _check_usable(fetched)
+        if self._policy is OpenHub.KNOWN and not await self._discovery.is_named(
+            fetched
+        ):
+            raise TopicRefused(NOT_NAMED)
+        self._looked_at[key] = now
+        while len(self._looked_at) > MOST_REMEMBERED:
+            self._looked_at.popitem(last=False)
+
+    async def _fetch(self, topic: str) -> Fetched:
+        request = FetchRequest(url=topic, user_agent=self._user_agent)
+        host = urlsplit(topic).hostname or ""
+        if self._network.is_exempt(host, Purpose.TOPIC):
+            return await self._fetcher.fetch(request)
+        if self._waiting[host] >= MOST_OF_A_HOST:
+            raise TopicBusy
+        self._waiting[host] += 1
+        try:
+            now = self._clock.monotonic()
+            await asyncio.sleep(self._pacer.reserve(host, now) - now)
+            return await self._fetcher.fetch(request)
+        finally:
+            self._waiting[host] -= 1
+            self._waiting += Counter()  # drops those at zero
+
+
+def _check_usable(fetched: Fetched) -> None:
+    if not fetched.error:
+        return
+    reason = f"the topic cannot be fetched: {fetched.error}"
+    is_passing = fetched.status in (0, 429) or fetched.status >= 500
+    if is_passing and fetched.error != Blocked().reason:
+        raise TopicUnready(reason)
+    raise TopicRefused(reason)

@@ -1,0 +1,129 @@
+"""The verifier: takes up requests to the open hub when their turn comes.
+
+They wait in storage, so that none is lost when the hub stops. Nothing here grows with
+their number, and however many there are of one callback host, others have their turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from hub.clock import Clock
+from hub.websub.intents import Intents
+from hub.websub.questions import Questions, host_of
+from hub.websub.topics import TopicBusy
+from protocols.urls import normal_url
+from storage.errors import StorageError
+from storage.interface import Storage
+from storage.records import Verification
+
+AT_ONCE = 256
+PAGE = 512
+PER_HOST = 64
+POLL_SECONDS = 1.0
+ROUND_SECONDS = 0.05
+"""Between two looks at what is due, however many requests come in."""
+HOST_PAUSE = 1.0
+FAULT_PAUSE = 10.0
+"""Seconds before a request is taken up again that storage or a fault held up."""
+
+log = structlog.get_logger()
+
+
+class Verifier:
+    """Takes up requests that are due, one a second for each callback host."""
+
+    def __init__(
+        self, storage: Storage, intents: Intents, questions: Questions, clock: Clock
+    ) -> None:
+        self._verifications = storage.verifications
+        self._intents = intents
+        self._questions = questions
+        self._clock = clock
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._under_way: set[tuple[str, str]] = set()
+        self._postponed: dict[int, float] = {}
+        self._hosts: dict[str, float] = {}  # when each was last turned to
+        self._awake = asyncio.Event()
+
+    def wake(self) -> None:
+        """A request has come in."""
+        self._awake.set()
+
+    async def run(self) -> None:
+        """Verify until cancelled; what is under way then is asked again."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                self._awake.clear()
+                try:
+                    await self._start_due(tasks)
+                except StorageError as error:
+                    log.warning("verifications_not_read", error=str(error))
+                await self._rest()
+
+    async def _rest(self) -> None:
+        await asyncio.sleep(ROUND_SECONDS)
+        try:
+            async with asyncio.timeout(POLL_SECONDS):
+                await self._awake.wait()
+        except TimeoutError:
+            pass
+
+    async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
+        self._forget_what_is_over()
+        due = await self._verifications.due(
+            self._clock.now(), per_host=PER_HOST, limit=PAGE
+        )
+        for verification in due:
+            if self._has_turn(verification):
+                await self._slots.acquire()
+                self._under_way.add(_key(verification))
+                tasks.create_task(self._work(verification))
+
+    def _forget_what_is_over(self) -> None:
+        now = self._clock.monotonic()
+        self._postponed = {id: at for id, at in self._postponed.items() if at > now}
+        self._hosts = {
+            host: at for host, at in self._hosts.items() if now - at < HOST_PAUSE
+        }
+
+    def _has_turn(self, verification: Verification) -> bool:
+        is_waiting = verification.id in self._postponed
+        if is_waiting or _key(verification) in self._under_way:
+            return False
+        host = host_of(verification.callback)
+        if host in self._hosts:
+            return False
+        if self._questions.is_paced(verification.callback):
+            self._hosts[host] = self._clock.monotonic()
+        return True
+
+    async def _work(self, verification: Verification) -> None:
+        """One request; it harms no other, however it ends."""
+        try:
+            await self._intents.verify(verification)
+        except TopicBusy:
+            self._postpone(verification, HOST_PAUSE)
+        except StorageError as error:
+            self._postpone(verification, FAULT_PAUSE)
+            log.warning(
+                "verification_not_stored",
+                verification=verification.id,
+                error=str(error),
+            )
+        except Exception:
+            self._postpone(verification, FAULT_PAUSE)
+            log.exception("verification_broke", verification=verification.id)
+        finally:
+            self._under_way.discard(_key(verification))
+            self._slots.release()
+            self._awake.set()
+
+    def _postpone(self, verification: Verification, seconds: float) -> None:
+        self._postponed[verification.id] = self._clock.monotonic() + seconds
+
+
+def _key(verification: Verification) -> tuple[str, str]:
+    return normal_url(verification.topic), normal_url(verification.callback)

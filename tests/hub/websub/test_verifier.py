@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from hub.errors import Unreachable
+from hub.websub import verifier as verifier_module
+from hub.websub.topics import TopicBusy
+from storage.errors import StorageFull, WriteFailed
+from storage.records import Verification, VerificationState
+from tests.support.eventually import eventually
+from tests.support.open_hub import OpenHubScene, a_subscription_request
+
+
+@asynccontextmanager
+async def running(scene: OpenHubScene) -> AsyncIterator[None]:
+    task = asyncio.create_task(scene.verifier.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+async def state(scene: OpenHubScene, token: str) -> VerificationState:
+    found = await scene.storage.verifications.find(token)
+    assert found is not None
+    return found.state
+
+
+async def request(scene: OpenHubScene, number: int, host: str = "r.example") -> str:
+    callback = f"https://{host}/{number}"
+    return await scene.request(a_subscription_request(callback=callback))
+
+
+async def test_a_request_is_verified_at_once(scene: OpenHubScene) -> None:
+    async with running(scene):
+        token = await request(scene, 1)
+
+        async def is_verified() -> bool:
+            return await state(scene, token) is VerificationState.VERIFIED
+
+        await eventually(is_verified)
+
+
+async def test_one_host_is_asked_one_question_a_second(
+    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
+    for number in range(3):
+        await request(scene, number)
+    await request(scene, 9, "other.example")
+    asked = scene.callbacks.requests
+    async with running(scene):
+        await eventually(lambda: len(asked) == 2)  # one of each host
+        await asyncio.sleep(0.2)
+        assert len(asked) == 2
+        scene.clock.advance(1)
+        await eventually(lambda: len(asked) == 3)
+        await asyncio.sleep(0.2)
+        assert len(asked) == 3
+
+
+async def test_an_exempt_host_is_not_paced(scene: OpenHubScene) -> None:
+    for number in range(20):
+        await request(scene, number, "reader.exempt")
+    async with running(scene):
+        await eventually(lambda: len(scene.callbacks.requests) == 20)
+
+
+@pytest.mark.parametrize(
+    ("failure", "pause"),
+    [(StorageFull("full"), 10), (RuntimeError("a fault"), 10), (TopicBusy(), 1)],
+)
+async def test_a_request_that_could_not_be_worked_on_waits_and_stays_due(
+    scene: OpenHubScene,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Exception,
+    pause: int,
+) -> None:
+    tried: list[int] = []
+
+    async def fail(verification: Verification) -> None:
+        tried.append(verification.id)
+        raise failure
+
+    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(scene.intents, "verify", fail)
+    token = await request(scene, 1, "reader.exempt")
+    async with running(scene):
+        await eventually(lambda: len(tried) == 1)
+        await asyncio.sleep(0.2)
+        assert len(tried) == 1
+        scene.clock.advance(pause)
+        await eventually(lambda: len(tried) == 2)
+    assert await state(scene, token) is VerificationState.PENDING
+
+
+async def test_a_database_that_cannot_be_read_does_not_end_it(
+    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = scene.storage.verifications.due
+    failures = iter([WriteFailed("broken")])
+
+    async def due(*arguments: object, **more: object) -> list[Verification]:
+        for failure in failures:
+            raise failure
+        return await read(*arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(scene.storage.verifications, "due", due)
+    await request(scene, 1)
+    async with running(scene):
+        await eventually(lambda: bool(scene.callbacks.requests))
+
+
+async def test_a_retry_comes_when_it_is_due(
+    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
+    scene.callbacks.failure = Unreachable("cannot connect")
+    await request(scene, 1)
+    async with running(scene):
+        await eventually(lambda: len(scene.callbacks.requests) == 1)
+        await asyncio.sleep(0.1)
+        scene.clock.advance(10)
+        await eventually(lambda: len(scene.callbacks.requests) == 2)

@@ -1,0 +1,192 @@
+"""The open hub on a real database, with a network that answers as it is told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from hub.core.fetched import Fetched
+from hub.errors import NetworkError
+from hub.net import Answer, Purpose, Request
+from hub.polling.fetcher import FetchRequest
+from hub.services.websub import WebSubService
+from hub.websub.discovery import Discovery
+from hub.websub.intents import Intents
+from hub.websub.pings import Pings
+from hub.websub.questions import Questions
+from hub.websub.topics import OpenHub, Topics
+from hub.websub.verifier import Verifier
+from protocols.feeds import ParseContext
+from protocols.feeds import parse as parse_feed
+from protocols.model import ParsedFeed
+from protocols.websub.requests import SubscribeRequest, UnsubscribeRequest
+from storage.interface import Storage
+from storage.records import NewFeed, StoredFeed, Verification
+from storage.sqlite import open_database
+from tests.support.clock import ManualClock
+from tests.support.fetch_targets import an_answer
+from tests.support.services import FakePoller
+
+HUB_URL = "https://hub.example/hub"
+TOPIC = "https://feeds.example/topic"
+CALLBACK = "https://reader.example/callback"
+CHALLENGE = "the-challenge"
+NAMES_HUB = f'<{HUB_URL}>; rel="hub"'
+
+
+@dataclass
+class ScriptedCallbacks:
+    """Confirms every question, unless told otherwise. ``.exempt`` is not paced."""
+
+    status: int = 200
+    body: bytes = CHALLENGE.encode()
+    complete: bool = True
+    failure: NetworkError | None = None
+    requests: list[Request] = field(default_factory=list)
+
+    async def send(self, request: Request) -> Answer:
+        self.requests.append(request)
+        if self.failure is not None:
+            raise self.failure
+        return Answer(
+            url=request.url,
+            status=self.status,
+            headers={},
+            body=self.body,
+            complete=self.complete,
+            milliseconds=1,
+        )
+
+    def is_exempt(self, host: str, purpose: Purpose) -> bool:
+        return host.endswith(".exempt")
+
+    @property
+    def queries(self) -> list[dict[str, str]]:
+        return [
+            {name: values[-1] for name, values in parse_qs(query).items()}
+            for query in (urlsplit(each.url).query for each in self.requests)
+        ]
+
+    @property
+    def modes(self) -> list[str]:
+        return [query["hub.mode"] for query in self.queries]
+
+
+@dataclass
+class ScriptedTopics:
+    """Answers every fetch of a topic alike."""
+
+    answer: Fetched = field(default_factory=lambda: named_by(NAMES_HUB))
+    requests: list[FetchRequest] = field(default_factory=list)
+    hook: Callable[[], None] = lambda: None
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        self.requests.append(request)
+        self.hook()
+        return self.answer
+
+
+class InlineParser:
+    async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
+        return parse_feed(body, context)
+
+
+def named_by(link: str, body: bytes = b"plain text") -> Fetched:
+    return replace(an_answer(200, body), link=link)
+
+
+@dataclass
+class OpenHubScene:
+    storage: Storage
+    clock: ManualClock
+    poller: FakePoller
+    callbacks: ScriptedCallbacks
+    fetches: ScriptedTopics
+    topics: Topics
+    questions: Questions
+    intents: Intents
+    verifier: Verifier
+    pings: Pings
+    service: WebSubService
+
+    async def add_feed(self, url: str = TOPIC, **more: object) -> StoredFeed:
+        new = NewFeed(url=url, **more)  # type: ignore[arg-type]
+        feed, _ = await self.storage.feeds.add(new, self.clock.now())
+        return await self.poller.fetch_now(feed.id)
+
+    async def request(self, request: SubscribeRequest | UnsubscribeRequest) -> str:
+        """Hand a request in; its diagnostics token."""
+        return (await self.service.request(request)).rpartition("/")[2]
+
+    async def subscribe(self, **changes: object) -> Verification:
+        """Ask to subscribe, let it be verified, and see what became of it."""
+        token = await self.request(a_subscription_request(**changes))
+        return await self.settle(token)
+
+    async def unsubscribe(self) -> Verification:
+        token = await self.request(UnsubscribeRequest(topic=TOPIC, callback=CALLBACK))
+        return await self.settle(token)
+
+    async def settle(self, token: str) -> Verification:
+        for due in await self.storage.verifications.due(
+            self.clock.now(), per_host=9, limit=9
+        ):
+            await self.intents.verify(due)
+        found = await self.storage.verifications.find(token)
+        assert found is not None
+        return found
+
+
+def a_subscription_request(**changes: object) -> SubscribeRequest:
+    values = {"topic": TOPIC, "callback": CALLBACK, "lease_seconds": 300, **changes}
+    return SubscribeRequest(**values)  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def open_hub_scene(
+    directory: Path, policy: OpenHub = OpenHub.KNOWN
+) -> AsyncIterator[OpenHubScene]:
+    storage = await open_database(directory / "hub.db")
+    try:
+        clock, callbacks, fetches = ManualClock(), ScriptedCallbacks(), ScriptedTopics()
+        poller = FakePoller(storage, clock)
+        topics = Topics(
+            storage,
+            poller,
+            fetches,
+            Discovery(InlineParser(), HUB_URL),
+            callbacks,
+            clock,
+            policy,
+            "Fanfare",
+        )
+        questions = Questions(callbacks, clock, "Fanfare", lambda: CHALLENGE)
+        intents = Intents(storage, topics, questions, clock)
+        verifier = Verifier(storage, intents, questions, clock)
+        pings = Pings(poller)
+        service = WebSubService(
+            storage,
+            verifier.wake,
+            pings,
+            clock,
+            policy=policy,
+            public_url="https://hub.example",
+        )
+        yield OpenHubScene(
+            storage=storage,
+            clock=clock,
+            poller=poller,
+            callbacks=callbacks,
+            fetches=fetches,
+            topics=topics,
+            questions=questions,
+            intents=intents,
+            verifier=verifier,
+            pings=pings,
+            service=service,
+        )
+    finally:
+        await storage.close()
