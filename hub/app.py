@@ -1,0 +1,155 @@
+"""Running a hub: from its settings to its orderly end.
+
+Everything that works in the background runs in one task group. Should any of it end
+by itself, all of it ends: a hub is never half alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+import structlog
+
+import hub
+from hub import heap
+from hub.assembly import BuiltHub, Part, build_hub
+from hub.config import Settings
+from hub.environment import unknown_variables
+from hub.server import AddressUnavailable, Server, listening_socket
+from hub.tokens import TokenUnreadable, ensure_token, token_file
+from storage.errors import StorageError
+from storage.opening import open_storage
+
+Announce = Callable[[str], None]
+"""Tells the person who started the hub; not the log."""
+
+log = structlog.get_logger()
+
+
+class CannotStart(Exception):
+    """The hub did not start; the message says what to change."""
+
+
+class HubFailed(Exception):
+    """A part of the running hub ended by itself, and took the hub with it."""
+
+    def __init__(self, part: str, reason: str) -> None:
+        self.part = part
+        self.reason = reason
+        super().__init__(f"the {part} ended unexpectedly: {reason}")
+
+
+async def run(settings: Settings, announce: Announce, command: str = "fanfare") -> None:
+    """Run a hub until SIGTERM or SIGINT, then let work under way finish.
+
+    ``command`` is how this program can be called. Raises `CannotStart`, with nothing
+    left behind, and `HubFailed`.
+    """
+    stop = stop_signal()
+    async with AsyncExitStack() as stack:
+        try:
+            listener = stack.enter_context(
+                listening_socket(settings.host, settings.port)
+            )
+            storage = await open_storage(settings.database)
+            stack.push_async_callback(storage.close)
+            token = _admin_token(settings)
+            port = listener.getsockname()[1]
+            public_url = settings.public_url or f"http://localhost:{port}"
+            built = await build_hub(settings, storage, token, public_url, stack)
+        except (AddressUnavailable, StorageError, TokenUnreadable) as error:
+            raise CannotStart(str(error)) from error
+        heap.settle()
+        _warn_about(settings)
+        announce(_greeting(settings, public_url, command))
+        log.info("hub_started", url=public_url, version=hub.__version__)
+        await run_until_stopped(built, listener, stop)
+    log.info("hub_stopped")
+
+
+def _admin_token(settings: Settings) -> str:
+    return settings.admin_token or ensure_token(token_file(settings.database_path))
+
+
+async def run_until_stopped(
+    built: BuiltHub, listener: socket.socket, stop: asyncio.Event
+) -> None:
+    """Run all parts until ``stop`` is set; what is under way may finish.
+
+    Raises `HubFailed` as soon as one of them ends by itself.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            running = [
+                group.create_task(_never_ending(name, start), name=name)
+                for name, start in built.background.items()
+            ]
+            serving = group.create_task(
+                _serve(built.server, listener, stop), name="server"
+            )
+            await stop.wait()
+            log.info("hub_stopping")
+            built.operations.stop()
+            await built.live.drain()
+            built.server.stop()
+            await serving
+            for task in running:
+                task.cancel()
+    except ExceptionGroup as failures:
+        # The first part that ended is the cause; the others were then cancelled.
+        raise failures.exceptions[0] from None
+
+
+async def _never_ending(part: str, start: Part) -> None:
+    """Run a part; its end, however it comes, is the end of the hub."""
+    try:
+        await start()
+    except Exception as error:
+        log.exception("part_failed", part=part)
+        raise HubFailed(part, f"{type(error).__name__}: {error}") from error
+    raise HubFailed(part, "it returned")
+
+
+async def _serve(server: Server, listener: socket.socket, stop: asyncio.Event) -> None:
+    await server.serve(sockets=[listener])
+    if not stop.is_set():
+        raise HubFailed("server", "it returned")
+
+
+def stop_signal() -> asyncio.Event:
+    """Set, from now on, when the process is asked to end."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+def _warn_about(settings: Settings) -> None:
+    """What is probably not meant, but no reason not to start."""
+    for name, likely in unknown_variables(os.environ):
+        log.warning("setting_unknown", name=name, did_you_mean=likely)
+    if not settings.contact:
+        log.warning(
+            "contact_missing",
+            hint="set FANFARE_CONTACT, so that publishers know whom to write to",
+        )
+
+
+def _greeting(settings: Settings, public_url: str, command: str) -> str:
+    token = "the one that was set"  # noqa: S105 - a description
+    if not settings.admin_token:
+        token = str(token_file(settings.database_path))
+    return (
+        f"Fanfare {hub.__version__} is running at {public_url}\n"
+        f"  database     {settings.database_path}\n"
+        f"  admin token  {token}\n"
+        "Next, in another terminal:\n"
+        f"  {command} feeds add URL      poll a feed\n"
+        f"  {command} listen URL         print its new entries as they come"
+    )

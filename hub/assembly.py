@@ -1,0 +1,180 @@
+"""Putting the parts of a hub together, as its settings have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import hub
+from hub.clock import SystemClock
+from hub.config import Settings
+from hub.core.rate_limit import Rate, per_minute
+from hub.delivery.denials import Denials
+from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
+from hub.jobs import Housekeeping
+from hub.live.stream import LiveStream
+from hub.metrics import Metrics
+from hub.net import AiohttpNetwork, Limits
+from hub.net.guard import Guard
+from hub.net.resolving import SystemLookup
+from hub.open_hub import Surroundings, build_open_hub
+from hub.parsing import WorkerParser
+from hub.polling.fetcher import Fetcher
+from hub.polling.poller import Poller, PollerOptions
+from hub.polling.visitor import Identity
+from hub.server import Server, create_server
+from hub.services import (
+    DeliveryService,
+    FeedService,
+    FrontPageService,
+    LiveService,
+    MetricsService,
+    OperationsService,
+    Services,
+    SubscriptionService,
+    TokenService,
+)
+from hub.services.addresses import AddressCheck
+from hub.web.application import create_application
+from hub.web.rate_limits import RateLimits, RequestLimits
+from hub.websub.topics import OpenHub
+from storage.interface import Storage
+
+Part = Callable[[], Coroutine[Any, Any, None]]
+"""Starts something that runs until it is cancelled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltHub:
+    """A built hub: its parts that run in the background, and its server."""
+
+    server: Server
+    operations: OperationsService
+    live: LiveStream
+    background: dict[str, Part]
+
+
+def create_network(settings: Settings) -> AiohttpNetwork:
+    """The one way out, under the address guard as the settings have it."""
+    return AiohttpNetwork(
+        allow_topics=settings.allow_networks + settings.allow_topic_networks,
+        allow_callbacks=settings.allow_networks + settings.allow_callback_networks,
+    )
+
+
+def identity(settings: Settings) -> Identity:
+    """Who publishers are told is asking."""
+    return Identity(
+        product=f"Fanfare/{hub.__version__}",
+        url=settings.public_url,
+        contact=settings.contact,
+    )
+
+
+async def build_hub(
+    settings: Settings,
+    storage: Storage,
+    token: str,
+    public_url: str,
+    stack: AsyncExitStack,
+) -> BuiltHub:
+    """Put the parts together; what must be closed goes on the stack."""
+    clock = SystemClock()
+    metrics = Metrics()
+    network = await stack.enter_async_context(create_network(settings))
+    parser = await stack.enter_async_context(WorkerParser())
+    fetcher = Fetcher(network, clock, Limits())
+    poller = Poller(
+        storage,
+        fetcher,
+        parser,
+        network,
+        clock,
+        settings.polling_rules,
+        PollerOptions(
+            concurrency=settings.poll_concurrency,
+            identity=identity(settings),
+            metrics=metrics,
+        ),
+    )
+    dispatcher = Dispatcher(
+        storage,
+        network,
+        clock,
+        f"{public_url}/hub",
+        DeliveryLimits(requests=settings.delivery_concurrency),
+        metrics=metrics,
+    )
+    operations = OperationsService(storage, clock, settings.database_path.parent)
+    addresses = _address_check(settings, stack)
+    feeds = FeedService(storage, poller, addresses, clock)
+    open_hub = build_open_hub(
+        Surroundings(
+            storage=storage,
+            network=network,
+            fetcher=fetcher,
+            parser=parser,
+            poller=poller,
+            clock=clock,
+            public_url=public_url,
+        ),
+        OpenHub(settings.open_hub),
+    )
+    live = LiveStream(
+        storage.log,
+        f"{public_url}/hub",
+        await storage.log.head(),
+        random=Random(),  # noqa: S311 - spreads reconnects
+        metrics=metrics,
+        most_connections=settings.stream_connections,
+    )
+    services = Services(
+        feeds=feeds,
+        subscriptions=SubscriptionService(storage, feeds, addresses, clock),
+        deliveries=DeliveryService(storage, clock),
+        operations=operations,
+        tokens=TokenService(storage.tokens, clock),
+        metrics=MetricsService(storage, metrics, clock),
+        front=FrontPageService(storage.feeds, clock, public_url),
+        websub=open_hub.service,
+        live=LiveService(storage.feeds, live, is_open=settings.open_stream == "on"),
+    )
+    limits = RateLimits(_request_limits(settings), clock, metrics)
+    return BuiltHub(
+        server=create_server(create_application(services, token, limits)),
+        operations=operations,
+        live=live,
+        background={
+            "poller": poller.run,
+            "dispatcher": dispatcher.run,
+            "denials": Denials(storage, network, clock).run,
+            **open_hub.background,
+            "live stream": live.run,
+            "housekeeping": Housekeeping(storage, clock, settings.retention).run,
+        },
+    )
+
+
+def _request_limits(settings: Settings) -> RequestLimits:
+    return RequestLimits(
+        of_token=_rate(settings.rate_limit_token),
+        of_address=_rate(settings.rate_limit_address),
+        trusted_proxies=settings.trusted_proxies,
+    )
+
+
+def _rate(requests_a_minute: int) -> Rate | None:
+    return per_minute(requests_a_minute) if requests_a_minute else None
+
+
+def _address_check(settings: Settings, stack: AsyncExitStack) -> AddressCheck:
+    lookup = SystemLookup()
+    stack.callback(lookup.close)
+    return AddressCheck(
+        topics=Guard(settings.allow_networks + settings.allow_topic_networks),
+        callbacks=Guard(settings.allow_networks + settings.allow_callback_networks),
+        lookup=lookup,
+    )

@@ -1,0 +1,108 @@
+"""``fanfare db``: the database file, with or without a running hub."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from storage.errors import DatabaseLocked, StorageError
+from storage.interface import Storage
+from storage.records import DatabaseStatus
+
+from .client import find_hub, read_settings
+from .failures import Failure
+from .wording import print_facts
+
+Result = TypeVar("Result")
+
+
+@click.group(name="db")
+def database() -> None:
+    """The database: backup, migrate, status."""
+
+
+@database.command()
+@click.argument("destination", type=click.Path(path_type=Path))
+def backup(destination: Path) -> None:
+    """Copy the database to a new file, while the hub runs or not.
+
+    To restore, stop the hub and put the copy, with its .key, in the database's place.
+    """
+    target = destination.absolute()
+    if target.exists():
+        raise Failure(f"{target} exists already; name a new file")
+    try:
+        _with_database(lambda storage: storage.backup(target), migrate=False)
+    except DatabaseLocked:
+        find_hub(None).post("/api/db/backup", {"destination": str(target)})
+    click.echo(f"backed up to {target}")
+
+
+@database.command()
+def migrate() -> None:
+    """Bring the schema up to this version; `serve` does so by itself."""
+    try:
+        found = _with_database(lambda storage: storage.status(), migrate=True)
+    except DatabaseLocked as error:
+        raise Failure(f"{error}; stop it first") from error
+    click.echo(f"{found.location} is at schema version {found.version}")
+
+
+@database.command()
+def status() -> None:
+    """Show version, size and position, and whether a hub is using it."""
+    try:
+        found = _with_database(lambda storage: storage.status(), migrate=False)
+    except DatabaseLocked:
+        _print_running()
+    else:
+        _print_status(found)
+
+
+def _print_status(found: DatabaseStatus) -> None:
+    print_facts(
+        [
+            ("database", found.location),
+            ("engine", found.engine),
+            ("schema", f"{found.version} of {found.latest}"),
+            ("epoch", found.epoch),
+            ("head", found.head),
+            ("bytes", found.size_bytes),
+            ("in use", "no"),
+        ]
+    )
+
+
+def _print_running() -> None:
+    hub = find_hub(None)
+    found = hub.get("/api/health")["database"]
+    print_facts([*found.items(), ("in use", f"by the hub at {hub.url}")])
+
+
+def _with_database(
+    use: Callable[[Storage], Awaitable[Result]], *, migrate: bool
+) -> Result:
+    """Open the file of this environment, use it, close it."""
+    settings = read_settings()
+    if not settings.database_path.exists():
+        raise Failure(f"there is no database {settings.database_path} yet")
+
+    async def session() -> Result:
+        from storage.opening import open_storage
+
+        storage = await open_storage(settings.database, migrate=migrate)
+        try:
+            return await use(storage)
+        finally:
+            await storage.close()
+
+    try:
+        return asyncio.run(session())
+    except DatabaseLocked:
+        raise
+    except StorageError as error:
+        raise Failure(str(error)) from error

@@ -1,0 +1,22 @@
+"""How a command fails: one clear line on stderr and a documented exit code."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+import click
+
+from .wording import printable
+
+
+class Failure(click.ClickException):
+    """The command could not be done: exit code 1."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"fanfare: {printable(self.message)}", err=True, file=file)
+
+
+class HubUnreachable(Failure):
+    """No hub answers at the URL: exit code 3."""
+
+    exit_code = 3

@@ -1,0 +1,64 @@
+"""``fanfare feeds show``: everything the hub knows about one feed, explained."""
+
+from __future__ import annotations
+
+import click
+
+from .client import Document
+from .wording import duration, moment, print_facts, print_table
+
+
+def explain_feed(feed: Document) -> None:
+    """Print a feed report: identity, last answer, then the period term by term."""
+    print_facts(
+        [
+            ("feed", feed["id"]),
+            ("url", feed["url"]),
+            ("title", feed["title"]),
+            ("format", feed["format"]),
+            ("state", feed["state"] + (", private" if feed["private"] else "")),
+            ("section", feed["section"]),
+            ("subscribers", feed["subscribers"]),
+            ("velocity", f"{feed['velocity']:.3g} new entries a day"),
+            ("entries", f"{feed['entries']} in the last document"),
+            *_answer(feed),
+            *_requests(feed),
+            ("next fetch", moment(feed["next_fetch"])),
+            ("period", duration(feed["period"])),
+        ]
+    )
+    click.echo()
+    print_table(
+        ("TERM", "VALUE", "WHY"),
+        [
+            (term["name"], f"{term['value']:.6g} {term['unit']}", term["note"])
+            for term in feed["period_terms"]
+        ],
+    )
+
+
+def _answer(feed: Document) -> list[tuple[str, object]]:
+    trouble = ""
+    if feed["error"]:
+        trouble = f"{feed['error']} ({feed['failures']} times in a row)"
+    return [
+        ("last answer", "never fetched" if feed["code"] is None else feed["message"]),
+        ("trouble", trouble),
+        ("since", moment(feed["failing_since"]) if feed["failing_since"] else ""),
+        ("last fetch", moment(feed["last_fetch"])),
+        ("last parse", moment(feed["last_parse"])),
+    ]
+
+
+def _requests(feed: Document) -> list[tuple[str, object]]:
+    """How the next request will be made."""
+    validators = feed["validators"] or {"etag": "", "last_modified": ""}
+    moved = feed["fetch_url"] if feed["fetch_url"] != feed["url"] else ""
+    return [
+        ("fetched from", moved),
+        ("etag", validators["etag"]),
+        ("last modified", validators["last_modified"]),
+        ("honours validators", "yes" if feed["answers_304"] else "not seen yet"),
+        ("fresh until", moment(feed["fresh_until"]) if feed["fresh_until"] else ""),
+        ("not before", moment(feed["retry_after"]) if feed["retry_after"] else ""),
+    ]

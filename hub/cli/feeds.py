@@ -1,0 +1,217 @@
+"""``fanfare feeds``: what the hub polls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TextIO
+
+import click
+
+from .client import Document, Hub, speaks_to_hub
+from .failures import Failure, HubUnreachable
+from .feed_facts import explain_feed
+from .wording import duration, moment, plural, print_table, printable
+
+ADDED_AT_ONCE = 8
+
+
+@click.group()
+def feeds() -> None:
+    """Feeds the hub polls: add, list, show, fetch, pause, resume, remove."""
+
+
+@feeds.command()
+@click.argument("urls", nargs=-1, metavar="URL…")
+@click.option(
+    "--file",
+    type=click.File(encoding="utf-8"),
+    help="Also the URLs in a file, one a line.",
+)
+@click.option("--section", default="", help="A label to group feeds by.")
+@click.option("--private", is_flag=True, help="Never shown to the public.")
+@click.option("--header", "headers", multiple=True, help="'Name: value' to send.")
+@click.option("--basic", default="", help="user:password to send.")
+@speaks_to_hub
+def add(
+    hub: Hub,
+    urls: tuple[str, ...],
+    file: TextIO | None,
+    section: str,
+    private: bool,
+    headers: tuple[str, ...],
+    basic: str,
+) -> None:
+    """Add feeds and say what their first fetch found.
+
+    Credentials, also those in a URL, make a feed private.
+    """
+    wanted = [*urls, *_lines(file)]
+    if not wanted:
+        raise click.UsageError("name at least one URL, or a --file")
+    shared: Document = {
+        "section": section,
+        "private": private,
+        "headers": dict(map(_parse_header, headers)),
+        "basic": basic,
+    }
+    with ThreadPoolExecutor(ADDED_AT_ONCE) as pool:
+        results = pool.map(lambda url: _add_one(hub, {"url": url, **shared}), wanted)
+        failed = [
+            url for url, is_well in zip(wanted, results, strict=True) if not is_well
+        ]
+    if failed:
+        raise Failure(f"trouble with {plural(len(failed), 'feed')} of {len(wanted)}")
+
+
+def _add_one(hub: Hub, body: Document) -> bool:
+    """Add one and print the outcome; whether it went well."""
+    try:
+        feed = hub.post("/api/feeds", body)
+    except HubUnreachable:
+        raise
+    except Failure as error:
+        click.echo(
+            f"not added  {printable(str(body['url']))}\n  {error.message}", err=True
+        )
+        return False
+    return _print_outcome("added", feed)
+
+
+def _print_outcome(done: str, feed: Document) -> bool:
+    head = f"{done}  {printable(feed['url'])}  (feed {feed['id']})"
+    if feed["error"]:
+        click.echo(
+            f"{head}\n  trouble: {printable(feed['error'])}\n"
+            f"  asked again {moment(feed['next_fetch'])}",
+            err=True,
+        )
+        return False
+    click.echo(f"{head}\n  {_finding(feed)}")
+    return True
+
+
+def _finding(feed: Document) -> str:
+    if feed["last_fetch"] is None:
+        return f"not fetched yet; `fanfare feeds show {feed['id']}` will tell"
+    title = printable(feed["title"]) or "(no title)"
+    entries = plural(feed["entries"], "entry", "entries")
+    return f"{title}: {entries}; asked again {moment(feed['next_fetch'])}"
+
+
+def _lines(file: TextIO | None) -> Iterator[str]:
+    try:
+        for line in file or ():
+            if line.strip() and not line.startswith("#"):
+                yield line.strip()
+    except UnicodeDecodeError:
+        raise click.BadParameter("expected UTF-8 text", param_hint="--file") from None
+
+
+def _parse_header(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition(":")
+    if not separator or not name.strip():
+        raise click.BadParameter(f"expected 'Name: value', not {text!r}")
+    return name.strip(), value.strip()
+
+
+@feeds.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@click.option(
+    "--state", type=click.Choice(["active", "paused", "gone", "removed"]), default=None
+)
+@speaks_to_hub
+def list_feeds(hub: Hub, as_json: bool, state: str | None) -> None:
+    """List the feeds."""
+    found = list(hub.each("/api/feeds", "feeds", state=state))
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    rows = [
+        (
+            feed["id"],
+            feed["state"],
+            "-" if feed["code"] is None else feed["code"],
+            feed["entries"],
+            duration(feed["period"]),
+            feed["error"][:40] or feed["title"][:40],
+            feed["url"],
+        )
+        for feed in found
+    ]
+    if not rows:
+        click.echo("no feeds yet; add one with `fanfare feeds add URL`")
+        return
+    print_table(("ID", "STATE", "HTTP", "ENTRIES", "PERIOD", "TITLE", "URL"), rows)
+
+
+@feeds.command()
+@click.argument("feed", metavar="URL|ID")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@speaks_to_hub
+def show(hub: Hub, feed: str, as_json: bool) -> None:
+    """Explain a feed: last answer, validators, period, next fetch, subscribers."""
+    found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}")
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        explain_feed(found)
+
+
+@feeds.command()
+@click.argument("feed", metavar="URL|ID")
+@speaks_to_hub
+def fetch(hub: Hub, feed: str) -> None:
+    """Fetch a feed now."""
+    found = hub.post(f"/api/feeds/{_feed_id(hub, feed)}/fetch")
+    if not found["fetched"]:
+        raise Failure(f"not fetched: {_why_not_fetched(found)}")
+    if not _print_outcome("fetched", found):
+        raise Failure("the fetch brought trouble")
+
+
+def _why_not_fetched(feed: Document) -> str:
+    if feed["retry_after"]:
+        return f"the server asked to be left alone until {moment(feed['retry_after'])}"
+    return "the server has not answered yet, or is to be left alone for a while"
+
+
+@feeds.command()
+@click.argument("feed", metavar="URL|ID")
+@speaks_to_hub
+def pause(hub: Hub, feed: str) -> None:
+    """Stop polling a feed, for now."""
+    found = hub.post(f"/api/feeds/{_feed_id(hub, feed)}/pause")
+    click.echo(f"paused  {printable(found['url'])}")
+
+
+@feeds.command()
+@click.argument("feed", metavar="URL|ID")
+@speaks_to_hub
+def resume(hub: Hub, feed: str) -> None:
+    """Poll a paused feed again."""
+    found = hub.post(f"/api/feeds/{_feed_id(hub, feed)}/resume")
+    click.echo(f"resumed  {printable(found['url'])}")
+    click.echo(f"  next fetch {moment(found['next_fetch'])}")
+
+
+@feeds.command()
+@click.argument("feed", metavar="URL|ID")
+@speaks_to_hub
+def remove(hub: Hub, feed: str) -> None:
+    """Remove a feed and end its subscriptions.
+
+    Its state is kept for 30 days, should it be added again.
+    """
+    ended = hub.delete(f"/api/feeds/{_feed_id(hub, feed)}")["subscriptions_ended"]
+    click.echo(f"removed  {printable(feed)}\n  {plural(ended, 'subscription')} ended")
+
+
+def _feed_id(hub: Hub, feed: str) -> int:
+    if feed.isascii() and feed.isdigit():
+        return int(feed)
+    found = hub.get("/api/feeds", url=feed)["feeds"]
+    if not found:
+        raise Failure(f"no feed {feed}; `fanfare feeds list` names those there are")
+    return int(found[0]["id"])

@@ -1,0 +1,134 @@
+"""A client of the live stream that goes on where it was after a lost connection."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidHandshake,
+    InvalidStatus,
+    WebSocketException,
+)
+from websockets.sync.client import ClientConnection, connect
+
+from protocols.cursor import read_cursor
+from protocols.errors import InvalidValue
+from protocols.live.decoding import read_server_message
+from protocols.live.messages import (
+    ErrorMessage,
+    Heartbeat,
+    NotificationMessage,
+    Reset,
+    Subscribed,
+)
+
+from .client import Hub
+from .failures import Failure
+
+LARGEST_MESSAGE = 64 * 1024 * 1024
+CONNECT_SECONDS = 5.0
+DO_NOT_RETURN = range(3500, 4000)
+"""Close codes after which a new connection would end alike."""
+
+
+class Lost(Exception):
+    """The connection is no more, or did not come about; trying again may help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Records of a topic that cannot be sent any more, and from where it goes on."""
+
+    topic: str
+    cursor: str
+
+
+@dataclass(slots=True, kw_only=True)
+class LiveClient:
+    """Listens to topics. ``cursor`` is where it is; "" until the hub has told."""
+
+    hub: Hub
+    topics: Sequence[str]
+    format: str = "json"
+    cursor: str = ""
+    known: dict[str, str] = field(default_factory=dict)
+    """The last cursor of each topic."""
+
+    @contextlib.contextmanager
+    def connected(self) -> Iterator[ClientConnection]:
+        """Raises `Lost`, and `Failure` if it is of no use to try again."""
+        try:
+            with connect(
+                self._url(),
+                additional_headers={"Authorization": f"Bearer {self.hub.token}"},
+                open_timeout=CONNECT_SECONDS,
+                max_size=LARGEST_MESSAGE,
+                proxy=None,
+            ) as connection:
+                yield connection
+        except ConnectionClosed as closed:
+            raise _ended(closed) from closed
+        except InvalidStatus as error:
+            status = error.response.status_code
+            if status in (429, 503):
+                raise Lost(f"HTTP {status}") from error
+            raise Failure(f"{self.hub.url} answers HTTP {status}") from error
+        except InvalidHandshake as error:
+            raise Lost(str(error)) from error
+        except (WebSocketException, InvalidValue) as error:
+            raise Failure(str(error)) from error
+        except OSError as error:
+            raise Lost(str(error) or type(error).__name__) from error
+
+    def events(
+        self, connection: ClientConnection
+    ) -> Iterator[NotificationMessage | Missed]:
+        """What happens, until the connection ends. Raises `Failure` for an error."""
+        for text in connection:
+            message = read_server_message(text)
+            match message:
+                case NotificationMessage():
+                    if self._is_gap(message):
+                        yield Missed(message.topic, message.cursor)
+                    self.known[message.topic] = self.cursor = message.cursor
+                    yield message
+                case Reset():
+                    self.known.pop(message.topic, None)  # it has been told already
+                    yield Missed(message.topic, message.cursor)
+                case Subscribed():
+                    self.known[message.topic] = self.cursor = message.cursor
+                case Heartbeat():
+                    self.cursor = message.cursor
+                    self.known = dict.fromkeys(self.known, message.cursor)
+                case ErrorMessage():
+                    raise Failure(f"{message.topic or self.hub.url}: {message.reason}")
+                case _:
+                    pass
+
+    def _is_gap(self, message: NotificationMessage) -> bool:
+        """Whether the topic had a record that should have come before this one."""
+        known = self.known.get(message.topic)
+        if known is None or message.prev is None:
+            return False
+        return read_cursor(message.prev)[1] > read_cursor(known)[1]
+
+    def _url(self) -> str:
+        query = [("topic", topic) for topic in self.topics]
+        query.append(("format", self.format))
+        if self.cursor:
+            query.append(("cursor", self.cursor))
+        scheme, _, rest = self.hub.url.partition("://")
+        secure = "wss" if scheme == "https" else "ws"
+        return f"{secure}://{rest}/stream?{urlencode(query)}"
+
+
+def _ended(closed: ConnectionClosed) -> Lost | Failure:
+    if closed.rcvd is None:
+        return Lost("no farewell")
+    if closed.rcvd.code in DO_NOT_RETURN:
+        return Failure(f"the hub refuses: {closed.rcvd.reason}")
+    return Lost(closed.rcvd.reason or f"code {closed.rcvd.code}")

@@ -1,0 +1,83 @@
+"""The work of ``fanfare parse``: read a document, parse it, render it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import orjson
+
+from hub.assembly import create_network, identity
+from hub.clock import SystemClock
+from hub.core.fetched import Fetched
+from hub.net import Limits
+from hub.parsing import WorkerParser
+from hub.polling.fetcher import Fetcher, FetchRequest
+from protocols.errors import FeedError
+from protocols.feeds import ParseContext
+from protocols.model import Notification, ParsedFeed, Status
+from protocols.superfeedr.atom import render_atom
+from protocols.superfeedr.json import render_json
+
+from .client import read_settings
+
+
+class ParseFailed(Exception):
+    """The document could not be had, or is no feed."""
+
+
+async def parse_source(source: str) -> ParsedFeed:
+    """A file, or a URL under the address guard.
+
+    Raises `ParseFailed`, and `OSError` for a file that cannot be read.
+    """
+    clock = SystemClock()
+    if source.lower().startswith(("http://", "https://")):
+        fetched = await _fetch(source, clock)
+        url, body, kind = fetched.url, fetched.body, fetched.content_type
+    else:
+        url, body = await asyncio.to_thread(_read, Path(source))
+        kind = ""
+    context = ParseContext(url=url, content_type=kind, now=clock.now())
+    try:
+        async with WorkerParser() as parser:
+            return await parser.parse(body, context)
+    except FeedError as error:
+        raise ParseFailed(f"{source}: {error}") from error
+
+
+def _read(path: Path) -> tuple[str, bytes]:
+    return path.absolute().as_uri(), path.read_bytes()
+
+
+async def _fetch(url: str, clock: SystemClock) -> Fetched:
+    settings = read_settings()
+    who = identity(settings)
+    request = FetchRequest(
+        url=url,
+        validators=None,
+        credentials=None,
+        user_agent=f"{who.product} (+{who.contact})" if who.contact else who.product,
+        credentials_origin="",
+    )
+    async with create_network(settings) as network:
+        fetched = await Fetcher(network, clock, Limits()).fetch(request)
+    if fetched.error:
+        raise ParseFailed(f"{url}: {fetched.error}")
+    return fetched
+
+
+def render(parsed: ParsedFeed, topic: str, format: str) -> str:
+    """As subscribers get it, JSON indented for reading."""
+    notification = Notification(
+        topic=topic,
+        hub="",
+        status=Status(title=parsed.feed.title),
+        feed=parsed.feed,
+        entries=parsed.entries,
+        deletions=parsed.deletions,
+    )
+    if format == "atom":
+        return render_atom(notification).decode()
+    document = orjson.loads(render_json(notification))
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()

@@ -1,0 +1,137 @@
+"""A webhook receiver for one subscription, on the loopback address.
+
+One request at a time, each with a deadline and a size limit; what arrived is handed
+to the caller as lines to print.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import TracebackType
+from typing import Self
+from urllib.parse import parse_qs, urlsplit
+
+from hub.clock import SystemClock
+from protocols.websub.signatures import verify
+
+from .wording import plural, printable
+
+LARGEST_DELIVERY = 64 * 1024 * 1024
+REQUEST_SECONDS = 10.0
+POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something to tell: a delivery, or trouble with one."""
+
+    text: str
+    is_delivery: bool
+
+
+class Receiver:
+    """Binds at once; raises `OSError` if it cannot."""
+
+    def __init__(self, port: int, secret: str) -> None:
+        self._secret = secret
+        self._lines: list[Line] = []
+        self.ended = ""
+        """The hub's reason for ending the subscription, once it did."""
+        self.path = f"/{secrets.token_urlsafe(12)}"
+        self._server = HTTPServer(("127.0.0.1", port), self._handler())
+        self._server.timeout = POLL_SECONDS
+        self.url = f"http://127.0.0.1:{self._server.server_port}{self.path}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._server.server_close()
+
+    def receive(self) -> list[Line]:
+        """Answer one request, if one comes soon; what it brought."""
+        self._server.handle_request()
+        lines, self._lines = self._lines, []
+        return lines
+
+    def accept(self, body: bytes, content_type: str, signature: str) -> HTTPStatus:
+        """Take a delivery: checked first, then told."""
+        at = f"{SystemClock().now():%H:%M:%S}"
+        if not verify(signature, self._secret, body):
+            self._lines.append(
+                Line(f"{at}  a delivery with a wrong signature was ignored", False)
+            )
+            # WebSub §7.1: "MUST still return a 2xx success response code".
+            return HTTPStatus.ACCEPTED
+        self._lines.append(Line(f"{at}  {describe(body, content_type)}", True))
+        return HTTPStatus.NO_CONTENT
+
+    def hear_denial(self, query: str) -> HTTPStatus:
+        """The hub's word that it ended the subscription."""
+        values = parse_qs(query)
+        if values.get("hub.mode") != ["denied"]:
+            return HTTPStatus.NOT_FOUND
+        self.ended = values.get("hub.reason", ["no reason given"])[0]
+        return HTTPStatus.OK
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = REQUEST_SECONDS
+
+            def do_POST(self) -> None:
+                length = self.headers.get("Content-Length", "")
+                if urlsplit(self.path).path != receiver.path:
+                    self._answer(HTTPStatus.NOT_FOUND)
+                elif not length.isdigit() or int(length) > LARGEST_DELIVERY:
+                    self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+                else:
+                    body = self.rfile.read(int(length))
+                    kind = self.headers.get("Content-Type", "")
+                    signature = self.headers.get("X-Hub-Signature", "")
+                    self._answer(receiver.accept(body, kind, signature))
+
+            def do_GET(self) -> None:
+                parts = urlsplit(self.path)
+                known = parts.path == receiver.path
+                self._answer(
+                    receiver.hear_denial(parts.query) if known else HTTPStatus.NOT_FOUND
+                )
+
+            def _answer(self, status: HTTPStatus) -> None:
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Nothing: what matters is told as lines."""
+
+        return Handler
+
+
+def describe(body: bytes, content_type: str) -> str:
+    """One delivery in words: its entries, or the status it brings."""
+    if not content_type.startswith("application/json"):
+        return f"{plural(len(body), 'byte')} of {printable(content_type)}"
+    document = json.loads(body)
+    items = document.get("items")
+    if items is None:
+        status = document.get("status", {})
+        return f"status {status.get('code')} {printable(str(status.get('http', '')))}"
+    return "\n          ".join(map(_entry_line, items)) or "no entries"
+
+
+def _entry_line(item: dict[str, object]) -> str:
+    title = printable(str(item.get("title") or item.get("id") or "(untitled)"))
+    link = printable(str(item.get("permalinkUrl") or ""))
+    return f"{title}  {link}".rstrip()

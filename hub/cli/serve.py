@@ -1,0 +1,59 @@
+"""``fanfare serve``: run the hub. Its options are the settings, one for one."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Callable
+
+import click
+
+from hub.config import SETTINGS, Setting
+
+from .client import read_settings
+from .failures import Failure
+
+
+def _option(each: Setting) -> click.Option:
+    default = f"default: {each.shown_default}"
+    return click.Option(
+        [each.option, each.field],
+        help=f"{each.help}  [{each.variable}; {default}]",
+        metavar="TEXT",
+    )
+
+
+@click.command(params=[_option(each) for each in SETTINGS])
+def serve(**options: str | None) -> None:
+    """Run the hub until SIGTERM or Ctrl-C.
+
+    Every option is also a variable of the environment, given in brackets; the option
+    wins. A secret can be in a file, named by the variable with _FILE at its end.
+    """
+    settings = read_settings(options)
+    from hub.app import CannotStart, HubFailed, run
+    from hub.logs import configure_logs
+
+    configure_logs(settings.log_level, settings.log_format)
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(run(settings, click.echo, _own_command()))
+    except (CannotStart, HubFailed) as error:
+        raise Failure(str(error)) from error
+
+
+def _own_command() -> str:
+    """What to type for this program: its name where the shell finds it, or its path."""
+    called = sys.argv[0]
+    is_found = shutil.which("fanfare") == called or called.endswith(".py")
+    return "fanfare" if is_found else called
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's event loop where there is one."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

@@ -1,0 +1,59 @@
+"""Values as people read them in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import click
+
+from hub.clock import SystemClock
+
+
+def printable(text: str) -> str:
+    """Text of others, which could steer the terminal, made harmless and one line."""
+    return "".join(c if c.isprintable() else " " for c in text).strip()
+
+
+def duration(seconds: float) -> str:
+    """``45 s``, ``12 min``, ``3.5 h``, ``2 d``."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def moment(value: str | None, now: datetime | None = None) -> str:
+    """An RFC 3339 time and how far away it is: ``2026-11-21 10:30:00Z (5 min ago)``."""
+    if not value:
+        return "never"
+    at = datetime.fromisoformat(value)
+    away = (at - (now or SystemClock().now())).total_seconds()
+    when = f"in {duration(away)}" if away >= 0 else f"{duration(-away)} ago"
+    return f"{at:%Y-%m-%d %H:%M:%S}Z ({when})"
+
+
+def next_try(at: str, is_under_way: bool) -> str:
+    """When a late delivery is tried again; one under way has no such time yet."""
+    return "being tried" if is_under_way else moment(at)
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Columns as wide as their widest cell; the last one is not padded."""
+    cells = [[printable(str(cell)) for cell in row] for row in (headings, *rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(headings))]
+    for row in cells:
+        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        click.echo("  ".join(padded).rstrip())
+
+
+def print_facts(facts: Sequence[tuple[str, object]]) -> None:
+    """One ``name  value`` per line; facts without a value are left out."""
+    shown = [(name, printable(str(value))) for name, value in facts if value != ""]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
+        click.echo(f"{name.ljust(width)}  {value}")
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"

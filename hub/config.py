@@ -1,0 +1,239 @@
+"""Settings: what the hub is told from outside.
+
+Every setting is a field of `Settings` with its default, its reader and its help in one
+place; the variable (``FANFARE_PORT``), the ``serve`` option (``--port``) and the
+reference table are made from that. `hub.environment` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TypeVar
+
+from hub.config_readers import (
+    Addresses,
+    database,
+    line,
+    networks,
+    one_of,
+    origin_url,
+    seconds,
+    whole,
+)
+from hub.core.cadence import PollingRules
+from storage.records import Retention
+
+PREFIX = "FANFARE_"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """How one field of `Settings` is read and described."""
+
+    field: str
+    shown_default: str
+    help: str
+    read: Callable[[str], object]
+    is_secret: bool = False
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.field.upper()
+
+    @property
+    def option(self) -> str:
+        return "--" + self.field.replace("_", "-")
+
+
+def setting(
+    default: T,
+    read: Callable[[str], T],
+    help: str,
+    *,
+    shown: str | None = None,
+    is_secret: bool = False,
+) -> T:
+    """Declare a field of `Settings`; ``shown`` is its default as people write it."""
+    text = str(default) if shown is None else shown
+    metadata = {"read": read, "help": help, "shown": text, "is_secret": is_secret}
+    return field(default=default, metadata=metadata)
+
+
+DAY = 86_400.0
+_WEEK = 7 * DAY
+_RULES = PollingRules()
+
+
+def _rule(default: float, low: float, high: float, help: str) -> float:
+    return setting(default, seconds(low, high), help, shown=f"{default:g}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings of a hub."""
+
+    database: str = setting(
+        "sqlite:data/fanfare.db",
+        database,
+        "where everything is kept; keys and the admin token lie beside the file",
+    )
+    host: str = setting("127.0.0.1", line, "the address to listen on")
+    port: int = setting(8080, whole(0, 65_535), "the port to listen on; 0 picks one")
+    public_url: str = setting(
+        "",
+        origin_url,
+        "how others reach this hub; every link to itself is built from it",
+        shown="http://localhost:PORT",
+    )
+    admin_token: str = setting(
+        "",
+        line,
+        "the token of the administration API",
+        shown="generated, in the file admin-token beside the database",
+        is_secret=True,
+    )
+    allow_networks: tuple[Addresses, ...] = setting(
+        (),
+        networks,
+        "networks the address guard lets requests into, unpaced: tests, intranets",
+        shown="none",
+    )
+    allow_topic_networks: tuple[Addresses, ...] = setting(
+        (), networks, "the same, for fetching feeds only", shown="none"
+    )
+    allow_callback_networks: tuple[Addresses, ...] = setting(
+        (), networks, "the same, for delivering to callbacks only", shown="none"
+    )
+    open_hub: str = setting(
+        "known",
+        one_of("off", "known", "any"),
+        "who may subscribe at /hub: nobody, whoever names a public topic or one that"
+        " names this hub, or everybody",
+    )
+    open_stream: str = setting(
+        "on",
+        one_of("on", "off"),
+        "whether listening live to public topics takes no token",
+    )
+    stream_connections: int = setting(
+        10_000, whole(0, 1_000_000), "live connections open at the same time"
+    )
+    contact: str = setting(
+        "",
+        line,
+        "a URL or mail address shown to publishers in the User-Agent",
+        shown="none",
+    )
+    min_period: float = _rule(
+        _RULES.min_period, 1, _WEEK, "seconds between two polls of a feed, at least"
+    )
+    max_period: float = _rule(
+        _RULES.max_period,
+        1,
+        4 * _WEEK,
+        "seconds between two polls, at most; wins over every floor",
+    )
+    default_floor: float = _rule(
+        _RULES.default_floor,
+        1,
+        _WEEK,
+        "the floor of the period, in seconds, of feeds that earned no lower one",
+    )
+    earned_floor: float = _rule(
+        _RULES.earned_floor,
+        1,
+        _WEEK,
+        "the floor, in seconds, of feeds that answer 304 and post hourly or ask for it",
+    )
+    patience: float = _rule(
+        _RULES.patience,
+        1,
+        _WEEK,
+        "entry-seconds of waiting that a poll is worth: less polls more often",
+    )
+    poll_concurrency: int = setting(
+        64, whole(1, 1_000), "feeds fetched at the same time"
+    )
+    delivery_concurrency: int = setting(
+        256, whole(1, 5_000), "deliveries under way at the same time"
+    )
+    log_retention_seconds: float = setting(
+        30 * DAY,
+        seconds(60, 3_650 * DAY),
+        "age at which log records go, unless a late subscriber still needs them",
+        shown="2592000",
+    )
+    log_retention_count: int = setting(
+        1_000_000,
+        whole(100, 1_000_000_000),
+        "records kept, more only while a late subscriber needs them",
+    )
+    log_limit_seconds: float = setting(
+        60 * DAY,
+        seconds(60, 3_650 * DAY),
+        "age at which log records go whoever still needs them",
+        shown="5184000",
+    )
+    log_limit_count: int = setting(
+        2_000_000,
+        whole(100, 1_000_000_000),
+        "records kept whoever needs more",
+    )
+    rate_limit_token: int = setting(
+        6_000, whole(0, 10_000_000), "requests a minute with one token; 0: no limit"
+    )
+    rate_limit_address: int = setting(
+        6_000,
+        whole(0, 10_000_000),
+        "requests a minute without a token of one address; 0: no limit",
+    )
+    trusted_proxies: tuple[Addresses, ...] = setting(
+        (),
+        networks,
+        "networks of proxies whose X-Forwarded-For says who asks",
+        shown="none",
+    )
+    log_level: str = setting(
+        "info", one_of("debug", "info", "warning", "error"), "the least that is logged"
+    )
+    log_format: str = setting(
+        "console", one_of("console", "json"), "how log lines look"
+    )
+
+    @property
+    def polling_rules(self) -> PollingRules:
+        return PollingRules(
+            min_period=self.min_period,
+            max_period=self.max_period,
+            default_floor=self.default_floor,
+            earned_floor=self.earned_floor,
+            patience=self.patience,
+        )
+
+    @property
+    def retention(self) -> Retention:
+        return Retention(
+            soft_age=self.log_retention_seconds,
+            soft_count=self.log_retention_count,
+            hard_age=self.log_limit_seconds,
+            hard_count=self.log_limit_count,
+        )
+
+    @property
+    def database_path(self) -> Path:
+        return Path(self.database.partition(":")[2])
+
+
+SETTINGS: tuple[Setting, ...] = tuple(
+    Setting(
+        field=each.name,
+        shown_default=each.metadata["shown"],
+        help=each.metadata["help"],
+        read=each.metadata["read"],
+        is_secret=each.metadata["is_secret"],
+    )
+    for each in fields(Settings)
+)

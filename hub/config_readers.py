@@ -1,0 +1,75 @@
+"""Readers of settings: text in, value out; a ValueError says what was expected."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+Addresses = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def line(value: str) -> str:
+    if not value.isascii() or not value.isprintable():
+        raise ValueError("expected printable ASCII on one line")
+    return value
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    def read(value: str) -> int:
+        if not value.isascii() or not value.isdigit() or not low <= int(value) <= high:
+            raise ValueError(f"expected a whole number from {low} to {high}")
+        return int(value)
+
+    return read
+
+
+def seconds(low: float, high: float) -> Callable[[str], float]:
+    def read(value: str) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = -1.0
+        if not low <= number <= high:
+            raise ValueError(f"expected seconds, from {low:g} to {high:g}")
+        return number
+
+    return read
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    def read(value: str) -> str:
+        if value not in choices:
+            raise ValueError(f"expected one of {', '.join(choices)}")
+        return value
+
+    return read
+
+
+def networks(value: str) -> tuple[Addresses, ...]:
+    try:
+        return tuple(
+            ipaddress.ip_network(part) for part in value.replace(",", " ").split()
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"expected networks like 10.0.0.0/8,::1/128 ({error})"
+        ) from None
+
+
+def database(value: str) -> str:
+    scheme, _, path = value.partition(":")
+    if scheme != "sqlite" or not path:
+        raise ValueError("expected sqlite:PATH")
+    return value
+
+
+def origin_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        known = False
+    if not known or parts.query or parts.fragment:
+        raise ValueError("expected an http or https URL without query or fragment")
+    return value.rstrip("/")

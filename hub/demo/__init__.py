@@ -1,0 +1,1 @@
+"""A demonstration that needs no network: a hub, a publisher and three subscribers."""

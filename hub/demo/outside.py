@@ -1,0 +1,87 @@
+"""Everything outside the hub that is asked by it: a publisher, and a callback."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterator
+from http import HTTPStatus
+
+import orjson
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from hub.clock import Clock
+from hub.demo.arrivals import Arrivals, Way
+from hub.demo.samples import CONTENT_TYPES, Kind, SampleEntry, SampleFeed
+from protocols.websub.signatures import verify
+
+CALLBACK = "/callback"
+
+
+class Outside:
+    """``url`` is where `application` is served; ``hub_url`` the hub it names."""
+
+    def __init__(
+        self, url: str, hub_url: str, arrivals: Arrivals, clock: Clock
+    ) -> None:
+        self.secret = secrets.token_hex(20)
+        self.callback = f"{url}{CALLBACK}"
+        self._url = url
+        self._hub_url = hub_url
+        self._arrivals = arrivals
+        self._clock = clock
+        self._feeds = {kind: SampleFeed(kind) for kind in Kind}
+        for feed in self._feeds.values():
+            feed.add(clock.now())  # what was there before is not news
+
+    @property
+    def topics(self) -> dict[Kind, str]:
+        return {kind: f"{self._url}/{kind}" for kind in Kind}
+
+    def publish(self, kind: Kind) -> SampleEntry:
+        entry = self._feeds[kind].add(self._clock.now())
+        self._arrivals.publish(entry, self._clock.monotonic())
+        return entry
+
+    def application(self) -> Starlette:
+        return Starlette(
+            routes=[
+                *(Route(f"/{kind}", self._show, methods=["GET"]) for kind in Kind),
+                Route(CALLBACK, self._confirm, methods=["GET"]),
+                Route(CALLBACK, self._receive, methods=["POST"]),
+            ]
+        )
+
+    async def _show(self, request: Request) -> Response:
+        kind = Kind(request.url.path.lstrip("/"))
+        body = self._feeds[kind].document(self.topics[kind], self._hub_url)
+        etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+        if request.headers.get("if-none-match") == etag:
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": etag})
+        headers = {"ETag": etag, "Content-Type": CONTENT_TYPES[kind]}
+        return Response(body, headers=headers)
+
+    async def _confirm(self, request: Request) -> Response:
+        """WebSub 5.3.1: "echo back" the challenge for topics that were asked for."""
+        query = request.query_params
+        if query.get("hub.topic") not in self.topics.values():
+            return Response(status_code=HTTPStatus.NOT_FOUND)
+        return PlainTextResponse(query.get("hub.challenge", ""))
+
+    async def _receive(self, request: Request) -> Response:
+        """What is not signed with the secret did not come from the hub."""
+        body = await request.body()
+        if verify(request.headers.get("x-hub-signature", ""), self.secret, body):
+            now = self._clock.monotonic()
+            for entry_id in entry_ids(body):
+                self._arrivals.arrive(Way.WEBHOOK, entry_id, now)
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+def entry_ids(notification: bytes | str) -> Iterator[str]:
+    """The ids of the entries in a JSON notification."""
+    for item in orjson.loads(notification).get("items") or ():
+        yield item["id"]

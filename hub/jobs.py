@@ -1,0 +1,132 @@
+"""Housekeeping by the clock: what is too old goes, in short pages.
+
+Only this runs on the scheduler. Feeds and deliveries that are due are queries of the
+poller and the dispatcher, never jobs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+
+import structlog
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from hub.clock import Clock
+from storage.errors import StorageError
+from storage.interface import Storage
+from storage.records import FEED_REMOVED, FeedId, FeedState, Retention
+
+PAGE = 1_000
+"""Rows that go in one transaction, so that nothing else waits long."""
+REMOVED_FEEDS_KEPT = timedelta(days=30)
+ENDED_SUBSCRIPTIONS_KEPT = timedelta(days=30)
+ATTEMPTS_KEPT = timedelta(days=7)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    name: str
+    every: float  # seconds
+    page: Callable[[], Awaitable[int]]
+    """Does at most `PAGE` of the work; how much it did."""
+
+
+class Housekeeping:
+    def __init__(self, storage: Storage, clock: Clock, retention: Retention) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._retention = retention
+
+    @property
+    def jobs(self) -> tuple[Job, ...]:
+        return (
+            Job(name="log_trimmed", every=300, page=self._trim_log),
+            Job(name="attempts_trimmed", every=3_600, page=self._trim_attempts),
+            Job(name="removals_finished", every=600, page=self._finish_removals),
+            Job(name="removed_feeds_purged", every=3_600, page=self._purge_feeds),
+            Job(
+                name="ended_subscriptions_purged",
+                every=3_600,
+                page=self._purge_subscriptions,
+            ),
+            Job(name="leases_expired", every=60, page=self._expire_leases),
+            Job(name="requests_trimmed", every=3_600, page=self._trim_requests),
+        )
+
+    async def run(self) -> None:
+        """Run the jobs until cancelled."""
+        scheduler = AsyncIOScheduler(timezone=UTC)
+        for job in self.jobs:
+            scheduler.add_job(
+                self.do,
+                "interval",
+                (job,),
+                seconds=job.every,
+                jitter=job.every / 10,
+                coalesce=True,
+                max_instances=1,
+            )
+        scheduler.start()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            scheduler.shutdown(wait=False)
+
+    async def do(self, job: Job) -> int:
+        """One round of a job, page by page; a failure waits for the next round."""
+        done = 0
+        try:
+            while True:
+                page = await job.page()
+                done += page
+                if page < PAGE:
+                    break
+        except StorageError as error:
+            log.warning("housekeeping_failed", job=job.name, error=str(error))
+        if done:
+            log.info(job.name, count=done)
+        return done
+
+    async def _trim_log(self) -> int:
+        now = self._clock.now()
+        return await self._storage.log.trim(self._retention, now, PAGE)
+
+    async def _trim_attempts(self) -> int:
+        before = self._clock.now() - ATTEMPTS_KEPT
+        return await self._storage.deliveries.trim_attempts(before, PAGE)
+
+    async def _finish_removals(self) -> int:
+        """End what subscriptions a removed feed still has: its removal was cut off."""
+        now, ended, last = self._clock.now(), 0, FeedId(0)
+        while ended < PAGE:
+            feeds = await self._storage.feeds.page(
+                after=last, limit=PAGE, state=FeedState.REMOVED
+            )
+            for feed in feeds:
+                last = feed.id
+                if await self._storage.subscriptions.count(feed.id):
+                    ended += await self._storage.subscriptions.end_all(
+                        feed.id, FEED_REMOVED, now, PAGE
+                    )
+            if len(feeds) < PAGE:
+                break
+        return ended
+
+    async def _purge_feeds(self) -> int:
+        before = self._clock.now() - REMOVED_FEEDS_KEPT
+        return await self._storage.feeds.purge_removed(before, PAGE)
+
+    async def _trim_requests(self) -> int:
+        return await self._storage.verifications.trim(self._clock.now(), PAGE)
+
+    async def _purge_subscriptions(self) -> int:
+        before = self._clock.now() - ENDED_SUBSCRIPTIONS_KEPT
+        return await self._storage.subscriptions.purge_ended(before, PAGE)
+
+    async def _expire_leases(self) -> int:
+        return await self._storage.subscriptions.expire(self._clock.now(), PAGE)

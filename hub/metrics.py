@@ -1,0 +1,170 @@
+"""What the hub counts about itself while it works; `/metrics` shows it.
+
+Counting is an addition in memory, so it may be done for every delivery. Whatever can
+be asked of the database (backlog, due feeds) is not counted but asked when somebody
+looks: see `hub.services.metrics`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from protocols.prometheus import Family, Kind, Sample, histogram_samples
+from storage.records import DeliveryFlush, FetchCommit, RecordKind
+
+LATENCY_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+ANSWER_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
+
+
+class Tally:
+    """A number for each value of one label. As a gauge it may go down."""
+
+    def __init__(
+        self,
+        name: str,
+        help: str,
+        label: str,
+        values: Iterable[str],
+        kind: Kind = Kind.COUNTER,
+    ) -> None:
+        self.name = name
+        self._help = help
+        self._label = label
+        self._kind = kind
+        self._numbers: dict[str, int] = dict.fromkeys(values, 0)
+
+    def add(self, value: str, count: int = 1) -> None:
+        """Raises `KeyError`: the values of a label are few, and known beforehand."""
+        self._numbers[value] += count
+
+    def __getitem__(self, value: str) -> int:
+        return self._numbers[value]
+
+    def family(self) -> Family:
+        return Family(
+            name=self.name,
+            kind=self._kind,
+            help=self._help,
+            samples=tuple(
+                Sample(value=number, labels={self._label: value})
+                for value, number in self._numbers.items()
+            ),
+        )
+
+
+class Histogram:
+    """How often something took how many seconds."""
+
+    def __init__(self, name: str, help: str, bounds: tuple[float, ...]) -> None:
+        self.name = name
+        self._help = help
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._total = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self._counts[bisect_left(self._bounds, seconds)] += 1
+        self._total += seconds
+
+    def family(self) -> Family:
+        return Family(
+            name=self.name,
+            kind=Kind.HISTOGRAM,
+            help=self._help,
+            samples=histogram_samples(self._bounds, self._counts, self._total, {}),
+        )
+
+
+class Metrics:
+    """All that is counted. One for each hub, handed to the parts that count."""
+
+    def __init__(self) -> None:
+        self.polls = Tally(
+            "fanfare_polls_total",
+            "Fetches of feeds by outcome.",
+            "outcome",
+            ("fetched", "not_modified", "failed"),
+        )
+        self.entries = Tally(
+            "fanfare_entries_total",
+            "Entries written to the log, by kind of record.",
+            "kind",
+            [kind.value for kind in RecordKind],
+        )
+        self.deliveries = Tally(
+            "fanfare_deliveries_total",
+            "Requests to callbacks by outcome: delivered is any 2xx.",
+            "outcome",
+            ("delivered", "refused", "unanswered"),
+        )
+        self.endings = Tally(
+            "fanfare_deliveries_ended_total",
+            "Deliveries that are tried no more: given up, or the callback was gone.",
+            "reason",
+            ("given_up", "gone"),
+        )
+        self.connections = Tally(
+            "fanfare_connections",
+            "Open live connections.",
+            "transport",
+            ("websocket", "sse"),
+            Kind.GAUGE,
+        )
+        self.limited = Tally(
+            "fanfare_requests_limited_total",
+            "Requests refused by a rate limit, by what it counts.",
+            "limit",
+            ("token", "address"),
+        )
+        self.commits = Histogram(
+            "fanfare_commit_seconds",
+            "Time until what a fetch found, or what became of deliveries, was durable.",
+            LATENCY_BOUNDS,
+        )
+        self.answers = Histogram(
+            "fanfare_delivery_seconds",
+            "Time callbacks took to answer.",
+            ANSWER_BOUNDS,
+        )
+
+    def count_poll(self, commit: FetchCommit, seconds: float) -> None:
+        """A fetch whose findings took so long to be durable."""
+        is_unmodified = commit.polling.code == 304
+        known = "not_modified" if is_unmodified else "fetched"
+        self.polls.add("failed" if commit.polling.error else known)
+        for record in commit.records:
+            self.entries.add(record.kind.value, len(record.entries))
+        self.commits.observe(seconds)
+
+    def count_deliveries(self, flush: DeliveryFlush, seconds: float) -> None:
+        """What became of deliveries, once that is durable."""
+        for outcome in flush.outcomes:
+            if 200 <= outcome.status < 300:
+                self._count_answer(outcome.status, outcome.milliseconds)
+        for attempt in flush.attempts:
+            self._count_answer(attempt.status, attempt.milliseconds)
+        self.endings.add("given_up", len(flush.given_up))
+        self.endings.add("gone", len(flush.ended))
+        self.commits.observe(seconds)
+
+    def families(self) -> list[Family]:
+        counted = (
+            self.polls,
+            self.entries,
+            self.deliveries,
+            self.endings,
+            self.connections,
+            self.limited,
+            self.commits,
+            self.answers,
+        )
+        return [each.family() for each in counted]
+
+    def _count_answer(self, status: int, milliseconds: int) -> None:
+        if status:
+            is_delivered = 200 <= status < 300
+            self.deliveries.add("delivered" if is_delivered else "refused")
+            self.answers.observe(milliseconds / 1000)
+        else:
+            self.deliveries.add("unanswered")

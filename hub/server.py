@@ -1,0 +1,76 @@
+"""The HTTP server: uvicorn on a socket of ours, stopped by us."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from hub.web.http_protocol import HttpProtocol
+from hub.web.websocket_protocol import LARGEST_MESSAGE, WebSocketProtocol
+
+DRAIN_SECONDS = 10
+"""How long requests under way may go on after the hub was told to stop."""
+BACKLOG = 2_048
+
+
+class AddressUnavailable(Exception):
+    """The hub cannot listen where it was told to."""
+
+    def __init__(self, host: str, port: int, reason: str) -> None:
+        self.host = host
+        self.port = port
+        self.reason = reason
+        super().__init__(f"cannot listen on {host} port {port}: {reason}")
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Raises `AddressUnavailable`, before anything else of the hub has begun."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise AddressUnavailable(host, port, str(error)) from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        in_use = error.errno == errno.EADDRINUSE
+        reason = "something else is listening there" if in_use else str(error)
+        raise AddressUnavailable(host, port, reason) from error
+    return listener
+
+
+class Server(uvicorn.Server):
+    """uvicorn, told to stop by the hub instead of by signals."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    def stop(self) -> None:
+        self.should_exit = True
+
+
+def create_server(application: ASGIApp) -> Server:
+    return Server(
+        uvicorn.Config(
+            application,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=DRAIN_SECONDS,
+            http=HttpProtocol,
+            ws=WebSocketProtocol,
+            ws_max_size=LARGEST_MESSAGE,
+        )
+    )

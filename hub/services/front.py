@@ -1,0 +1,59 @@
+"""The front page: what a stranger may know of this hub."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import hub
+from hub.clock import Clock
+from storage.interface import FeedStore
+from storage.records import FeedId, FeedState, StoredFeed
+
+FRESH_SECONDS = 5.0
+"""The database is asked no more often than this, however many visitors there are."""
+SHOWN_FEEDS = 50
+READ_FEEDS = 1_000
+"""So many feeds are looked at to find public ones."""
+PAGE = 250
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontPage:
+    """``feeds``: some that are public, the earliest added first."""
+
+    url: str
+    version: str
+    feeds: tuple[StoredFeed, ...]
+
+
+class FrontPageService:
+    def __init__(self, feeds: FeedStore, clock: Clock, public_url: str) -> None:
+        self._feeds = feeds
+        self._clock = clock
+        self._public_url = public_url
+        self._read_at = float("-inf")
+        self._public: tuple[StoredFeed, ...] = ()
+
+    async def show(self) -> FrontPage:
+        """Raises `StorageError`."""
+        now = self._clock.monotonic()
+        if now - self._read_at >= FRESH_SECONDS:
+            self._public = tuple(await self._read())
+            self._read_at = now
+        return FrontPage(
+            url=self._public_url, version=hub.__version__, feeds=self._public
+        )
+
+    async def _read(self) -> Sequence[StoredFeed]:
+        found: list[StoredFeed] = []
+        after = FeedId(0)
+        for _ in range(READ_FEEDS // PAGE):
+            page = await self._feeds.page(
+                after=after, limit=PAGE, state=FeedState.ACTIVE
+            )
+            found += [feed for feed in page if not feed.private]
+            if len(found) >= SHOWN_FEEDS or len(page) < PAGE:
+                break
+            after = page[-1].id
+        return found[:SHOWN_FEEDS]

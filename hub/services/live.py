@@ -1,0 +1,83 @@
+"""Listening live: who may listen to which topic, and how much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hub.live.connections import Connection
+from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
+from hub.live.stream import Interest, LiveStream
+from hub.live.subscriptions import ChannelKey
+from hub.services.tokens import Principal
+from hub.services.topics import read_topic
+from protocols.live.messages import Subscribe, Unsubscribe
+from storage.interface import FeedStore
+from storage.records import FeedState, Format, Right, Updates
+
+MOST_TOPICS = 1_000
+"""That one connection may listen to."""
+
+
+class LiveService:
+    """``is_open``: public topics need no token."""
+
+    def __init__(
+        self,
+        feeds: FeedStore,
+        stream: LiveStream,
+        *,
+        is_open: bool,
+        most_topics: int = MOST_TOPICS,
+    ) -> None:
+        self.stream = stream
+        self._feeds = feeds
+        self._is_open = is_open
+        self._most_topics = most_topics
+
+    def may_listen(self, principal: Principal | None) -> bool:
+        """To anything at all. None: who shows no token."""
+        return self._is_open or _may_retrieve(principal)
+
+    async def find(self, principal: Principal | None, request: Subscribe) -> Interest:
+        """What a request comes to. A topic that is private is as unknown to those
+
+        without the right ``retrieve``. Raises `InvalidValue` and `UnknownTopic`.
+        """
+        topic = read_topic("topic", request.topic).url
+        feed = await self._feeds.find(topic)
+        if (
+            feed is None
+            or feed.state is FeedState.REMOVED
+            or (feed.private and not _may_retrieve(principal))
+        ):
+            raise UnknownTopic(topic)
+        key = ChannelKey(
+            feed_id=feed.id,
+            topic=topic,
+            format=Format(request.format.value),
+            updates=Updates(request.updates.value),
+        )
+        return Interest(key=key, cursor=request.cursor, id=request.id)
+
+    async def subscribe(
+        self, connection: Connection, interests: Sequence[Interest]
+    ) -> None:
+        """Raises `TooManyTopics`, `InvalidValue` for a cursor, and `StorageError`."""
+        wanted = {each.key.topic: each for each in interests}
+        self.check_count(len(connection.subscriptions.keys() | wanted.keys()))
+        await self.stream.subscribe(connection, list(wanted.values()))
+
+    def check_count(self, topics: int) -> None:
+        """Raises `TooManyTopics`."""
+        if topics > self._most_topics:
+            raise TooManyTopics(self._most_topics)
+
+    def unsubscribe(self, connection: Connection, request: Unsubscribe) -> None:
+        """Raises `InvalidValue` and `NotSubscribed`."""
+        topic = read_topic("topic", request.topic).url
+        if not self.stream.unsubscribe(connection, topic, request.id):
+            raise NotSubscribed(topic)
+
+
+def _may_retrieve(principal: Principal | None) -> bool:
+    return principal is not None and principal.may(Right.RETRIEVE)

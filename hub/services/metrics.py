@@ -1,0 +1,84 @@
+"""All metrics of the hub: what it counted, and what the database can be asked."""
+
+from __future__ import annotations
+
+import asyncio
+
+import hub
+from hub.clock import Clock
+from hub.metrics import Metrics
+from protocols.prometheus import Family, Kind, Sample
+from storage.interface import Storage
+from storage.records import Backlog
+
+FRESH_SECONDS = 1.0
+"""The database is asked no more often than this, however many scrapers there are."""
+
+
+class MetricsService:
+    def __init__(self, storage: Storage, metrics: Metrics, clock: Clock) -> None:
+        self._storage = storage
+        self._metrics = metrics
+        self._clock = clock
+        self._asked = asyncio.Lock()
+        self._backlog: tuple[float, Backlog] | None = None
+
+    async def families(self) -> list[Family]:
+        """Raises `StorageError`."""
+        backlog = await self._read_backlog()
+        head = await self._storage.log.head()
+        return [
+            _gauge("fanfare_info", "The version.", 1, version=hub.__version__),
+            *self._metrics.families(),
+            *self._waiting(backlog),
+            _gauge("fanfare_log_head", "Position of the last record.", head.position),
+        ]
+
+    async def _read_backlog(self) -> Backlog:
+        async with self._asked:
+            now = self._clock.monotonic()
+            if self._backlog is None or now - self._backlog[0] >= FRESH_SECONDS:
+                self._backlog = now, await self._storage.backlog()
+            return self._backlog[1]
+
+    def _waiting(self, backlog: Backlog) -> list[Family]:
+        now = self._clock.now()
+        due, undelivered = backlog.oldest_due, backlog.oldest_undelivered
+        overdue = max(0.0, (now - due).total_seconds()) if due else 0.0
+        lag = max(0.0, (now - undelivered).total_seconds()) if undelivered else 0.0
+        return [
+            _gauge("fanfare_feeds", "Feeds, removed ones not counted.", backlog.feeds),
+            _gauge(
+                "fanfare_subscriptions", "Active subscriptions.", backlog.subscriptions
+            ),
+            Family(
+                name="fanfare_backlog",
+                kind=Kind.GAUGE,
+                help="What deliveries wait in: records not yet split, chunks of up to"
+                " 500, subscriptions that are tried again, ranges given up.",
+                samples=tuple(
+                    Sample(value=value, labels={"stage": stage})
+                    for stage, value in (
+                        ("fanouts", backlog.fanouts),
+                        ("chunks", backlog.chunks),
+                        ("stragglers", backlog.stragglers),
+                        ("dead", backlog.dead),
+                    )
+                ),
+            ),
+            _gauge(
+                "fanfare_delivery_lag_seconds",
+                "Age of the oldest record that is still in its first deliveries.",
+                lag,
+            ),
+            _gauge(
+                "fanfare_oldest_due_feed_seconds",
+                "How long the feed that is due longest has been due.",
+                overdue,
+            ),
+        ]
+
+
+def _gauge(name: str, help: str, value: float, **labels: str) -> Family:
+    sample = Sample(value=value, labels=labels)
+    return Family(name=name, kind=Kind.GAUGE, help=help, samples=(sample,))

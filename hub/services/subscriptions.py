@@ -1,0 +1,168 @@
+"""Subscriptions: add, look at with their last attempts, end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hub.clock import Clock
+from hub.services.addresses import AddressCheck
+from hub.services.feeds import AddFeed, FeedService
+from hub.services.topics import read_topic
+from protocols.errors import InvalidValue
+from protocols.websub.callbacks import read_callback
+from protocols.websub.requests import LONGEST_SECRET
+from protocols.websub.signatures import ALGORITHMS
+from storage.errors import NotFound
+from storage.interface import Storage
+from storage.records import (
+    OPERATOR,
+    AccountId,
+    Attempt,
+    Format,
+    NewSubscription,
+    StoredFeed,
+    Straggler,
+    Subscription,
+    SubscriptionId,
+    Updates,
+)
+
+SHOWN_ATTEMPTS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribe:
+    callback: str
+    topic: str
+    account: AccountId = OPERATOR
+    secret: str = ""
+    algorithm: str = "sha256"
+    format: Format = Format.JSON
+    updates: Updates = Updates.FRESH
+    batch: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribed:
+    subscription: Subscription
+    feed: StoredFeed
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionReport:
+    """A subscription, its last attempts newest first, and what it waits for."""
+
+    subscription: Subscription
+    attempts: tuple[Attempt, ...]
+    straggler: Straggler | None
+
+
+class SubscriptionService:
+    def __init__(
+        self,
+        storage: Storage,
+        feeds: FeedService,
+        addresses: AddressCheck,
+        clock: Clock,
+    ) -> None:
+        self._storage = storage
+        self._feeds = feeds
+        self._addresses = addresses
+        self._clock = clock
+
+    async def add(self, request: Subscribe) -> Subscribed:
+        """Subscribe for an account; endless, and without asking the callback.
+
+        A topic nobody added becomes a private feed whose first document is fetched
+        before, so that the subscriber is told only what is new. Raises
+        `InvalidValue` and `AddressRefused`.
+        """
+        callback = read_callback(request.callback)
+        _check_signing(request)
+        await self._addresses.check_callback("callback", callback)
+        feed = await self._feed_behind(request.topic)
+        if feed.has_credentials and request.account != OPERATOR:
+            raise InvalidValue("topic", "a topic that is open to this account")
+        topic = read_topic("topic", request.topic).url
+        known = await self._storage.subscriptions.find(request.account, topic, callback)
+        new = NewSubscription(
+            account=request.account,
+            topic=topic,
+            feed_id=feed.id,
+            callback=callback,
+            secret=request.secret,
+            algorithm=request.algorithm,
+            format=request.format,
+            updates=request.updates,
+            batch=request.batch,
+        )
+        subscription = await self._storage.subscriptions.add(new, self._clock.now())
+        return Subscribed(subscription=subscription, feed=feed, is_new=known is None)
+
+    async def get(
+        self, subscription_id: SubscriptionId, *, account: AccountId | None = None
+    ) -> SubscriptionReport:
+        """Raises `NotFound`, also for one of another account than the given one."""
+        found = await self._existing(subscription_id, account)
+        deliveries = self._storage.deliveries
+        return SubscriptionReport(
+            subscription=found,
+            attempts=tuple(await deliveries.attempts(found.id, SHOWN_ATTEMPTS)),
+            straggler=await deliveries.straggler(found.id),
+        )
+
+    async def page(
+        self,
+        *,
+        after: SubscriptionId,
+        limit: int,
+        account: AccountId | None = None,
+        topic: str | None = None,
+        callback: str | None = None,
+    ) -> Sequence[Subscription]:
+        """Subscriptions by id; ``account`` None: of all of them."""
+        return await self._storage.subscriptions.page(
+            after=after, limit=limit, account=account, topic=topic, callback=callback
+        )
+
+    async def remove(
+        self,
+        subscription_id: SubscriptionId,
+        *,
+        tell: bool,
+        account: AccountId | None = None,
+    ) -> Subscription:
+        """End it; ``tell``: the callback gets a denial.
+
+        Raises `NotFound`, also for one of another account than the given one.
+        """
+        who = "the operator" if account in (None, OPERATOR) else "the subscriber"
+        await self._existing(subscription_id, account)
+        return await self._storage.subscriptions.end(
+            subscription_id, f"ended by {who}", self._clock.now(), tell=tell
+        )
+
+    async def _existing(
+        self, subscription_id: SubscriptionId, account: AccountId | None
+    ) -> Subscription:
+        found = await self._storage.subscriptions.get(subscription_id)
+        if found is None or account not in (None, found.account):
+            raise NotFound("subscription", subscription_id)
+        return found
+
+    async def _feed_behind(self, topic: str) -> StoredFeed:
+        known = await self._feeds.find(read_topic("topic", topic).url)
+        if known is not None:
+            return known
+        added = await self._feeds.add(AddFeed(url=topic, private=True), field="topic")
+        return added.feed
+
+
+def _check_signing(request: Subscribe) -> None:
+    if request.algorithm not in ALGORITHMS:
+        expected = f"one of {', '.join(ALGORITHMS)}"
+        raise InvalidValue("algorithm", expected, request.algorithm)
+    if len(request.secret.encode()) > LONGEST_SECRET:
+        raise InvalidValue("secret", f"at most {LONGEST_SECRET} bytes")

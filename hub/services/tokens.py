@@ -1,0 +1,176 @@
+"""Tokens: what an account shows to be let in, and with which rights.
+
+A token is 32 hexadecimal characters that only its holder knows; the hub keeps their
+SHA-256. That a token is good is remembered for seconds, so that it is not looked up
+for every request and yet, however it was revoked, soon opens nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+
+from hub.clock import Clock
+from protocols.errors import InvalidValue
+from storage.errors import StorageError
+from storage.interface import TokenStore
+from storage.records import (
+    ANONYMOUS,
+    OPERATOR,
+    Account,
+    NewToken,
+    Right,
+    Token,
+    TokenId,
+)
+
+REMEMBERED_SECONDS = 5.0
+MOST_REMEMBERED = 10_000
+USE_NOTED_EVERY = timedelta(hours=1)
+LONGEST_LABEL = 200
+NAMELESS = frozenset({"anonymous", "admin"})
+"""The open hub's account, and the user name that goes with the admin token."""
+
+_ACCOUNT = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_TOKEN = re.compile(r"[0-9a-f]{32}")
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """Who makes a request, and what it may do. ``token`` None: the admin token."""
+
+    account: Account
+    rights: frozenset[Right]
+    token: TokenId | None = None
+
+    @property
+    def is_admin(self) -> bool:
+        return Right.ADMIN in self.rights
+
+    def may(self, right: Right) -> bool:
+        """Whoever administers the hub may do everything."""
+        return right in self.rights or self.is_admin
+
+
+ADMINISTRATOR = Principal(
+    account=Account(id=OPERATOR, name="operator"), rights=frozenset(Right)
+)
+"""The holder of the admin token."""
+NOBODY = Principal(account=Account(id=ANONYMOUS, name="anonymous"), rights=frozenset())
+"""Who shows no token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateToken:
+    account: str
+    rights: frozenset[Right]
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedToken:
+    """``secret`` is what the holder is given; it cannot be shown a second time."""
+
+    token: Token
+    secret: str
+
+
+class TokenService:
+    def __init__(self, tokens: TokenStore, clock: Clock) -> None:
+        self._tokens = tokens
+        self._clock = clock
+        self._remembered: OrderedDict[bytes, tuple[float, Token]] = OrderedDict()
+
+    async def create(self, request: CreateToken) -> CreatedToken:
+        """Make a token for an account, which may be a new one. Raises `InvalidValue`.
+
+        No right implies another, but for ``admin``, which is all of them.
+        """
+        _check(request)
+        secret = secrets.token_hex(16)
+        new = NewToken(
+            account=request.account,
+            digest=_digest(secret),
+            rights=request.rights,
+            label=request.label,
+        )
+        token = await self._tokens.add(new, self._clock.now())
+        log.info("token_created", token=token.id, account=token.account.name)
+        return CreatedToken(token=token, secret=secret)
+
+    async def page(self, *, after: TokenId, limit: int) -> Sequence[Token]:
+        return await self._tokens.page(after=after, limit=limit)
+
+    async def revoke(self, token_id: TokenId) -> Token:
+        """From now on it opens nothing. Raises `NotFound`."""
+        revoked = await self._tokens.revoke(token_id, self._clock.now())
+        self._remembered = OrderedDict(
+            (digest, (until, token))
+            for digest, (until, token) in self._remembered.items()
+            if token.id != token_id
+        )
+        log.info("token_revoked", token=token_id, account=revoked.account.name)
+        return revoked
+
+    async def authenticate(self, secret: str, account: str = "") -> Principal | None:
+        """Whom a token stands for; None if it is none, or not that account's.
+
+        Raises `StorageError`.
+        """
+        if _TOKEN.fullmatch(secret) is None:
+            return None
+        token = await self._find(_digest(secret))
+        if token is None or account not in ("", token.account.name):
+            return None
+        return Principal(account=token.account, rights=token.rights, token=token.id)
+
+    async def _find(self, digest: bytes) -> Token | None:
+        """By a digest, so that timing tells nothing of the tokens there are."""
+        now = self._clock.monotonic()
+        until, known = self._remembered.get(digest, (now, None))
+        if known is not None and now < until:
+            return known
+        token = await self._tokens.find(digest)
+        self._remembered.pop(digest, None)
+        if token is not None:
+            self._remembered[digest] = now + REMEMBERED_SECONDS, token
+            if len(self._remembered) > MOST_REMEMBERED:
+                self._remembered.popitem(last=False)
+            await self._note_use(token)
+        return token
+
+    async def _note_use(self, token: Token) -> None:
+        now = self._clock.now()
+        if token.used_at is not None and now - token.used_at < USE_NOTED_EVERY:
+            return
+        try:
+            await self._tokens.touch(token.id, now)
+        except StorageError as error:  # no reason to refuse a request that only reads
+            log.warning("token_use_not_noted", token=token.id, error=str(error))
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def _check(request: CreateToken) -> None:
+    if _ACCOUNT.fullmatch(request.account) is None or request.account in NAMELESS:
+        raise InvalidValue(
+            "account",
+            "a name of 1 to 64 of a-z, 0-9, '.', '_', '-', other than"
+            f" {' and '.join(sorted(NAMELESS))}",
+            request.account,
+        )
+    if not request.rights:
+        raise InvalidValue("rights", f"at least one of {', '.join(Right)}")
+    if len(request.label) > LONGEST_LABEL or not request.label.isprintable():
+        raise InvalidValue("label", f"at most {LONGEST_LABEL} printable characters")

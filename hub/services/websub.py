@@ -1,0 +1,180 @@
+"""The open hub: requests that anybody may make, and what becomes of them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hub.clock import Clock
+from hub.services.errors import HubClosed, TooManyWaiting
+from hub.services.subscriptions import SHOWN_ATTEMPTS
+from hub.websub.pings import Pings
+from hub.websub.topics import OpenHub
+from protocols.urls import normal_url
+from protocols.websub.requests import (
+    PublishRequest,
+    SubscribeRequest,
+    UnsubscribeRequest,
+)
+from storage.errors import NotFound
+from storage.interface import Storage
+from storage.records import (
+    ANONYMOUS,
+    Attempt,
+    FeedState,
+    Format,
+    NewVerification,
+    StoredFeed,
+    Straggler,
+    Subscription,
+    Verification,
+    VerificationMode,
+    VerificationState,
+)
+
+MOST_PENDING = 20_000
+MOST_PENDING_OF_HOST = 2_000
+"""Requests that wait for their callbacks' word; further ones are turned away."""
+
+NOT_LISTED = (
+    "this hub does not list the topic; if it has it all the same, it is fetched"
+)
+
+
+class Ping(StrEnum):
+    """What is done about a URL that was published."""
+
+    FETCHED = "fetching"
+    NOT_LISTED = "not-listed"  # unknown and private topics look alike
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pinged:
+    url: str
+    outcome: Ping
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """A request, and once it is verified the subscription it made, if it is there.
+
+    Before, it shows nothing of the topic or of a subscription of the same callback:
+    whoever sent the request need not be the one who owns them.
+    """
+
+    verification: Verification
+    subscription: Subscription | None = None
+    feed: StoredFeed | None = None
+    attempts: tuple[Attempt, ...] = ()
+    straggler: Straggler | None = None
+
+
+class WebSubService:
+    def __init__(
+        self,
+        storage: Storage,
+        wake_verifier: Callable[[], None],
+        pings: Pings,
+        clock: Clock,
+        *,
+        policy: OpenHub,
+        public_url: str,
+    ) -> None:
+        self._storage = storage
+        self._wake_verifier = wake_verifier
+        self._pings = pings
+        self._clock = clock
+        self._policy = policy
+        self._public_url = public_url
+
+    async def request(self, request: SubscribeRequest | UnsubscribeRequest) -> str:
+        """Take a request; the URL of its diagnostics. Nothing is decided yet.
+
+        Raises `HubClosed` and `TooManyWaiting`.
+        """
+        if self._policy is OpenHub.OFF:
+            raise HubClosed
+        token = secrets.token_urlsafe(24)
+        is_taken = await self._storage.verifications.add(
+            _pending(request, token),
+            self._clock.now(),
+            most=MOST_PENDING,
+            most_of_host=MOST_PENDING_OF_HOST,
+        )
+        if not is_taken:
+            raise TooManyWaiting("too many requests wait for their verification")
+        self._wake_verifier()
+        return f"{self._public_url}/hub/subscriptions/{token}"
+
+    async def publish(self, request: PublishRequest) -> list[Pinged]:
+        """Fetch the topics that are known, at once. Raises `TooManyWaiting`."""
+        pinged = [await self._ping(topic) for topic in request.topics]
+        return pinged + [
+            Pinged(url=each.url, outcome=Ping.INVALID, reason=each.reason)
+            for each in request.refused
+        ]
+
+    async def _ping(self, topic: str) -> Pinged:
+        feed = await self._find(topic)
+        if feed is None or feed.state in (FeedState.REMOVED, FeedState.PAUSED):
+            return Pinged(url=topic, outcome=Ping.NOT_LISTED, reason=NOT_LISTED)
+        if not self._pings.add(feed.id):
+            raise TooManyWaiting("too many topics wait to be fetched")
+        if feed.private:
+            return Pinged(url=topic, outcome=Ping.NOT_LISTED, reason=NOT_LISTED)
+        return Pinged(url=topic, outcome=Ping.FETCHED)
+
+    async def _find(self, topic: str) -> StoredFeed | None:
+        feeds = self._storage.feeds
+        return await feeds.find(topic) or await feeds.find(normal_url(topic))
+
+    async def diagnose(self, token: str) -> Diagnosis:
+        """Raises `NotFound`."""
+        verification = await self._storage.verifications.find(token)
+        if verification is None:
+            raise NotFound("request", "with this token")
+        found = None
+        if verification.state is VerificationState.VERIFIED:
+            found = await self._storage.subscriptions.find(
+                verification.account, verification.topic, verification.callback
+            )
+        if found is None:
+            return Diagnosis(verification=verification)
+        deliveries = self._storage.deliveries
+        return Diagnosis(
+            verification=verification,
+            subscription=found,
+            feed=await self._storage.feeds.get(found.feed_id),
+            attempts=tuple(await deliveries.attempts(found.id, SHOWN_ATTEMPTS)),
+            straggler=await deliveries.straggler(found.id),
+        )
+
+
+def _pending(
+    request: SubscribeRequest | UnsubscribeRequest, token: str
+) -> NewVerification:
+    if isinstance(request, UnsubscribeRequest):
+        return NewVerification(
+            account=ANONYMOUS,
+            mode=VerificationMode.UNSUBSCRIBE,
+            topic=request.topic,
+            callback=request.callback,
+            token=token,
+            verify_token=request.verify_token,
+        )
+    return NewVerification(
+        account=ANONYMOUS,
+        mode=VerificationMode.SUBSCRIBE,
+        topic=request.topic,
+        callback=request.callback,
+        token=token,
+        lease_seconds=request.lease_seconds,
+        secret=request.secret,
+        algorithm=request.algorithm,
+        format=Format(request.format or Format.AS_IS),
+        verify_token=request.verify_token,
+    )

@@ -1,0 +1,1 @@
+"""The HTTP surface: decode, call the service, encode."""

@@ -1,0 +1,80 @@
+"""The ASGI application: every surface of the hub on one origin."""
+
+from __future__ import annotations
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import Mount
+
+from hub.services import Services
+from hub.services.errors import ServiceError
+from hub.web.api_operations import RIGHTS
+from hub.web.authentication import Authenticator, RequireRight
+from hub.web.deliveries import DeliveryRoutes
+from hub.web.feeds import FeedRoutes
+from hub.web.front import FrontRoutes
+from hub.web.metrics import MetricsRoutes
+from hub.web.openapi import OpenApiRoutes
+from hub.web.operations import OperationsRoutes
+from hub.web.problems import Problem, answer_error
+from hub.web.rate_limits import LimitAddresses, RateLimits
+from hub.web.stream import StreamRoutes
+from hub.web.subscriptions import SubscriptionRoutes
+from hub.web.tokens import TokenRoutes
+from hub.web.websub import WebSubRoutes
+from protocols.errors import ProtocolError
+from storage.errors import StorageError
+
+UNCOUNTED = ("/api/", "/healthz", "/readyz", "/metrics")
+"""Paths that `LimitAddresses` leaves alone: ``/api`` counts by itself, by token too."""
+
+
+def create_application(
+    services: Services, token: str, limits: RateLimits | None = None
+) -> Starlette:
+    """``token`` is the administrator's; ``limits`` None: there are none."""
+    limits = limits or RateLimits()
+    authenticator = Authenticator(services.tokens, token)
+    operations = OperationsRoutes(services.operations)
+    api = [
+        *FeedRoutes(services.feeds).routes(),
+        *SubscriptionRoutes(services.subscriptions).routes(),
+        *DeliveryRoutes(services.deliveries).routes(),
+        *TokenRoutes(services.tokens).routes(),
+        *operations.routes(),
+        *OpenApiRoutes().routes(),
+    ]
+    guard = [
+        Middleware(
+            RequireRight,
+            authenticator=authenticator,
+            limits=limits,
+            routes=api,
+            rights=RIGHTS,
+        )
+    ]
+    known_errors = (
+        Problem,
+        HTTPException,
+        ServiceError,
+        ProtocolError,
+        StorageError,
+        Exception,
+    )
+    return Starlette(
+        routes=[
+            *FrontRoutes(services.front).routes(),
+            *operations.public_routes(),
+            *MetricsRoutes(services.metrics).routes(),
+            *StreamRoutes(services.live, authenticator).routes(),
+            *WebSubRoutes(services.websub).routes(),
+            Mount("/api", routes=api, middleware=guard),
+        ],
+        middleware=[Middleware(LimitAddresses, limits=limits, covers=_is_counted)],
+        exception_handlers={error: answer_error for error in known_errors},
+    )
+
+
+def _is_counted(path: str) -> bool:
+    return not path.startswith(UNCOUNTED)

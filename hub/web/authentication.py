@@ -1,0 +1,186 @@
+"""Who makes a request, and whether it may: tokens, and the administrator's one.
+
+``Authorization: Bearer TOKEN``, or Basic with the account's name and the token; the
+admin token goes with the user ``admin``. Browsers send Basic credentials by
+themselves, so a request to the API that another site caused is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection, Request
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hub.services.tokens import ADMINISTRATOR, Principal, TokenService
+from hub.web.problems import Problem, answer_error, problem_response
+from hub.web.rate_limits import RateLimits
+from storage.errors import StorageError
+from storage.records import Right
+
+USER = "admin"
+CHALLENGE = 'Bearer realm="fanfare", Basic realm="fanfare", charset="UTF-8"'
+RightOfRoute = Mapping[tuple[str, str], Right | None]
+"""By method and path of a route; None: for everybody."""
+_PRINCIPAL = "fanfare.principal"
+
+
+class Authenticator:
+    """Tells who shows a token. What every door asks that is not open to all."""
+
+    def __init__(self, tokens: TokenService, admin_token: str) -> None:
+        self._tokens = tokens
+        self._admin_digest = _digest(admin_token)
+
+    async def identify(self, headers: Headers) -> Principal | None:
+        """Whose token the headers carry; None if they carry none.
+
+        Raises `Problem` 401 for one that opens nothing, and `StorageError`.
+        """
+        header = headers.get("authorization")
+        if header is None:
+            return None
+        offered = _offered(header)
+        if offered is None:
+            raise _unauthorized("expected Authorization: Bearer TOKEN, or Basic")
+        user, secret = offered
+        # Compared by digest: the time it takes tells nothing of the token.
+        if secrets.compare_digest(_digest(secret), self._admin_digest):
+            if user in ("", USER, ADMINISTRATOR.account.name):
+                return ADMINISTRATOR
+        elif principal := await self._tokens.authenticate(secret, user):
+            return principal
+        raise _unauthorized("this token opens nothing here: unknown, or revoked")
+
+
+def require(principal: Principal, right: Right) -> None:
+    """Raises `Problem` 403 naming the right that the token has not."""
+    if principal.may(right):
+        return
+    # RFC 6750 3.1, insufficient_scope: "The request requires higher privileges than
+    # provided by the access token."
+    challenge = f'Bearer realm="fanfare", error="insufficient_scope", scope="{right}"'
+    raise Problem(
+        HTTPStatus.FORBIDDEN,
+        f"this takes the right {right}, which this token has not",
+        headers={"WWW-Authenticate": challenge},
+    )
+
+
+def principal_of(request: Request) -> Principal:
+    """Who makes a request that `RequireRight` has let through."""
+    principal = request.scope[_PRINCIPAL]
+    assert isinstance(principal, Principal)  # noqa: S101 - only set below
+    return principal
+
+
+class RequireRight:
+    """ASGI middleware before the routes of the API: lets through who has the right.
+
+    A route that ``rights`` does not know is for administrators.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        authenticator: Authenticator,
+        limits: RateLimits,
+        routes: Sequence[Route],
+        rights: RightOfRoute,
+    ) -> None:
+        self._app = app
+        self._authenticator = authenticator
+        self._limits = limits
+        self._routes = routes
+        self._rights = rights
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":  # there are no websockets here: not found
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        try:
+            await self._admit(request)
+        except Problem as problem:
+            await problem_response(problem)(scope, receive, send)
+        except StorageError as error:
+            answer = await answer_error(request, error)
+            await answer(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _admit(self, request: Request) -> None:
+        if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+            raise Problem(
+                HTTPStatus.FORBIDDEN, "requests made by another site are refused"
+            )
+        route = self._route(request)
+        if route is not None and self._right(request, route) is None:
+            self._limits.check_address(request)
+            return
+        principal = await self._identify(request)
+        if principal.token is not None:
+            self._limits.check_token(principal.token)
+        if route is not None and (right := self._right(request, route)):
+            require(principal, right)
+        request.scope[_PRINCIPAL] = principal
+
+    def _route(self, request: Request) -> Route | None:
+        """The one that will answer; None if that is only to be told what is wrong."""
+        for route in self._routes:
+            if route.matches(request.scope)[0] is Match.FULL:
+                return route
+        return None
+
+    def _right(self, request: Request, route: Route) -> Right | None:
+        method = "GET" if request.method == "HEAD" else request.method
+        return self._rights.get((method, route.path), Right.ADMIN)
+
+    async def _identify(self, request: HTTPConnection) -> Principal:
+        """Who shows no good token is counted by address, so that guessing is slow."""
+        try:
+            principal = await self._authenticator.identify(request.headers)
+            if principal is None:
+                raise _unauthorized("this takes a token")
+        except Problem:
+            self._limits.check_address(request)
+            raise
+        return principal
+
+
+def _unauthorized(detail: str) -> Problem:
+    return Problem(
+        HTTPStatus.UNAUTHORIZED, detail, headers={"WWW-Authenticate": CHALLENGE}
+    )
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode(errors="replace")).digest()
+
+
+def _offered(header: str) -> tuple[str, str] | None:
+    """User ("" if none is named) and token; None if this is no such header."""
+    scheme, _, value = header.partition(" ")
+    match scheme.lower():
+        case "bearer":
+            return "", value.strip()
+        case "basic":
+            return _basic(value.strip())
+        case _:
+            return None
+
+
+def _basic(value: str) -> tuple[str, str] | None:
+    try:
+        decoded = base64.b64decode(value, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+    user, separator, password = decoded.partition(":")
+    return (user, password) if separator and user else None

@@ -1,0 +1,130 @@
+"""Requests into values: bodies by msgspec structures, queries one by one.
+
+Everything is bounded: the size of a body, the time it may take, the length of a page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+from http import HTTPStatus
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from hub.web.problems import Problem
+from protocols.errors import InvalidValue
+
+LARGEST_BODY = 1024 * 1024
+BODY_SECONDS = 30.0
+LARGEST_ID = 2**63 - 1
+DEFAULT_PAGE = 100
+LARGEST_PAGE = 1_000
+
+Body = TypeVar("Body", bound=msgspec.Struct)
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+class Document(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Base of request bodies: a field nobody knows is refused by its name."""
+
+
+async def read_body(request: Request, shape: type[Body]) -> Body:
+    """The JSON body. Raises `Problem` 408, 413, 415, or 422 naming the field."""
+    declared = request.headers.get("content-type", "").partition(";")[0].strip()
+    if declared.lower() != "application/json":
+        raise Problem(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "expected Content-Type application/json"
+        )
+    body = await read_bytes(request)
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except msgspec.ValidationError as error:
+        reason, field = _where(str(error))
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, reason, field=field) from None
+    except msgspec.DecodeError as error:
+        raise Problem(
+            HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}"
+        ) from None
+
+
+async def read_bytes(request: Request) -> bytes:
+    """The body, whatever it is. Raises `Problem` 408 or 413."""
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await _read_bounded(request)
+    except TimeoutError:
+        raise Problem(
+            HTTPStatus.REQUEST_TIMEOUT, f"the body took over {BODY_SECONDS:g} s"
+        ) from None
+
+
+async def _read_bounded(request: Request) -> bytes:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_BODY:
+            raise Problem(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"the body is larger than {LARGEST_BODY} bytes",
+            )
+    return bytes(body)
+
+
+def _where(message: str) -> tuple[str, str]:
+    """msgspec's message parted into the reason and the field it is about.
+
+    It reads ``Expected `str`, got `int` - at `$.url```, or names the field itself:
+    ``Object contains unknown field `uri```.
+    """
+    reason, separator, path = message.rpartition(" - at `$")
+    if separator:
+        return reason, path.strip("`").lstrip(".")
+    quoted = message.split("`")
+    is_about_field = "field" in message and len(quoted) > 2
+    return message, quoted[1] if is_about_field else ""
+
+
+def path_id(request: Request, what: str) -> int:
+    """The ``{id}`` of the path. Raises `Problem` 404: it names nothing."""
+    raw = str(request.path_params["id"])
+    if not raw.isascii() or not raw.isdigit() or len(raw) > 19:
+        raise Problem(HTTPStatus.NOT_FOUND, f"no {what} {raw[:40]}")
+    return min(int(raw), LARGEST_ID)
+
+
+def query_number(request: Request, name: str, default: int, largest: int) -> int:
+    """A whole number of the query. Raises `InvalidValue`."""
+    raw = request.query_params.get(name)
+    if raw is None:
+        return default
+    if not raw.isascii() or not raw.isdigit() or len(raw) > 19 or int(raw) > largest:
+        raise InvalidValue(name, f"a whole number from 0 to {largest}", raw)
+    return int(raw)
+
+
+def query_page(request: Request) -> tuple[int, int]:
+    """``after`` and ``limit``, the page of a list."""
+    after = query_number(request, "after", 0, LARGEST_ID)
+    limit = query_number(request, "limit", DEFAULT_PAGE, LARGEST_PAGE)
+    return after, max(1, limit)
+
+
+def query_flag(request: Request, name: str, default: bool) -> bool:
+    raw = request.query_params.get(name)
+    if raw is None:
+        return default
+    if raw not in ("true", "false"):
+        raise InvalidValue(name, "true or false", raw)
+    return raw == "true"
+
+
+def query_choice(request: Request, name: str, choices: type[Choice]) -> Choice | None:
+    raw = request.query_params.get(name)
+    if raw is None:
+        return None
+    try:
+        return choices(raw)
+    except ValueError:
+        raise InvalidValue(name, f"one of {', '.join(choices)}", raw) from None

@@ -1,0 +1,69 @@
+"""``/api/deliveries``: what is late or was given up, and trying it again."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hub.services import DeliveryService
+from hub.web.decoding import (
+    DEFAULT_PAGE,
+    LARGEST_ID,
+    LARGEST_PAGE,
+    Document,
+    query_number,
+    read_body,
+)
+from hub.web.encoding import dead_document, json_response, straggler_document
+from protocols.errors import InvalidValue
+from storage.records import SubscriptionId
+
+Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
+
+
+class Retry(Document):
+    """The body of ``POST /api/deliveries/retry``: one of the two."""
+
+    subscription: Id | None = None
+    dead: Id | None = None
+
+
+class DeliveryRoutes:
+    def __init__(self, deliveries: DeliveryService) -> None:
+        self._deliveries = deliveries
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/deliveries", self.page, methods=["GET"]),
+            Route("/deliveries/retry", self.retry, methods=["POST"]),
+        ]
+
+    async def page(self, request: Request) -> Response:
+        after = query_number(request, "stragglers_after", 0, LARGEST_ID)
+        dead_after = query_number(request, "dead_after", 0, LARGEST_ID)
+        limit = max(1, query_number(request, "limit", DEFAULT_PAGE, LARGEST_PAGE))
+        found = await self._deliveries.troubled(
+            stragglers_after=SubscriptionId(after), dead_after=dead_after, limit=limit
+        )
+        return json_response(
+            {
+                "stragglers": [straggler_document(each) for each in found.stragglers],
+                "dead": [dead_document(each) for each in found.dead],
+            }
+        )
+
+    async def retry(self, request: Request) -> Response:
+        body = await read_body(request, Retry)
+        match body:
+            case Retry(subscription=int(subscription), dead=None):
+                await self._deliveries.retry_straggler(SubscriptionId(subscription))
+            case Retry(subscription=None, dead=int(dead)):
+                await self._deliveries.retry_dead(dead)
+            case _:
+                raise InvalidValue("subscription", "either subscription or dead")
+        return json_response({"due": "now"}, HTTPStatus.ACCEPTED)

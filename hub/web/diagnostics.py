@@ -1,0 +1,169 @@
+"""What became of a request to the open hub: as JSON, and as a page for people.
+
+Whatever came from outside is escaped, and the page runs and loads nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from html import escape
+
+from hub.services.websub import Diagnosis
+from storage.records import Attempt, VerificationState
+
+Members = dict[str, object]
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;"
+    "padding:0 1rem}th{text-align:left;vertical-align:top;padding-right:1.5rem}"
+    "td{overflow-wrap:anywhere}"
+)
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+
+PAGE_HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": (
+        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none';"
+        " form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",  # the address is the secret
+    "X-Content-Type-Options": "nosniff",
+    "X-Robots-Tag": "noindex",
+}
+
+_MEANINGS = {
+    VerificationState.PENDING: "waiting: the callback is still to be asked",
+    VerificationState.VERIFIED: "verified: the callback confirmed",
+    VerificationState.FAILED: "failed: the callback did not confirm, nothing changed",
+    VerificationState.DENIED: "denied: the hub does not serve this topic",
+    VerificationState.REPLACED: "replaced: the same was asked for again",
+    VerificationState.NEEDLESS: "needless: there was nothing to unsubscribe",
+}
+
+
+def diagnosis_document(diagnosis: Diagnosis) -> Members:
+    """Times in UTC; ``null`` and empty lists where nothing is known yet."""
+    asked = diagnosis.verification
+    last = asked.last
+    found = diagnosis.subscription
+    return {
+        "mode": asked.mode,
+        "topic": asked.topic,
+        "callback": asked.callback,
+        "state": asked.state,
+        "requested_at": asked.created_at,
+        "lease_seconds": asked.lease_seconds or None,
+        "verification": {
+            "attempts": asked.attempts,
+            "at": last.at if last else None,
+            "status": last.status if last else None,
+            "excerpt": last.excerpt if last else "",
+            "reason": last.reason if last else "",
+            "next_try": asked.due,
+        },
+        "subscription": None
+        if found is None
+        else {
+            "state": found.state,
+            "format": found.format,
+            "lease_end": found.lease_end,
+            "ended_reason": found.ended_reason,
+        },
+        "topic_fetch": _fetch_members(diagnosis),
+        "deliveries": [_attempt_members(each) for each in diagnosis.attempts],
+        "next_retry": diagnosis.straggler.next_try if diagnosis.straggler else None,
+    }
+
+
+def _fetch_members(diagnosis: Diagnosis) -> Members | None:
+    if diagnosis.feed is None:
+        return None
+    polling = diagnosis.feed.polling
+    return {
+        "at": polling.last_fetch,
+        "status": polling.code,
+        "error": polling.error,
+        "next": diagnosis.feed.next_fetch,
+    }
+
+
+def _attempt_members(attempt: Attempt) -> Members:
+    return {
+        "at": attempt.at,
+        "status": attempt.status,
+        "milliseconds": attempt.milliseconds,
+        "error": attempt.error,
+    }
+
+
+def diagnosis_page(diagnosis: Diagnosis) -> str:
+    asked = diagnosis.verification
+    title = f"Request to {asked.mode}"
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width">',
+        f"<title>{escape(title)}</title><style>{_STYLE}</style>",
+        f"<h1>{escape(title)}</h1>",
+        _table(_request_rows(diagnosis)),
+        *_subscription_parts(diagnosis),
+        "</html>",
+    ]
+    return "\n".join(parts)
+
+
+def _request_rows(diagnosis: Diagnosis) -> Iterable[tuple[str, str]]:
+    asked, last = diagnosis.verification, diagnosis.verification.last
+    yield "Topic", asked.topic
+    yield "Callback", asked.callback
+    yield "State", _MEANINGS[asked.state]
+    yield "Requested", _time(asked.created_at)
+    if asked.lease_seconds:
+        yield "Lease", f"{asked.lease_seconds} s"
+    if last is not None:
+        status = f"status {last.status}" if last.status else "no answer"
+        yield "Last try", f"{_time(last.at)}: {status} {last.reason}"
+        yield "Answer began", last.excerpt
+    if asked.due is not None:
+        yield "Next try", _time(asked.due)
+
+
+def _subscription_parts(diagnosis: Diagnosis) -> Iterable[str]:
+    found, feed, late = (
+        diagnosis.subscription,
+        diagnosis.feed,
+        diagnosis.straggler,
+    )
+    if found is None or feed is None:
+        return
+    yield "<h2>Subscription</h2>"
+    rows = [
+        ("State", f"{found.state} {found.ended_reason}"),
+        ("Format", found.format),
+        ("Lease ends", _time(found.lease_end)),
+        ("Topic fetched", f"{_time(feed.polling.last_fetch)}: {feed.polling.message}"),
+        ("Trouble", feed.polling.error or "none"),
+    ]
+    if late is not None:
+        rows.append(("Next retry", _time(late.next_try)))
+    yield _table(rows)
+    yield "<h2>Last deliveries</h2>"
+    yield _table(
+        (_time(each.at), f"status {each.status}, {each.milliseconds} ms {each.error}")
+        for each in diagnosis.attempts
+    )
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> str:
+    lines = (
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        for name, value in rows
+    )
+    return f"<table>{''.join(lines)}</table>"
+
+
+def _time(at: datetime | None) -> str:
+    return "never" if at is None else at.isoformat(" ", "seconds")

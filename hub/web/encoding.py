@@ -1,0 +1,195 @@
+"""Values into JSON: the documents of the administration API.
+
+Secrets, credentials and validators' contents that could authenticate never appear; a
+secret shows as ``has_secret``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+
+import orjson
+from starlette.responses import Response
+
+from hub.services.feeds import FeedReport
+from hub.services.operations import Health
+from hub.services.subscriptions import SubscriptionReport
+from storage.records import (
+    Attempt,
+    DeadRange,
+    Polling,
+    StoredFeed,
+    Straggler,
+    Subscription,
+    Token,
+)
+
+JSON_TYPE = "application/json; charset=utf-8"
+Members = dict[str, object]
+
+
+def json_response(
+    document: Mapping[str, object],
+    status: HTTPStatus = HTTPStatus.OK,
+    *,
+    is_secret: bool = False,
+) -> Response:
+    """Times come out as RFC 3339 in UTC with ``Z``. ``is_secret``: nobody keeps it."""
+    body = orjson.dumps(document, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS)
+    headers = {"Cache-Control": "no-store"} if is_secret else None
+    return Response(body, status_code=status, media_type=JSON_TYPE, headers=headers)
+
+
+def page_document(name: str, items: Sequence[Members], limit: int) -> Members:
+    """A page of a list; ``next`` is the ``after`` of the following one, or null."""
+    return {name: items, "next": items[-1]["id"] if len(items) == limit else None}
+
+
+def feed_document(feed: StoredFeed) -> Members:
+    return {
+        "id": feed.id,
+        "url": feed.url,
+        "state": feed.state,
+        "private": feed.private,
+        "section": feed.section,
+        "title": feed.title,
+        "format": feed.format,
+        "next_fetch": feed.next_fetch,
+        "created_at": feed.created_at,
+        "has_credentials": feed.has_credentials,
+        **_polling_members(feed.polling),
+    }
+
+
+def _polling_members(polling: Polling) -> Members:
+    return {
+        "code": polling.code,
+        "message": polling.message,
+        "error": polling.error,
+        "failures": polling.failures,
+        "failing_since": polling.failing_since,
+        "last_fetch": polling.last_fetch,
+        "retry_after": polling.retry_after,
+        "last_success": polling.last_success,
+        "last_parse": polling.last_parse,
+        "period": polling.period,
+        "velocity": polling.velocity,
+        "entries": polling.entry_count,
+        "entries_since_maintenance": polling.entries_since_maintenance,
+        "generated_ids": polling.generated_ids,
+        "bozo_rank": polling.bozo_rank,
+    }
+
+
+def feed_report_document(report: FeedReport) -> Members:
+    polling = report.feed.polling
+    return {
+        **feed_document(report.feed),
+        "subscribers": report.subscribers,
+        "fetch_url": polling.fetch_url or report.feed.url,
+        "redirect": polling.redirect,
+        "validators": polling.validators,
+        "answers_304": polling.answers_304,
+        "fresh_until": polling.fresh_until,
+        "unchanged": polling.unchanged,
+        "hints": polling.hints,
+        "period_terms": report.plan.terms,
+    }
+
+
+def subscription_document(subscription: Subscription) -> Members:
+    return {
+        "id": subscription.id,
+        "callback": subscription.callback,
+        "topic": subscription.topic,
+        "feed": subscription.feed_id,
+        "state": subscription.state,
+        "format": subscription.format,
+        "updates": subscription.updates,
+        "batch": subscription.batch,
+        "algorithm": subscription.algorithm,
+        "has_secret": bool(subscription.secret),
+        "created_at": subscription.created_at,
+        "lease_end": subscription.lease_end,
+        "from_position": subscription.from_position,
+        "exhausted": subscription.exhausted,
+        "ended_reason": subscription.ended_reason,
+    }
+
+
+def subscription_report_document(report: SubscriptionReport) -> Members:
+    late = report.straggler
+    return {
+        **subscription_document(report.subscription),
+        "straggler": None if late is None else straggler_document(late),
+        "attempts": [_attempt_members(attempt) for attempt in report.attempts],
+    }
+
+
+def _attempt_members(attempt: Attempt) -> Members:
+    return {
+        "at": attempt.at,
+        "position": attempt.position,
+        "status": attempt.status,
+        "milliseconds": attempt.milliseconds,
+        "error": attempt.error,
+    }
+
+
+def straggler_document(straggler: Straggler) -> Members:
+    return {
+        "subscription": straggler.subscription.id,
+        "topic": straggler.subscription.topic,
+        "callback": straggler.subscription.callback,
+        "position": straggler.position,
+        "attempts": straggler.attempts,
+        "next_try": straggler.next_try,
+        "under_way": straggler.lease_id != 0,
+        "failing_since": straggler.failing_since,
+        "last_status": straggler.last_status,
+        "last_error": straggler.last_error,
+    }
+
+
+def dead_document(dead: DeadRange) -> Members:
+    return {
+        "id": dead.id,
+        "subscription": dead.subscription_id,
+        "topic": dead.topic,
+        "callback": dead.callback,
+        "first": dead.first,
+        "last": dead.last,
+        "reason": dead.reason,
+        "at": dead.at,
+    }
+
+
+def token_document(token: Token) -> Members:
+    return {
+        "id": token.id,
+        "account": token.account.name,
+        "rights": sorted(token.rights),
+        "label": token.label,
+        "created_at": token.created_at,
+        "used_at": token.used_at,
+        "revoked_at": token.revoked_at,
+    }
+
+
+def health_document(health: Health) -> Members:
+    return {
+        "ready": not health.troubles,
+        "troubles": health.troubles,
+        "version": health.version,
+        "uptime": round(health.uptime, 3),
+        "backlog": health.backlog,
+        "database": {
+            "engine": health.database.engine,
+            "location": health.database.location,
+            "schema": health.database.version,
+            "epoch": health.database.epoch,
+            "head": health.database.head,
+            "size_bytes": health.database.size_bytes,
+        },
+    }

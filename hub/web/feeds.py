@@ -1,0 +1,141 @@
+"""``/api/feeds``: the feeds the hub polls."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hub.services import FeedService
+from hub.services.feeds import LONGEST_WAIT, AddFeed
+from hub.web.decoding import (
+    Document,
+    path_id,
+    query_choice,
+    query_number,
+    query_page,
+    read_body,
+)
+from hub.web.encoding import (
+    feed_document,
+    feed_report_document,
+    json_response,
+    page_document,
+)
+from protocols.errors import InvalidValue
+from storage.records import Credentials, FeedId, FeedState
+
+_NO_CREDENTIALS = frozenset(
+    {
+        *("host", "content-length", "transfer-encoding", "connection", "te"),
+        *("trailer", "upgrade", "expect", "accept-encoding", "range", "if-range"),
+        *("if-none-match", "if-modified-since", "if-match", "if-unmodified-since"),
+    }
+)
+"""Headers by which a request is framed, or made conditional: the hub sets them."""
+
+
+class FeedToAdd(Document):
+    """The body of ``POST /api/feeds``; ``basic`` is ``user:password``."""
+
+    url: str
+    section: str = ""
+    private: bool = False
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    basic: str = ""
+
+
+class FeedRoutes:
+    def __init__(self, feeds: FeedService) -> None:
+        self._feeds = feeds
+
+    def routes(self) -> list[Route]:
+        one = "/feeds/{id}"
+        return [
+            Route("/feeds", self.page, methods=["GET"]),
+            Route("/feeds", self.add, methods=["POST"]),
+            Route(one, self.show, methods=["GET"]),
+            Route(one, self.remove, methods=["DELETE"]),
+            Route(f"{one}/fetch", self.fetch, methods=["POST"]),
+            Route(f"{one}/pause", self.pause, methods=["POST"]),
+            Route(f"{one}/resume", self.resume, methods=["POST"]),
+        ]
+
+    async def add(self, request: Request) -> Response:
+        wait = query_number(request, "wait", int(LONGEST_WAIT), int(LONGEST_WAIT))
+        body = await read_body(request, FeedToAdd)
+        added = await self._feeds.add(
+            AddFeed(
+                url=body.url,
+                private=body.private,
+                section=body.section,
+                credentials=_credentials(body),
+                wait=wait,
+            )
+        )
+        status = HTTPStatus.CREATED if added.is_new else HTTPStatus.OK
+        return json_response(feed_document(added.feed), status)
+
+    async def page(self, request: Request) -> Response:
+        url = request.query_params.get("url")
+        if url is not None:
+            feed = await self._feeds.find(url)
+            found = [] if feed is None else [feed_document(feed)]
+            return json_response({"feeds": found, "next": None})
+        after, limit = query_page(request)
+        state = query_choice(request, "state", FeedState)
+        feeds = await self._feeds.page(after=FeedId(after), limit=limit, state=state)
+        return json_response(
+            page_document("feeds", [feed_document(feed) for feed in feeds], limit)
+        )
+
+    async def show(self, request: Request) -> Response:
+        report = await self._feeds.get(_feed_id(request))
+        return json_response(feed_report_document(report))
+
+    async def fetch(self, request: Request) -> Response:
+        result = await self._feeds.fetch(_feed_id(request))
+        document = feed_document(result.feed)
+        return json_response({**document, "fetched": result.is_fetched})
+
+    async def pause(self, request: Request) -> Response:
+        feed = await self._feeds.pause(_feed_id(request))
+        return json_response(feed_document(feed))
+
+    async def resume(self, request: Request) -> Response:
+        feed = await self._feeds.resume(_feed_id(request))
+        return json_response(feed_document(feed))
+
+    async def remove(self, request: Request) -> Response:
+        ended = await self._feeds.remove(_feed_id(request))
+        return json_response({"subscriptions_ended": ended})
+
+
+def _feed_id(request: Request) -> FeedId:
+    return FeedId(path_id(request, "feed"))
+
+
+def _credentials(body: FeedToAdd) -> Credentials | None:
+    if not body.basic and not body.headers:
+        return None
+    username, separator, password = body.basic.partition(":")
+    if body.basic and not separator:
+        raise InvalidValue("basic", "user:password")
+    return Credentials(
+        username=username, password=password, headers=_checked_headers(body.headers)
+    )
+
+
+def _checked_headers(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        is_name = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+        if not is_name:
+            raise InvalidValue("headers", "header names of letters, digits and -", name)
+        if name.lower() in _NO_CREDENTIALS:
+            raise InvalidValue("headers", "none that the hub sets by itself", name)
+        if not value.isprintable() or not value.isascii():
+            raise InvalidValue("headers", f"printable ASCII as the value of {name}")
+    return headers

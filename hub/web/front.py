@@ -1,0 +1,117 @@
+"""``/``: a small page for people, and the files it needs.
+
+Its Content-Security-Policy allows nothing inline and nothing of others, so whatever a
+feed puts into a title cannot become part of the page's program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from functools import cache
+from html import escape
+from http import HTTPStatus
+from importlib.resources import files
+from string import Template
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hub.services.front import FrontPage, FrontPageService
+from storage.records import StoredFeed
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
+    " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+SECURITY = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+ASSETS = {
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "favicon.svg": "image/svg+xml",
+}
+LONGEST_QUERY = 6_000
+"""Characters of topics in the page's one request to ``/stream``."""
+EXAMPLE_TOPIC = "https://example.org/feed.xml"
+
+
+class FrontRoutes:
+    def __init__(self, front: FrontPageService) -> None:
+        self._front = front
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/", self.show, methods=["GET"]),
+            *(Route(f"/{name}", self.asset, methods=["GET"]) for name in ASSETS),
+        ]
+
+    async def show(self, request: Request) -> Response:
+        return Response(
+            render(await self._front.show()),
+            media_type="text/html",
+            headers={**SECURITY, "Cache-Control": "no-cache"},
+        )
+
+    async def asset(self, request: Request) -> Response:
+        name = request.url.path.lstrip("/")
+        body = _read(name)
+        etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+        headers = {**SECURITY, "ETag": etag, "Cache-Control": "max-age=300"}
+        if request.headers.get("if-none-match") == etag:
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+        return Response(body, headers={**headers, "Content-Type": ASSETS[name]})
+
+
+def render(page: FrontPage) -> str:
+    """The page as HTML; everything that comes from elsewhere is escaped."""
+    scheme, _, rest = page.url.partition("://")
+    socket = f"{'wss' if scheme == 'https' else 'ws'}://{rest}"
+    topic = page.feeds[0].url if page.feeds else EXAMPLE_TOPIC
+    items = "".join(_item(feed, is_live) for feed, is_live in _chosen(page.feeds))
+    return Template(_read("front.html").decode()).substitute(
+        state=escape(_state(page)),
+        feeds=f"<ul>{items}</ul>" if items else "<p>None are public yet.</p>",
+        url=escape(page.url),
+        socket=escape(socket),
+        topic=escape(topic),
+        shell=escape(shlex.quote(topic)),
+        json=escape(json.dumps(topic)),
+        version=escape(page.version),
+    )
+
+
+def _state(page: FrontPage) -> str:
+    if not page.feeds:
+        return "Nothing to listen to: this hub has no public feeds yet."
+    return "Entries appear here as they arrive; that takes JavaScript."
+
+
+def _chosen(feeds: tuple[StoredFeed, ...]) -> list[tuple[StoredFeed, bool]]:
+    """Each with whether the page listens to it: as many as one query can name."""
+    room = LONGEST_QUERY
+    chosen = []
+    for feed in feeds:
+        room -= len("&topic=") + len(quote(feed.url, safe=""))
+        chosen.append((feed, room >= 0))
+    return chosen
+
+
+def _item(feed: StoredFeed, is_live: bool) -> str:
+    url = escape(feed.url)
+    live = f' data-live="{url}"' if is_live else ""
+    trouble = ' <span class="error">in trouble</span>' if feed.polling.error else ""
+    title = escape(feed.title or feed.url)
+    return f'<li{live}><a href="{url}" rel="nofollow">{title}</a>{trouble}</li>'
+
+
+@cache
+def _read(name: str) -> bytes:
+    return (files("hub.web") / "pages" / name).read_bytes()

@@ -1,0 +1,92 @@
+"""uvicorn's HTTP protocol, with a deadline for request heads, and a way for answers
+
+without end to write what was built for many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+from starlette.types import Scope
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from hub.live.outlet import LARGEST_BACKLOG
+from hub.live.prepared import Prepared
+from protocols.live.closing import Closing
+
+HEAD_SECONDS = 10.0
+"""For a request's head to be there, from the connection or its first byte."""
+CLOSE_SECONDS = 5.0
+
+_EXTENSION = "fanfare.http"
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    _head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(  # type: ignore[override]  # as in the class it extends
+        self, transport: asyncio.Transport
+    ) -> None:
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head_is_there()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._await_head()
+        scope = cast("dict[str, object]", self.scope)
+        scope["extensions"] = {_EXTENSION: self}
+
+    def on_headers_complete(self) -> None:
+        self._head_is_there()
+        super().on_headers_complete()
+
+    def _await_head(self) -> None:
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(HEAD_SECONDS, self._cut_off)
+
+    def _head_is_there(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _cut_off(self) -> None:
+        self._head_timer = None
+        self.transport.abort()
+
+
+class EventOutlet:
+    """The body of a ``text/event-stream`` answer that has begun on a connection.
+
+    ``closed`` is set when it is to end, with what makes it end.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self._http = cast("HttpProtocol", scope["extensions"][_EXTENSION])
+        self.closed: asyncio.Future[Closing] = self._http.loop.create_future()
+
+    def write(self, message: Prepared) -> None:
+        self.write_chunk(message.event_chunk)
+
+    def write_chunk(self, chunk: bytes) -> None:
+        transport = self._http.transport
+        if self.closed.done() or transport.is_closing():
+            return
+        if transport.get_write_buffer_size() > LARGEST_BACKLOG:
+            transport.abort()  # an event stream has no way to say why it ends
+        else:
+            transport.write(chunk)
+
+    async def room(self) -> None:
+        await self._http.flow.drain()
+
+    def close(self, closing: Closing) -> None:
+        if not self.closed.done():
+            self.closed.set_result(closing)
+            self._http.loop.call_later(CLOSE_SECONDS, self._http.transport.abort)

@@ -1,0 +1,111 @@
+"""Errors as the API tells them: ``application/problem+json`` (RFC 9457).
+
+``field`` names the parameter or body member at fault, where there is one.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import orjson
+import structlog
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.services.errors import (
+    AddressRefused,
+    Conflict,
+    HubClosed,
+    TooManyWaiting,
+)
+from protocols.errors import InvalidValue
+from storage.errors import NotFound, StorageBusy, StorageError, StorageFull
+
+PROBLEM_TYPE = "application/problem+json"
+log = structlog.get_logger()
+
+
+class Problem(Exception):
+    """A request that cannot be answered as asked."""
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        detail: str,
+        *,
+        field: str = "",
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        self.status = status
+        self.detail = detail
+        self.field = field
+        self.headers = headers
+        super().__init__(detail)
+
+
+def problem_response(problem: Problem) -> Response:
+    document: dict[str, object] = {
+        "status": problem.status.value,
+        "title": problem.status.phrase,
+        "detail": problem.detail,
+    }
+    if problem.field:
+        document["field"] = problem.field
+    return Response(
+        orjson.dumps(document),
+        status_code=problem.status,
+        headers=problem.headers,
+        media_type=PROBLEM_TYPE,
+    )
+
+
+def as_problem(error: Exception) -> Problem:
+    """What an error of the use cases means to the caller of the API."""
+    if isinstance(error, HubClosed):
+        return Problem(HTTPStatus.FORBIDDEN, str(error))
+    match error:
+        case Problem():
+            return error
+        case InvalidValue():
+            status, field = HTTPStatus.UNPROCESSABLE_ENTITY, error.field
+        case AddressRefused():
+            status, field = HTTPStatus.UNPROCESSABLE_ENTITY, error.field
+        case NotFound():
+            status, field = HTTPStatus.NOT_FOUND, ""
+        case Conflict():
+            status, field = HTTPStatus.CONFLICT, ""
+        case StorageFull():
+            status, field = HTTPStatus.INSUFFICIENT_STORAGE, ""
+        case TooManyWaiting() | StorageBusy() | StorageError():
+            status, field = HTTPStatus.SERVICE_UNAVAILABLE, ""
+        case HTTPException():
+            return _of_http(error)
+        case _:
+            return Problem(
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+                "an error of the hub; its log says more",
+            )
+    return Problem(status, str(error), field=field)
+
+
+def _of_http(error: HTTPException) -> Problem:
+    headers = dict(error.headers) if error.headers else None
+    return Problem(HTTPStatus(error.status_code), error.detail, headers=headers)
+
+
+async def answer_error(request: Request, error: Exception) -> Response:
+    """The one exception handler of the application.
+
+    What nobody expected is logged by the server, which gets it raised again.
+    """
+    problem = as_problem(error)
+    if isinstance(error, StorageError) and not isinstance(error, NotFound):
+        log.error(
+            "request_failed",
+            method=request.method,
+            path=request.url.path,
+            status=problem.status.value,
+            error=str(error),
+        )
+    return problem_response(problem)

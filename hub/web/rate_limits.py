@@ -1,0 +1,128 @@
+"""Rate limits: by token for those who have one, by address for everybody else.
+
+What is kept for each of them is bounded: of those that were not seen for longest the
+bucket is forgotten, which makes it full again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from ipaddress import IPv6Address, IPv6Network, ip_address
+
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hub.clock import Clock, SystemClock
+from hub.config_readers import Addresses
+from hub.core.rate_limit import Bucket, Rate, take
+from hub.metrics import Metrics
+from hub.web.problems import Problem, problem_response
+
+MOST_KNOWN = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestLimits:
+    """What is allowed; None: everything."""
+
+    of_token: Rate | None = None
+    of_address: Rate | None = None
+    trusted_proxies: tuple[Addresses, ...] = ()
+
+
+class RateLimits:
+    """Counts requests, and refuses those that are too many. One for the whole hub."""
+
+    def __init__(
+        self,
+        limits: RequestLimits | None = None,
+        clock: Clock | None = None,
+        metrics: Metrics | None = None,
+        capacity: int = MOST_KNOWN,
+    ) -> None:
+        self._limits = limits or RequestLimits()
+        self._clock = clock or SystemClock()
+        self._metrics = metrics or Metrics()
+        self._capacity = capacity
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+
+    def check_token(self, token_id: int) -> None:
+        """Count a request with that token. Raises `Problem` 429."""
+        self._count("token", f"token {token_id}", self._limits.of_token)
+
+    def check_address(self, connection: HTTPConnection) -> None:
+        """Count a request without a token. Raises `Problem` 429."""
+        address = client_address(connection, self._limits.trusted_proxies)
+        self._count("address", address, self._limits.of_address)
+
+    def _count(self, limit: str, key: str, rate: Rate | None) -> None:
+        if rate is None:
+            return
+        known = self._buckets.pop(key, None)
+        bucket, wait = take(known, rate, self._clock.monotonic())
+        self._buckets[key] = bucket
+        if len(self._buckets) > self._capacity:
+            self._buckets.popitem(last=False)
+        if wait:
+            self._metrics.limited.add(limit)
+            seconds = math.ceil(wait)
+            raise Problem(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                f"too many requests with this {limit}; try again in {seconds} s",
+                headers={"Retry-After": str(seconds)},
+            )
+
+
+class LimitAddresses:
+    """ASGI middleware: counts what is asked of the paths it ``covers``, by address."""
+
+    def __init__(
+        self, app: ASGIApp, limits: RateLimits, covers: Callable[[str], bool]
+    ) -> None:
+        self._app = app
+        self._limits = limits
+        self._covers = covers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if scope["type"] != "lifespan" and self._covers(scope["path"]):
+                self._limits.check_address(HTTPConnection(scope))
+        except Problem as problem:
+            await problem_response(problem)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+
+def client_address(connection: HTTPConnection, trusted: tuple[Addresses, ...]) -> str:
+    """Who asks: the peer, or the last one that trusted proxies say they ask for.
+
+    A network of IPv6 that one customer commonly has, a /64, is one client.
+    """
+    address = connection.client.host if connection.client else ""
+    forwarded = ",".join(connection.headers.getlist("x-forwarded-for"))
+    hops = [hop.strip() for hop in forwarded.split(",") if hop.strip()]
+    while hops and _is_within(address, trusted):
+        address = hops.pop()
+    return _as_client(address)
+
+
+def _is_within(address: str, networks: tuple[Addresses, ...]) -> bool:
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return False
+    return any(parsed in network for network in networks)
+
+
+def _as_client(address: str) -> str:
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address[:64]
+    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is None:
+        return str(IPv6Network((parsed, 64), strict=False))
+    return str(parsed)

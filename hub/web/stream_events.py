@@ -1,0 +1,131 @@
+"""``GET /stream`` as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from http import HTTPStatus
+
+import structlog
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from hub.live.errors import TooManyTopics, UnknownTopic
+from hub.live.stream import Interest
+from hub.services.live import LiveService
+from hub.web.authentication import CHALLENGE, Authenticator
+from hub.web.http_protocol import EventOutlet
+from hub.web.problems import Problem
+from hub.web.stream_requests import find_principal, read_wish, refuse_without_room
+from protocols.cursor import read_cursor
+from protocols.errors import InvalidValue
+from protocols.live.messages import Subscribe
+from protocols.live.sse import EVENT_STREAM
+from storage.errors import StorageError
+
+HEADERS = [
+    (b"content-type", f"{EVENT_STREAM}; charset=utf-8".encode()),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),  # proxies that would wait for more
+    (b"access-control-allow-origin", b"*"),
+]
+UNREADABLE_CURSOR = "0-0"
+"""Stands for a Last-Event-ID that is no cursor: of no epoch, so it leads to a reset."""
+
+log = structlog.get_logger()
+
+
+class EventStream:
+    """An ASGI application. Everything that is wrong is answered before it begins."""
+
+    def __init__(self, live: LiveService, authenticator: Authenticator) -> None:
+        self._live = live
+        self._authenticator = authenticator
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Raises what `hub.web.problems.as_problem` knows."""
+        request = Request(scope)
+        if not accepts_events(request.headers.get("accept", "")):
+            raise Problem(
+                HTTPStatus.NOT_ACCEPTABLE,
+                f"this is a websocket, or {EVENT_STREAM} for those who accept it",
+            )
+        interests = await self._interests(request)
+        refuse_without_room(self._live.stream)
+        await send(
+            {
+                "type": "http.response.start",
+                "status": HTTPStatus.OK.value,
+                "headers": HEADERS,
+            }
+        )
+        if request.method != "HEAD":
+            await self._serve(interests, EventOutlet(scope), receive)
+        await send({"type": "http.response.body"})
+
+    async def _serve(
+        self, interests: list[Interest], outlet: EventOutlet, receive: Receive
+    ) -> None:
+        """Until the client goes, or the hub ends it."""
+        async with asyncio.TaskGroup() as tasks:
+            leaving = tasks.create_task(_until_gone(receive))
+            with self._live.stream.connected(outlet, tasks, "sse") as connection:
+                try:
+                    await self._live.subscribe(connection, interests)
+                    await asyncio.wait(
+                        (leaving, outlet.closed), return_when=asyncio.FIRST_COMPLETED
+                    )
+                except StorageError as error:
+                    log.warning("live_request_failed", error=str(error))
+                finally:
+                    leaving.cancel()
+
+    async def _interests(self, request: Request) -> list[Interest]:
+        principal = await find_principal(request, self._authenticator)
+        if not self._live.may_listen(principal):
+            raise Problem(
+                HTTPStatus.UNAUTHORIZED,
+                "this takes a token with the right retrieve",
+                headers={"WWW-Authenticate": CHALLENGE},
+            )
+        requests = _requests(request)
+        try:
+            self._live.check_count(len(requests))
+            return [await self._live.find(principal, each) for each in requests]
+        except UnknownTopic as error:
+            raise Problem(HTTPStatus.NOT_FOUND, str(error), field="topic") from error
+        except TooManyTopics as error:
+            raise Problem(
+                HTTPStatus.UNPROCESSABLE_ENTITY, str(error), field="topic"
+            ) from error
+
+
+def _requests(request: Request) -> list[Subscribe]:
+    wish = read_wish(request)
+    if not wish.topics:
+        raise InvalidValue("topic", "at least one")
+    last = request.headers.get("last-event-id", "")
+    if not last:
+        return wish.requests()
+    try:
+        read_cursor(last)
+    except InvalidValue:
+        # A browser sends it by itself and would be locked out by an error.
+        last = UNREADABLE_CURSOR
+    # The reconnect of a request whose own cursor is older by now.
+    return [replace(each, cursor=last) for each in wish.requests()]
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def accepts_events(accept: str) -> bool:
+    """Whether an ``Accept`` header takes event streams; none takes everything."""
+    for each in accept.lower().split(",") if accept.strip() else ("*/*",):
+        kind, *parameters = (part.strip() for part in each.split(";"))
+        if kind in (EVENT_STREAM, "text/*", "*/*"):
+            weights = [it[2:] for it in parameters if it.startswith("q=")]
+            return not weights or weights[0].strip("0.") != ""
+    return False

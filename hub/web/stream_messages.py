@@ -1,0 +1,198 @@
+"""``GET /stream`` as a websocket: JSON messages both ways."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+
+import structlog
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from hub.clock import Clock
+from hub.core.rate_limit import Bucket, Rate, take
+from hub.live.connections import Connection
+from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
+from hub.live.prepared import Prepared
+from hub.live.stream import Interest
+from hub.services.live import LiveService
+from hub.services.tokens import Principal
+from hub.web.authentication import Authenticator
+from hub.web.problems import Problem
+from hub.web.stream_requests import find_principal, read_wish, refuse_without_room
+from hub.web.websocket_protocol import websocket_of
+from protocols.errors import InvalidValue
+from protocols.live.closing import FAILED, NOT_AUTHORIZED, NOT_TEXT, POLICY
+from protocols.live.decoding import InvalidMessage, read_client_message
+from protocols.live.messages import (
+    ErrorMessage,
+    MessageId,
+    Subscribe,
+    Trouble,
+    Unsubscribe,
+)
+from storage.errors import StorageError
+
+MESSAGES = Rate(per_second=50.0, burst=2_000.0)
+"""What a client may send: at once enough to subscribe to all it may, and more."""
+
+log = structlog.get_logger()
+
+
+class MessageStream:
+    """An ASGI application. What is wrong with a message is told by another."""
+
+    def __init__(
+        self, live: LiveService, authenticator: Authenticator, clock: Clock
+    ) -> None:
+        self._live = live
+        self._authenticator = authenticator
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Raises `Problem` and `StorageError` before the handshake, then nothing."""
+        outlet = websocket_of(scope)
+        socket = WebSocket(scope, receive, send)
+        principal, is_refused = await self._principal(socket)
+        refuse_without_room(self._live.stream)
+        await socket.accept()
+        # Told after the handshake: of one that fails a browser tells no reason.
+        if is_refused or not self._live.may_listen(principal):
+            outlet.close(NOT_AUTHORIZED)
+            return
+        async with asyncio.TaskGroup() as tasks:
+            with self._live.stream.connected(outlet, tasks, "websocket") as connection:
+                conversation = Conversation(
+                    self._live, connection, principal, self._clock
+                )
+                await conversation.hold(socket)
+
+    async def _principal(self, socket: WebSocket) -> tuple[Principal | None, bool]:
+        """Who connects, and whether it showed a token that opens nothing."""
+        try:
+            return await find_principal(socket, self._authenticator), False
+        except Problem as problem:
+            if problem.status is not HTTPStatus.UNAUTHORIZED:
+                raise
+            return None, True
+
+
+class Conversation:
+    """What one client asks for, and is answered."""
+
+    def __init__(
+        self,
+        live: LiveService,
+        connection: Connection,
+        principal: Principal | None,
+        clock: Clock,
+    ) -> None:
+        self._live = live
+        self._connection = connection
+        self._outlet = connection.outlet
+        self._principal = principal
+        self._clock = clock
+        self._bucket: Bucket | None = None
+
+    async def hold(self, socket: WebSocket) -> None:
+        """Until the client goes, or is sent away."""
+        try:
+            await self._begin(socket)
+            while (message := await socket.receive())["type"] == "websocket.receive":
+                text = message.get("text")
+                if text is None:
+                    return self._outlet.close(NOT_TEXT)
+                if self._is_too_much():
+                    return self._outlet.close(POLICY)
+                await self._hear(text)
+        except StorageError as error:
+            log.warning("live_request_failed", error=str(error))
+            self._outlet.close(FAILED)
+
+    async def _begin(self, socket: WebSocket) -> None:
+        """What the URL asks for; its topics begin together."""
+        try:
+            requests = read_wish(socket).requests()
+        except InvalidValue as error:
+            return self._tell(_invalid(error))
+        interests = [
+            interest
+            for request in requests
+            if (interest := await self._find(request)) is not None
+        ]
+        if interests:
+            await self._subscribe(interests)
+
+    async def _hear(self, text: str) -> None:
+        try:
+            message = read_client_message(text)
+        except InvalidMessage as error:
+            return self._tell(_invalid(error, error.id))
+        if isinstance(message, Unsubscribe):
+            self._unsubscribe(message)
+        elif (interest := await self._find(message)) is not None:
+            await self._subscribe([interest])
+
+    async def _find(self, request: Subscribe) -> Interest | None:
+        try:
+            return await self._live.find(self._principal, request)
+        except InvalidValue as error:
+            self._tell(_invalid(error, request.id, request.topic))
+        except UnknownTopic as error:
+            self._refuse(Trouble.UNKNOWN_TOPIC, error, request)
+        return None
+
+    async def _subscribe(self, interests: list[Interest]) -> None:
+        try:
+            await self._live.subscribe(self._connection, interests)
+        except TooManyTopics as error:
+            first = interests[0]
+            self._tell(
+                ErrorMessage(
+                    error=Trouble.TOO_MANY_TOPICS,
+                    reason=str(error),
+                    id=first.id,
+                    topic=first.key.topic,
+                )
+            )
+
+    def _unsubscribe(self, request: Unsubscribe) -> None:
+        try:
+            self._live.unsubscribe(self._connection, request)
+        except InvalidValue as error:
+            self._tell(_invalid(error, request.id, request.topic))
+        except NotSubscribed as error:
+            self._refuse(Trouble.NOT_SUBSCRIBED, error, request)
+
+    def _refuse(
+        self, trouble: Trouble, error: Exception, request: Subscribe | Unsubscribe
+    ) -> None:
+        self._tell(
+            ErrorMessage(
+                error=trouble,
+                reason=str(error),
+                id=request.id,
+                topic=request.topic,
+                field="topic",
+            )
+        )
+
+    def _tell(self, message: ErrorMessage) -> None:
+        self._outlet.write(Prepared(message))
+
+    def _is_too_much(self) -> bool:
+        now = self._clock.monotonic()
+        self._bucket, wait = take(self._bucket, MESSAGES, now)
+        return wait > 0
+
+
+def _invalid(
+    error: InvalidValue, id: MessageId | None = None, topic: str | None = None
+) -> ErrorMessage:
+    return ErrorMessage(
+        error=Trouble.INVALID,
+        reason=str(error),
+        id=id,
+        topic=topic,
+        field=error.field,
+    )

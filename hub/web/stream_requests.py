@@ -1,0 +1,96 @@
+"""What a request to ``/stream`` asks for, who makes it, and from which site."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+
+from hub.live.errors import NoRoom
+from hub.live.stream import LiveStream
+from hub.services.tokens import Principal
+from hub.web.authentication import Authenticator
+from hub.web.problems import Problem
+from protocols.cursor import read_cursor
+from protocols.live.decoding import read_choice
+from protocols.live.messages import BodyFormat, Subscribe, WantedUpdates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """The topics of the query, all with one cursor, format and choice of updates."""
+
+    topics: tuple[str, ...]
+    cursor: str | None
+    format: BodyFormat
+    updates: WantedUpdates
+
+    def requests(self) -> list[Subscribe]:
+        return [
+            Subscribe(
+                topic=topic,
+                cursor=self.cursor,
+                format=self.format,
+                updates=self.updates,
+            )
+            for topic in self.topics
+        ]
+
+
+def read_wish(connection: HTTPConnection) -> Wish:
+    """Empty parameters are as absent. Raises `InvalidValue` naming the parameter."""
+    query = connection.query_params
+    cursor = query.get("cursor") or None
+    if cursor is not None:
+        read_cursor(cursor)
+    return Wish(
+        topics=tuple(filter(None, query.getlist("topic"))),
+        cursor=cursor,
+        format=read_choice("format", query.get("format") or "json", BodyFormat),
+        updates=read_choice("updates", query.get("updates") or "fresh", WantedUpdates),
+    )
+
+
+def refuse_without_room(stream: LiveStream) -> None:
+    """Raises `Problem` 503."""
+    try:
+        stream.check_room()
+    except NoRoom as error:
+        raise Problem(
+            HTTPStatus.SERVICE_UNAVAILABLE, str(error), headers={"Retry-After": "5"}
+        ) from error
+
+
+async def find_principal(
+    connection: HTTPConnection, authenticator: Authenticator
+) -> Principal | None:
+    """Who shows a token; None: nobody does.
+
+    In the header, or, since an EventSource cannot set one, as base64 of ``user:token``
+    in the parameter ``authorization``. Browsers send the Basic credentials they know
+    to any site's request, so with a foreign ``Origin`` the header is refused. Raises
+    `Problem` and `StorageError`.
+    """
+    offered = connection.query_params.get("authorization")
+    if offered:
+        headers = Headers({"authorization": f"Basic {''.join(offered.split())}"})
+        return await authenticator.identify(headers)
+    if "authorization" in connection.headers and is_foreign(connection):
+        raise Problem(
+            HTTPStatus.FORBIDDEN, "another site's requests take no Authorization header"
+        )
+    return await authenticator.identify(connection.headers)
+
+
+def is_foreign(connection: HTTPConnection) -> bool:
+    """Whether a page of another origin makes the request."""
+    origin = connection.headers.get("origin")
+    if origin is None:
+        return False
+    try:
+        return urlsplit(origin).netloc != connection.headers.get("host")
+    except ValueError:
+        return True

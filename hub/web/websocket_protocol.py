@@ -1,0 +1,130 @@
+"""uvicorn's websocket protocol, able to write a frame that was built for many.
+
+That costs a third of what a queue and a task for each connection do. The ASGI
+application finds it in the scope (`websocket_of`) and writes to it as an `Outlet`;
+everything else goes the usual way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, cast
+
+from starlette.types import Scope
+from uvicorn.config import Config
+from uvicorn.protocols.websockets.websockets_sansio_impl import (
+    WebSocketsSansIOProtocol,
+)
+from uvicorn.server import ServerState
+from websockets.exceptions import InvalidState
+from websockets.extensions.permessage_deflate import (
+    PerMessageDeflate,
+    ServerPerMessageDeflateFactory,
+)
+from websockets.frames import Frame
+from websockets.http11 import Request
+
+from hub.live.outlet import LARGEST_BACKLOG
+from hub.live.prepared import Prepared
+from protocols.live.closing import POLICY, SLOW, Closing
+from protocols.live.frames import WINDOW_BITS
+
+LARGEST_MESSAGE = 64 * 1024
+"""Bytes of a client's message, decompressed and put together."""
+MOST_FRAGMENTS = 1_024
+CLOSE_SECONDS = 5.0
+"""For a client to take what waits and answer the close, before it is cut off."""
+
+_EXTENSION = "fanfare.websocket"
+
+# uvicorn and websockets log requests with their query, which may hold a token.
+_logger = logging.getLogger("hub.websocket")
+_logger.setLevel(logging.WARNING)
+
+_DEFLATE = ServerPerMessageDeflateFactory(
+    # So that one compressed frame is right for all, and none costs memory.
+    server_no_context_takeover=True,
+    client_no_context_takeover=True,
+    server_max_window_bits=WINDOW_BITS,
+    client_max_window_bits=WINDOW_BITS,
+    compress_settings={"memLevel": 5},
+)
+
+
+class WebSocketProtocol(WebSocketsSansIOProtocol):
+    """One connection; an `hub.live.outlet.Outlet` once it is accepted."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.logger = _logger
+        self.conn.logger = _logger
+        self.conn.debug = False
+        self.conn.available_extensions = [_DEFLATE]
+        self._takes_deflated = False
+
+    def write(self, message: Prepared) -> None:
+        transport = self.transport
+        if self.close_sent or transport.is_closing():
+            return
+        if transport.get_write_buffer_size() > LARGEST_BACKLOG:
+            self.close(SLOW)
+        elif self._takes_deflated:
+            transport.write(message.deflated_frame)
+        else:
+            transport.write(message.frame)
+
+    async def room(self) -> None:
+        await self.writable.wait()
+
+    def close(self, closing: Closing) -> None:
+        """Let the client take what it was written, and see why; but not for ever."""
+        if self.close_sent or self.transport.is_closing():
+            return
+        self.stop_keepalive()
+        try:
+            self.conn.send_close(closing.code, closing.reason)
+        except InvalidState:  # the client is closing at this moment
+            return
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": closing.code})
+        if self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()
+        self.close_timer = self.loop.call_later(CLOSE_SECONDS, self.transport.abort)
+
+    def handle_connect(self, event: Request) -> None:
+        super().handle_connect(event)
+        if self.response.status_code == 101:
+            extensions = cast("dict[str, object]", self.scope["extensions"])
+            extensions[_EXTENSION] = self
+            self._takes_deflated = any(
+                isinstance(each, PerMessageDeflate)
+                and each.local_max_window_bits >= WINDOW_BITS
+                for each in self.conn.extensions
+            )
+
+    def handle_cont(self, event: Frame) -> None:
+        if len(self.frames) >= MOST_FRAGMENTS:
+            # Empty fragments escape the limit on the message's size.
+            self.conn.fail(POLICY.code, "too many fragments")
+            self.handle_parser_exception()
+            return
+        super().handle_cont(event)
+
+    def handle_ping(self) -> None:
+        super().handle_ping()
+        if self.transport.get_write_buffer_size() > LARGEST_BACKLOG:
+            self.transport.abort()  # it pings and takes no answers
+
+
+def websocket_of(scope: Scope) -> WebSocketProtocol:
+    """The connection a websocket scope came from."""
+    return cast("WebSocketProtocol", scope["extensions"][_EXTENSION])

@@ -1,0 +1,94 @@
+"""``POST /hub``: the open WebSub hub; and what became of each request to it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from hub.services import WebSubService
+from hub.services.errors import ServiceError, TooManyWaiting
+from hub.web.decoding import read_bytes
+from hub.web.diagnostics import PAGE_HEADERS, diagnosis_document, diagnosis_page
+from hub.web.encoding import json_response
+from hub.web.problems import Problem, as_problem
+from protocols.errors import InvalidValue
+from protocols.http import HeaderLink, format_link_header
+from protocols.websub.forms import read_form
+from protocols.websub.requests import PublishRequest, read_request
+from storage.errors import StorageError
+
+FORM_TYPE = "application/x-www-form-urlencoded"
+RETRY_SECONDS = "60"
+
+
+class WebSubRoutes:
+    def __init__(self, websub: WebSubService) -> None:
+        self._websub = websub
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/hub", self.answer, methods=["POST"]),
+            Route("/hub/subscriptions/{token}", self.diagnose, methods=["GET"]),
+        ]
+
+    async def answer(self, request: Request) -> Response:
+        """WebSub 5.1.2: an error's response "SHOULD" be described as plain text."""
+        try:
+            return await self._answer(request)
+        except (InvalidValue, Problem, ServiceError, StorageError) as error:
+            return _plain_error(error)
+
+    async def _answer(self, request: Request) -> Response:
+        body = await read_bytes(request)
+        _check_type(request, body)
+        asked = read_request(read_form(body, request.url.query))
+        if isinstance(asked, PublishRequest):
+            return await self._publish(asked, request)
+        link = HeaderLink(href=await self._websub.request(asked), rel="status")
+        return PlainTextResponse(
+            "The callback will be asked; the status link says what comes of it.\n",
+            status_code=HTTPStatus.ACCEPTED,
+            headers={"Link": format_link_header([link])},
+        )
+
+    async def _publish(self, asked: PublishRequest, request: Request) -> Response:
+        pinged = await self._websub.publish(asked)
+        if "application/json" not in request.headers.get("accept", "").lower():
+            return Response(status_code=HTTPStatus.NO_CONTENT)
+        urls = [
+            {"url": each.url, "status": each.outcome, "reason": each.reason}
+            for each in pinged
+        ]
+        return json_response({"urls": urls})
+
+    async def diagnose(self, request: Request) -> Response:
+        """For people if they are asked for, else as JSON."""
+        diagnosis = await self._websub.diagnose(request.path_params["token"])
+        if "text/html" in request.headers.get("accept", "").lower():
+            page = diagnosis_page(diagnosis)
+            return Response(page, headers=PAGE_HEADERS, media_type="text/html")
+        response = json_response(diagnosis_document(diagnosis))
+        response.headers["Cache-Control"] = PAGE_HEADERS["Cache-Control"]
+        return response
+
+
+def _check_type(request: Request, body: bytes) -> None:
+    """A ping may have all in its query; whatever has a body says what it is."""
+    declared = request.headers.get("content-type", "").partition(";")[0].strip()
+    if body and declared.lower() != FORM_TYPE:
+        raise Problem(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"expected Content-Type {FORM_TYPE}"
+        )
+
+
+def _plain_error(error: Exception) -> Response:
+    problem = as_problem(error)
+    is_invalid = isinstance(error, InvalidValue)
+    status = HTTPStatus.BAD_REQUEST if is_invalid else problem.status
+    headers = dict(problem.headers or {})
+    if isinstance(error, TooManyWaiting):
+        headers["Retry-After"] = RETRY_SECONDS
+    return PlainTextResponse(f"{problem.detail}\n", status_code=status, headers=headers)

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from tests.support.api_documents import feed_document
+from tests.support.fake_api import FakeApi
+
+Fanfare = Callable[..., Result]
+ADD = "POST /api/feeds"
+URL = "https://example.org/feed.xml"
+
+
+def test_adding_a_feed_says_what_was_found(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers[ADD] = (201, feed_document())
+    result = fanfare("feeds", "add", URL)
+    assert result.exit_code == 0
+    assert f"added  {URL}  (feed 7)" in result.stdout
+    assert "Example: 3 entries; asked again 2026-01-01 12:15:00Z (" in result.stdout
+    assert api.tokens == ["Bearer token"]
+
+
+def test_options_of_add_are_sent(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers[ADD] = (201, feed_document())
+    fanfare(
+        *("feeds", "add", URL, "--section", "news", "--private"),
+        *("--header", "X-Key: 1: 2", "--basic", "me:secret"),
+    )
+    assert api.requests == [
+        (
+            ADD,
+            {
+                "url": URL,
+                "section": "news",
+                "private": True,
+                "headers": {"X-Key": "1: 2"},
+                "basic": "me:secret",
+            },
+        )
+    ]
+
+
+def test_a_feed_in_trouble_is_kept_and_the_command_fails(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers[ADD] = (201, feed_document(error="the host's name cannot be resolved"))
+    result = fanfare("feeds", "add", URL)
+    assert result.exit_code == 1
+    assert "(feed 7)\n  trouble: the host's name cannot be resolved" in result.stderr
+    assert "trouble with 1 feed of 1" in result.stderr
+
+
+def test_a_feed_that_takes_long_is_no_failure(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers[ADD] = (201, feed_document(last_fetch=None))
+    result = fanfare("feeds", "add", URL)
+    assert result.exit_code == 0
+    assert "not fetched yet; `fanfare feeds show 7` will tell" in result.stdout
+
+
+def test_of_several_urls_each_has_its_outcome(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers[ADD] = (422, {"detail": "url: expected an absolute http or https URL"})
+    result = fanfare("feeds", "add", "a", "b")
+    assert result.exit_code == 1
+    assert "not added  a\n  url: expected" in result.stderr
+    assert "not added  b\n  url: expected" in result.stderr
+    assert "trouble with 2 feeds of 2" in result.stderr
+
+
+def test_urls_come_from_a_file_one_a_line(
+    fanfare: Fanfare, api: FakeApi, tmp_path: Path
+) -> None:
+    api.answers[ADD] = (201, feed_document())
+    file = tmp_path / "urls.txt"
+    file.write_text("# mine\nhttps://a.example/\n\n  https://b.example/\n")
+    assert fanfare("feeds", "add", "--file", str(file)).exit_code == 0
+    assert sorted(body["url"] for _, body in api.requests) == [
+        "https://a.example/",
+        "https://b.example/",
+    ]
+
+
+def test_a_file_that_is_not_utf_8_is_wrong_usage(
+    fanfare: Fanfare, api: FakeApi, tmp_path: Path
+) -> None:
+    file = tmp_path / "urls.txt"
+    file.write_bytes("https://a.example/\nhttps://b.example/é\n".encode("latin-1"))
+    result = fanfare("feeds", "add", "--file", str(file))
+    assert result.exit_code == 2
+    assert "Invalid value for --file: expected UTF-8 text" in result.stderr
+    assert api.requests == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [("feeds", "add"), ("feeds", "add", URL, "--header", "no colon")]
+)
+def test_wrong_usage_of_add_is_refused(
+    fanfare: Fanfare, api: FakeApi, arguments: tuple[str, ...]
+) -> None:
+    assert fanfare(*arguments).exit_code == 2
+    assert api.requests == []
+
+
+def test_the_list_is_a_table_over_all_pages(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/feeds"] = (200, {"feeds": [feed_document()], "next": None})
+    result = fanfare("feeds", "list", "--state", "active")
+    heading, row = result.stdout.splitlines()
+    assert heading.split()[:4] == ["ID", "STATE", "HTTP", "ENTRIES"]
+    assert row.split() == ["7", "active", "200", "3", "15", "min", "Example", URL]
+    assert api.requests[0][0] == "GET /api/feeds?after=0&limit=500&state=active"
+
+
+def test_the_list_goes_on_where_a_page_ended(fanfare: Fanfare, api: FakeApi) -> None:
+    pages = iter([([feed_document()], 7), ([feed_document(id=8)], None)])
+
+    class Paged(FakeApi):
+        def answer(self, method: str, target: str, body: bytes) -> tuple[int, bytes]:
+            feeds, following = next(pages)
+            return 200, json.dumps({"feeds": feeds, "next": following}).encode()
+
+    api.answer = Paged().answer  # type: ignore[method-assign]
+    assert [
+        feed["id"] for feed in json.loads(fanfare("feeds", "list", "--json").stdout)
+    ] == [7, 8]
+
+
+def test_an_empty_list_says_what_to_do(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/feeds"] = (200, {"feeds": [], "next": None})
+    assert "fanfare feeds add URL" in fanfare("feeds", "list").stdout
+
+
+def test_show_explains_every_term(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/feeds/7"] = (200, feed_document())
+    lines = fanfare("feeds", "show", "7").stdout
+    assert "last answer         Fetched (ring) 200 900 and parsed 3/3 entries" in lines
+    assert 'etag                "abc"' in lines
+    assert "subscribers         2" in lines
+    assert "wanted  900 s  the rule" in lines
+
+
+def test_show_tells_trouble_redirects_and_limits(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers["GET /api/feeds/7"] = (
+        200,
+        feed_document(
+            code=None,
+            private=True,
+            error="timed out",
+            failures=3,
+            failing_since="2026-01-01T00:00:00Z",
+            fetch_url="https://example.org/new.xml",
+            fresh_until="2026-01-01T13:00:00Z",
+            retry_after="2026-01-01T14:00:00Z",
+            validators=None,
+            answers_304=False,
+        ),
+    )
+    lines = fanfare("feeds", "show", "7").stdout
+    for part in (
+        "active, private",
+        "never fetched",
+        "timed out (3 times in a row)",
+        "https://example.org/new.xml",
+        "2026-01-01 13:00:00Z",
+        "2026-01-01 14:00:00Z",
+    ):
+        assert part in lines
+
+
+def test_a_feed_is_named_by_url_too(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/feeds"] = (200, {"feeds": [feed_document()], "next": None})
+    api.answers["GET /api/feeds/7"] = (200, feed_document())
+    assert json.loads(fanfare("feeds", "show", URL, "--json").stdout)["id"] == 7
+
+
+def test_an_unknown_url_is_a_failure(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/feeds"] = (200, {"feeds": [], "next": None})
+    result = fanfare("feeds", "fetch", URL)
+    assert result.exit_code == 1
+    assert f"fanfare: no feed {URL}" in result.stderr
+
+
+@pytest.mark.parametrize("verb", ["fetch", "pause", "resume"])
+def test_verbs_are_sent_to_the_feed(fanfare: Fanfare, api: FakeApi, verb: str) -> None:
+    api.answers[f"POST /api/feeds/7/{verb}"] = (200, feed_document(fetched=True))
+    result = fanfare("feeds", verb, "7")
+    assert result.exit_code == 0
+    assert URL in result.stdout
+
+
+def test_a_fetch_that_brings_trouble_fails(fanfare: Fanfare, api: FakeApi) -> None:
+    document = feed_document(fetched=True, error="empty")
+    api.answers["POST /api/feeds/7/fetch"] = (200, document)
+    assert fanfare("feeds", "fetch", "7").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "words"),
+    [
+        ("2026-01-01T14:00:00Z", "asked to be left alone until 2026-01-01 14:00:00Z"),
+        (None, "has not answered yet"),
+    ],
+)
+def test_a_fetch_that_did_not_happen_is_said_not_to_have(
+    fanfare: Fanfare, api: FakeApi, retry_after: str | None, words: str
+) -> None:
+    document = feed_document(fetched=False, retry_after=retry_after)
+    api.answers["POST /api/feeds/7/fetch"] = (200, document)
+    result = fanfare("feeds", "fetch", "7")
+    assert result.exit_code == 1
+    assert words in result.stderr
+
+
+def test_removing_says_how_many_subscriptions_ended(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers["DELETE /api/feeds/7"] = (200, {"subscriptions_ended": 2})
+    assert "2 subscriptions ended" in fanfare("feeds", "remove", "7").stdout

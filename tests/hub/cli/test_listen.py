@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import socket
+from collections.abc import Callable
+from http.client import HTTPConnection
+from threading import Thread
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from click.testing import Result
+
+from tests.support.api_documents import feed_document, subscription_document
+from tests.support.fake_api import FakeApi
+
+Fanfare = Callable[..., Result]
+URL = "https://example.org/feed.xml"
+ADD = "POST /api/subscriptions"
+END = "DELETE /api/subscriptions/4"
+
+
+def on_subscribing(api: FakeApi, act: Callable[[dict[str, Any]], None]) -> None:
+    """Do something to the callback as soon as it has been subscribed."""
+    answer = api.answer
+
+    def answering(method: str, target: str, body: bytes) -> tuple[int, bytes]:
+        if f"{method} {target}" == ADD:
+            Thread(target=act, args=(json.loads(body),)).start()
+        return answer(method, target, body)
+
+    api.answer = answering  # type: ignore[method-assign]
+    api.answers[ADD] = (201, subscription_document(feed_status=feed_document()))
+    api.answers[END] = (200, subscription_document())
+
+
+def deliver(subscription: dict[str, Any]) -> None:
+    body = json.dumps({"items": [{"title": "One"}]}).encode()
+    digest = hmac.new(subscription["secret"].encode(), body, hashlib.sha256).hexdigest()
+    request(subscription, "POST", body, {"X-Hub-Signature": f"sha256={digest}"})
+
+
+def deny(subscription: dict[str, Any]) -> None:
+    query = urlencode({"hub.mode": "denied", "hub.reason": "removed"})
+    request(subscription, "GET", b"", {}, f"?{query}")
+
+
+def request(
+    subscription: dict[str, Any],
+    method: str,
+    body: bytes,
+    headers: dict[str, str],
+    query: str = "",
+) -> None:
+    parts = urlsplit(subscription["callback"])
+    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=5)
+    headers = {"Content-Type": "application/json", **headers}
+    connection.request(method, parts.path + query, body, headers)
+    connection.getresponse().read()
+    connection.close()
+
+
+def test_it_subscribes_prints_and_unsubscribes(fanfare: Fanfare, api: FakeApi) -> None:
+    on_subscribing(api, deliver)
+    result = fanfare("listen", URL, "--once")
+    assert result.exit_code == 0
+    assert f"for {URL}" in result.stdout
+    assert result.stdout.endswith("  One\n")
+    [(_, subscription), (last, _)] = api.requests
+    assert subscription["topic"] == URL
+    assert subscription["format"] == "json"
+    assert len(subscription["secret"]) >= 32
+    assert subscription["callback"].startswith("http://127.0.0.1:")
+    assert last == f"{END}?tell=false"
+
+
+def test_it_ends_when_the_hub_ends_the_subscription(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    on_subscribing(api, deny)
+    result = fanfare("listen", URL)
+    assert result.exit_code == 1
+    assert "the hub ended the subscription: removed" in result.stderr
+    assert len(api.requests) == 1
+
+
+def test_trouble_of_the_feed_is_told(fanfare: Fanfare, api: FakeApi) -> None:
+    on_subscribing(api, deliver)
+    document = subscription_document(feed_status=feed_document(error="timed out"))
+    api.answers[ADD] = (201, document)
+    assert "timed out" in fanfare("listen", URL, "--count", "1").stderr
+
+
+def test_a_port_in_use_is_a_failure(fanfare: Fanfare) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = fanfare("listen", URL, "--port", str(taken.getsockname()[1]))
+    assert result.exit_code == 1
+    assert "cannot listen on 127.0.0.1 port" in result.stderr

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from tests.support.fake_api import FakeApi
+
+Fanfare = Callable[..., Result]
+FEED = b"""<rss version="2.0"><channel><title>Notes</title>
+<item><title>First</title><guid>1</guid></item></channel></rss>"""
+
+
+@pytest.mark.parametrize("format_", ["json", "atom"])
+def test_a_file_is_printed_in_either_format(
+    alone: Fanfare, tmp_path: Path, format_: str
+) -> None:
+    path = tmp_path / "feed.xml"
+    path.write_bytes(FEED)
+    result = alone("parse", str(path), "--format", format_)
+    assert result.exit_code == 0
+    assert "First" in result.stdout
+    assert "1 entry" in result.stderr
+
+
+def test_what_had_to_be_repaired_is_noted(alone: Fanfare, tmp_path: Path) -> None:
+    path = tmp_path / "feed.xml"
+    path.write_bytes(FEED.replace(b"First", b"First &nbsp; & more"))
+    result = alone("parse", str(path))
+    assert result.exit_code == 0
+    assert "read by: strict" not in result.stderr
+
+
+def test_a_url_is_fetched(alone: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /feed"] = (200, FEED)
+    result = alone("parse", f"{api.url}/feed", FANFARE_ALLOW_NETWORKS="127.0.0.0/8")
+    assert json.loads(result.stdout)["title"] == "Notes"
+
+
+def test_a_url_that_the_guard_refuses_is_a_failure(
+    alone: Fanfare, api: FakeApi
+) -> None:
+    result = alone("parse", f"{api.url}/feed")
+    assert result.exit_code == 1
+    assert "does not connect to this address" in result.stderr
+    assert api.requests == []
+
+
+@pytest.mark.parametrize("content", [b"", b"<html><body>Hello</body></html>"])
+def test_what_is_no_feed_is_a_failure(
+    alone: Fanfare, tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "document"
+    path.write_bytes(content)
+    assert alone("parse", str(path)).exit_code == 1
+
+
+def test_a_missing_file_is_a_failure(alone: Fanfare, tmp_path: Path) -> None:
+    result = alone("parse", str(tmp_path / "none"))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(
+        f"fanfare: cannot read {tmp_path / 'none'}: No such"
+    )

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from hub.cli.wording import (
+    duration,
+    moment,
+    plural,
+    print_facts,
+    print_table,
+    printable,
+)
+
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (45, "45 s"),
+        (60, "1 min"),
+        (900, "15 min"),
+        (5_400, "1.5 h"),
+        (172_800, "2 d"),
+    ],
+)
+def test_durations_are_in_their_largest_unit(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "never"),
+        ("2026-01-01T12:05:00Z", "2026-01-01 12:05:00Z (in 5 min)"),
+        ("2026-01-01T11:00:00Z", "2026-01-01 11:00:00Z (1 h ago)"),
+    ],
+)
+def test_a_moment_says_how_far_away_it_is(value: str | None, text: str) -> None:
+    assert moment(value, NOW) == text
+
+
+def test_text_of_others_cannot_steer_the_terminal() -> None:
+    assert printable("\x1b[2J evil\r\nline\t") == "[2J evil  line"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 feeds"), (1, "1 feed"), (2, "2 feeds")]
+)
+def test_a_count_has_its_plural(count: int, text: str) -> None:
+    assert plural(count, "feed") == text
+
+
+def test_columns_are_as_wide_as_their_widest_cell(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_table(("ID", "URL"), [(1, "a"), (100, "b\x07")])
+    assert capsys.readouterr().out == "ID   URL\n1    a\n100  b\n"
+
+
+def test_facts_without_a_value_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    print_facts([("name", "x"), ("section", ""), ("id", 3)])
+    assert capsys.readouterr().out == "name  x\nid    3\n"

@@ -1,0 +1,174 @@
+"""Tokens as a use case: made, known again, revoked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from hub.services.tokens import (
+    MOST_REMEMBERED,
+    REMEMBERED_SECONDS,
+    CreatedToken,
+    CreateToken,
+    Principal,
+    TokenService,
+)
+from protocols.errors import InvalidValue
+from storage.errors import NotFound
+from storage.records import OPERATOR, Account, AccountId, Right, TokenId
+from tests.support.services import Hub, open_hub
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as hub:
+        yield hub
+
+
+@pytest.fixture
+def tokens(hub: Hub) -> TokenService:
+    return hub.services.tokens
+
+
+async def create(
+    tokens: TokenService, *rights: Right, account: str = "alice"
+) -> CreatedToken:
+    return await tokens.create(CreateToken(account=account, rights=frozenset(rights)))
+
+
+async def test_a_token_stands_for_its_account_and_rights(tokens: TokenService) -> None:
+    made = await create(tokens, Right.LIST, Right.SUBSCRIBE)
+    assert re.fullmatch("[0-9a-f]{32}", made.secret)
+    principal = await tokens.authenticate(made.secret)
+    assert principal == Principal(
+        account=made.token.account,
+        rights=frozenset({Right.LIST, Right.SUBSCRIBE}),
+        token=made.token.id,
+    )
+
+
+async def test_accounts_are_made_when_they_are_first_named(
+    tokens: TokenService,
+) -> None:
+    alice = (await create(tokens, Right.LIST)).token.account
+    again = (await create(tokens, Right.LIST)).token.account
+    bob = (await create(tokens, Right.LIST, account="bob")).token.account
+    operator = (await create(tokens, Right.LIST, account="operator")).token.account
+    assert alice == again == Account(id=AccountId(3), name="alice")
+    assert bob.id not in (alice.id, OPERATOR)
+    assert operator.id == OPERATOR
+
+
+async def test_the_database_does_not_hold_the_token(
+    hub: Hub, tokens: TokenService
+) -> None:
+    made = await create(tokens, Right.LIST)
+    await hub.storage.close()
+    for path in hub.directory.iterdir():
+        assert made.secret.encode() not in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "secret", ["", "x", "0" * 32, "0" * 31 + "G", "0" * 33, "é" * 32, "\n" * 32]
+)
+async def test_what_was_never_made_stands_for_nobody(
+    tokens: TokenService, secret: str
+) -> None:
+    assert await tokens.authenticate(secret) is None
+
+
+async def test_a_token_goes_with_no_other_account(tokens: TokenService) -> None:
+    made = await create(tokens, Right.LIST)
+    assert await tokens.authenticate(made.secret, "alice") is not None
+    assert await tokens.authenticate(made.secret, "bob") is None
+
+
+async def test_a_revoked_token_opens_nothing_at_once(tokens: TokenService) -> None:
+    made = await create(tokens, Right.LIST)
+    other = await create(tokens, Right.LIST)
+    assert await tokens.authenticate(made.secret) is not None
+    revoked = await tokens.revoke(made.token.id)
+    assert revoked.revoked_at is not None
+    assert await tokens.authenticate(made.secret) is None
+    assert await tokens.authenticate(other.secret) is not None
+
+
+async def test_one_that_another_process_revoked_opens_nothing_after_seconds(
+    hub: Hub, tokens: TokenService
+) -> None:
+    made = await create(tokens, Right.LIST)
+    assert await tokens.authenticate(made.secret) is not None
+    await hub.storage.tokens.revoke(made.token.id, hub.clock.now())
+    assert await tokens.authenticate(made.secret) is not None
+    hub.clock.advance(REMEMBERED_SECONDS)
+    assert await tokens.authenticate(made.secret) is None
+
+
+async def test_revoking_twice_keeps_the_first_time(
+    hub: Hub, tokens: TokenService
+) -> None:
+    made = await create(tokens, Right.LIST)
+    first = await tokens.revoke(made.token.id)
+    hub.clock.advance(60)
+    assert await tokens.revoke(made.token.id) == first
+
+
+async def test_a_token_that_is_not_there_cannot_be_revoked(
+    tokens: TokenService,
+) -> None:
+    with pytest.raises(NotFound):
+        await tokens.revoke(TokenId(99))
+
+
+async def test_use_is_noted_to_the_hour(hub: Hub, tokens: TokenService) -> None:
+    made = await create(tokens, Right.LIST)
+    first_use = hub.clock.now()
+    await tokens.authenticate(made.secret)
+    hub.clock.advance(600)
+    await tokens.authenticate(made.secret)
+    [token] = await tokens.page(after=TokenId(0), limit=10)
+    assert token.used_at == first_use
+    hub.clock.advance(3_600)
+    await tokens.authenticate(made.secret)
+    [token] = await tokens.page(after=TokenId(0), limit=10)
+    assert token.used_at == first_use + timedelta(seconds=4_200)
+
+
+async def test_what_is_remembered_is_bounded(
+    tokens: TokenService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert MOST_REMEMBERED <= 10_000
+    monkeypatch.setattr("hub.services.tokens.MOST_REMEMBERED", 2)
+    made = [await create(tokens, Right.LIST) for _ in range(3)]
+    for each in made:
+        assert await tokens.authenticate(each.secret) is not None
+    assert len(tokens._remembered) == 2
+
+
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        (CreateToken(account="", rights=frozenset({Right.LIST})), "account"),
+        (CreateToken(account="Alice", rights=frozenset({Right.LIST})), "account"),
+        (CreateToken(account="a b", rights=frozenset({Right.LIST})), "account"),
+        (CreateToken(account="a" * 65, rights=frozenset({Right.LIST})), "account"),
+        (CreateToken(account="anonymous", rights=frozenset({Right.LIST})), "account"),
+        (CreateToken(account="admin", rights=frozenset({Right.LIST})), "account"),
+        (CreateToken(account="alice", rights=frozenset()), "rights"),
+        (
+            CreateToken(account="a", rights=frozenset({Right.LIST}), label="x" * 201),
+            "label",
+        ),
+        (CreateToken(account="a", rights=frozenset({Right.LIST}), label="\n"), "label"),
+    ],
+)
+async def test_a_bad_request_names_what_is_wrong(
+    tokens: TokenService, request_: CreateToken, field: str
+) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        await tokens.create(request_)
+    assert caught.value.field == field

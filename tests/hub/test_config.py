@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+
+from hub.config import SETTINGS, Settings
+from hub.core.cadence import PollingRules
+from hub.environment import SettingError, load_settings, unknown_variables
+
+
+def test_nothing_set_gives_the_defaults() -> None:
+    assert load_settings({}) == Settings()
+
+
+def test_the_defaults_of_polling_are_those_of_the_rules() -> None:
+    assert Settings().polling_rules == PollingRules()
+
+
+def test_every_default_is_one_its_own_reader_takes() -> None:
+    computed = {"public_url", "admin_token", "contact"}
+    for each in SETTINGS:
+        if each.shown_default != "none" and each.field not in computed:
+            assert each.read(each.shown_default) == getattr(Settings(), each.field)
+
+
+def test_the_environment_sets_and_an_option_wins() -> None:
+    environ = {"FANFARE_PORT": "81", "FANFARE_HOST": "0.0.0.0"}
+    settings = load_settings(environ, {"port": "82", "host": None})
+    assert (settings.port, settings.host) == (82, "0.0.0.0")
+
+
+def test_an_empty_variable_is_the_same_as_none() -> None:
+    assert load_settings({"FANFARE_PORT": ""}).port == 8080
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("FANFARE_PORT", "eighty", "a whole number from 0 to 65535, not 'eighty'"),
+        ("FANFARE_PORT", "65536", "a whole number from 0 to 65535, not '65536'"),
+        ("FANFARE_PORT", "-1", "a whole number from 0 to 65535, not '-1'"),
+        ("FANFARE_MIN_PERIOD", "soon", "seconds, from 1 to 604800, not 'soon'"),
+        ("FANFARE_MIN_PERIOD", "nan", "seconds, from 1 to 604800, not 'nan'"),
+        ("FANFARE_LOG_LEVEL", "loud", "one of debug, info, warning, error, not 'loud'"),
+        ("FANFARE_DATABASE", "mysql://here", "sqlite:PATH, not 'mysql://here'"),
+        ("FANFARE_DATABASE", "sqlite:", "sqlite:PATH, not 'sqlite:'"),
+        ("FANFARE_PUBLIC_URL", "hub.example", "an http or https URL without query"),
+        ("FANFARE_PUBLIC_URL", "http://a:b", "an http or https URL without query"),
+        ("FANFARE_PUBLIC_URL", "http://hub.example/?a", "an http or https URL without"),
+        ("FANFARE_ALLOW_NETWORKS", "10.0.0.1/8", "networks like 10.0.0.0/8,::1/128"),
+        ("FANFARE_CONTACT", "a\nb", "printable ASCII on one line"),
+    ],
+)
+def test_a_bad_value_is_refused_naming_setting_and_expectation(
+    variable: str, value: str, expected: str
+) -> None:
+    with pytest.raises(SettingError) as caught:
+        load_settings({variable: value})
+    assert str(caught.value).startswith(f"{variable}: expected {expected}")
+
+
+def test_a_bad_option_is_refused_by_its_own_name() -> None:
+    with pytest.raises(SettingError, match=r"^--log-level: expected one of"):
+        load_settings({}, {"log_level": "loud"})
+
+
+@pytest.mark.parametrize("separator", [",", " ", ", "])
+def test_networks_are_separated_by_commas_or_spaces(separator: str) -> None:
+    value = separator.join(("127.0.0.0/8", "::1/128"))
+    settings = load_settings({"FANFARE_ALLOW_NETWORKS": value})
+    assert settings.allow_networks == (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+
+
+def test_the_public_url_loses_its_slash() -> None:
+    settings = load_settings({"FANFARE_PUBLIC_URL": "https://hub.example/fanfare/"})
+    assert settings.public_url == "https://hub.example/fanfare"
+
+
+def test_a_secret_can_be_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("s3cret\n")
+    assert (
+        load_settings({"FANFARE_ADMIN_TOKEN_FILE": str(path)}).admin_token == "s3cret"
+    )
+
+
+def test_a_secret_file_must_exist_and_hold_something(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.touch()
+    with pytest.raises(SettingError, match="which is empty"):
+        load_settings({"FANFARE_ADMIN_TOKEN_FILE": str(empty)})
+    with pytest.raises(SettingError, match="FANFARE_ADMIN_TOKEN_FILE: cannot read"):
+        load_settings({"FANFARE_ADMIN_TOKEN_FILE": str(tmp_path / "missing")})
+
+
+def test_a_bad_secret_is_not_shown() -> None:
+    with pytest.raises(SettingError) as caught:
+        load_settings({"FANFARE_ADMIN_TOKEN": "geheim\u00e4"})
+    assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (("FANFARE_MIN_PERIOD", "100"), ("FANFARE_MAX_PERIOD", "10")),
+        (("FANFARE_LOG_RETENTION_COUNT", "9000"), ("FANFARE_LOG_LIMIT_COUNT", "8000")),
+        (
+            ("FANFARE_LOG_RETENTION_SECONDS", "900"),
+            ("FANFARE_LOG_LIMIT_SECONDS", "800"),
+        ),
+    ],
+)
+def test_limits_that_contradict_each_other_are_refused(
+    low: tuple[str, str], high: tuple[str, str]
+) -> None:
+    with pytest.raises(
+        SettingError, match=f"{low[0]}: expected no more than {high[0]}"
+    ):
+        load_settings(dict([low, high]))
+
+
+def test_retention_and_path_are_made_from_the_settings() -> None:
+    settings = load_settings(
+        {"FANFARE_DATABASE": "sqlite:/srv/hub.db", "FANFARE_LOG_LIMIT_COUNT": "1000000"}
+    )
+    assert settings.database_path == Path("/srv/hub.db")
+    assert settings.retention.hard_count == 1_000_000
+
+
+def test_a_misspelt_variable_is_found_with_the_likely_one() -> None:
+    environ = {
+        "FANFARE_DATABSE": "x",
+        "FANFARE_PORT": "1",
+        "FANFARE_ZZZ": "",
+        "HOME": "",
+    }
+    assert unknown_variables(environ) == [
+        ("FANFARE_DATABSE", "FANFARE_DATABASE"),
+        ("FANFARE_ZZZ", ""),
+    ]
+
+
+def test_variables_of_tests_are_not_misspelt() -> None:
+    assert unknown_variables({"FANFARE_FAILPOINT": "x"}) == []

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from structlog.testing import capture_logs
+
+from hub.jobs import PAGE, Housekeeping, Job
+from storage.errors import WriteFailed
+from storage.interface import Storage
+from storage.records import FEED_REMOVED, FeedId, FeedState, Retention, StoredFeed
+from tests.support.clock import ManualClock
+from tests.support.fetch_targets import a_feed
+
+RETENTION = Retention(soft_age=60, soft_count=10, hard_age=120, hard_count=20)
+
+
+class Calls:
+    """A storage that only remembers what housekeeping asked of it."""
+
+    def __init__(self) -> None:
+        self.asked: dict[str, tuple[object, ...]] = {}
+        part = SimpleNamespace(
+            trim=self._called("trim"),
+            trim_attempts=self._called("trim_attempts"),
+            purge_removed=self._called("purge_removed"),
+            purge_ended=self._called("purge_ended"),
+            expire=self._called("expire"),
+            page=self._removed,
+            count=self._subscribers,
+            end_all=self._called("end_all"),
+        )
+        self.log = self.deliveries = self.feeds = self.subscriptions = part
+        self.verifications = SimpleNamespace(trim=self._called("trim of requests"))
+
+    async def _removed(self, *, state: FeedState, **_: object) -> list[StoredFeed]:
+        assert state is FeedState.REMOVED
+        return [a_feed(6, state=state), a_feed(7, state=state)]
+
+    async def _subscribers(self, feed_id: FeedId) -> int:
+        return 2 if feed_id == 7 else 0
+
+    def _called(self, name: str) -> object:
+        async def call(*arguments: object) -> int:
+            self.asked[name] = arguments
+            return 0
+
+        return call
+
+
+def housekeeping(storage: Calls, clock: ManualClock) -> Housekeeping:
+    return Housekeeping(cast("Storage", storage), clock, RETENTION)
+
+
+async def test_each_job_asks_the_storage_for_its_own_thing() -> None:
+    storage, clock = Calls(), ManualClock()
+    keeper = housekeeping(storage, clock)
+    for job in keeper.jobs:
+        assert await keeper.do(job) == 0
+    now = clock.now()
+    assert storage.asked["trim"] == (RETENTION, now, PAGE)
+    assert storage.asked["expire"] == (now, PAGE)
+    assert storage.asked["trim of requests"] == (now, PAGE)
+    assert storage.asked["end_all"] == (7, FEED_REMOVED, now, PAGE)
+    [before, limit] = storage.asked["purge_removed"]
+    assert ((now - before).days, limit) == (30, PAGE)  # type: ignore[operator]
+    [before, limit] = storage.asked["purge_ended"]
+    assert ((now - before).days, limit) == (30, PAGE)  # type: ignore[operator]
+    [before, limit] = storage.asked["trim_attempts"]
+    assert ((now - before).days, limit) == (7, PAGE)  # type: ignore[operator]
+
+
+async def test_a_job_goes_on_until_a_page_is_not_full() -> None:
+    pages = iter([PAGE, PAGE, 3])
+
+    async def page() -> int:
+        return next(pages)
+
+    keeper = housekeeping(Calls(), ManualClock())
+    assert await keeper.do(Job(name="log_trimmed", every=1, page=page)) == 2 * PAGE + 3
+
+
+async def test_a_job_that_fails_is_logged_and_left_for_the_next_round() -> None:
+    async def page() -> int:
+        raise WriteFailed("the disk is gone")
+
+    keeper = housekeeping(Calls(), ManualClock())
+    with capture_logs() as lines:
+        assert await keeper.do(Job(name="log_trimmed", every=1, page=page)) == 0
+    assert lines == [
+        {
+            "event": "housekeeping_failed",
+            "log_level": "warning",
+            "job": "log_trimmed",
+            "error": "the disk is gone",
+        }
+    ]
+
+
+async def test_the_jobs_run_by_the_clock_until_cancelled() -> None:
+    ran = asyncio.Event()
+
+    async def page() -> int:
+        ran.set()
+        return 0
+
+    class Hasty(Housekeeping):
+        @property
+        def jobs(self) -> tuple[Job, ...]:
+            return (Job(name="log_trimmed", every=0.05, page=page),)
+
+    running = asyncio.create_task(
+        Hasty(cast("Storage", Calls()), ManualClock(), RETENTION).run()
+    )
+    async with asyncio.timeout(10):
+        await ran.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from hub.logs import configure_logs
+from tests.support.restored_logs import restored_logs
+
+
+@pytest.fixture(autouse=True)
+def logging_is_restored() -> Iterator[None]:
+    with restored_logs():
+        yield
+
+
+def test_json_lines_carry_event_level_time_and_keys() -> None:
+    out = io.StringIO()
+    configure_logs("info", "json", out)
+    structlog.get_logger().info("feed_fetched", feed=7, status=304)
+    line = json.loads(out.getvalue())
+    assert line.pop("timestamp").endswith("Z")
+    assert line == {
+        "event": "feed_fetched",
+        "level": "info",
+        "feed": 7,
+        "status": 304,
+    }
+
+
+def test_lines_of_libraries_look_the_same() -> None:
+    out = io.StringIO()
+    configure_logs("info", "json", out)
+    logging.getLogger("somebody").warning("it happened %d times", 3)
+    line = json.loads(out.getvalue())
+    assert (line["event"], line["level"]) == ("it happened 3 times", "warning")
+
+
+def test_an_exception_is_part_of_its_line() -> None:
+    out = io.StringIO()
+    configure_logs("info", "json", out)
+    try:
+        raise ValueError("odd")
+    except ValueError:
+        structlog.get_logger().exception("part_ended")
+    assert json.loads(out.getvalue())["exception"][0]["exc_value"] == "odd"
+
+
+def test_lines_below_the_level_are_left_out() -> None:
+    out = io.StringIO()
+    configure_logs("warning", "json", out)
+    structlog.get_logger().info("feed_fetched")
+    assert out.getvalue() == ""
+
+
+def test_the_servers_chatter_is_left_out_but_not_its_warnings() -> None:
+    out = io.StringIO()
+    configure_logs("info", "json", out)
+    logging.getLogger("uvicorn.error").info("Started server process")
+    logging.getLogger("uvicorn.error").warning("odd request")
+    assert [json.loads(line)["event"] for line in out.getvalue().splitlines()] == [
+        "odd request"
+    ]
+
+
+def test_the_console_gets_plain_text_when_it_is_no_terminal() -> None:
+    out = io.StringIO()
+    configure_logs("info", "console", out)
+    structlog.get_logger().info("feed_fetched", feed=7)
+    assert "feed_fetched" in out.getvalue()
+    assert "feed=7" in out.getvalue()
+    assert "\x1b" not in out.getvalue()

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from starlette.applications import Starlette
+
+from hub.server import AddressUnavailable, create_server, listening_socket
+from tests.support.eventually import eventually
+
+
+def test_port_0_picks_a_free_port() -> None:
+    with listening_socket("127.0.0.1", 0) as listener:
+        assert listener.getsockname()[1] > 0
+
+
+def test_a_port_in_use_is_refused_with_its_number() -> None:
+    with listening_socket("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(AddressUnavailable, match=f"port {port}: something else"):
+            listening_socket("127.0.0.1", port)
+
+
+@pytest.mark.parametrize("host", ["203.0.113.1", "no-such-host.invalid"])
+def test_an_address_of_somebody_else_is_refused(host: str) -> None:
+    with pytest.raises(AddressUnavailable, match=f"cannot listen on {host}"):
+        listening_socket(host, 0)
+
+
+async def test_the_server_ends_when_it_is_told_to() -> None:
+    with listening_socket("127.0.0.1", 0) as listener:
+        server = create_server(Starlette())
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        await eventually(lambda: server.started)
+        server.stop()
+        async with asyncio.timeout(10):
+            await serving

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from hub.web.application import create_application
+from tests.support.services import Hub, open_hub
+
+TOKEN = "the admin token"
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as hub:
+        yield hub
+
+
+@pytest.fixture
+async def anybody(hub: Hub) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client without the token."""
+    transport = httpx2.ASGITransport(
+        create_application(hub.services, TOKEN), raise_app_exceptions=False
+    )
+    async with httpx2.AsyncClient(
+        transport=transport, base_url="http://hub.example"
+    ) as client:
+        yield client
+
+
+@pytest.fixture
+def client(anybody: httpx2.AsyncClient) -> httpx2.AsyncClient:
+    """A client with the token."""
+    anybody.headers["Authorization"] = f"Bearer {TOKEN}"
+    return anybody

@@ -1,0 +1,132 @@
+"""What all of the API has in common: the token, problems, limits."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from hub.web.decoding import LARGEST_BODY
+from tests.support.services import Hub
+
+TOKEN = "the admin token"
+
+
+def basic(text: str) -> str:
+    return "Basic " + base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "authorization", [f"Bearer {TOKEN}", f"bearer {TOKEN}", basic(f"admin:{TOKEN}")]
+)
+async def test_the_token_opens_the_api(
+    anybody: httpx2.AsyncClient, authorization: str
+) -> None:
+    answer = await anybody.get("/api/feeds", headers={"Authorization": authorization})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Authorization": "Bearer another"},
+        {"Authorization": "Bearer "},
+        {"Authorization": basic(f"root:{TOKEN}")},
+        {"Authorization": basic("admin")},
+        {"Authorization": "Basic ???"},
+        {"Authorization": f"Digest {TOKEN}"},
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/feeds", "/api/nothing"])
+async def test_without_the_token_nothing_opens(
+    anybody: httpx2.AsyncClient, headers: dict[str, str], path: str
+) -> None:
+    answer = await anybody.get(path, headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith('Bearer realm="fanfare"')
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_a_request_another_site_caused_is_refused(
+    client: httpx2.AsyncClient,
+) -> None:
+    headers = {"Sec-Fetch-Site": "cross-site"}
+    answer = await client.post("/api/feeds/1/fetch", headers=headers)
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/api/nothing", "/api/feeds/1/dance"])
+async def test_an_unknown_path_is_a_problem(
+    client: httpx2.AsyncClient, path: str
+) -> None:
+    answer = await client.get(path)
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_an_unknown_method_names_those_there_are(
+    client: httpx2.AsyncClient,
+) -> None:
+    answer = await client.put("/api/health")
+    assert answer.status_code == 405
+    assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD"}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"\xff", "application/json", 400),
+        (b"[]", "application/json", 422),
+        (b"{}", "text/plain", 415),
+        (b"{}", "", 415),
+        (b" " * (LARGEST_BODY + 1), "application/json", 413),
+    ],
+)
+async def test_a_body_that_is_not_what_it_should_be_is_refused(
+    client: httpx2.AsyncClient, body: bytes, kind: str, status: int
+) -> None:
+    answer = await client.post(
+        "/api/feeds", content=body, headers={"Content-Type": kind}
+    )
+    assert answer.status_code == status
+    assert answer.json()["status"] == status
+
+
+async def test_a_body_without_end_is_refused_when_it_is_too_large(
+    client: httpx2.AsyncClient,
+) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(100):
+            yield b" " * 65_536
+
+    answer = await client.post(
+        "/api/feeds", content=endless(), headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == 413
+
+
+async def test_a_database_that_cannot_write_is_503_and_logged(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    await hub.storage.close()
+    answer = await client.post("/api/feeds", json={"url": "https://example.org/"})
+    assert answer.status_code == 503
+    assert answer.json()["title"] == "Service Unavailable"
+
+
+async def test_a_fault_of_the_hub_says_nothing_of_itself(
+    client: httpx2.AsyncClient, hub: Hub, caplog: pytest.LogCaptureFixture
+) -> None:
+    def break_down(_: object) -> object:
+        raise RuntimeError("a secret detail")
+
+    hub.poller.outcome = break_down  # type: ignore[assignment]
+    with caplog.at_level(logging.CRITICAL):
+        answer = await client.post("/api/feeds", json={"url": "https://example.org/"})
+    assert answer.status_code == 500
+    assert answer.json()["detail"] == "an error of the hub; its log says more"

@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import httpx2
+import pytest
+
+from storage.records import OPERATOR, Credentials, FeedId, FeedState, NewSubscription
+from tests.support.services import Hub
+
+URL = "https://example.org/feed.xml"
+
+
+async def test_a_new_feed_is_created_and_fetched_at_once(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    answer = await client.post("/api/feeds", json={"url": URL, "section": "news"})
+    assert answer.status_code == 201
+    assert answer.headers["content-type"] == "application/json; charset=utf-8"
+    feed = answer.json()
+    assert feed["url"] == URL
+    assert feed["section"] == "news"
+    assert (feed["code"], feed["entries"], feed["title"]) == (200, 3, "A feed")
+    assert feed["next_fetch"].endswith("Z")
+    assert hub.poller.fetched == [feed["id"]]
+
+
+async def test_a_known_feed_is_not_fetched_again(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    await client.post("/api/feeds", json={"url": URL})
+    answer = await client.post("/api/feeds", json={"url": URL})
+    assert answer.status_code == 200
+    assert len(hub.poller.fetched) == 1
+
+
+async def test_nobody_has_to_wait(client: httpx2.AsyncClient, hub: Hub) -> None:
+    answer = await client.post("/api/feeds?wait=0", json={"url": URL})
+    assert answer.json()["last_fetch"] is None
+    assert hub.poller.fetched == []
+    assert hub.poller.woken == 1
+
+
+async def test_a_fetch_that_takes_too_long_leaves_the_feed_registered(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    hub.poller.hangs = True
+    answer = await client.post("/api/feeds?wait=1", json={"url": URL})
+    assert answer.status_code == 201
+    assert answer.json()["last_fetch"] is None
+
+
+async def test_trouble_is_told_and_the_feed_stays(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    hub.poller.outcome = lambda polling: replace(polling, code=0, error="no such host")
+    answer = await client.post("/api/feeds", json={"url": URL})
+    assert answer.status_code == 201
+    assert answer.json()["error"] == "no such host"
+
+
+@pytest.mark.parametrize(
+    ("body", "credentials"),
+    [
+        (
+            {"url": "https://me:p%40ss@example.org/feed.xml"},
+            Credentials(username="me", password="p@ss"),
+        ),
+        (
+            {"url": URL, "basic": "me:a:b"},
+            Credentials(username="me", password="a:b"),
+        ),
+        (
+            {"url": URL, "headers": {"X-Key": "1"}},
+            Credentials(headers={"X-Key": "1"}),
+        ),
+    ],
+)
+async def test_credentials_make_a_feed_private_and_are_not_shown(
+    client: httpx2.AsyncClient,
+    hub: Hub,
+    body: dict[str, object],
+    credentials: Credentials,
+) -> None:
+    answer = await client.post("/api/feeds", json=body)
+    feed = answer.json()
+    assert feed["url"] == URL
+    assert feed["private"]
+    assert feed["has_credentials"]
+    assert "p@ss" not in answer.text
+    [target] = await hub.storage.feeds.targets([FeedId(feed["id"])])
+    assert target.credentials == credentials
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "url"),
+        ({"url": 7}, "url"),
+        ({"url": "example.org/feed"}, "url"),
+        ({"url": "ftp://example.org/"}, "url"),
+        ({"url": "http://"}, "url"),
+        ({"url": "http://example.org:0/"}, "url"),
+        ({"url": "http://example.org:port/"}, "url"),
+        ({"url": "http://exa mple.org/"}, "url"),
+        ({"url": f"http://example.org/{'a' * 2_048}"}, "url"),
+        ({"url": URL, "uri": URL}, "uri"),
+        ({"url": URL, "private": "yes"}, "private"),
+        ({"url": URL, "headers": {"X": 1}}, "headers[...]"),
+        ({"url": URL, "headers": {"X Y": "1"}}, "headers"),
+        ({"url": URL, "headers": {"X": "a\r\nHost: b"}}, "headers"),
+        ({"url": URL, "basic": "me"}, "basic"),
+        ({"url": "http://127.0.0.1/feed"}, "url"),
+        ({"url": "http://[::1]/feed"}, "url"),
+        ({"url": "http://inside.example/feed"}, "url"),
+        ({"url": "http://example.org:25/feed"}, "url"),
+    ],
+)
+async def test_a_bad_value_is_refused_by_its_field_and_nothing_is_stored(
+    client: httpx2.AsyncClient, hub: Hub, body: dict[str, object], field: str
+) -> None:
+    answer = await client.post("/api/feeds", json=body)
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["field"] == field
+    assert problem["title"] == "Unprocessable Entity"
+    assert (await client.get("/api/feeds")).json()["feeds"] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Host", "content-length", "Transfer-Encoding", "Connection", "TE"),
+        *("Trailer", "Upgrade", "Expect", "Accept-Encoding", "Range", "If-Range"),
+        *("If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since"),
+    ],
+)
+async def test_headers_that_frame_a_request_or_make_it_conditional_are_refused(
+    client: httpx2.AsyncClient, name: str
+) -> None:
+    body = {"url": URL, "headers": {name: "1"}}
+    answer = await client.post("/api/feeds", json=body)
+    assert (answer.status_code, answer.json()["field"]) == (422, "headers")
+    expected = f"expected none that the hub sets by itself, not '{name}'"
+    assert expected in answer.json()["detail"]
+
+
+async def test_cookies_are_credentials_too(client: httpx2.AsyncClient) -> None:
+    body = {"url": URL, "headers": {"Cookie": "session=1"}}
+    answer = await client.post("/api/feeds", json=body)
+    assert answer.json()["has_credentials"]
+
+
+async def test_passwords_are_not_repeated_in_problems(
+    client: httpx2.AsyncClient,
+) -> None:
+    answer = await client.post("/api/feeds", json={"url": "ftp://me:geheim@x.example/"})
+    assert "geheim" not in answer.text
+
+
+async def test_an_unknown_host_is_no_matter_of_the_guard(
+    client: httpx2.AsyncClient,
+) -> None:
+    answer = await client.post("/api/feeds", json={"url": "https://nowhere.example/"})
+    assert answer.status_code == 201
+
+
+async def test_the_list_is_paged_by_id(client: httpx2.AsyncClient) -> None:
+    for number in range(3):
+        await client.post("/api/feeds?wait=0", json={"url": f"{URL}?{number}"})
+    first = (await client.get("/api/feeds?limit=2")).json()
+    assert [feed["url"] for feed in first["feeds"]] == [f"{URL}?0", f"{URL}?1"]
+    rest = (await client.get(f"/api/feeds?limit=2&after={first['next']}")).json()
+    assert [feed["url"] for feed in rest["feeds"]] == [f"{URL}?2"]
+    assert rest["next"] is None
+
+
+async def test_the_list_can_be_of_one_url_or_state(client: httpx2.AsyncClient) -> None:
+    feed = (await client.post("/api/feeds?wait=0", json={"url": URL})).json()
+    found = (await client.get("/api/feeds", params={"url": URL})).json()["feeds"]
+    assert [each["id"] for each in found] == [feed["id"]]
+    assert (await client.get("/api/feeds?url=x")).json()["feeds"] == []
+    assert (await client.get("/api/feeds?state=paused")).json()["feeds"] == []
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=many", "after=-1", "limit=1001", "state=odd", "after=1e3"]
+)
+async def test_a_bad_query_is_refused_by_its_field(
+    client: httpx2.AsyncClient, query: str
+) -> None:
+    answer = await client.get(f"/api/feeds?{query}")
+    assert answer.status_code == 422
+    assert answer.json()["field"] == query.partition("=")[0]
+
+
+async def test_one_feed_is_explained(client: httpx2.AsyncClient) -> None:
+    feed = (await client.post("/api/feeds", json={"url": URL})).json()
+    report = (await client.get(f"/api/feeds/{feed['id']}")).json()
+    assert report["subscribers"] == 0
+    assert {"name", "value", "unit", "note"} == set(report["period_terms"][0])
+    assert "period" in [term["name"] for term in report["period_terms"]]
+
+
+async def test_pause_resume_and_fetch(client: httpx2.AsyncClient, hub: Hub) -> None:
+    feed = (await client.post("/api/feeds?wait=0", json={"url": URL})).json()
+    path = f"/api/feeds/{feed['id']}"
+    assert (await client.post(f"{path}/pause")).json()["state"] == "paused"
+    assert (await client.post(f"{path}/resume")).json()["state"] == "active"
+    fetched = (await client.post(f"{path}/fetch")).json()
+    assert (fetched["code"], fetched["fetched"]) == (200, True)
+    assert hub.poller.woken == 2
+
+
+async def test_removing_ends_all_subscriptions(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    feed = (await client.post("/api/feeds?wait=0", json={"url": URL})).json()
+    for number in range(501):
+        await hub.storage.subscriptions.add(
+            NewSubscription(
+                account=OPERATOR,
+                topic=URL,
+                feed_id=FeedId(feed["id"]),
+                callback=f"https://you.example/{number}",
+            ),
+            hub.clock.now(),
+        )
+    answer = await client.delete(f"/api/feeds/{feed['id']}")
+    assert answer.json() == {"subscriptions_ended": 501}
+    assert await hub.storage.subscriptions.count(FeedId(feed["id"])) == 0
+    assert (await client.get("/api/feeds", params={"url": URL})).json()["feeds"] == []
+    removed = await hub.storage.feeds.get(FeedId(feed["id"]))
+    assert removed is not None
+    assert removed.state is FeedState.REMOVED
+
+
+@pytest.mark.parametrize("verb", ["fetch", "pause", "resume"])
+async def test_a_removed_feed_has_to_be_added_again_first(
+    client: httpx2.AsyncClient, verb: str
+) -> None:
+    feed = (await client.post("/api/feeds?wait=0", json={"url": URL})).json()
+    await client.delete(f"/api/feeds/{feed['id']}")
+    answer = await client.post(f"/api/feeds/{feed['id']}/{verb}")
+    assert answer.status_code == 409
+    assert "add it again" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/api/feeds/999"),
+        ("DELETE", "/api/feeds/999"),
+        ("POST", "/api/feeds/999/fetch"),
+        ("GET", "/api/feeds/none"),
+        ("GET", "/api/feeds/99999999999999999999999"),
+        ("GET", "/api/feeds/9999999999999999999"),
+    ],
+)
+async def test_an_unknown_feed_is_not_found(
+    client: httpx2.AsyncClient, method: str, path: str
+) -> None:
+    answer = await client.request(method, path)
+    assert answer.status_code == 404
+    assert answer.json()["detail"].startswith("no feed")

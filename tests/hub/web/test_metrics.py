@@ -1,0 +1,95 @@
+"""``/metrics``: what a scraper gets."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from protocols.model import Status
+from storage.records import EntryWrite, FetchCommit, Polling, RecordKind, RecordWrite
+from tests.support.services import Hub
+
+
+def numbers(text: str) -> dict[str, float]:
+    lines = (line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")
+    return {name: float(value) for name, value in lines}
+
+
+async def scrape(anybody: httpx2.AsyncClient) -> dict[str, float]:
+    answer = await anybody.get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return numbers(answer.text)
+
+
+async def test_it_shows_what_is_there(anybody: httpx2.AsyncClient, hub: Hub) -> None:
+    hub.metrics.connections.add("sse", 2)
+    found = await scrape(anybody)
+    assert found['fanfare_connections{transport="sse"}'] == 2
+    assert found["fanfare_feeds"] == 0
+    assert found["fanfare_delivery_lag_seconds"] == 0
+    assert found["fanfare_oldest_due_feed_seconds"] == 0
+
+
+async def test_a_feed_that_is_overdue_shows(
+    anybody: httpx2.AsyncClient, hub: Hub
+) -> None:
+    headers = {"Authorization": "Bearer the admin token"}
+    body = {"url": "https://example.org/feed.xml"}
+    await anybody.post("/api/feeds", json=body, headers=headers)
+    hub.clock.advance(90)
+    found = await scrape(anybody)
+    assert found["fanfare_feeds"] == 1
+    assert found["fanfare_oldest_due_feed_seconds"] == pytest.approx(90)
+
+
+async def test_the_database_is_asked_no_more_often_than_every_second(
+    anybody: httpx2.AsyncClient, hub: Hub
+) -> None:
+    await scrape(anybody)
+    hub.clock.advance(0.5)
+    headers = {"Authorization": "Bearer the admin token"}
+    await anybody.post(
+        "/api/feeds", json={"url": "https://example.org/"}, headers=headers
+    )
+    assert (await scrape(anybody))["fanfare_feeds"] == 0
+    hub.clock.advance(0.5)
+    assert (await scrape(anybody))["fanfare_feeds"] == 1
+
+
+async def test_a_database_that_cannot_be_asked_is_503(
+    anybody: httpx2.AsyncClient, hub: Hub
+) -> None:
+    await hub.storage.close()
+    assert (await anybody.get("/metrics")).status_code == 503
+
+
+async def test_deliveries_that_wait_show_with_the_age_of_the_oldest(
+    anybody: httpx2.AsyncClient, hub: Hub
+) -> None:
+    topic = "https://example.org/feed.xml"
+    body = {"callback": "https://you.example/hook", "topic": topic}
+    headers = {"Authorization": "Bearer the admin token"}
+    made = await anybody.post("/api/subscriptions", json=body, headers=headers)
+    await hub.storage.log.commit(
+        FetchCommit(
+            feed_id=made.json()["feed"],
+            at=hub.clock.now(),
+            next_fetch=hub.clock.now(),
+            polling=Polling(code=200),
+            entries=(EntryWrite(key="1", body=b""),),
+            records=(
+                RecordWrite(
+                    kind=RecordKind.ENTRIES,
+                    status=Status(code=200, http="OK"),
+                    entries=(("1", True),),
+                ),
+            ),
+        )
+    )
+    hub.clock.advance(70)
+    found = await scrape(anybody)
+    assert found["fanfare_subscriptions"] == 1
+    assert found['fanfare_backlog{stage="fanouts"}'] == 1
+    assert found["fanfare_delivery_lag_seconds"] == pytest.approx(70)
+    assert found["fanfare_log_head"] == 1

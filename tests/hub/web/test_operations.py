@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import httpx2
+import pytest
+
+from hub.services.operations import CHECK_SECONDS, OperationsService
+from storage.errors import WriteFailed
+from storage.interface import Storage
+from storage.sqlite import open_database
+from tests.support.services import Hub
+
+
+async def test_a_living_process_says_so(anybody: httpx2.AsyncClient) -> None:
+    answer = await anybody.get("/healthz")
+    assert (answer.status_code, answer.json()) == (200, {"alive": True})
+
+
+async def test_a_hub_that_can_write_is_ready(anybody: httpx2.AsyncClient) -> None:
+    answer = await anybody.get("/readyz")
+    assert answer.json() == {"ready": True, "troubles": []}
+
+
+async def test_a_hub_that_stops_is_not_ready(
+    anybody: httpx2.AsyncClient, hub: Hub
+) -> None:
+    hub.services.operations.stop()
+    answer = await anybody.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json() == {"ready": False, "troubles": ["shutting down"]}
+
+
+async def test_a_database_that_fails_makes_the_hub_not_ready(
+    anybody: httpx2.AsyncClient, hub: Hub
+) -> None:
+    await hub.storage.close()
+    answer = await anybody.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["troubles"]
+
+
+async def test_health_has_backlog_and_database(client: httpx2.AsyncClient) -> None:
+    await client.post("/api/feeds", json={"url": "https://example.org/"})
+    health = (await client.get("/api/health")).json()
+    assert health["ready"]
+    assert health["backlog"]["feeds"] == 1
+    assert health["database"]["engine"] == "sqlite"
+
+
+async def test_a_backup_is_a_database_of_its_own(
+    client: httpx2.AsyncClient, tmp_path: Path
+) -> None:
+    await client.post("/api/feeds", json={"url": "https://example.org/"})
+    target = tmp_path / "backup.db"
+    answer = await client.post("/api/db/backup", json={"destination": str(target)})
+    assert answer.status_code == 201
+    copy = await open_database(target)
+    assert await copy.feeds.find("https://example.org/") is not None
+    await copy.close()
+
+
+async def test_a_backup_overwrites_nothing(
+    client: httpx2.AsyncClient, tmp_path: Path
+) -> None:
+    target = tmp_path / "precious"
+    target.write_text("keep me")
+    answer = await client.post("/api/db/backup", json={"destination": str(target)})
+    assert answer.status_code == 409
+    assert target.read_text() == "keep me"
+
+
+@pytest.mark.parametrize("destination", ["backup.db", "/no/such/directory/backup.db"])
+async def test_a_backup_needs_a_place(
+    client: httpx2.AsyncClient, destination: str
+) -> None:
+    answer = await client.post("/api/db/backup", json={"destination": destination})
+    assert (answer.status_code, answer.json()["field"]) == (422, "destination")
+
+
+async def test_a_write_that_hangs_or_fails_is_a_trouble_until_one_succeeds(
+    hub: Hub,
+) -> None:
+    failures: list[Exception | None] = [WriteFailed("no luck"), TimeoutError(), None]
+
+    class Unlucky:
+        def trouble(self) -> str:
+            return ""
+
+        async def check(self) -> None:
+            failure = failures.pop(0)
+            if failure is not None:
+                raise failure
+
+    operations = OperationsService(cast("Storage", Unlucky()), hub.clock, hub.directory)
+    assert await operations.troubles() == ("no luck",)
+    assert await operations.troubles() == ("no luck",)  # not tried again so soon
+    hub.clock.advance(CHECK_SECONDS)
+    assert await operations.troubles() == ("a write took longer than 5 s",)
+    hub.clock.advance(CHECK_SECONDS)
+    assert await operations.troubles() == ()

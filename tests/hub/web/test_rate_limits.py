@@ -1,0 +1,144 @@
+"""Rate limits: who is counted, and what the refused are told."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import httpx2
+import pytest
+from starlette.requests import HTTPConnection
+
+from hub.core.rate_limit import Rate
+from hub.web.application import create_application
+from hub.web.problems import Problem
+from hub.web.rate_limits import RateLimits, RequestLimits, client_address
+from tests.hub.web.conftest import TOKEN
+from tests.support.clock import ManualClock
+from tests.support.services import Hub
+
+RATE = Rate(per_second=0.1, burst=2.0)
+ADMIN = {"Authorization": f"Bearer {TOKEN}"}
+
+
+def connection(peer: str, *forwarded: str) -> HTTPConnection:
+    headers = [(b"x-forwarded-for", each.encode()) for each in forwarded]
+    return HTTPConnection(
+        {"type": "http", "headers": headers, "client": (peer, 1) if peer else None}
+    )
+
+
+@pytest.fixture
+def clock(hub: Hub) -> ManualClock:
+    return hub.clock
+
+
+@pytest.fixture
+def limited(hub: Hub) -> httpx2.AsyncClient:
+    """A client of a hub where two requests at once are as many as may be."""
+    limits = RateLimits(
+        RequestLimits(of_token=RATE, of_address=RATE), hub.clock, hub.metrics
+    )
+    application = create_application(hub.services, TOKEN, limits)
+    transport = httpx2.ASGITransport(application, raise_app_exceptions=False)
+    return httpx2.AsyncClient(transport=transport, base_url="http://hub.example")
+
+
+async def statuses(
+    client: httpx2.AsyncClient, path: str, headers: dict[str, str] | None = None
+) -> list[int]:
+    return [(await client.get(path, headers=headers)).status_code for _ in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("path", "usual"), [("/nothing", 404), ("/api/feeds", 401), ("/api/nothing", 401)]
+)
+async def test_an_address_without_a_token_is_told_when_to_try_again(
+    limited: httpx2.AsyncClient, clock: ManualClock, path: str, usual: int
+) -> None:
+    assert await statuses(limited, path) == [usual, usual, 429]
+    refused = await limited.get(path)
+    assert refused.headers["retry-after"] == "10"
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert "address" in refused.json()["detail"]
+    clock.advance(10)
+    assert (await limited.get(path)).status_code == usual
+
+
+async def test_the_description_of_the_api_is_counted_too(
+    limited: httpx2.AsyncClient,
+) -> None:
+    assert await statuses(limited, "/api/openapi.json") == [200, 200, 429]
+
+
+async def test_a_token_is_counted_by_itself(limited: httpx2.AsyncClient) -> None:
+    tokens = []
+    for account in ("alice", "bob"):
+        body = {"account": account, "rights": ["list"]}
+        made = await limited.post("/api/tokens", json=body, headers=ADMIN)
+        tokens.append({"Authorization": f"Bearer {made.json()['token']}"})
+    await statuses(limited, "/nothing")  # its address has used up its own
+    for headers in tokens:
+        assert await statuses(limited, "/api/subscriptions", headers) == [200, 200, 429]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+async def test_what_machines_watch_is_not_counted(
+    limited: httpx2.AsyncClient, path: str
+) -> None:
+    assert await statuses(limited, path) == [200, 200, 200]
+
+
+async def test_the_administrator_is_not_counted(limited: httpx2.AsyncClient) -> None:
+    assert await statuses(limited, "/api/feeds", ADMIN) == [200, 200, 200]
+
+
+async def test_guessing_tokens_is_slow(limited: httpx2.AsyncClient) -> None:
+    guess = {"Authorization": "Bearer " + "0" * 32}
+    assert await statuses(limited, "/api/feeds", guess) == [401, 401, 429]
+
+
+async def test_refusals_are_counted(limited: httpx2.AsyncClient, hub: Hub) -> None:
+    await statuses(limited, "/nothing")
+    assert hub.metrics.limited["address"] == 1
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "trusted", "client"),
+    [
+        ("192.0.2.1", (), (), "192.0.2.1"),
+        ("192.0.2.1", ("198.51.100.1",), (), "192.0.2.1"),
+        ("10.0.0.1", ("198.51.100.1",), ("10.0.0.0/8",), "198.51.100.1"),
+        ("10.0.0.1", ("6.6.6.6, 198.51.100.1",), ("10.0.0.0/8",), "198.51.100.1"),
+        ("10.0.0.1", ("6.6.6.6", "198.51.100.1"), ("10.0.0.0/8",), "198.51.100.1"),
+        ("10.0.0.1", ("198.51.100.1, 10.0.0.2",), ("10.0.0.0/8",), "198.51.100.1"),
+        ("10.0.0.1", (), ("10.0.0.0/8",), "10.0.0.1"),
+        ("10.0.0.1", ("nonsense",), ("10.0.0.0/8",), "nonsense"),
+        ("10.0.0.1", ("x" * 1000,), ("10.0.0.0/8",), "x" * 64),
+        ("2001:db8::1:2", (), (), "2001:db8::/64"),
+        ("::ffff:192.0.2.1", (), (), "::ffff:c000:201"),
+        ("", (), (), ""),
+    ],
+)
+def test_a_client_is_who_trusted_proxies_say_asks(
+    peer: str, forwarded: tuple[str, ...], trusted: tuple[str, ...], client: str
+) -> None:
+    networks = tuple(ipaddress.ip_network(each) for each in trusted)
+    assert client_address(connection(peer, *forwarded), networks) == client
+
+
+def test_what_is_kept_of_clients_is_bounded() -> None:
+    limits = RateLimits(RequestLimits(of_address=RATE), ManualClock(), capacity=2)
+    for peer in ("192.0.2.1", "192.0.2.1", "192.0.2.2"):
+        limits.check_address(connection(peer))
+    with pytest.raises(Problem):
+        limits.check_address(connection("192.0.2.1"))
+    for peer in ("192.0.2.2", "192.0.2.3"):
+        limits.check_address(connection(peer))
+    limits.check_address(connection("192.0.2.1"))  # forgotten, so full again
+
+
+def test_without_a_limit_nothing_is_counted() -> None:
+    limits = RateLimits()
+    for _ in range(1_000):
+        limits.check_address(connection("192.0.2.1"))
+        limits.check_token(1)

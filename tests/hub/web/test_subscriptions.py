@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from storage.records import (
+    Attempt,
+    DeliveryFlush,
+    Position,
+    StragglerOpened,
+    SubscriptionId,
+)
+from tests.support.services import Hub
+
+URL = "https://example.org/feed.xml"
+HOOK = "https://you.example/hook"
+ASKED = {"callback": HOOK, "topic": URL}
+
+
+async def test_an_unknown_topic_becomes_a_private_feed_fetched_before(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    answer = await client.post("/api/subscriptions", json={**ASKED, "secret": "geheim"})
+    assert answer.status_code == 201
+    made = answer.json()
+    assert made["state"] == "active"
+    assert made["topic"] == URL
+    assert made["has_secret"]
+    assert "geheim" not in answer.text
+    assert made["feed_status"]["private"]
+    assert hub.poller.fetched == [made["feed"]]
+
+
+async def test_a_known_topic_stays_as_public_as_it_was(
+    client: httpx2.AsyncClient,
+) -> None:
+    await client.post("/api/feeds", json={"url": URL})
+    made = (await client.post("/api/subscriptions", json=ASKED)).json()
+    assert not made["feed_status"]["private"]
+
+
+async def test_asking_again_changes_the_subscription(
+    client: httpx2.AsyncClient,
+) -> None:
+    first = (await client.post("/api/subscriptions", json=ASKED)).json()
+    answer = await client.post("/api/subscriptions", json={**ASKED, "format": "atom"})
+    assert answer.status_code == 200
+    assert answer.json()["id"] == first["id"]
+    assert answer.json()["format"] == "atom"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"callback": "nowhere"}, "callback"),
+        ({"callback": "http://127.0.0.1/hook"}, "callback"),
+        ({"topic": "nothing"}, "topic"),
+        ({"topic": "http://127.0.0.1/feed"}, "topic"),
+        ({"format": "xml"}, "format"),
+        ({"updates": "some"}, "updates"),
+        ({"algorithm": "md5"}, "algorithm"),
+        ({"secret": "s" * 200}, "secret"),
+        ({"lease": 3}, "lease"),
+    ],
+)
+async def test_a_bad_value_is_refused_by_its_field(
+    client: httpx2.AsyncClient, change: dict[str, object], field: str
+) -> None:
+    answer = await client.post("/api/subscriptions", json={**ASKED, **change})
+    assert answer.status_code == 422
+    assert answer.json()["field"] == field
+    page = (await client.get("/api/subscriptions")).json()
+    assert page == {"subscriptions": [], "next": None}
+
+
+async def test_the_list_can_be_of_one_topic_or_callback(
+    client: httpx2.AsyncClient,
+) -> None:
+    await client.post("/api/subscriptions", json=ASKED)
+    for query, count in (("", 1), (f"?topic={URL}", 1), ("?callback=x", 0)):
+        page = (await client.get(f"/api/subscriptions{query}")).json()
+        assert len(page["subscriptions"]) == count
+
+
+async def test_one_is_shown_with_its_lateness_and_last_attempts(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    made = (await client.post("/api/subscriptions", json=ASKED)).json()
+    number, now = SubscriptionId(made["id"]), hub.clock.now()
+    await hub.storage.deliveries.flush(
+        DeliveryFlush(
+            at=now,
+            opened=(
+                StragglerOpened(
+                    subscription_id=number,
+                    position=Position(0),
+                    attempts=1,
+                    next_try=now,
+                    failing_since=now,
+                    last_status=503,
+                    last_error="HTTP 503",
+                ),
+            ),
+            attempts=(
+                Attempt(
+                    subscription_id=number,
+                    position=Position(1),
+                    at=now,
+                    status=503,
+                    milliseconds=12,
+                    error="HTTP 503",
+                ),
+            ),
+        )
+    )
+    shown = (await client.get(f"/api/subscriptions/{number}")).json()
+    assert shown["straggler"]["last_status"] == 503
+    assert shown["straggler"]["under_way"] is False
+    assert shown["attempts"] == [
+        {
+            "at": now.isoformat().replace("+00:00", "Z"),
+            "position": 1,
+            "status": 503,
+            "milliseconds": 12,
+            "error": "HTTP 503",
+        }
+    ]
+    listed = (await client.get("/api/deliveries")).json()
+    assert [each["subscription"] for each in listed["stragglers"]] == [number]
+    answer = await client.post("/api/deliveries/retry", json={"subscription": number})
+    assert answer.status_code == 202
+
+
+@pytest.mark.parametrize(("query", "state"), [("", "ending"), ("?tell=false", "ended")])
+async def test_ending_one_tells_its_callback_unless_asked_not_to(
+    client: httpx2.AsyncClient, query: str, state: str
+) -> None:
+    made = (await client.post("/api/subscriptions", json=ASKED)).json()
+    answer = await client.delete(f"/api/subscriptions/{made['id']}{query}")
+    assert answer.json()["state"] == state
+
+
+async def test_a_flag_is_true_or_false(client: httpx2.AsyncClient) -> None:
+    answer = await client.delete("/api/subscriptions/1?tell=maybe")
+    assert (answer.status_code, answer.json()["field"]) == (422, "tell")
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_an_unknown_one_is_not_found(
+    client: httpx2.AsyncClient, method: str
+) -> None:
+    answer = await client.request(method, "/api/subscriptions/9")
+    assert answer.status_code == 404
+    assert answer.json()["detail"] == "no subscription 9"
+
+
+@pytest.mark.parametrize("body", [{}, {"subscription": 1, "dead": 1}])
+async def test_a_retry_names_one_of_the_two(
+    client: httpx2.AsyncClient, body: dict[str, int]
+) -> None:
+    assert (await client.post("/api/deliveries/retry", json=body)).status_code == 422
+
+
+@pytest.mark.parametrize("what", ["subscription", "dead"])
+@pytest.mark.parametrize("number", [-(2**70), -1, 0, 2**63, 2**64, 2**70])
+async def test_a_retry_of_what_cannot_be_an_id_is_refused_by_its_field(
+    client: httpx2.AsyncClient, what: str, number: int
+) -> None:
+    answer = await client.post("/api/deliveries/retry", json={what: number})
+    assert (answer.status_code, answer.json()["field"]) == (422, what)
+
+
+@pytest.mark.parametrize("what", ["subscription", "dead"])
+async def test_a_retry_of_what_is_not_there_is_not_found(
+    client: httpx2.AsyncClient, what: str
+) -> None:
+    answer = await client.post("/api/deliveries/retry", json={what: 9})
+    assert answer.status_code == 404

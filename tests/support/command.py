@@ -1,0 +1,72 @@
+"""The ``fanfare`` command, run as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.hub_process import TOKEN, HubProcess
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """This process's variables without those of any hub, and these."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("FANFARE_")}
+    return {**inherited, **variables}
+
+
+def knowing(hub: HubProcess) -> dict[str, str]:
+    """The variables by which a command finds a hub."""
+    return {
+        "FANFARE_PUBLIC_URL": hub.url,
+        "FANFARE_ADMIN_TOKEN": TOKEN,
+        "FANFARE_DATABASE": f"sqlite:{hub.database}",
+        **hub.settings,
+    }
+
+
+async def start_fanfare(
+    *arguments: str, variables: Mapping[str, str]
+) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-u", "-m", "hub.cli", *arguments),
+        cwd=ROOT,
+        env=environment(variables),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        preexec_fn=_heed_interrupts,
+    )
+
+
+def _heed_interrupts() -> None:
+    """A suite that a shell started in its background ignores Ctrl-C, and so would the
+    commands it starts."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+async def fanfare(*arguments: str, variables: Mapping[str, str]) -> Outcome:
+    """Run a command to its end, which must come within half a minute."""
+    process = await start_fanfare(*arguments, variables=variables)
+    try:
+        async with asyncio.timeout(30):
+            out, err = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.communicate()
+        raise
+    assert process.returncode is not None
+    return Outcome(process.returncode, out.decode(), err.decode())

@@ -1,0 +1,205 @@
+"""A campaign: one database, one seed, many kills, and one verdict at the end.
+
+A seed decides the feeds, the subscribers and their tempers, where each process dies
+and what is published meanwhile. What the scheduler of the machine does is not in the
+seed, so a campaign that failed may need a few runs to fail again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+
+import aiohttp
+
+from tests.support.hub_api import HubApi
+from tests.support.hub_process import HubDied, HubProcess
+from tests.support.oracle import Evidence, age_at_fault, duplicates, judge, missing
+from tests.support.publisher import PublishedFeed, Publisher
+from tests.support.subscribers import Reply, Subscriber, Subscribers
+
+ACKNOWLEDGEMENT_WINDOW = 0.1
+"""Seconds of acknowledgements that a kill may lose, as the hub promises."""
+
+SCHEDULING_SLACK = 0.4
+"""What busy machines add to it: the hub reads an answer later than it was given."""
+
+_FAILPOINTS = {"before-commit": 3, "after-commit": 3, "mid-post": 60, "after-2xx": 60}
+"""Where to die, and at most at which time of passing the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one process ends: at a failpoint, or so many seconds after its start."""
+
+    failpoint: str = ""
+    after: float = 0.0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The verdict, with what the campaign was like."""
+
+    seed: int
+    complaints: list[str] = field(default_factory=list)
+    faults: list[float] = field(default_factory=list)
+    failpoints_reached: int = 0
+    published: int = 0
+    accepted: int = 0
+    ages: list[float] = field(default_factory=list)
+    """Of each copy: seconds from the first answer to the kill that lost it."""
+
+
+def run_campaign(seed: int, kills: int, directory: Path) -> Outcome:
+    """One campaign from beginning to end; needs a process without an event loop."""
+    return asyncio.run(Campaign(seed, kills=kills, directory=directory).run())
+
+
+class Campaign:
+    def __init__(self, seed: int, *, kills: int, directory: Path) -> None:
+        self._random = random.Random(seed)
+        self._kills = kills
+        self._hub = HubProcess(directory=directory)
+        self._publisher = Publisher()
+        self._subscribers = Subscribers()
+        self._feeds: list[tuple[int, PublishedFeed]] = []  # with the hub's feed id
+        self._outcome = Outcome(seed=seed)
+        self._pause = 0.05  # seconds between two publications, at most
+
+    async def run(self) -> Outcome:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._publisher)
+            await stack.enter_async_context(self._subscribers)
+            async with self._hub, HubApi(self._hub) as api:
+                await self._set_up(api)
+                await self._hub.kill()
+                for _ in range(self._kills):
+                    await self._live_and_die()
+                await self._hub.start()
+                await self._hub.wait_ready()
+                await self._drain(api)
+                await self._hub.terminate()
+        self._conclude()
+        return self._outcome
+
+    async def _set_up(self, api: HubApi) -> None:
+        """A few feeds with few subscribers each, or one with more than a chunk."""
+        is_wide = self._random.random() < 0.2
+        if is_wide:
+            self._pause = 0.5
+        for _ in range(1 if is_wide else 4):
+            feed = self._publisher.add_feed()
+            topic = self._publisher.url(feed)
+            self._feeds.append((await api.add_feed(topic), feed))
+            for index in range(600 if is_wide else 7):
+                subscriber = self._add_subscriber(feed, topic, index)
+                await api.subscribe(
+                    callback=subscriber.callback,
+                    topic=topic,
+                    secret=subscriber.secret,
+                    format=subscriber.format,
+                )
+
+    def _add_subscriber(
+        self, feed: PublishedFeed, topic: str, index: int
+    ) -> Subscriber:
+        subscriber = self._subscribers.add(
+            f"s{feed.number}-{index}",
+            feed=feed.number,
+            topic=topic,
+            format=("json", "atom", "as-is")[index % 3],
+        )
+        if index % 7 >= 5:
+            subscriber.replies = _moody(random.Random(self._random.random()))
+        return subscriber
+
+    async def _live_and_die(self) -> None:
+        """One process from its start to its violent end, with traffic meanwhile."""
+        plan = self._next_plan()
+        await self._hub.start(failpoint=plan.failpoint)
+        try:
+            async with asyncio.timeout(plan.after or 10):
+                await self._keep_busy()
+        except TimeoutError:
+            pass  # its moment has come
+        if self._hub.is_running:
+            self._outcome.faults.append(await self._hub.kill())
+        else:
+            self._outcome.faults.append(await self._hub.wait_exit())
+            self._outcome.failpoints_reached += 1
+
+    def _next_plan(self) -> Plan:
+        if self._random.random() < 0.4:
+            return Plan(after=self._random.uniform(0.2, 2.0))
+        place, most = self._random.choice(sorted(_FAILPOINTS.items()))
+        return Plan(failpoint=f"{place}:{self._random.randint(1, most)}")
+
+    async def _keep_busy(self) -> None:
+        """Publish and have it fetched, until the hub is gone."""
+        try:
+            await self._hub.wait_ready()
+            async with HubApi(self._hub) as api:
+                while True:
+                    feed_id, feed = self._random.choice(self._feeds)
+                    for _ in range(self._random.randint(1, 2)):
+                        self._publisher.publish(feed)
+                    await api.fetch(feed_id)
+                    await asyncio.sleep(self._random.uniform(0, self._pause))
+        except (aiohttp.ClientError, HubDied):
+            await self._hub.wait_exit()
+
+    async def _drain(self, api: HubApi) -> None:
+        """Give the hub time to keep its word, with its own means to hurry."""
+        for feed_id, _feed in self._feeds:
+            await api.fetch(feed_id)
+        deadline = monotonic() + 60
+        while monotonic() < deadline:
+            listed = await api.deliveries()
+            if not listed["stragglers"] and not self._missing():
+                return
+            for straggler in listed["stragglers"]:
+                await api.retry(straggler["subscription"])
+            await asyncio.sleep(0.3)
+
+    def _missing(self) -> bool:
+        evidence = self._evidence()
+        return any(missing(each, evidence) for each in evidence.subscribers)
+
+    def _evidence(self) -> Evidence:
+        return Evidence(
+            subscribers=list(self._subscribers.all.values()),
+            expected={feed.number: (2, feed.count) for _id, feed in self._feeds},
+            faults=self._outcome.faults,
+            window=ACKNOWLEDGEMENT_WINDOW + SCHEDULING_SLACK,
+        )
+
+    def _conclude(self) -> None:
+        evidence = self._evidence()
+        outcome = self._outcome
+        outcome.complaints += judge(evidence)
+        if self._subscribers.strays:
+            outcome.complaints.append("requests came for callbacks nobody has")
+        outcome.published = sum(feed.count for _id, feed in self._feeds)
+        outcome.accepted = sum(len(each.accepted) for each in evidence.subscribers)
+        outcome.ages = [
+            age_at_fault(earlier, later, outcome.faults) or 0.0
+            for subscriber in evidence.subscribers
+            for earlier, later in duplicates(subscriber)
+        ]
+
+
+def _moody(mood: random.Random) -> Iterator[Reply]:
+    """Now and then an error, or an answer that takes longer than a chunk waits."""
+    while True:
+        throw = mood.random()
+        if throw < 0.1:
+            yield Reply(status=500)
+        elif throw < 0.15:
+            yield Reply(after=1.3)
+        else:
+            yield Reply()

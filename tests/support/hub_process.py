@@ -1,0 +1,169 @@
+"""A real hub in a process of its own, to be asked, stopped and killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import socket
+import sys
+from asyncio.subprocess import Process
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+
+TOKEN = "a token for tests"
+LOOPBACK = {"FANFARE_ALLOW_NETWORKS": "127.0.0.0/8"}
+ROOT = Path(__file__).parents[2]
+
+
+class HubDied(Exception):
+    """The hub ended although nobody asked it to; carries the end of its log."""
+
+
+@dataclass(slots=True)
+class HubProcess:
+    """One database directory and, while it runs, the process that owns it.
+
+    `start`, `kill` and `terminate` may alternate as often as a test likes; the port
+    stays the same. ``log`` collects what all of the processes printed.
+    """
+
+    directory: Path
+    settings: Mapping[str, str] = field(default_factory=lambda: LOOPBACK)
+    log: list[str] = field(default_factory=list)
+    port: int = field(default_factory=lambda: _free_port())
+    _process: Process | None = None
+    _reader: asyncio.Task[None] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def database(self) -> Path:
+        return self.directory / "hub.db"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        await self.wait_ready()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.is_running:
+            await self.kill()
+        elif self._reader is not None:
+            await self._reader
+
+    async def start(self, *, failpoint: str = "") -> None:
+        """Start the process; it is not ready yet (see `wait_ready`)."""
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "hub.cli", "serve"),
+            cwd=ROOT,
+            env=self._environment(failpoint),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        self._reader = asyncio.create_task(self._read_log(self._process))
+
+    async def wait_ready(self, seconds: float = 20.0) -> None:
+        """Until ``/readyz`` answers 200. Raises `HubDied` or `TimeoutError`."""
+        async with asyncio.timeout(seconds), aiohttp.ClientSession() as session:
+            while True:
+                if not self.is_running:
+                    raise HubDied(self.last_words)
+                try:
+                    async with session.get(f"{self.url}/readyz") as answer:
+                        if answer.status == 200:
+                            return
+                except aiohttp.ClientError:
+                    pass  # not listening yet
+                await asyncio.sleep(0.02)
+
+    async def kill(self) -> float:
+        """SIGKILL, and wait for the end; the moment of the kill."""
+        return await self._stop(signal.SIGKILL)
+
+    async def terminate(self) -> int:
+        """SIGTERM, and wait for the end; the exit code."""
+        await self._stop(signal.SIGTERM)
+        assert self._process is not None
+        assert self._process.returncode is not None
+        return self._process.returncode
+
+    async def wait_exit(self) -> float:
+        """Wait until the process has ended by itself; when that was noticed."""
+        assert self._process is not None
+        assert self._reader is not None
+        await self._process.wait()
+        ended = monotonic()
+        await self._reader
+        return ended
+
+    @property
+    def last_words(self) -> str:
+        return "\n".join(self.log[-30:])
+
+    async def _stop(self, with_signal: signal.Signals) -> float:
+        assert self._process is not None
+        if self._process.returncode is None:
+            self._process.send_signal(with_signal)
+        moment = monotonic()
+        async with asyncio.timeout(30):
+            await self.wait_exit()
+        return moment
+
+    async def _read_log(self, process: Process) -> None:
+        assert process.stdout is not None
+        async for line in process.stdout:
+            self.log.append(line.decode(errors="replace").rstrip())
+
+    def _environment(self, failpoint: str) -> dict[str, str]:
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("FANFARE_")
+        }
+        return {
+            **inherited,
+            "FANFARE_DATABASE": f"sqlite:{self.database}",
+            "FANFARE_PORT": str(self.port),
+            "FANFARE_PUBLIC_URL": self.url,
+            "FANFARE_ADMIN_TOKEN": TOKEN,
+            "FANFARE_CONTACT": "https://hub.example/contact",
+            **self.settings,
+            **({"FANFARE_FAILPOINT": failpoint} if failpoint else {}),
+        }
+
+
+def _free_port() -> int:
+    """A port below the ephemeral range, so that no connection takes it between runs."""
+    for port in random.SystemRandom().sample(range(18_000, 32_000), 100):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError("found no free port")

@@ -1,0 +1,160 @@
+"""The judge of a crash test: what was published, what arrived, what must follow.
+
+It stands outside the hub: it knows what its publisher published, what its subscribers
+received, and when the hub was killed, and believes nothing else. `judge` returns every
+broken promise as a sentence; an empty list is the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tests.support.subscribers import Receipt, Subscriber
+
+AS_IS = "as-is"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All the oracle goes by.
+
+    ``expected`` gives per feed the first and the last number every subscriber of it
+    must have. ``faults`` are the moments of the kills, ``window`` the seconds before
+    one in which an acknowledgement may have been lost with it. ``dead`` are the
+    callbacks that the hub lists as given up.
+    """
+
+    subscribers: Sequence[Subscriber]
+    expected: Mapping[int, tuple[int, int]]
+    faults: Sequence[float] = ()
+    window: float = 0.0
+    dead: frozenset[str] = frozenset()
+
+
+def judge(evidence: Evidence) -> list[str]:
+    """Every broken promise; none if the hub did what it says."""
+    return [
+        f"{subscriber.name} ({subscriber.format}): {complaint}"
+        for subscriber in evidence.subscribers
+        for complaint in _complaints(subscriber, evidence)
+    ]
+
+
+def missing(subscriber: Subscriber, evidence: Evidence) -> set[int]:
+    """Numbers that have not arrived. An as-is subscriber needs the latest document."""
+    first, last = evidence.expected[subscriber.feed]
+    if subscriber.callback in evidence.dead or last < first:
+        return set()
+    if subscriber.format == AS_IS:
+        return {last} - set(subscriber.numbers)
+    return set(range(first, last + 1)) - set(subscriber.numbers)
+
+
+def duplicates(subscriber: Subscriber) -> Iterator[tuple[Receipt, Receipt]]:
+    """Accepted notifications that came again, each with the one before it."""
+    by_id: dict[str, list[Receipt]] = {}
+    for receipt in subscriber.accepted:
+        by_id.setdefault(receipt.delivery_id, []).append(receipt)
+    for receipts in by_id.values():
+        yield from pairwise(receipts)
+
+
+READ_LATE = 0.3
+"""Seconds after the end of a process was noticed in which subscribers on a busy machine
+may still read what it had sent. A new process needs longer than that to send anything,
+so two copies from one process are never taken for this."""
+
+
+def age_at_fault(
+    earlier: Receipt, later: Receipt, faults: Iterable[float]
+) -> float | None:
+    """Seconds from the earlier answer to the fault that explains the later copy.
+
+    None: no fault lies between them, so nothing explains it.
+    """
+    between = _faults_between(earlier, later, faults)
+    return max(0.0, min(between) - earlier.answered) if between else None
+
+
+def _faults_between(
+    earlier: Receipt, later: Receipt, faults: Iterable[float]
+) -> list[float]:
+    begun = earlier.started - READ_LATE
+    return [at for at in faults if begun <= at <= later.started]
+
+
+def _complaints(subscriber: Subscriber, evidence: Evidence) -> Iterator[str]:
+    lost = missing(subscriber, evidence)
+    if lost:
+        yield f"never received {sorted(lost)}"
+    yield from _misdirected(subscriber)
+    yield from _unexplained_copies(subscriber, evidence)
+    yield from _overlaps(subscriber, evidence)
+    if subscriber.format == AS_IS:
+        yield from _older_documents(subscriber)
+    else:
+        yield from _disorder(subscriber)
+        yield from _unstable_ids(subscriber)
+
+
+def _misdirected(subscriber: Subscriber) -> Iterator[str]:
+    for receipt in subscriber.receipts:
+        foreign = [entry for entry in receipt.entries if entry[0] != subscriber.feed]
+        if foreign:
+            yield f"received entries of another feed: {foreign}"
+        if not receipt.signature_valid:
+            yield f"received {receipt.delivery_id} with a signature that is not its own"
+
+
+def _unexplained_copies(subscriber: Subscriber, evidence: Evidence) -> Iterator[str]:
+    for earlier, later in duplicates(subscriber):
+        age = age_at_fault(earlier, later, evidence.faults)
+        if age is None:
+            yield f"received {later.entries} twice without a fault between"
+        elif age > evidence.window:
+            yield (
+                f"received {later.entries} again although it had answered"
+                f" {age * 1000:.0f} ms before the fault"
+            )
+
+
+def _overlaps(subscriber: Subscriber, evidence: Evidence) -> Iterator[str]:
+    """At most one notification is under way to a subscriber."""
+    as_they_came = sorted(subscriber.receipts, key=lambda receipt: receipt.started)
+    for earlier, later in pairwise(as_they_came):
+        if later.started < earlier.answered and not _faults_between(
+            earlier, later, evidence.faults
+        ):
+            yield f"received {later.entries} before it had answered {earlier.entries}"
+
+
+def _disorder(subscriber: Subscriber) -> Iterator[str]:
+    """First receipts must come in the order of publishing."""
+    highest = 0
+    known: set[int] = set()
+    for receipt in subscriber.accepted:
+        fresh = {number for _feed, number in receipt.entries} - known
+        if fresh and min(fresh) < highest:
+            yield f"received {sorted(fresh)} after {highest}"
+        known |= fresh
+        highest = max(known, default=0)
+
+
+def _unstable_ids(subscriber: Subscriber) -> Iterator[str]:
+    """A notification keeps its id however often it is tried."""
+    ids: dict[tuple[tuple[int, int], ...], str] = {}
+    for receipt in subscriber.receipts:
+        known = ids.setdefault(receipt.entries, receipt.delivery_id)
+        if known != receipt.delivery_id:
+            yield f"{receipt.entries} came as {known} and as {receipt.delivery_id}"
+
+
+def _older_documents(subscriber: Subscriber) -> Iterator[str]:
+    highest = 0
+    for receipt in subscriber.accepted:
+        newest = max((number for _feed, number in receipt.entries), default=0)
+        if newest < highest:
+            yield f"received the document of entry {newest} after that of {highest}"
+        highest = max(highest, newest)

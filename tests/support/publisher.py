@@ -1,0 +1,118 @@
+"""A publisher of numbered entries: whatever a subscriber gets can be told apart.
+
+Entry 7 of feed 3 has the id ``tag:publisher.example,2026:3/7``. Every document lists
+all entries of its feed, newest first, so that no poll can miss one; it has an ETag and
+the publisher answers 304 when it is asked with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from types import TracebackType
+from typing import Self
+
+from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
+
+_ENTRY_ID = re.compile(r"tag:publisher\.example,2026:(\d+)/(\d+)")
+_FIRST_DAY = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def entry_id(feed: int, number: int) -> str:
+    return f"tag:publisher.example,2026:{feed}/{number}"
+
+
+def entries_named_in(body: str) -> list[tuple[int, int]]:
+    """(feed, number) of every entry id in a body, in order, each once."""
+    found = ((int(feed), int(number)) for feed, number in _ENTRY_ID.findall(body))
+    return list(dict.fromkeys(found))
+
+
+@dataclass(slots=True)
+class PublishedFeed:
+    """One feed; ``count`` entries, and what it answers instead, if anything."""
+
+    number: int
+    count: int = 1
+    titles: dict[int, str] = field(default_factory=dict)
+    changed_at: dict[int, datetime] = field(default_factory=dict)
+    instead: ServerAnswer | None = None
+
+    def document(self) -> bytes:
+        items = "".join(self._item(number) for number in range(self.count, 0, -1))
+        return (
+            '<?xml version="1.0" encoding="utf-8"?>\n'
+            '<feed xmlns="http://www.w3.org/2005/Atom">'
+            f"<id>tag:publisher.example,2026:feed-{self.number}</id>"
+            f"<title>Feed {self.number}</title>"
+            f"<updated>{self._date(self.count)}</updated>{items}</feed>"
+        ).encode()
+
+    def _item(self, number: int) -> str:
+        title = self.titles.get(number, f"Entry {number}")
+        return (
+            f"<entry><id>{entry_id(self.number, number)}</id><title>{title}</title>"
+            f'<link href="https://publisher.example/{self.number}/{number}"/>'
+            f"<updated>{self._date(number)}</updated>"
+            f"<summary>Entry {number} of feed {self.number}.</summary></entry>\n"
+        )
+
+    def _date(self, number: int) -> str:
+        return self.changed_at.get(
+            number, _FIRST_DAY + timedelta(minutes=number)
+        ).isoformat()
+
+
+class Publisher:
+    """Serves feeds at ``/feeds/1``, ``/feeds/2`` … and remembers who asked how."""
+
+    def __init__(self) -> None:
+        self.feeds: dict[int, PublishedFeed] = {}
+        self.requests: dict[int, list[ServerRequest]] = defaultdict(list)
+        self._server = WebServer(self._answer)
+
+    async def __aenter__(self) -> Self:
+        await self._server.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._server.__aexit__(kind, error, traceback)
+
+    def add_feed(self) -> PublishedFeed:
+        feed = PublishedFeed(number=len(self.feeds) + 1)
+        self.feeds[feed.number] = feed
+        return feed
+
+    def url(self, feed: PublishedFeed) -> str:
+        return f"{self._server.url}/feeds/{feed.number}"
+
+    def publish(self, feed: PublishedFeed) -> int:
+        """Add an entry; its number."""
+        feed.count += 1
+        return feed.count
+
+    async def _answer(self, request: ServerRequest) -> ServerAnswer:
+        number = int(request.path.rpartition("/")[2])
+        feed = self.feeds[number]
+        self.requests[number].append(request)
+        if feed.instead is not None:
+            return feed.instead
+        body = feed.document()
+        etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+        headers = {
+            "Content-Type": "application/atom+xml",
+            "ETag": etag,
+            "Date": format_datetime(_FIRST_DAY, usegmt=True),
+        }
+        if request.headers.get("if-none-match") == etag:
+            return ServerAnswer(status=304, headers=headers)
+        return ServerAnswer(headers=headers, body=body)

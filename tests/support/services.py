@@ -1,0 +1,156 @@
+"""The use cases on a real database, with a poller that does as it is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+
+from hub.core.cadence import Plan, PollingRules, explain
+from hub.live.stream import LiveStream
+from hub.metrics import Metrics
+from hub.net.guard import Guard
+from hub.services import (
+    DeliveryService,
+    FeedService,
+    FrontPageService,
+    LiveService,
+    MetricsService,
+    OperationsService,
+    Services,
+    SubscriptionService,
+    TokenService,
+    WebSubService,
+)
+from hub.services.addresses import AddressCheck
+from hub.websub.pings import Pings
+from hub.websub.topics import OpenHub
+from storage.interface import Storage
+from storage.records import FeedId, FetchCommit, Polling, StoredFeed
+from storage.sqlite import open_database
+from tests.support.clock import ManualClock
+
+
+@dataclass
+class FakePoller:
+    """Each fetch commits ``outcome`` of the feed's polling state, or hangs."""
+
+    storage: Storage
+    clock: ManualClock
+    outcome: Callable[[Polling], Polling] = lambda polling: replace(
+        polling, code=200, entry_count=3, period=900.0
+    )
+    hangs: bool = False
+    fetched: list[FeedId] = field(default_factory=list)
+    woken: int = 0
+
+    async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
+        self.fetched.append(feed_id)
+        if self.hangs:
+            await asyncio.Event().wait()
+        feed = await self.storage.feeds.get(feed_id)
+        assert feed is not None
+        now = self.clock.now()
+        polling = self.outcome(replace(feed.polling, last_fetch=now))
+        await self.storage.log.commit(
+            FetchCommit(
+                feed_id=feed_id,
+                at=now,
+                next_fetch=now,
+                polling=polling,
+                title="A feed",
+                format="atom",
+            )
+        )
+        found = await self.storage.feeds.get(feed_id)
+        assert found is not None
+        return found
+
+    def explain(self, feed: StoredFeed) -> Plan:
+        return explain(feed.polling, 1, PollingRules(), self.clock.now())
+
+    def is_under_way(self, feed_id: FeedId) -> bool:
+        return False
+
+    def wake(self) -> None:
+        self.woken += 1
+
+
+@dataclass
+class Hub:
+    """Everything a test of the use cases or of the web may want to reach."""
+
+    services: Services
+    storage: Storage
+    poller: FakePoller
+    clock: ManualClock
+    directory: Path
+    metrics: Metrics
+
+
+@asynccontextmanager
+async def open_hub(
+    directory: Path,
+    *,
+    is_stream_open: bool = True,
+    most_connections: int = 100,
+    most_topics: int = 100,
+    heartbeat_seconds: float = 25.0,
+) -> AsyncIterator[Hub]:
+    """The use cases over a new database; few names can be looked up."""
+    known = {
+        "example.org": "93.184.215.14",
+        "you.example": "93.184.215.15",
+        "inside.example": "10.0.0.9",
+    }
+
+    async def look_up(host: str) -> list[str]:
+        if host not in known:
+            raise OSError("no such name")
+        return [known[host]]
+
+    clock = ManualClock()
+    metrics = Metrics()
+    storage = await open_database(directory / "hub.db")
+    try:
+        poller = FakePoller(storage, clock)
+        addresses = AddressCheck(topics=Guard(), callbacks=Guard(), lookup=look_up)
+        feeds = FeedService(storage, poller, addresses, clock)
+        live = LiveStream(
+            storage.log,
+            "http://hub.example/hub",
+            await storage.log.head(),
+            random=Random(1),
+            metrics=metrics,
+            most_connections=most_connections,
+            heartbeat_seconds=heartbeat_seconds,
+        )
+        services = Services(
+            feeds=feeds,
+            subscriptions=SubscriptionService(storage, feeds, addresses, clock),
+            deliveries=DeliveryService(storage, clock),
+            operations=OperationsService(storage, clock, directory),
+            tokens=TokenService(storage.tokens, clock),
+            metrics=MetricsService(storage, metrics, clock),
+            front=FrontPageService(storage.feeds, clock, "http://hub.example"),
+            live=LiveService(
+                storage.feeds,
+                live,
+                is_open=is_stream_open,
+                most_topics=most_topics,
+            ),
+            websub=WebSubService(
+                storage,
+                lambda: None,
+                Pings(poller),
+                clock,
+                policy=OpenHub.KNOWN,
+                public_url="http://hub.example",
+            ),
+        )
+        yield Hub(services, storage, poller, clock, directory, metrics)
+    finally:
+        await storage.close()

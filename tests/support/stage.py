@@ -1,0 +1,58 @@
+"""Publisher, hub and subscribers together: a whole scene on real sockets."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.hub_api import HubApi
+from tests.support.hub_process import HubProcess
+from tests.support.publisher import PublishedFeed, Publisher
+from tests.support.subscribers import Subscriber, Subscribers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    hub: HubProcess
+    api: HubApi
+    publisher: Publisher
+    subscribers: Subscribers
+
+    async def add_feed(self) -> tuple[int, PublishedFeed]:
+        """A feed with one entry, its baseline fetched; the hub's id of it first."""
+        feed = self.publisher.add_feed()
+        return await self.api.add_feed(self.publisher.url(feed)), feed
+
+    async def subscribe(
+        self, name: str, feed: PublishedFeed, *, format: str = "json", **more: object
+    ) -> Subscriber:
+        subscriber = self.subscribers.add(
+            name, feed=feed.number, topic=self.publisher.url(feed), format=format
+        )
+        await self.api.subscribe(
+            callback=subscriber.callback,
+            topic=subscriber.topic,
+            secret=subscriber.secret,
+            format=format,
+            **more,
+        )
+        return subscriber
+
+    async def publish(self, feed_id: int, feed: PublishedFeed) -> int:
+        """A new entry, fetched; its number."""
+        number = self.publisher.publish(feed)
+        await self.api.fetch(feed_id)
+        return number
+
+
+@asynccontextmanager
+async def open_stage(directory: Path) -> AsyncIterator[Stage]:
+    async with (
+        Publisher() as publisher,
+        Subscribers() as subscribers,
+        HubProcess(directory=directory) as hub,
+        HubApi(hub) as api,
+    ):
+        yield Stage(hub=hub, api=api, publisher=publisher, subscribers=subscribers)
