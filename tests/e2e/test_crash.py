@@ -1,0 +1,68 @@
+"""Whatever moment the hub is killed at, every promise of delivery holds.
+
+200 processes are killed, half of them at chosen points (see `hub.failpoints`), half
+at random moments. The oracle outside decides. One campaign again, by its seed:
+
+    FANFARE_CRASH_SEEDS=7 ./scripts/test tests/e2e/test_crash.py
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from statistics import median
+
+from tests.support.crash_campaign import (
+    ACKNOWLEDGEMENT_WINDOW,
+    Outcome,
+    run_campaign,
+)
+
+SEEDS = [int(seed) for seed in os.environ.get("FANFARE_CRASH_SEEDS", "").split()] or [
+    *range(1, 11)
+]
+KILLS = 20  # in each campaign
+AT_ONCE = 3  # campaigns, each in a process of its own: none delays another's answers
+
+
+def test_no_kill_at_any_moment_breaks_a_promise(tmp_path: Path) -> None:
+    directories = [tmp_path / str(seed) for seed in SEEDS]
+    for directory in directories:
+        directory.mkdir()
+    spawning = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(AT_ONCE, spawning) as pool:
+        fights = [
+            pool.submit(run_campaign, seed, KILLS, directory)
+            for seed, directory in zip(SEEDS, directories, strict=True)
+        ]
+        outcomes = [each.result() for each in fights]
+
+    print("\n".join(map(_summary, outcomes)))
+    broken = [outcome for outcome in outcomes if outcome.complaints]
+    assert not broken, "\n".join(map(_report, broken))
+    assert sum(len(outcome.faults) for outcome in outcomes) == KILLS * len(SEEDS)
+    assert all(outcome.failpoints_reached for outcome in outcomes)
+    ages = [age for outcome in outcomes for age in outcome.ages]
+    assert median(ages) <= ACKNOWLEDGEMENT_WINDOW
+
+
+def _summary(outcome: Outcome) -> str:
+    oldest = max(outcome.ages, default=0.0)
+    return (
+        f"seed {outcome.seed}: {len(outcome.faults)} kills,"
+        f" {outcome.failpoints_reached} at failpoints; {outcome.published} entries,"
+        f" {outcome.accepted} deliveries, {len(outcome.ages)} of them copies, the"
+        f" oldest answered {oldest * 1000:.0f} ms before its kill"
+    )
+
+
+def _report(outcome: Outcome) -> str:
+    return "\n  ".join(
+        (
+            f"seed {outcome.seed}; again: FANFARE_CRASH_SEEDS={outcome.seed}"
+            " ./scripts/test tests/e2e/test_crash.py",
+            *(complaint[:200] for complaint in outcome.complaints[:20]),
+        )
+    )

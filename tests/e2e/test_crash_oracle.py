@@ -1,0 +1,106 @@
+"""The judge of the crash tests sees what it has to see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.support.oracle import Evidence, judge
+from tests.support.subscribers import Receipt, Subscriber
+from tests.support.web_server import ServerRequest
+
+
+def arrived(
+    *numbers: int,
+    at: float = 1.0,
+    feed: int = 1,
+    status: int = 200,
+    signed: bool = True,
+    id: str = "",
+) -> Receipt:
+    return Receipt(
+        entries=tuple((feed, number) for number in numbers),
+        delivery_id=id or "-".join(map(str, numbers)),
+        signature_valid=signed,
+        started=at - 0.01,
+        answered=at,
+        status=status,
+        request=ServerRequest(method="POST", target="/", headers={}, body=b""),
+    )
+
+
+def complaints(
+    *receipts: Receipt, format: str = "json", faults: Sequence[float] = ()
+) -> list[str]:
+    subscriber = Subscriber(
+        name="s",
+        feed=1,
+        topic="http://publisher.example/1",
+        callback="http://subscriber.example/s",
+        format=format,
+        receipts=list(receipts),
+    )
+    return judge(
+        Evidence(
+            subscribers=[subscriber],
+            expected={1: (2, 4)},
+            faults=faults,
+            window=0.1,
+        )
+    )
+
+
+def test_everything_once_and_in_order_is_no_complaint() -> None:
+    assert complaints(arrived(2, at=1), arrived(4, 3, at=2)) == []
+
+
+def test_a_refused_try_before_the_accepted_one_is_no_complaint() -> None:
+    assert complaints(arrived(2, 3, 4, status=500), arrived(2, 3, 4, at=2)) == []
+
+
+def test_a_copy_that_a_kill_explains_is_no_complaint() -> None:
+    copies = [arrived(2, 3, 4, at=5.0), arrived(2, 3, 4, at=6.0)]
+    assert complaints(*copies, faults=[5.05]) == []
+
+
+def test_what_a_killed_process_had_sent_may_be_read_a_moment_late() -> None:
+    copies = [arrived(2, 3, 4, at=5.2), arrived(2, 3, 4, at=6.0)]
+    assert complaints(*copies, faults=[5.0]) == []
+    assert complaints(*copies, faults=[4.5]) != []
+
+
+def test_an_as_is_subscriber_needs_only_the_latest_document() -> None:
+    assert complaints(arrived(4, 3, 2, 1), format="as-is") == []
+
+
+@pytest.mark.parametrize(
+    ("receipts", "faults", "complaint"),
+    [
+        ([arrived(2), arrived(4, at=2)], [], "never received [3]"),
+        ([arrived(2, 3, 4, status=500)], [], "never received"),
+        ([arrived(2, 3, 4), arrived(2, feed=2)], [], "entries of another feed"),
+        ([arrived(2, 3, 4, signed=False)], [], "signature that is not its own"),
+        ([arrived(2, 3, 4), arrived(2, 3, 4, at=2)], [], "without a fault"),
+        ([arrived(2, 3, 4), arrived(2, 3, 4, at=2)], [1.5], "500 ms before the fault"),
+        ([arrived(2), arrived(4, at=2), arrived(3, at=3)], [], "received [3] after 4"),
+        ([arrived(2), arrived(3, at=1.001)], [], "before it had answered"),
+        (
+            [arrived(2, 3, 4, status=500), arrived(2, 3, 4, id="other")],
+            [],
+            "and as other",
+        ),
+    ],
+)
+def test_a_broken_promise_is_named(
+    receipts: list[Receipt], faults: list[float], complaint: str
+) -> None:
+    assert any(complaint in each for each in complaints(*receipts, faults=faults))
+
+
+def test_an_older_document_after_a_newer_one_is_named() -> None:
+    receipts = [arrived(4, 3, 2), arrived(3, 2, at=2)]
+    assert any(
+        "entry 3 after that of 4" in each
+        for each in complaints(*receipts, format="as-is")
+    )

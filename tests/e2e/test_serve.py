@@ -1,0 +1,157 @@
+"""Starting and ending a hub, as the person at the terminal sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.support.command import fanfare, knowing, start_fanfare
+from tests.support.hub_process import HubProcess
+
+
+@pytest.fixture
+def variables(tmp_path: Path) -> dict[str, str]:
+    return {
+        "FANFARE_DATABASE": f"sqlite:{tmp_path / 'data' / 'hub.db'}",
+        "FANFARE_PORT": "0",
+    }
+
+
+@asynccontextmanager
+async def served(
+    variables: Mapping[str, str], lines: int = 6
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    """A running hub and the first lines it printed."""
+    process = await start_fanfare("serve", variables=variables)
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(20):
+            printed = [await process.stdout.readline() for _ in range(lines)]
+        yield process, b"".join(printed).decode()
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def test_it_says_where_it_is_where_the_token_lies_and_what_is_next(
+    variables: dict[str, str], tmp_path: Path
+) -> None:
+    async with served(variables) as (_, greeting):
+        found = re.search(r"running at (http://localhost:\d+)$", greeting, re.MULTILINE)
+        assert found is not None
+        token_file = tmp_path / "data" / "admin-token"
+        assert f"admin token  {token_file}" in greeting
+        assert token_file.stat().st_mode & 0o777 == 0o600
+        assert "fanfare feeds add URL" in greeting
+        assert "fanfare listen URL" in greeting
+        listed = await fanfare("feeds", "list", "--url", found[1], variables=variables)
+        assert (listed.code, listed.err) == (0, "")
+
+
+async def test_sigterm_ends_it_in_order(variables: dict[str, str]) -> None:
+    async with served(variables) as (process, _):
+        process.terminate()
+        async with asyncio.timeout(20):
+            _, errors = await process.communicate()
+        assert process.returncode == 0
+        assert b"hub_stopped" in errors
+        assert b"Traceback" not in errors
+
+
+async def test_the_token_of_the_first_start_stays(
+    variables: dict[str, str], tmp_path: Path
+) -> None:
+    tokens = set()
+    for _ in range(2):
+        async with served(variables) as (process, _):
+            tokens.add((tmp_path / "data" / "admin-token").read_text())
+            process.terminate()
+            await process.wait()
+    assert len(tokens) == 1
+
+
+async def test_a_port_in_use_is_said_before_anything_has_begun(
+    variables: dict[str, str], tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        outcome = await fanfare("serve", "--port", port, variables=variables)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err == (
+        f"fanfare: cannot listen on 127.0.0.1 port {port}:"
+        " something else is listening there\n"
+    )
+    assert not (tmp_path / "data").exists()
+
+
+async def test_a_second_hub_on_the_same_database_is_refused(
+    variables: dict[str, str],
+) -> None:
+    async with served(variables):
+        outcome = await fanfare("serve", variables=variables)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "is using this database" in outcome.err
+
+
+async def test_a_database_of_a_newer_version_is_refused(
+    variables: dict[str, str], tmp_path: Path
+) -> None:
+    await fanfare("db", "migrate", variables=variables)
+    async with served(variables):
+        pass
+    database = sqlite3.connect(tmp_path / "data" / "hub.db")
+    database.execute("PRAGMA user_version = 999")
+    database.close()
+    outcome = await fanfare("serve", variables=variables)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "schema version 999 is newer than" in outcome.err
+
+
+@pytest.mark.parametrize("content", [b"this is no database at all" * 100])
+async def test_a_file_that_is_no_database_is_refused_and_kept(
+    variables: dict[str, str], tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "data" / "hub.db"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    outcome = await fanfare("serve", variables=variables)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert str(path) in outcome.err
+    assert "Traceback" not in outcome.err
+    assert path.read_bytes() == content
+
+
+async def test_a_bad_setting_is_refused_by_name(variables: dict[str, str]) -> None:
+    outcome = await fanfare("serve", "--min-period", "soon", variables=variables)
+    assert outcome.code == 2
+    assert "--min-period: expected seconds, from 1 to 604800" in outcome.err
+
+
+async def test_what_is_probably_not_meant_is_warned_about(
+    variables: dict[str, str],
+) -> None:
+    misspelt = {**variables, "FANFARE_CONTAKT": "me", "FANFARE_LOG_FORMAT": "json"}
+    async with served(misspelt) as (process, _):
+        process.terminate()
+        _, errors = await process.communicate()
+    assert b'"setting_unknown"' in errors
+    assert b'"did_you_mean": "FANFARE_CONTACT"' in errors
+    assert b'"contact_missing"' in errors
+
+
+async def test_it_is_ready_while_it_runs(tmp_path: Path) -> None:
+    async with HubProcess(directory=tmp_path) as hub, aiohttp.ClientSession() as web:
+        async with web.get(f"{hub.url}/healthz") as answer:
+            assert answer.status == 200
+        outcome = await fanfare("health", variables=knowing(hub))
+        assert outcome.code == 0
+        assert await hub.terminate() == 0

@@ -1,0 +1,108 @@
+"""The reference names all there is: settings, routes, commands and their options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import click
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount, Route, WebSocketRoute
+
+from hub.cli import main
+from hub.config import SETTINGS, Setting
+from hub.services import Services
+from hub.web.application import create_application
+from tests.support.services import open_hub
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs" / "reference"
+
+
+def commands(
+    group: click.Group, path: str = "fanfare"
+) -> Iterator[tuple[str, click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+def routes(application: Starlette) -> Iterator[str]:
+    for route in application.routes:
+        if isinstance(route, Mount):
+            yield from (f"{m} {route.path}{p}" for m, p in map(described, route.routes))
+        else:
+            yield " ".join(described(route))
+
+
+def described(route: object) -> tuple[str, str]:
+    if isinstance(route, WebSocketRoute):
+        return "websocket", route.path
+    assert isinstance(route, Route)
+    assert route.methods is not None
+    return next(iter(route.methods - {"HEAD"})), route.path
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda each: each.variable)
+def test_every_setting_is_in_the_reference_with_its_default(setting: Setting) -> None:
+    text = (REFERENCE / "settings.md").read_text()
+    row = f"| `{setting.variable}` | {setting.shown_default} | {setting.help} |"
+    assert row in text.splitlines()
+
+
+def test_the_reference_names_no_setting_there_is_not() -> None:
+    text = (REFERENCE / "settings.md").read_text() + (ROOT / "README.md").read_text()
+    known = {each.variable for each in SETTINGS}
+    known |= {f"{each.variable}_FILE" for each in SETTINGS if each.is_secret}
+    assert set(re.findall(r"FANFARE_[A-Z_]+[A-Z]", text)) <= known
+
+
+@pytest.mark.parametrize(("name", "command"), [*commands(main)])
+def test_every_command_is_in_the_reference_with_its_options(
+    name: str, command: click.Command
+) -> None:
+    text = (REFERENCE / "cli.md").read_text()
+    [row] = [line for line in text.splitlines() if line.startswith(f"| `{name}")]
+    if name == "fanfare serve":
+        return  # its options are the settings
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and "--url" not in parameter.opts:
+            assert parameter.opts[0] in row
+
+
+def test_every_route_is_in_the_reference() -> None:
+    text = (REFERENCE / "http-api.md").read_text()
+    unused = cast("Services", NoServices())
+    for route in routes(create_application(unused, "token")):
+        assert f"| `{route}` |" in text
+
+
+async def test_every_metric_is_in_the_reference_and_no_other(tmp_path: Path) -> None:
+    text = (REFERENCE / "metrics.md").read_text()
+    async with open_hub(tmp_path) as hub:
+        families = await hub.services.metrics.families()
+    assert {f"| `{each.name}` | {each.kind} |" for each in families} == set(
+        re.findall(r"^\| `fanfare_\w+` \| \w+ \|", text, re.MULTILINE)
+    )
+
+
+class NoServices:
+    """Nothing is called while routes are only listed."""
+
+    feeds = subscriptions = deliveries = operations = tokens = metrics = front = (
+        websub
+    ) = live = None
+
+
+@pytest.mark.parametrize(
+    "document", ["README.md", *(str(p.relative_to(ROOT)) for p in REFERENCE.glob("*"))]
+)
+def test_links_between_the_documents_lead_somewhere(document: str) -> None:
+    path = ROOT / document
+    for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
+        assert (path.parent / target).exists(), target
