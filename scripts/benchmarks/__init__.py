@@ -1,0 +1,1 @@
+"""Benchmarks of the hub, each against a bare floor from the same run."""

@@ -1,0 +1,117 @@
+"""Clients of the live stream in a process of their own: they connect, and count.
+
+A process per bench, since what it takes to receive is not the hub's. It is told on
+stdin to open connections, and counts in a mapped file what has come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sys
+from asyncio.subprocess import PIPE, create_subprocess_exec
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import uvloop
+
+from scripts.benchmarks.measuring import until
+from scripts.benchmarks.peers import Counts
+
+MARK = b"~end~"
+"""Every message has it once, near its end."""
+
+_HEADS = {
+    "websocket": "GET {target} HTTP/1.1\r\nHost: hub\r\nUpgrade: websocket\r\n"
+    "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+    "sse": "GET {target} HTTP/1.1\r\nHost: hub\r\nAccept: text/event-stream\r\n\r\n",
+    "raw": "",
+}
+
+
+class Listening(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, counts: Counts, head: bytes) -> None:
+        self._counts = counts
+        self._head = head
+        self._rest = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._counts.connections += 1
+        if self._head:
+            cast(asyncio.Transport, transport).write(self._head)
+
+    def data_received(self, data: bytes) -> None:
+        data = self._rest + data
+        self._counts.requests += data.count(MARK)
+        self._rest = data[1 - len(MARK) :] if not data.endswith(MARK) else b""
+
+
+class Listeners:
+    """The running process, as the measuring one sees it."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+
+    @property
+    def messages(self) -> int:
+        self._counts.read()
+        return self._counts.requests
+
+    async def wait_for(self, messages: int) -> None:
+        async def have_come() -> bool:
+            return self.messages >= messages
+
+        await until(have_come, pause=0.002)
+
+
+@asynccontextmanager
+async def listening(
+    directory: Path, kind: str, port: int, target: str, connections: int
+) -> AsyncIterator[Listeners]:
+    """So many open connections of a kind: websocket, sse, or raw."""
+    path = directory / f"counts-{kind}"
+    path.write_bytes(bytes(24))
+    process = await create_subprocess_exec(
+        *(sys.executable, "-m", "scripts.benchmarks.listeners"),
+        *(str(path), kind, str(port), target, str(connections)),
+        stdout=PIPE,
+    )
+    try:
+        await cast(asyncio.StreamReader, process.stdout).readline()
+        yield Listeners(Counts(path))
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def _listen(
+    counts: Counts, kind: str, port: int, target: str, connections: int
+) -> None:
+    head = _HEADS[kind].format(target=target).encode()
+    loop = asyncio.get_running_loop()
+    for _ in range(connections):
+        await loop.create_connection(lambda: Listening(counts, head), "127.0.0.1", port)
+    print("connected", flush=True)
+    while True:
+        counts.write()
+        await asyncio.sleep(0.002)
+
+
+def allow_files(count: int) -> None:
+    """Open connections are open files, of which few are allowed by default."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
+
+
+if __name__ == "__main__":
+    allow_files(4_096)
+    _path, _kind, _port, _target, _connections = sys.argv[1:]
+    uvloop.run(
+        _listen(Counts(Path(_path)), _kind, int(_port), _target, int(_connections))
+    )

@@ -1,0 +1,250 @@
+"""1,000 live connections, each sent every message of 1 kB.
+
+The hub: a record is read from the log, rendered and written to all, by its own server;
+what committing it costs is not counted. The floor: one prepared frame written to as
+many transports of asyncio. Memory: a whole hub with as many idle websockets, each with
+one subscription.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import cast
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+
+from hub.clock import SystemClock
+from hub.live.stream import LiveStream
+from hub.metrics import Metrics
+from hub.server import create_server, listening_socket
+from hub.services.live import LiveService
+from hub.services.tokens import TokenService
+from hub.web.authentication import Authenticator
+from hub.web.stream import StreamRoutes
+from protocols.live.frames import text_frame
+from protocols.model import Entry, Feed, Status, Text
+from scripts.benchmarks.hub_under_test import running_hub
+from scripts.benchmarks.listeners import MARK, Listeners, allow_files, listening
+from scripts.benchmarks.measuring import (
+    Finding,
+    Sample,
+    Stopwatch,
+    alternate,
+    cpu_finding,
+    until,
+)
+from storage.interface import Storage
+from storage.packing import pack
+from storage.records import (
+    EntryWrite,
+    FeedId,
+    FetchCommit,
+    NewFeed,
+    Polling,
+    RecordKind,
+    RecordWrite,
+)
+from storage.sqlite import open_database
+
+CONNECTIONS = 1_000
+MESSAGE = 1_024
+TOPIC = "https://publisher.example/"
+UNHEARD = "https://unheard.example/"
+TARGET = f"/stream?topic={quote(TOPIC, safe='')}"
+_IDLE_KIB = 40.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Feeds:
+    """One that all listen to, and one that nobody does."""
+
+    heard: FeedId
+    unheard: FeedId
+
+
+async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
+    messages, rounds = (20, 1) if is_quick else (100, 5)
+    allow_files(8 * CONNECTIONS)
+    idle = await _idle_kibibytes(directory)
+    storage = await open_database(directory / "hub.db")
+    try:
+        feeds = _Feeds(
+            heard=await _add_feed(storage, TOPIC),
+            unheard=await _add_feed(storage, UNHEARD),
+        )
+        async with (
+            _serving(storage) as (port, metrics),
+            _bare() as bare,
+            listening(directory, "websocket", port, TARGET, CONNECTIONS) as sockets,
+            listening(directory, "raw", bare.port, "", CONNECTIONS) as raw,
+        ):
+            await _connected(metrics, "websocket")
+            samples = await alternate(
+                rounds,
+                hub=partial(_publish, storage, feeds, sockets, messages),
+                floor=partial(_write, bare, raw, messages),
+            )
+        async with (
+            _serving(storage) as (port, metrics),
+            listening(directory, "sse", port, TARGET, CONNECTIONS) as events,
+        ):
+            await _connected(metrics, "sse")
+            samples |= await alternate(
+                rounds, sse=partial(_publish, storage, feeds, events, messages)
+            )
+    finally:
+        await storage.close()
+    floor = samples["floor"]
+    return [
+        cpu_finding("live", "websocket message", samples["hub"], floor, 1.5),
+        cpu_finding("live", "server-sent event", samples["sse"], floor, 2.5),
+        Finding(
+            bench="live",
+            measure="KiB per idle websocket",
+            hub=idle,
+            target=f"<= {_IDLE_KIB:g}",
+            met=idle <= _IDLE_KIB,
+        ),
+    ]
+
+
+async def _add_feed(storage: Storage, topic: str) -> FeedId:
+    now = SystemClock().now()
+    feed, _is_new = await storage.feeds.add(NewFeed(url=topic), now)
+    await storage.feeds.defer([(feed.id, now + timedelta(days=30))])
+    return feed.id
+
+
+@asynccontextmanager
+async def _serving(storage: Storage) -> AsyncIterator[tuple[int, Metrics]]:
+    """The hub's server with nothing but the live stream behind it."""
+    clock, metrics = SystemClock(), Metrics()
+    stream = LiveStream(
+        storage.log,
+        "https://hub.example/hub",
+        await storage.log.head(),
+        random=Random(1),  # noqa: S311 - no secret
+        metrics=metrics,
+    )
+    live = LiveService(storage.feeds, stream, is_open=True)
+    authenticator = Authenticator(TokenService(storage.tokens, clock), "token")
+    server = create_server(Starlette(routes=StreamRoutes(live, authenticator).routes()))
+    with listening_socket("127.0.0.1", 0) as listener:
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        reading = asyncio.create_task(stream.run())
+        try:
+            yield listener.getsockname()[1], metrics
+        finally:
+            await stream.drain()
+            server.stop()
+            await serving
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+
+async def _connected(metrics: Metrics, transport: str) -> None:
+    async def all_are() -> bool:
+        return metrics.connections[transport] == CONNECTIONS
+
+    await until(all_are, pause=0.05)
+    await asyncio.sleep(1.0)  # until the last subscription has begun
+
+
+async def _publish(
+    storage: Storage, feeds: _Feeds, listeners: Listeners, messages: int
+) -> Sample:
+    """Each received by all before the next, less what commits cost without them."""
+    watch = Stopwatch()
+    for _ in range(messages):
+        await storage.log.commit(_commit(feeds.unheard))
+    unheard = watch.sample(messages)
+    watch = Stopwatch()
+    for _ in range(messages):
+        expected = listeners.messages + CONNECTIONS
+        await storage.log.commit(_commit(feeds.heard))
+        await listeners.wait_for(expected)
+    heard = watch.sample(messages * CONNECTIONS)
+    return replace(heard, cpu=heard.cpu - unheard.cpu)
+
+
+def _commit(feed_id: FeedId) -> FetchCommit:
+    now = SystemClock().now()
+    text = "x" * (MESSAGE - 400) + MARK.decode()
+    entry = Entry(key="key", id="id", title="One", summary=Text(value=text))
+    return FetchCommit(
+        feed_id=feed_id,
+        at=now,
+        next_fetch=now + timedelta(days=30),
+        polling=Polling(),
+        head=pack(Feed(title="A feed")),
+        entries=(EntryWrite(key=entry.key, body=pack(entry)),),
+        records=(
+            RecordWrite(
+                kind=RecordKind.ENTRIES,
+                status=Status(code=200, http="OK"),
+                entries=((entry.key, True),),
+            ),
+        ),
+    )
+
+
+@dataclass
+class _Bare:
+    port: int
+    transports: set[asyncio.Transport] = field(default_factory=set)
+
+
+class _Accepting(asyncio.Protocol):
+    def __init__(self, bare: _Bare) -> None:
+        self._bare = bare
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._bare.transports.add(cast(asyncio.Transport, transport))
+
+
+@asynccontextmanager
+async def _bare() -> AsyncIterator[_Bare]:
+    with listening_socket("127.0.0.1", 0) as listener:
+        bare = _Bare(listener.getsockname()[1])
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: _Accepting(bare), sock=listener)
+        try:
+            yield bare
+        finally:
+            server.close()
+
+
+async def _write(bare: _Bare, listeners: Listeners, messages: int) -> Sample:
+    frame = text_frame(b"x" * (MESSAGE - len(MARK)) + MARK)
+    watch = Stopwatch()
+    for _ in range(messages):
+        expected = listeners.messages + len(bare.transports)
+        for transport in bare.transports:
+            transport.write(frame)
+        await listeners.wait_for(expected)
+    return watch.sample(messages * len(bare.transports))
+
+
+async def _idle_kibibytes(directory: Path) -> float:
+    """Resident memory that a connection adds to a whole hub."""
+    database = directory / "idle" / "hub.db"
+    database.parent.mkdir()
+    storage = await open_database(database)
+    await _add_feed(storage, TOPIC)
+    await storage.close()
+    async with running_hub(database) as hub:
+        await hub.wait_ready()
+        async with listening(directory, "websocket", hub.port, TARGET, 100):
+            await asyncio.sleep(2.0)
+            before = hub.megabytes
+            async with listening(directory, "websocket", hub.port, TARGET, CONNECTIONS):
+                await asyncio.sleep(4.0)
+                return (hub.megabytes - before) * 1024 / CONNECTIONS

@@ -1,0 +1,115 @@
+"""1,000 feeds at 1,000 loopback addresses, each answering 304.
+
+The hub: the real poller, from due to committed. The floor: `bare.get_all` with as
+many workers, asking for the same documents. The publishers close their connections, so
+both open one for each request, as a hub does that comes by every few minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from datetime import datetime
+from functools import partial
+from ipaddress import ip_network
+from pathlib import Path
+
+import aiohttp
+
+from hub.clock import SystemClock
+from hub.core.cadence import PollingRules
+from hub.net import AiohttpNetwork, Limits
+from hub.parsing import WorkerParser
+from hub.polling.fetcher import Fetcher
+from hub.polling.poller import Poller
+from scripts.benchmarks.bare import bare_session, get_all
+from scripts.benchmarks.measuring import (
+    Finding,
+    Sample,
+    Stopwatch,
+    alternate,
+    cpu_finding,
+    rate_finding,
+    until,
+)
+from scripts.benchmarks.peers import ETAG, Peer, loopback_addresses, running_peer
+from storage.interface import Storage
+from storage.records import FeedId, NewFeed
+from storage.sqlite import open_database
+
+FEEDS = 1_000
+CONCURRENCY = 64
+
+
+async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
+    addresses = loopback_addresses(FEEDS)
+    async with AsyncExitStack() as stack:
+        peer = await stack.enter_async_context(running_peer(directory, addresses))
+        storage = await open_database(directory / "hub.db")
+        stack.push_async_callback(storage.close)
+        network = await stack.enter_async_context(
+            AiohttpNetwork(allow_topics=(ip_network("127.0.0.0/8"),))
+        )
+        parser = await stack.enter_async_context(WorkerParser())
+        session = await stack.enter_async_context(bare_session(connections=CONCURRENCY))
+        urls = [f"http://{address}:{peer.port}/feed" for address in addresses]
+        ids = await _add_feeds(storage, urls)
+        poller = _poller(storage, network, parser)
+        samples = await alternate(
+            1 if is_quick else 11,
+            hub=partial(_poll_all, poller, storage, ids, peer),
+            floor=partial(_get_all, session, urls),
+        )
+    hub, floor = samples["hub"], samples["floor"]
+    return [
+        cpu_finding("poll", "poll", hub, floor, 2),
+        rate_finding("poll", "polls", hub, floor, None),
+    ]
+
+
+def _poller(storage: Storage, network: AiohttpNetwork, parser: WorkerParser) -> Poller:
+    clock = SystemClock()
+    return Poller(
+        storage,
+        Fetcher(network, clock, Limits()),
+        parser,
+        network,
+        clock,
+        PollingRules(),
+    )
+
+
+async def _add_feeds(storage: Storage, urls: list[str]) -> list[FeedId]:
+    now = SystemClock().now()
+    added = await asyncio.gather(
+        *(storage.feeds.add(NewFeed(url=url), now) for url in urls)
+    )
+    return [feed.id for feed, _is_new in added]
+
+
+async def _poll_all(
+    poller: Poller, storage: Storage, ids: list[FeedId], peer: Peer
+) -> Sample:
+    """Make all feeds due, and poll until each has its next time stored."""
+    due = SystemClock().now().replace(microsecond=0)
+    await storage.feeds.defer([(feed_id, due) for feed_id in ids])
+    poller.wake()
+    expected = peer.requests + len(ids)
+    watch = Stopwatch()
+    polling = asyncio.create_task(poller.run())
+    await peer.wait_for(expected)
+    await until(partial(_is_done, storage, due), pause=0.005)
+    sample = watch.sample(len(ids))
+    polling.cancel()
+    await asyncio.gather(polling, return_exceptions=True)
+    return sample
+
+
+async def _is_done(storage: Storage, due: datetime) -> bool:
+    return await storage.feeds.next_due() != due
+
+
+async def _get_all(session: aiohttp.ClientSession, urls: list[str]) -> Sample:
+    watch = Stopwatch()
+    await get_all(session, urls, ETAG, CONCURRENCY)
+    return watch.sample(len(urls))
