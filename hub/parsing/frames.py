@@ -1,6 +1,7 @@
 """What passes between the hub and a parse worker: length-prefixed MessagePack.
 
-One task, one result. Feed errors travel as values, with their data.
+The worker says that it is ready; then one task, one result. Feed errors travel as
+values, with their data.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from protocols.model import ParsedFeed
 
 LENGTH = struct.Struct("!I")
 MOST_BYTES = 64 << 20  # of one frame
+READY = LENGTH.pack(0)
+"""An empty frame: what a worker says first, once it can read documents."""
 
 
 class Task(msgspec.Struct, frozen=True):

@@ -36,11 +36,11 @@ class Parser(Protocol):
 class WorkerParser:
     """A `Parser` with at most ``workers`` worker processes, started when needed.
 
-    A worker gets ``seconds`` for a document and is then killed; after ``documents`` of
-    them it is replaced, for whatever memory it may have lost. At most ``waiting``
-    documents wait for a worker, a further one is refused. ``read`` is the strict
-    parser, ``module`` the worker's program. Use it as an async context manager; no
-    process outlives it.
+    A worker gets ``seconds`` for a document, its own start not counted, and is then
+    killed; after ``documents`` of them it is replaced, for whatever memory it may have
+    lost. At most ``waiting`` documents wait for a worker, a further one is refused.
+    ``read`` is the strict parser, ``module`` the worker's program. Use it as an async
+    context manager; no process outlives it.
     """
 
     def __init__(
@@ -134,7 +134,20 @@ class WorkerParser:
             if worker.is_alive:
                 return worker
             self._retire(worker)
-        return await WorkerProcess.start(self._module)
+        return await self._start_worker()
+
+    async def _start_worker(self) -> WorkerProcess:
+        worker = await WorkerProcess.start(self._module)
+        try:
+            await worker.wait_ready()
+        except WorkerDied:
+            self._retire(worker)
+            log.error("parse_worker_not_started", pid=worker.pid)
+            raise MalformedDocument("no parser could be started for it") from None
+        except BaseException:
+            self._retire(worker)
+            raise
+        return worker
 
     async def _bury_killed(self) -> None:
         while self._killed:

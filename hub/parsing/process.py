@@ -9,9 +9,19 @@ from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 from typing import Self, cast
 
-from hub.parsing.frames import LENGTH, MOST_BYTES, Result, Task, decode_result, encode
+from hub.parsing.frames import (
+    LENGTH,
+    MOST_BYTES,
+    READY,
+    Result,
+    Task,
+    decode_result,
+    encode,
+)
 
 WORKER_MODULE = "hub.parsing.worker"
+START_SECONDS = 60.0
+"""For Python and its libraries to be loaded, however busy the machine is."""
 _SOURCE_ROOT = Path(__file__).parents[2]
 
 
@@ -45,6 +55,15 @@ class WorkerProcess:
         tasks = cast(asyncio.StreamWriter, process.stdin)
         results = cast(asyncio.StreamReader, process.stdout)
         return cls(process, tasks, results)
+
+    async def wait_ready(self) -> None:
+        """Until it can read documents. Raises WorkerDied."""
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                if await self._results.readexactly(len(READY)) != READY:
+                    raise WorkerDied
+        except (OSError, EOFError) as error:  # TimeoutError is an OSError
+            raise WorkerDied from error
 
     @property
     def pid(self) -> int:

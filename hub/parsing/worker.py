@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from hub.parsing.frames import (
     LENGTH,
+    READY,
     Exceeded,
     Malformed,
     Parsed,
@@ -42,6 +43,8 @@ def serve(read: Callable[[Task], ParsedFeed]) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     source, target = sys.stdin.buffer, _claim_standard_output()
+    target.write(READY)
+    target.flush()
     while (task := _read_task(source)) is not None:
         _grant_processor_time()
         target.write(answer(task, read))

@@ -168,10 +168,32 @@ async def test_a_worker_is_told_no_secrets(
 async def test_a_worker_that_died_while_idle_is_replaced(hostile: WorkerParser) -> None:
     worker = int((await title(hostile, "one")).split()[-1])
     os.kill(worker, signal.SIGKILL)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while worker in processes():  # noqa: ASYNC110 - the kernel rings no bell
             await asyncio.sleep(0.01)
     assert (await title(hostile, "next")).startswith("next by")
+
+
+@pytest.mark.parametrize("module", ["tests.support.no_such_worker", "this"])
+async def test_a_worker_that_cannot_start_is_the_documents_trouble(module: str) -> None:
+    before = processes()
+    async with WorkerParser(inline_bytes=-1, module=module) as parser:
+        with pytest.raises(MalformedDocument, match="no parser could be started"):
+            await title(parser, "one")
+    assert processes() <= before
+
+
+async def test_a_worker_cancelled_while_it_starts_is_ended() -> None:
+    before = processes()
+    async with WorkerParser(inline_bytes=-1, module=HOSTILE) as parser:
+        task = asyncio.create_task(title(parser, "one"))
+        async with asyncio.timeout(60):
+            while processes() <= before:  # noqa: ASYNC110 - the kernel rings no bell
+                await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert processes() <= before
 
 
 async def test_a_cancelled_document_ends_its_worker_at_once(
@@ -179,7 +201,7 @@ async def test_a_cancelled_document_ends_its_worker_at_once(
 ) -> None:
     started = tmp_path / "started"
     task = asyncio.create_task(title(hostile, f"hang {started}"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not started.exists():  # noqa: ASYNC110 - a process tells us by a file
             await asyncio.sleep(0.01)
     task.cancel()
