@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import pytest
 
-from tests.support.oracle import Evidence, judge
+from tests.support.oracle import Evidence, Kill, judge
 from tests.support.subscribers import Receipt, Subscriber
 from tests.support.web_server import ServerRequest
 
@@ -18,7 +18,10 @@ def arrived(
     status: int = 200,
     signed: bool = True,
     id: str = "",
+    run: int = 1,
 ) -> Receipt:
+    """A notification from one of the processes that ran one after the other."""
+    link = f'<http://hub.example/{run}/hub>; rel="hub"'
     return Receipt(
         entries=tuple((feed, number) for number in numbers),
         delivery_id=id or "-".join(map(str, numbers)),
@@ -26,12 +29,14 @@ def arrived(
         started=at - 0.01,
         answered=at,
         status=status,
-        request=ServerRequest(method="POST", target="/", headers={}, body=b""),
+        request=ServerRequest(
+            method="POST", target="/", headers={"link": link}, body=b""
+        ),
     )
 
 
 def complaints(
-    *receipts: Receipt, format: str = "json", faults: Sequence[float] = ()
+    *receipts: Receipt, format: str = "json", kills: Mapping[int, float] | None = None
 ) -> list[str]:
     subscriber = Subscriber(
         name="s",
@@ -45,7 +50,10 @@ def complaints(
         Evidence(
             subscribers=[subscriber],
             expected={1: (2, 4)},
-            faults=faults,
+            kills={
+                f"http://hub.example/{run}/hub": Kill(at)
+                for run, at in (kills or {}).items()
+            },
             window=0.1,
         )
     )
@@ -60,14 +68,23 @@ def test_a_refused_try_before_the_accepted_one_is_no_complaint() -> None:
 
 
 def test_a_copy_that_a_kill_explains_is_no_complaint() -> None:
-    copies = [arrived(2, 3, 4, at=5.0), arrived(2, 3, 4, at=6.0)]
-    assert complaints(*copies, faults=[5.05]) == []
+    copies = [arrived(2, 3, 4, at=5.0), arrived(2, 3, 4, at=6.0, run=2)]
+    assert complaints(*copies, kills={1: 5.05}) == []
 
 
-def test_what_a_killed_process_had_sent_may_be_read_a_moment_late() -> None:
-    copies = [arrived(2, 3, 4, at=5.2), arrived(2, 3, 4, at=6.0)]
-    assert complaints(*copies, faults=[5.0]) == []
-    assert complaints(*copies, faults=[4.5]) != []
+def test_what_a_killed_process_had_sent_may_be_read_late() -> None:
+    copies = [arrived(2, 3, 4, at=5.2), arrived(2, 3, 4, at=6.0, run=2)]
+    assert complaints(*copies, kills={1: 5.0}) == []
+
+
+def test_a_kill_explains_no_copy_from_the_same_process() -> None:
+    copies = [arrived(2, 3, 4, at=5.0), arrived(2, 3, 4, at=5.1)]
+    assert complaints(*copies, kills={1: 5.05}) != []
+
+
+def test_the_kill_of_another_process_explains_no_copy() -> None:
+    copies = [arrived(2, 3, 4, at=5.0, run=2), arrived(2, 3, 4, at=6.0, run=3)]
+    assert complaints(*copies, kills={1: 5.05}) != []
 
 
 def test_an_as_is_subscriber_needs_only_the_latest_document() -> None:
@@ -75,27 +92,31 @@ def test_an_as_is_subscriber_needs_only_the_latest_document() -> None:
 
 
 @pytest.mark.parametrize(
-    ("receipts", "faults", "complaint"),
+    ("receipts", "kills", "complaint"),
     [
-        ([arrived(2), arrived(4, at=2)], [], "never received [3]"),
-        ([arrived(2, 3, 4, status=500)], [], "never received"),
-        ([arrived(2, 3, 4), arrived(2, feed=2)], [], "entries of another feed"),
-        ([arrived(2, 3, 4, signed=False)], [], "signature that is not its own"),
-        ([arrived(2, 3, 4), arrived(2, 3, 4, at=2)], [], "without a fault"),
-        ([arrived(2, 3, 4), arrived(2, 3, 4, at=2)], [1.5], "500 ms before the fault"),
-        ([arrived(2), arrived(4, at=2), arrived(3, at=3)], [], "received [3] after 4"),
-        ([arrived(2), arrived(3, at=1.001)], [], "before it had answered"),
+        ([arrived(2), arrived(4, at=2)], {}, "never received [3]"),
+        ([arrived(2, 3, 4, status=500)], {}, "never received"),
+        ([arrived(2, 3, 4), arrived(2, feed=2)], {}, "entries of another feed"),
+        ([arrived(2, 3, 4, signed=False)], {}, "signature that is not its own"),
+        ([arrived(2, 3, 4), arrived(2, 3, 4, at=2)], {}, "without a kill"),
+        (
+            [arrived(2, 3, 4), arrived(2, 3, 4, at=2, run=2)],
+            {1: 1.5},
+            "500 ms before the kill",
+        ),
+        ([arrived(2), arrived(4, at=2), arrived(3, at=3)], {}, "received [3] after 4"),
+        ([arrived(2), arrived(3, at=1.001)], {}, "before it had answered"),
         (
             [arrived(2, 3, 4, status=500), arrived(2, 3, 4, id="other")],
-            [],
+            {},
             "and as other",
         ),
     ],
 )
 def test_a_broken_promise_is_named(
-    receipts: list[Receipt], faults: list[float], complaint: str
+    receipts: list[Receipt], kills: dict[int, float], complaint: str
 ) -> None:
-    assert any(complaint in each for each in complaints(*receipts, faults=faults))
+    assert any(complaint in each for each in complaints(*receipts, kills=kills))
 
 
 def test_an_older_document_after_a_newer_one_is_named() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -18,8 +18,9 @@ from time import monotonic
 import aiohttp
 
 from tests.support.hub_api import HubApi
-from tests.support.hub_process import HubDied, HubProcess
-from tests.support.oracle import Evidence, age_at_fault, duplicates, judge, missing
+from tests.support.hub_process import LOOPBACK, HubDied, HubProcess
+from tests.support.loop_lag import LoopLag
+from tests.support.oracle import Evidence, Kill, age_at_kill, duplicates, judge, missing
 from tests.support.publisher import PublishedFeed, Publisher
 from tests.support.subscribers import Reply, Subscriber, Subscribers
 
@@ -27,7 +28,10 @@ ACKNOWLEDGEMENT_WINDOW = 0.1
 """Seconds of acknowledgements that a kill may lose, as the hub promises."""
 
 SCHEDULING_SLACK = 0.4
-"""What busy machines add to it: the hub reads an answer later than it was given."""
+"""The hub reads an answer later than it was given."""
+
+LAG_SECONDS = 2.0
+"""How long before a kill counts as its moment: everything on a busy machine is late."""
 
 _FAILPOINTS = {"before-commit": 3, "after-commit": 3, "mid-post": 60, "after-2xx": 60}
 """Where to die, and at most at which time of passing the place."""
@@ -35,10 +39,12 @@ _FAILPOINTS = {"before-commit": 3, "after-commit": 3, "mid-post": 60, "after-2xx
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How one process ends: at a failpoint, or so many seconds after its start."""
+    """How one process ends: at a failpoint, or when that takes too long, or has none,
+    so many seconds after its start or after it was ready."""
 
     failpoint: str = ""
-    after: float = 0.0
+    after: float = 10.0
+    is_ready_first: bool = True
 
 
 @dataclass(slots=True)
@@ -47,7 +53,7 @@ class Outcome:
 
     seed: int
     complaints: list[str] = field(default_factory=list)
-    faults: list[float] = field(default_factory=list)
+    kills: dict[str, Kill] = field(default_factory=dict)  # by the process's hub URL
     failpoints_reached: int = 0
     published: int = 0
     accepted: int = 0
@@ -65,6 +71,8 @@ class Campaign:
         self._random = random.Random(seed)
         self._kills = kills
         self._hub = HubProcess(directory=directory)
+        self._runs = 0
+        self._lag = LoopLag()
         self._publisher = Publisher()
         self._subscribers = Subscribers()
         self._feeds: list[tuple[int, PublishedFeed]] = []  # with the hub's feed id
@@ -73,6 +81,7 @@ class Campaign:
 
     async def run(self) -> Outcome:
         async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._lag)
             await stack.enter_async_context(self._publisher)
             await stack.enter_async_context(self._subscribers)
             async with self._hub, HubApi(self._hub) as api:
@@ -80,7 +89,7 @@ class Campaign:
                 await self._hub.kill()
                 for _ in range(self._kills):
                     await self._live_and_die()
-                await self._hub.start()
+                await self._start()
                 await self._hub.wait_ready()
                 await self._drain(api)
                 await self._hub.terminate()
@@ -121,21 +130,39 @@ class Campaign:
     async def _live_and_die(self) -> None:
         """One process from its start to its violent end, with traffic meanwhile."""
         plan = self._next_plan()
-        await self._hub.start(failpoint=plan.failpoint)
+        name = await self._start(failpoint=plan.failpoint)
+        if plan.is_ready_first:
+            await self._until_ready_or_dead()
         try:
-            async with asyncio.timeout(plan.after or 10):
+            async with asyncio.timeout(plan.after):
                 await self._keep_busy()
         except TimeoutError:
             pass  # its moment has come
         if self._hub.is_running:
-            self._outcome.faults.append(await self._hub.kill())
+            at = await self._hub.kill()
         else:
-            self._outcome.faults.append(await self._hub.wait_exit())
+            at = await self._hub.wait_exit()
             self._outcome.failpoints_reached += 1
+        self._outcome.kills[name] = Kill(at, self._lag.most_since(at - LAG_SECONDS))
+
+    async def _until_ready_or_dead(self) -> None:
+        with suppress(HubDied):  # of its failpoint, in deliveries it began with
+            await self._hub.wait_ready()
+
+    async def _start(self, *, failpoint: str = "") -> str:
+        """Start a process that names itself otherwise than all before; that name."""
+        self._runs += 1
+        url = f"http://hub.example/{self._runs}"
+        self._hub.settings = {**LOOPBACK, "FANFARE_PUBLIC_URL": url}
+        await self._hub.start(failpoint=failpoint)
+        return f"{url}/hub"
 
     def _next_plan(self) -> Plan:
         if self._random.random() < 0.4:
-            return Plan(after=self._random.uniform(0.2, 2.0))
+            is_ready_first = self._random.random() < 0.8
+            return Plan(
+                after=self._random.uniform(0.0, 1.2), is_ready_first=is_ready_first
+            )
         place, most = self._random.choice(sorted(_FAILPOINTS.items()))
         return Plan(failpoint=f"{place}:{self._random.randint(1, most)}")
 
@@ -174,7 +201,7 @@ class Campaign:
         return Evidence(
             subscribers=list(self._subscribers.all.values()),
             expected={feed.number: (2, feed.count) for _id, feed in self._feeds},
-            faults=self._outcome.faults,
+            kills=self._outcome.kills,
             window=ACKNOWLEDGEMENT_WINDOW + SCHEDULING_SLACK,
         )
 
@@ -187,9 +214,9 @@ class Campaign:
         outcome.published = sum(feed.count for _id, feed in self._feeds)
         outcome.accepted = sum(len(each.accepted) for each in evidence.subscribers)
         outcome.ages = [
-            age_at_fault(earlier, later, outcome.faults) or 0.0
+            age_at_kill(earlier, later, outcome.kills) or 0.0
             for subscriber in evidence.subscribers
-            for earlier, later in duplicates(subscriber)
+            for earlier, later in duplicates(subscriber, outcome.kills)
         ]
 
 

@@ -7,8 +7,9 @@ broken promise as a sentence; an empty list is the proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from tests.support.subscribers import Receipt, Subscriber
@@ -16,19 +17,27 @@ from tests.support.subscribers import Receipt, Subscriber
 AS_IS = "as-is"
 
 
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """When a process was killed, and how late everything on its machine was then."""
+
+    at: float
+    lag: float = 0.0  # seconds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """All the oracle goes by.
 
     ``expected`` gives per feed the first and the last number every subscriber of it
-    must have. ``faults`` are the moments of the kills, ``window`` the seconds before
-    one in which an acknowledgement may have been lost with it. ``dead`` are the
-    callbacks that the hub lists as given up.
+    must have. ``kills`` are those of the processes, by the hub URL each named itself
+    with; ``window`` is the seconds before one in which an acknowledgement may have been
+    lost with it. ``dead`` are the callbacks that the hub lists as given up.
     """
 
     subscribers: Sequence[Subscriber]
     expected: Mapping[int, tuple[int, int]]
-    faults: Sequence[float] = ()
+    kills: Mapping[str, Kill] = field(default_factory=dict)
     window: float = 0.0
     dead: frozenset[str] = frozenset()
 
@@ -52,37 +61,33 @@ def missing(subscriber: Subscriber, evidence: Evidence) -> set[int]:
     return set(range(first, last + 1)) - set(subscriber.numbers)
 
 
-def duplicates(subscriber: Subscriber) -> Iterator[tuple[Receipt, Receipt]]:
-    """Accepted notifications that came again, each with the one before it."""
+def duplicates(
+    subscriber: Subscriber, kills: Mapping[str, Kill]
+) -> Iterator[tuple[Receipt, Receipt]]:
+    """Accepted notifications that came again, each with the one sent before it."""
+    never = Kill(math.inf)
+    as_sent = sorted(
+        subscriber.accepted, key=lambda receipt: kills.get(receipt.hub, never).at
+    )
     by_id: dict[str, list[Receipt]] = {}
-    for receipt in subscriber.accepted:
+    for receipt in as_sent:
         by_id.setdefault(receipt.delivery_id, []).append(receipt)
     for receipts in by_id.values():
         yield from pairwise(receipts)
 
 
-READ_LATE = 0.3
-"""Seconds after the end of a process was noticed in which subscribers on a busy machine
-may still read what it had sent. A new process needs longer than that to send anything,
-so two copies from one process are never taken for this."""
-
-
-def age_at_fault(
-    earlier: Receipt, later: Receipt, faults: Iterable[float]
+def age_at_kill(
+    earlier: Receipt, later: Receipt, kills: Mapping[str, Kill]
 ) -> float | None:
-    """Seconds from the earlier answer to the fault that explains the later copy.
+    """Seconds from the earlier answer to the kill that explains the later copy.
 
-    None: no fault lies between them, so nothing explains it.
+    Only the death of the process that sent the earlier one does, and only to a copy
+    from another; None if nothing explains it. What a process had sent may be read, and
+    answered, after its end.
     """
-    between = _faults_between(earlier, later, faults)
-    return max(0.0, min(between) - earlier.answered) if between else None
-
-
-def _faults_between(
-    earlier: Receipt, later: Receipt, faults: Iterable[float]
-) -> list[float]:
-    begun = earlier.started - READ_LATE
-    return [at for at in faults if begun <= at <= later.started]
+    if earlier.hub == later.hub or earlier.hub not in kills:
+        return None
+    return max(0.0, kills[earlier.hub].at - earlier.answered)
 
 
 def _complaints(subscriber: Subscriber, evidence: Evidence) -> Iterator[str]:
@@ -109,24 +114,24 @@ def _misdirected(subscriber: Subscriber) -> Iterator[str]:
 
 
 def _unexplained_copies(subscriber: Subscriber, evidence: Evidence) -> Iterator[str]:
-    for earlier, later in duplicates(subscriber):
-        age = age_at_fault(earlier, later, evidence.faults)
+    for earlier, later in duplicates(subscriber, evidence.kills):
+        age = age_at_kill(earlier, later, evidence.kills)
         if age is None:
-            yield f"received {later.entries} twice without a fault between"
-        elif age > evidence.window:
+            yield f"received {later.entries} twice without a kill between"
+        elif age > evidence.window + evidence.kills[earlier.hub].lag:
             yield (
                 f"received {later.entries} again although it had answered"
-                f" {age * 1000:.0f} ms before the fault"
+                f" {age * 1000:.0f} ms before the kill"
             )
 
 
 def _overlaps(subscriber: Subscriber, evidence: Evidence) -> Iterator[str]:
-    """At most one notification is under way to a subscriber."""
+    """At most one notification of a process is under way to a subscriber."""
     as_they_came = sorted(subscriber.receipts, key=lambda receipt: receipt.started)
     for earlier, later in pairwise(as_they_came):
-        if later.started < earlier.answered and not _faults_between(
-            earlier, later, evidence.faults
-        ):
+        hubs = {earlier.hub, later.hub}
+        was_killed = len(hubs) == 2 and not hubs.isdisjoint(evidence.kills)
+        if later.started < earlier.answered and not was_killed:
             yield f"received {later.entries} before it had answered {earlier.entries}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import monotonic
@@ -33,6 +34,12 @@ class Receipt:
     answered: float
     status: int
     request: ServerRequest
+
+    @property
+    def hub(self) -> str:
+        """Where the process that sent it says the hub is; "" if it does not."""
+        found = re.search(r'<([^>]*)>; rel="hub"', self.request.headers.get("link", ""))
+        return found[1] if found else ""
 
     @property
     def accepted(self) -> bool:
