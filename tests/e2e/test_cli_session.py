@@ -73,7 +73,7 @@ async def test_listening_prints_new_entries_and_unsubscribes(session: Session) -
     url = session.publisher.url(feed)
     listener = await start_fanfare("listen", url, variables=knowing(session.hub))
     assert listener.stdout is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert b"listening at http://127.0.0.1:" in await listener.stdout.readline()
         session.publisher.publish(feed)
         await session.type("feeds", "fetch", url)

@@ -184,7 +184,7 @@ async def test_a_refused_notification_comes_again_with_its_id(tmp_path: Path) ->
         subscriber.replies = iter([Reply(status=503)])
 
         await stage.publish(feed_id, feed)
-        await eventually(lambda: len(subscriber.receipts) == 2, seconds=15)
+        await eventually(lambda: len(subscriber.receipts) == 2, seconds=60)
 
         first, second = subscriber.receipts
         assert 3.5 < second.started - first.answered < 8  # 5 s, and 20 % of jitter
@@ -202,7 +202,7 @@ async def test_entries_wait_in_order_behind_a_refused_one(tmp_path: Path) -> Non
 
         for _ in range(3):
             await stage.publish(feed_id, feed)
-        await eventually(lambda: len(subscriber.accepted) == 3, seconds=15)
+        await eventually(lambda: len(subscriber.accepted) == 3, seconds=60)
 
         assert subscriber.numbers == [2, 3, 4]
 

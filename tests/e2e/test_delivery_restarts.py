@@ -37,7 +37,7 @@ async def test_restarts_in_the_middle_of_deliveries_cause_no_copies(
             subscribers=subscribers,
             expected={feed.number: (2, feed.count) for _feed_id, feed in feeds},
         )
-        await eventually(partial(_is_all_there, evidence), seconds=20)
+        await eventually(partial(_is_all_there, evidence), seconds=60)
         assert await stage.hub.terminate() == 0
         assert judge(evidence) == []
 

@@ -74,7 +74,7 @@ async def test_a_pending_request_survives_a_kill(tmp_path: Path) -> None:
         callback.on_question = confirm
         await scene.hub.start()
         await scene.hub.wait_ready()
-        await eventually(lambda: len(callback.questions) > 1, seconds=20)
+        await eventually(lambda: len(callback.questions) > 1, seconds=60)
         await scene.until(answer, "verified")
 
 

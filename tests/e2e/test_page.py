@@ -92,7 +92,7 @@ async def test_the_pages_request_brings_events_with_what_its_program_reads(
     topics = document.xpath("//li/@data-live")
     assert topics == [scene.publisher.url(scene.feed)]
     opened = asyncio.Event()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         listening = group.create_task(listen(scene, topics, opened))
         await opened.wait()
         await scene.publish()

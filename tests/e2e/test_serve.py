@@ -33,7 +33,7 @@ async def served(
     process = await start_fanfare("serve", variables=variables)
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             printed = [await process.stdout.readline() for _ in range(lines)]
         yield process, b"".join(printed).decode()
     finally:
@@ -60,7 +60,7 @@ async def test_it_says_where_it_is_where_the_token_lies_and_what_is_next(
 async def test_sigterm_ends_it_in_order(variables: dict[str, str]) -> None:
     async with served(variables) as (process, _):
         process.terminate()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             _, errors = await process.communicate()
         assert process.returncode == 0
         assert b"hub_stopped" in errors

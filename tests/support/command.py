@@ -62,7 +62,7 @@ async def fanfare(*arguments: str, variables: Mapping[str, str]) -> Outcome:
     """Run a command to its end, which must come within half a minute."""
     process = await start_fanfare(*arguments, variables=variables)
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             out, err = await process.communicate()
     except TimeoutError:
         process.kill()

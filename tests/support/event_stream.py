@@ -72,7 +72,7 @@ class EventClient:
 
     async def next(self, kind: str = "notification") -> dict[str, Any]:
         """The data of the next event of that kind."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while True:
                 while self._waiting:
                     event = self._waiting.pop(0)

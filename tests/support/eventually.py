@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 
 async def eventually(
-    condition: Callable[[], bool | Awaitable[bool]], seconds: float = 10.0
+    condition: Callable[[], bool | Awaitable[bool]], seconds: float = 60.0
 ) -> None:
     """Return as soon as the condition holds; `TimeoutError` when it does not."""
     async with asyncio.timeout(seconds):

@@ -86,7 +86,7 @@ class HubProcess:
         )
         self._reader = asyncio.create_task(self._read_log(self._process))
 
-    async def wait_ready(self, seconds: float = 20.0) -> None:
+    async def wait_ready(self, seconds: float = 60.0) -> None:
         """Until ``/readyz`` answers 200. Raises `HubDied` or `TimeoutError`."""
         async with asyncio.timeout(seconds), aiohttp.ClientSession() as session:
             while True:
@@ -129,7 +129,7 @@ class HubProcess:
         if self._process.returncode is None:
             self._process.send_signal(with_signal)
         moment = monotonic()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await self.wait_exit()
         return moment
 

@@ -136,7 +136,7 @@ async def live_hub(directory: Path, **options: Any) -> AsyncIterator[LiveHub]:
 
 async def next_message(client: ClientConnection) -> dict[str, Any]:
     """The next one, heartbeats passed over."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while True:
             message: dict[str, Any] = orjson.loads(await client.recv())
             if message["type"] != "heartbeat":

@@ -128,7 +128,7 @@ class Origin:
         """Answer requests for a path in turn; the last answer stays."""
         self._scripts[path] = list(answers)
 
-    async def wait_for_requests(self, count: int = 1, seconds: float = 10.0) -> None:
+    async def wait_for_requests(self, count: int = 1, seconds: float = 60.0) -> None:
         """Until so many have come; raises TimeoutError when they do not."""
         async with asyncio.timeout(seconds):
             while len(self.requests) < count:

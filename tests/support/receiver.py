@@ -117,7 +117,7 @@ class Receiver:
         """What that path got, in order."""
         return self._by_path[path]
 
-    async def until(self, holds: Callable[[], bool], *, seconds: float = 5.0) -> None:
+    async def until(self, holds: Callable[[], bool], *, seconds: float = 60.0) -> None:
         """Wait for a condition on what was received, or raise `TimeoutError`."""
         if holds():
             return
@@ -126,7 +126,9 @@ class Receiver:
         async with asyncio.timeout(seconds):
             await future
 
-    async def until_count(self, path: str, count: int, *, seconds: float = 5.0) -> None:
+    async def until_count(
+        self, path: str, count: int, *, seconds: float = 60.0
+    ) -> None:
         await self.until(lambda: self.counts[path] >= count, seconds=seconds)
 
     def take(self, request: Received, path: str) -> Script:

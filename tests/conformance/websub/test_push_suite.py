@@ -91,4 +91,4 @@ async def test_23_a_notification_refused_with_400_comes_again(
     callback.delivery_statuses = [400]
     await scene.subscribe(topic, callback)
     await scene.publish(topic)
-    await eventually(lambda: len(callback.deliveries) == 2, seconds=15)
+    await eventually(lambda: len(callback.deliveries) == 2, seconds=60)

@@ -54,7 +54,7 @@ def request(
     query: str = "",
 ) -> None:
     parts = urlsplit(subscription["callback"])
-    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=5)
+    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     headers = {"Content-Type": "application/json", **headers}
     connection.request(method, parts.path + query, body, headers)
     connection.getresponse().read()

@@ -32,7 +32,9 @@ def ask(
     statuses: list[int] = []
 
     def request() -> None:
-        connection = HTTPConnection("127.0.0.1", urlsplit(receiver.url).port, timeout=5)
+        connection = HTTPConnection(
+            "127.0.0.1", urlsplit(receiver.url).port, timeout=60
+        )
         headers = {"Content-Type": JSON, "X-Hub-Signature": signature}
         connection.request(method, path, body, headers)
         statuses.append(connection.getresponse().status)

@@ -40,7 +40,7 @@ def knowing(port: int, token: str = ADMIN) -> dict[str, str]:
 
 async def line(stream: asyncio.StreamReader | None) -> str:
     assert stream is not None
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         return (await stream.readline()).decode().rstrip()
 
 

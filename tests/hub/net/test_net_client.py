@@ -264,7 +264,7 @@ async def test_a_body_over_the_limit_is_given_up_and_its_connection_closed(
     with pytest.raises(TooLarge) as caught:
         await get(network, origin.url("/"))
     assert caught.value.status == 200
-    await asyncio.wait_for(origin.disconnected.wait(), 5)
+    await asyncio.wait_for(origin.disconnected.wait(), 60)
 
 
 async def test_a_bomb_is_too_large(network: AiohttpNetwork, origin: Origin) -> None:
@@ -288,7 +288,7 @@ async def test_of_an_answer_to_a_delivery_at_most_64_kib_are_read(
     origin.serve("/", OriginAnswer(body=bytes(1 << 30 >> 8), endless=True))
     answer = await post(network, origin.url("/"))
     assert (answer.status, len(answer.body), answer.complete) == (200, 65_536, False)
-    await asyncio.wait_for(origin.disconnected.wait(), 5)
+    await asyncio.wait_for(origin.disconnected.wait(), 60)
 
 
 @pytest.mark.parametrize(
@@ -465,7 +465,7 @@ async def test_a_cancelled_request_closes_its_connection(
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.wait_for(origin.disconnected.wait(), 5)
+    await asyncio.wait_for(origin.disconnected.wait(), 60)
 
 
 # --- names and exemption ---------------------------------------------------------

@@ -38,7 +38,7 @@ async def say(client: ClientConnection, **message: object) -> None:
 async def closing(client: ClientConnection) -> tuple[int | None, str | None]:
     """How the hub closed it, whatever it said before."""
     with suppress(ConnectionClosed):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 await client.recv()
     return client.close_code, client.close_reason

@@ -68,7 +68,7 @@ def test_no_acknowledged_commit_is_lost_by_a_kill(tmp_path: Path, seed: int) -> 
     first = process.stdout.readline()
     time.sleep(moment)
     process.send_signal(signal.SIGKILL)
-    told, _ = process.communicate(timeout=10)
+    told, _ = process.communicate(timeout=60)
     acknowledged = [int(line) for line in (first + told).splitlines() if line]
 
     head, positions, entry_count = asyncio.run(_content(path))
@@ -85,7 +85,7 @@ def test_a_migration_that_was_killed_has_not_begun(tmp_path: Path) -> None:
     version = asyncio.run(_version(path))
 
     died = subprocess.run(
-        [sys.executable, "-c", DIE_IN_A_MIGRATION, str(path)], timeout=30, check=False
+        [sys.executable, "-c", DIE_IN_A_MIGRATION, str(path)], timeout=120, check=False
     )
 
     assert died.returncode == -signal.SIGKILL

@@ -75,7 +75,7 @@ async def test_a_reader_that_waits_at_the_end_is_let_go_when_a_commit_came(
     await asyncio.sleep(0)
     committing.cancel()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert await storage.log.wait(0, 30) == 1, "though its caller was cancelled"
 
 
