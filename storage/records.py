@@ -215,6 +215,7 @@ class Record:
     kind: RecordKind
     status: Status
     entries: tuple[EntryRef, ...] = ()
+    is_superseded: bool = False  # a later one of its commit brings the document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

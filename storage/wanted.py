@@ -2,33 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from storage.records import EntryRef, Format, Record, RecordKind, Updates
 
 DOCUMENT_KINDS = frozenset({RecordKind.ENTRIES, RecordKind.UPDATED, RecordKind.CONTENT})
 """What as-is subscriptions are sent the document for."""
 
 
-def wants(format: Format, updates: Updates, kind: RecordKind, any_fresh: bool) -> bool:
+def superseded(kinds: Sequence[RecordKind]) -> list[bool]:
+    """Which of one commit's records are not the one that brings its document.
+
+    The document is the same for all of them, so it is sent for the last one.
+    """
+    are_documents = [kind in DOCUMENT_KINDS for kind in kinds]
+    return [
+        is_document and any(are_documents[index + 1 :])
+        for index, is_document in enumerate(are_documents)
+    ]
+
+
+def wants(
+    format: Format,
+    updates: Updates,
+    kind: RecordKind,
+    any_fresh: bool,
+    is_superseded: bool = False,
+) -> bool:
     """Whether a subscription of that kind gets a record at all.
 
-    As-is subscriptions get the document when it has news, never a status. ``FRESH``
-    ones get updates only of entries that say they were just changed.
+    As-is subscriptions get the document when it has news, once for each commit, never
+    a status. ``FRESH`` ones get updates only of entries that say they were just
+    changed.
     """
+    if format is Format.AS_IS:
+        return kind in DOCUMENT_KINDS and not is_superseded
     match kind:
         case RecordKind.BASELINE:
             return False
-        case RecordKind.ENTRIES:
-            return True
-        case RecordKind.ERROR | RecordKind.RECOVERED:
-            return format is not Format.AS_IS
-        case RecordKind.CONTENT:
-            return True
         case RecordKind.UPDATED:
-            if format is Format.AS_IS or updates is Updates.ALL:
-                return True
-            return updates is Updates.FRESH and any_fresh
+            return updates is Updates.ALL or (updates is Updates.FRESH and any_fresh)
         case RecordKind.DELETED:
-            return updates is Updates.ALL and format is not Format.AS_IS
+            return updates is Updates.ALL
+        case (
+            RecordKind.ENTRIES
+            | RecordKind.CONTENT
+            | RecordKind.ERROR
+            | RecordKind.RECOVERED
+        ):
+            return True
 
 
 def wanted_entries(record: Record, updates: Updates) -> tuple[EntryRef, ...]:

@@ -88,5 +88,9 @@ def _is_due(record: Record, catch_up: CatchUp) -> bool:
     subscription = catch_up.subscription
     any_fresh = any(ref.fresh for ref in record.entries)
     return not catch_up.skips(record.position) and wants(
-        subscription.format, subscription.updates, record.kind, any_fresh
+        subscription.format,
+        subscription.updates,
+        record.kind,
+        any_fresh,
+        record.is_superseded,
     )

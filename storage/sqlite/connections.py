@@ -62,11 +62,12 @@ def _tell_what_is_wanted(connection: sqlite3.Connection) -> None:
     connection.executemany(
         "INSERT INTO wanted VALUES (?, ?)",
         [
-            (f"{format}/{updates}", f"{kind}/{int(any_fresh)}")
+            (f"{format}/{updates}", f"{kind}/{int(any_fresh)}/{int(is_superseded)}")
             for format in Format
             for updates in Updates
             for kind in RecordKind
             for any_fresh in (False, True)
-            if wants(format, updates, kind, any_fresh)
+            for is_superseded in (False, True)
+            if wants(format, updates, kind, any_fresh, is_superseded)
         ],
     )

@@ -33,7 +33,7 @@ def bury(
         "  AND r.position > dead.last AND r.position < :first"
         "  AND EXISTS (SELECT 1 FROM temp.wanted w"
         "   WHERE w.taker = s.format || '/' || s.updates"
-        "   AND w.news = r.kind || '/' || r.any_fresh))",
+        "   AND w.news = r.news))",
         {
             "subscription": subscription_id,
             "first": first,

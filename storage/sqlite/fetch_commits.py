@@ -16,7 +16,7 @@ from storage.records import (
     RecordWrite,
     StoredBody,
 )
-from storage.wanted import DOCUMENT_KINDS
+from storage.wanted import DOCUMENT_KINDS, superseded
 
 from .log_rows import hash_key, pack_refs
 from .times import to_milliseconds, to_milliseconds_or_none
@@ -38,6 +38,7 @@ class EncodedEntry:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedRecord:
     kind: str
+    is_superseded: bool
     status: bytes
     entries: tuple[tuple[str, bool], ...]
 
@@ -84,7 +85,7 @@ def encode_commit(fetch: FetchCommit) -> EncodedCommit:
             _encode_entry(entry, at, last_records.get(entry.key))
             for entry in fetch.entries
         ),
-        records=tuple(_encode_record(record) for record in fetch.records),
+        records=tuple(map(_encode_record, fetch.records, _superseded(fetch))),
         seen=fetch.seen,
         head=fetch.head,
         body=fetch.body,
@@ -104,9 +105,14 @@ def _encode_entry(entry: EntryWrite, at: int, last_record: int | None) -> Encode
     )
 
 
-def _encode_record(record: RecordWrite) -> EncodedRecord:
+def _superseded(fetch: FetchCommit) -> list[bool]:
+    return superseded([record.kind for record in fetch.records])
+
+
+def _encode_record(record: RecordWrite, is_superseded: bool) -> EncodedRecord:
     return EncodedRecord(
         kind=record.kind,
+        is_superseded=is_superseded,
         status=msgspec.json.encode(record.status),
         entries=record.entries,
     )
@@ -234,10 +240,11 @@ def _append(
     ]
     any_fresh = any(fresh for _, fresh in record.entries)
     connection.execute(
-        "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO records (position, at, feed_id, kind, any_fresh, status, refs,"
+        " is_superseded) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *(position, commit.at, commit.feed_id, record.kind, any_fresh),
-            *(record.status, pack_refs(refs)),
+            *(record.status, pack_refs(refs), record.is_superseded),
         ),
     )
     if record.kind != RecordKind.BASELINE:

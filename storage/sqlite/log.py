@@ -56,14 +56,15 @@ class SqliteLog:
     ) -> list[Record]:
         if feed_id is None:
             rows = await self._readers.all(
-                "SELECT position, at, feed_id, kind, status, refs FROM records"
-                " WHERE position > ? ORDER BY position LIMIT ?",
+                "SELECT position, at, feed_id, kind, status, refs, is_superseded"
+                " FROM records WHERE position > ? ORDER BY position LIMIT ?",
                 (after, limit),
             )
         else:
             rows = await self._readers.all(
-                "SELECT position, at, feed_id, kind, status, refs FROM records"
-                " WHERE feed_id = ? AND position > ? ORDER BY position LIMIT ?",
+                "SELECT position, at, feed_id, kind, status, refs, is_superseded"
+                " FROM records WHERE feed_id = ? AND position > ?"
+                " ORDER BY position LIMIT ?",
                 (feed_id, after, limit),
             )
         return [read_record(row) for row in rows]

@@ -35,7 +35,7 @@ WITH page AS (
     WHERE r.position = :position AND p.from_position < r.position
         AND EXISTS (SELECT 1 FROM temp.wanted w
             WHERE w.taker = p.format || '/' || p.updates
-            AND w.news = r.kind || '/' || r.any_fresh)
+            AND w.news = r.news)
         AND NOT EXISTS (SELECT 1 FROM stragglers g WHERE g.subscription_id = p.id)
     ORDER BY p.id LIMIT :wanted_size
 )

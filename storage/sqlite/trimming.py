@@ -105,7 +105,7 @@ def _pass_stragglers_by(end: int, now: int, connection: sqlite3.Connection) -> N
         "  AND r.position <= coalesce(s.skip_to, 0))"
         " AND EXISTS (SELECT 1 FROM temp.wanted w"
         "  WHERE w.taker = b.format || '/' || b.updates"
-        "  AND w.news = r.kind || '/' || r.any_fresh)"
+        "  AND w.news = r.news)"
         " GROUP BY s.subscription_id",
         {"end": end},
     ).fetchall()

@@ -17,7 +17,7 @@ WHERE s.id = :subscription AND r.position > :after AND r.position <= :to
     AND NOT (r.position > :skip_after AND r.position <= :skip_to)
     AND EXISTS (SELECT 1 FROM temp.wanted w
         WHERE w.taker = s.format || '/' || s.updates
-        AND w.news = r.kind || '/' || r.any_fresh)
+        AND w.news = r.news)
 """
 
 

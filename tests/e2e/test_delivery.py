@@ -84,6 +84,27 @@ async def test_an_as_is_subscription_gets_the_document_untouched(
         assert receipt.signature_valid
 
 
+async def test_a_fetch_that_updates_and_adds_is_one_document_as_is(
+    tmp_path: Path,
+) -> None:
+    async with open_stage(tmp_path) as stage:
+        feed_id, feed = await stage.add_feed()
+        as_is = await stage.subscribe("as-is", feed, format="as-is")
+        everything = await stage.subscribe("all", feed, updates="all")
+
+        feed.titles[1] = "Corrected"
+        await stage.publish(feed_id, feed)
+        first = feed.document()
+        await eventually(lambda: len(everything.receipts) == 2)
+        await stage.publish(feed_id, feed)
+        await eventually(lambda: len(everything.receipts) == 3)
+
+        await eventually(lambda: len(as_is.receipts) >= 2)
+        await stage.hub.terminate()
+        bodies = [each.request.body for each in as_is.receipts]
+        assert bodies == [first, feed.document()]
+
+
 @pytest.mark.parametrize("algorithm", ["sha1", "sha256", "sha384", "sha512"])
 async def test_a_signature_is_made_with_the_algorithm_asked_for(
     tmp_path: Path, algorithm: str

@@ -13,7 +13,7 @@ from storage.records import (
     RecordKind,
     Updates,
 )
-from storage.wanted import wanted_entries, wants
+from storage.wanted import superseded, wanted_entries, wants
 from tests.support.storage_scene import START
 
 JSON, AS_IS = Format.JSON, Format.AS_IS
@@ -60,6 +60,34 @@ def test_who_wants_a_record(
     }
 
     assert found == wanting
+
+
+@pytest.mark.parametrize("kind", RecordKind)
+def test_as_is_does_not_want_what_a_later_record_of_the_fetch_brings(
+    kind: RecordKind,
+) -> None:
+    assert not wants(AS_IS, ALL, kind, True, is_superseded=True)
+    assert wants(JSON, ALL, kind, True, is_superseded=True) is wants(
+        JSON, ALL, kind, True
+    )
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ([], []),
+        (["entries"], [False]),
+        (["updated"], [False]),
+        (["recovered", "updated"], [False, False]),
+        (["recovered", "deleted", "updated", "entries"], [False, False, True, False]),
+        (["recovered", "content"], [False, False]),
+        (["updated", "error"], [False, False]),
+    ],
+)
+def test_the_last_record_with_news_of_the_document_brings_it(
+    kinds: list[str], expected: list[bool]
+) -> None:
+    assert superseded([RecordKind(kind) for kind in kinds]) == expected
 
 
 def record(kind: RecordKind) -> Record:

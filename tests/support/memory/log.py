@@ -27,7 +27,7 @@ from storage.records import (
     StoredEntry,
     SubscriptionId,
 )
-from storage.wanted import DOCUMENT_KINDS
+from storage.wanted import DOCUMENT_KINDS, superseded
 
 from .state import ModelEntry, State, milliseconds
 
@@ -62,8 +62,9 @@ class MemoryLog:
             feed.body = fetch.body or feed.body
         for entry in fetch.entries:
             self._put(entry, fetch)
+        past = superseded([record.kind for record in fetch.records])
         return tuple(
-            [self._append(fetch, index) for index in range(len(fetch.records))]
+            [self._append(fetch, index, past[index]) for index in range(len(past))]
         )
 
     def _require_document(self, fetch: FetchCommit) -> None:
@@ -111,7 +112,7 @@ class MemoryLog:
         if not write.deleted:
             known.sorted_at = published or known.sorted_at
 
-    def _append(self, fetch: FetchCommit, index: int) -> Position:
+    def _append(self, fetch: FetchCommit, index: int, is_superseded: bool) -> Position:
         write = fetch.records[index]
         self._state.head += 1
         position = Position(self._state.head)
@@ -128,6 +129,7 @@ class MemoryLog:
             kind=write.kind,
             status=write.status,
             entries=tuple(refs),
+            is_superseded=is_superseded,
         )
         if write.kind is not RecordKind.BASELINE:
             self._state.fanouts[position] = SubscriptionId(0)

@@ -111,6 +111,7 @@ class State:
             subscription.updates,
             record.kind,
             any(ref.fresh for ref in record.entries),
+            record.is_superseded,
         )
 
     def wanted(

@@ -1,0 +1,216 @@
+"""As-is subscriptions get the document of a fetch once, whatever records it made."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hub.core.catch_up import CatchUp, finished, held_up, progressed
+from hub.core.first_delivery import FirstDelivery, delivered, refused
+from hub.core.replies import Reply
+from hub.core.settlement import Settlement
+from hub.delivery.catch_up_requests import CatchUpRequests
+from hub.delivery.notifications import Notifications
+from protocols.model import Entry
+from storage.interface import LogStore, Storage
+from storage.packing import pack, pack_bytes
+from storage.records import (
+    ClaimedChunk,
+    EntryWrite,
+    Format,
+    Position,
+    RecordKind,
+    StoredBody,
+    StoredFeed,
+    Straggler,
+    SubscriptionId,
+    Updates,
+)
+from storage.sqlite import open_database
+from storage.wanted import DOCUMENT_KINDS
+from tests.support.memory.storage import MemoryStorage
+from tests.support.storage_scene import Scene, at, fetch, record
+
+OK, REFUSED = Reply(status=200, milliseconds=1), Reply(status=500, milliseconds=1)
+DAY = 86_400.0
+
+COMMITS = st.lists(
+    st.sampled_from(
+        [
+            RecordKind.RECOVERED,
+            RecordKind.DELETED,
+            RecordKind.UPDATED,
+            RecordKind.ENTRIES,
+        ]
+    ),
+    min_size=1,
+    unique=True,
+).map(lambda kinds: sorted(kinds, key=list(RecordKind).index, reverse=True))
+STEPS = st.lists(
+    st.one_of(COMMITS, st.sampled_from(["chunks", "stragglers", "restart"])),
+    max_size=12,
+)
+
+
+class Course:
+    """A feed with an as-is and a JSON subscription; what each got, as positions."""
+
+    def __init__(self, storage: Storage, feed: StoredFeed, replies: list[bool]) -> None:
+        self.storage = storage
+        self.scene = Scene(storage)
+        self.feed = feed
+        self.got: dict[SubscriptionId, list[Position]] = defaultdict(list)
+        self.given_up: set[SubscriptionId] = set()
+        self.commits: list[tuple[Position, ...]] = []
+        self._replies = iter(replies)
+        self._now = 0.0
+        log = cast("LogStore", storage.log)
+        notifications = Notifications(log, "https://hub.example/hub")
+        self._requests = CatchUpRequests(log, notifications)
+
+    async def commit(self, kinds: Sequence[RecordKind]) -> None:
+        key = f"entry {len(self.commits)}"
+        written = await self.storage.log.commit(
+            fetch(
+                self.feed,
+                when=at(self._now),
+                entries=(EntryWrite(key=key, body=pack(Entry(key=key, id=key))),),
+                records=tuple(record(key, kind=kind) for kind in kinds),
+                body=StoredBody(content_type="text/xml", body=pack_bytes(b"<feed/>"))
+                if DOCUMENT_KINDS.intersection(kinds)
+                else None,
+            )
+        )
+        assert written is not None
+        if DOCUMENT_KINDS.intersection(kinds):
+            self.commits.append(written)
+
+    async def step(self, step: str | Sequence[RecordKind]) -> None:
+        self._now += DAY
+        match step:
+            case "chunks":
+                for chunk in await self.scene.claim(at(self._now)):
+                    await self._deliver(chunk)
+            case "stragglers":
+                for each in await self.scene.claim_stragglers(at(self._now)):
+                    await self._catch_up(each)
+            case "restart":
+                await self.storage.deliveries.void_leases()
+            case kinds:
+                await self.commit(cast("Sequence[RecordKind]", kinds))
+
+    async def end_well(self) -> None:
+        """From now on every reply is a 2xx; go on until nothing is owed."""
+        self._replies = iter(())
+        while True:
+            backlog = await self.storage.backlog()
+            if not (backlog.fanouts or backlog.chunks or backlog.stragglers):
+                return
+            await self.step("chunks")
+            await self.step("stragglers")
+
+    def _reply(self, to: SubscriptionId, position: Position) -> Reply:
+        if not next(self._replies, True):
+            return REFUSED
+        self.got[to].append(position)
+        return OK
+
+    async def _deliver(self, chunk: ClaimedChunk) -> None:
+        for index, subscription in chunk.pending:
+            first = FirstDelivery(
+                subscription=subscription,
+                position=chunk.record.position,
+                chunk_id=chunk.id,
+                lease_id=chunk.lease_id,
+                index=index,
+            )
+            reply = self._reply(subscription.id, first.position)
+            if reply is OK:
+                await self._write(delivered(first, reply))
+            else:
+                now = at(self._now)
+                await self._write(refused(first, reply, at=now, jitter=0.5))
+
+    async def _catch_up(self, straggler: Straggler) -> None:
+        here, now, until = CatchUp.of(straggler), at(self._now), at(self._now + 60)
+        subscription = here.subscription
+        while (request := await self._requests.next(here)).document is not None:
+            reply = self._reply(subscription.id, request.last)
+            if reply is REFUSED:
+                head = (await self.storage.log.head()).position
+                refusal = held_up(
+                    here, request.last, reply, at=now, jitter=0.5, head=head
+                )
+                await self._write(refusal)
+                return
+            await self._write(
+                progressed(here, request.last, reply, at=now, until=until)
+            )
+            here = here.delivered(request.last)
+        await self._write(finished(here, request.last, until=until))
+
+    async def _write(self, settlement: Settlement) -> None:
+        parts = {
+            "outcomes": settlement.outcome,
+            "opened": settlement.opened,
+            "moved": settlement.moved,
+            "given_up": settlement.given_up,
+            "recovered": settlement.recovered,
+            "attempts": settlement.attempt,
+        }
+        if settlement.given_up is not None:
+            self.given_up.add(settlement.given_up.subscription_id)
+        written = {name: (each,) for name, each in parts.items() if each is not None}
+        await self.scene.flush(when=at(self._now), **written)
+
+
+async def run(storage: Storage, steps: list, replies: list[bool]) -> Course:
+    scene = Scene(storage)
+    feed = await scene.add_feed()
+    await scene.subscribe(feed, "as-is", format=Format.AS_IS)
+    await scene.subscribe(feed, "json", updates=Updates.ALL)
+    course = Course(storage, feed, replies)
+    for step in steps:
+        await course.step(step)
+    await course.end_well()
+    return course
+
+
+async def compare(steps: list, replies: list[bool]) -> None:
+    model = await run(cast("Storage", MemoryStorage()), steps, replies)
+    with tempfile.TemporaryDirectory() as directory:
+        engine = cast("Storage", await open_database(Path(directory) / "hub.db"))
+        try:
+            found = await run(engine, steps, replies)
+        finally:
+            await engine.close()
+    assert found.got == model.got
+    as_is, json = SubscriptionId(1), SubscriptionId(2)
+    documents = [_fetch_of(each, found.commits) for each in found.got[as_is]]
+    assert documents == sorted(set(documents))  # once each, and in order
+    if found.commits and as_is not in found.given_up:
+        assert documents[-1] == len(found.commits) - 1  # the latest came
+    assert found.got[json] == sorted(set(found.got[json]))
+
+
+def _fetch_of(position: Position, commits: list[tuple[Position, ...]]) -> int:
+    return next(n for n, positions in enumerate(commits) if position in positions)
+
+
+@given(steps=STEPS, replies=st.lists(st.booleans(), max_size=12))
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+def test_a_document_is_delivered_once_in_order_and_the_latest_always(
+    steps: list, replies: list[bool]
+) -> None:
+    asyncio.run(compare(steps, replies))
