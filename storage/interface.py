@@ -9,7 +9,8 @@ key order. Any method may raise `StorageClosed`; writing ones `StorageBusy`,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -212,6 +213,16 @@ class SubscriptionStore(Protocol):
 
     async def expire(self, now: datetime, limit: int) -> int:
         """End subscriptions whose lease is over, each to be told."""
+        ...
+
+    def watch_endings(
+        self, tell: Callable[[Sequence[SubscriptionId]], None]
+    ) -> AbstractContextManager[None]:
+        """While entered, call ``tell`` with subscriptions that have ended.
+
+        On the event loop, as soon as it is durable, and before whoever ended them goes
+        on. One that had ended before may be named again.
+        """
         ...
 
     async def ending(self, limit: int) -> list[Subscription]:

@@ -23,6 +23,7 @@ from hub.core.replies import Reply, Verdict
 from hub.core.settlement import Settlement
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_up_requests import CatchUpRequests
+from hub.delivery.endings import Endings
 from hub.delivery.leases import Leases
 from hub.delivery.origins import origin_of
 from hub.delivery.poster import Poster
@@ -38,12 +39,14 @@ class RunningCatchUp:
 
     ``is_lost``: a write showed that the lease is no longer ours, but somebody else's,
     or that the subscription ended. ``expires``: from then on (monotonic) it may be.
+    ``since``: the endings there were before the lease was taken (see `Endings`).
     """
 
     catch_up: CatchUp
     origin: str
     move_aside: Callable[[], None]  # called when a request hangs, if need be again
     expires: float
+    since: int
     is_lost: bool = False
 
     def follow(self, written: asyncio.Future[Flushed], expires: float) -> None:
@@ -69,6 +72,7 @@ class CatchUps:
         acknowledgements: Acknowledgements,
         leases: Leases,
         random: Random,
+        endings: Endings,
     ) -> None:
         self._log = log_store
         self._clock = clock
@@ -77,31 +81,39 @@ class CatchUps:
         self._acknowledgements = acknowledgements
         self._leases = leases
         self._random = random
+        self._endings = endings
         self._stopping = False
 
     def stop(self) -> None:
         """Let each running end with the request it is making."""
         self._stopping = True
 
-    async def pursue(self, catch_up: CatchUp, move_aside: Callable[[], None]) -> None:
-        """Send record after record. ``move_aside``: a request has begun to hang."""
+    async def pursue(
+        self, catch_up: CatchUp, since: int, move_aside: Callable[[], None]
+    ) -> None:
+        """Send record after record. ``move_aside``: a request has begun to hang.
+
+        ``since``: the endings there were before it was claimed.
+        """
         origin = origin_of(catch_up.subscription.callback)
         expires = self._leases.expiry()
-        await self._go_on(RunningCatchUp(catch_up, origin, move_aside, expires))
+        await self._go_on(RunningCatchUp(catch_up, origin, move_aside, expires, since))
 
     async def conclude(
         self,
         catch_up: CatchUp,
         expires: float,
+        since: int,
         last: Position,
         reply: Reply,
     ) -> None:
         """Take over a first delivery that hung, when its reply has come at last.
 
-        ``expires`` is the (monotonic) end of the lease that its straggler began with.
+        ``expires`` is the (monotonic) end of the lease that its straggler began with,
+        ``since`` the endings there were before its chunk was claimed.
         """
         origin = origin_of(catch_up.subscription.callback)
-        running = RunningCatchUp(catch_up, origin, lambda: None, expires)
+        running = RunningCatchUp(catch_up, origin, lambda: None, expires, since)
         if await self._settle(running, last, reply):
             await self._go_on(running)
 
@@ -117,6 +129,8 @@ class CatchUps:
         if self._stopping:
             return self._release(running, wait=0.0)
         request = await self._requests.next(running.catch_up)
+        if self._has_ended(running):
+            return False
         if request.is_missing:
             return self._give_up(running, request.last)
         if request.document is None:
@@ -134,6 +148,11 @@ class CatchUps:
             missed=running.catch_up.missed,
         )
         return await self._settle(running, request.last, reply)
+
+    def _has_ended(self, running: RunningCatchUp) -> bool:
+        """Its straggler went with it, so there is nothing to write."""
+        subscription_id = running.catch_up.subscription.id
+        return self._endings.has_ended(subscription_id, running.since)
 
     async def _settle(
         self, running: RunningCatchUp, last: Position, reply: Reply

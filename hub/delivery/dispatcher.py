@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from random import Random, SystemRandom
 
 import structlog
@@ -21,6 +22,7 @@ from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.chunks import Chunks
 from hub.delivery.crew import Crew
+from hub.delivery.endings import Endings
 from hub.delivery.first_deliveries import FirstDeliveries
 from hub.delivery.leases import Leases
 from hub.delivery.notifications import Notifications
@@ -107,7 +109,8 @@ class _Run:
         random: Random,
         metrics: Metrics,
     ) -> None:
-        deliveries = storage.deliveries
+        deliveries, endings = storage.deliveries, Endings()
+        self._watch = partial(storage.subscriptions.watch_endings, endings.note)
         self._grace = limits.grace
         self._crew = Crew()
         self._acknowledgements = Acknowledgements(deliveries, clock, metrics)
@@ -124,6 +127,7 @@ class _Run:
             self._acknowledgements,
             leases,
             random,
+            endings,
         )
         self._first_deliveries = FirstDeliveries(
             clock,
@@ -132,6 +136,7 @@ class _Run:
             self._acknowledgements,
             leases,
             random,
+            endings,
             crew=self._crew,
             limit=limits.requests,
         )
@@ -143,6 +148,7 @@ class _Run:
             self._first_deliveries,
             self._acknowledgements,
             leases,
+            endings,
             limit=limits.chunks,
         )
         self._stragglers = Stragglers(
@@ -151,11 +157,16 @@ class _Run:
             self._catch_ups,
             self._acknowledgements,
             leases,
+            endings,
             crew=self._crew,
             limit=limits.catch_ups,
         )
 
     async def until_cancelled(self) -> None:
+        with self._watch():
+            await self._deliver()
+
+    async def _deliver(self) -> None:
         async with asyncio.TaskGroup() as outer:
             writing = outer.create_task(self._acknowledgements.run())
             sweeping = outer.create_task(self._sweep())

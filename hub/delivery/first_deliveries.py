@@ -30,6 +30,7 @@ from hub.core.settlement import Settlement
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.crew import Crew
+from hub.delivery.endings import Endings
 from hub.delivery.leases import Leases
 from hub.delivery.notifications import Document
 from hub.delivery.poster import Poster
@@ -46,6 +47,7 @@ class OpenChunk:
     id: int
     lease_id: int
     expires: float
+    since: int  # endings there were before it was claimed; see `Endings`
     unsettled: int  # members whose outcome is not yet known
     close: Callable[[OpenChunk], None]  # when all outcomes are durable
 
@@ -73,6 +75,7 @@ class FirstDeliveries:
         acknowledgements: Acknowledgements,
         leases: Leases,
         random: Random,
+        endings: Endings,
         *,
         crew: Crew,
         limit: int,
@@ -83,6 +86,7 @@ class FirstDeliveries:
         self._acknowledgements = acknowledgements
         self._leases = leases
         self._random = random
+        self._endings = endings
         self._crew = crew
         self._limit = limit
         self._ready: deque[Member] = deque()
@@ -143,7 +147,7 @@ class FirstDeliveries:
             if member.aside is not None:
                 catch_up, expires = member.aside
                 await self._catch_ups.conclude(
-                    catch_up, expires, member.first.position, reply
+                    catch_up, expires, member.chunk.since, member.first.position, reply
                 )
                 return
             self._settle(member, reply)
@@ -156,10 +160,17 @@ class FirstDeliveries:
             member = self._ready.popleft()
             if member.chunk.expires <= self._clock.monotonic():
                 continue  # no longer ours: whoever claims the chunk next delivers it
+            if self._has_ended(member):
+                self._write(member.chunk, nothing_to_send(member.first))
+                continue
             if self._poster.admits(member.origin):
                 return member
             self._park(member)
         return None
+
+    def _has_ended(self, member: Member) -> bool:
+        subscription_id = member.first.subscription.id
+        return self._endings.has_ended(subscription_id, member.chunk.since)
 
     @property
     def _may_begin(self) -> bool:

@@ -12,6 +12,7 @@ from storage.secrets import SecretBox
 
 from .backup import copy_database
 from .deliveries import SqliteDeliveries
+from .ended import EndedSubscriptions
 from .feeds import SqliteFeeds
 from .lock import FileLock
 from .log import SqliteLog
@@ -48,9 +49,10 @@ class SqliteStorage:
         self._closing: asyncio.Future[None] | None = None
         self._feeds = SqliteFeeds(self._writer, readers, box)
         self._log = SqliteLog(self._writer, readers, epoch, self._head)
-        self._subscriptions = SqliteSubscriptions(self._writer, readers, box)
+        ended = EndedSubscriptions()
+        self._subscriptions = SqliteSubscriptions(self._writer, readers, box, ended)
         self._verifications = SqliteVerifications(self._writer, readers, box)
-        self._deliveries = SqliteDeliveries(self._writer, readers, box)
+        self._deliveries = SqliteDeliveries(self._writer, readers, box, ended)
         self._tokens = SqliteTokens(self._writer, readers)
 
     @property

@@ -28,6 +28,7 @@ from .delivery_rows import (
     read_dead,
     read_straggler,
 )
+from .ended import EndedSubscriptions
 from .flushes import apply_flush
 from .id_lists import pack_ids
 from .readers import Readers
@@ -36,10 +37,17 @@ from .writer import Writer
 
 
 class SqliteDeliveries:
-    def __init__(self, writer: Writer, readers: Readers, box: SecretBox) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        readers: Readers,
+        box: SecretBox,
+        ended: EndedSubscriptions,
+    ) -> None:
         self._writer = writer
         self._readers = readers
         self._box = box
+        self._ended = ended
 
     async def claim_chunks(
         self, *, lease_id: int, until: datetime, now: datetime, limit: int
@@ -57,7 +65,11 @@ class SqliteDeliveries:
         await self._writer.submit(partial(_renew, parameters), is_single=True)
 
     async def flush(self, flush: DeliveryFlush) -> Flushed:
-        return await self._writer.submit(partial(apply_flush, flush))
+        gone = [subscription_id for subscription_id, _ in flush.ended]
+        return await self._writer.submit(
+            partial(apply_flush, flush),
+            then=(lambda _: self._ended.tell(gone)) if gone else None,
+        )
 
     async def claim_stragglers(
         self, *, lease_id: int, until: datetime, now: datetime, limit: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
-from storage.records import SubscriptionState
+from storage.records import SubscriptionId, SubscriptionState
 
 from .id_lists import pack_ids
 from .readers import Row
@@ -38,28 +39,34 @@ def end_one(
 
 def end_of_feed(
     feed_id: int, reason: str, now: int, limit: int, connection: sqlite3.Connection
-) -> int:
+) -> list[SubscriptionId]:
+    """Which ones it ended."""
     found = connection.execute(_OF_FEED, (feed_id, limit)).fetchall()
     ids = [subscription_id for (subscription_id,) in found]
-    return end_all(ids, reason, SubscriptionState.ENDING, now, connection)
+    end_all(ids, reason, SubscriptionState.ENDING, now, connection)
+    return ids
 
 
-def end_expired(now: int, limit: int, connection: sqlite3.Connection) -> int:
+def end_expired(
+    now: int, limit: int, connection: sqlite3.Connection
+) -> list[SubscriptionId]:
+    """Which ones it ended."""
     found = connection.execute(_EXPIRED, (now, limit)).fetchall()
     ids = [subscription_id for (subscription_id,) in found]
-    return end_all(ids, LEASE_OVER, SubscriptionState.ENDING, now, connection)
+    end_all(ids, LEASE_OVER, SubscriptionState.ENDING, now, connection)
+    return ids
 
 
 def end_all(
-    ids: list[int],
+    ids: Sequence[int],
     reason: str,
     state: SubscriptionState,
     now: int,
     connection: sqlite3.Connection,
-) -> int:
+) -> None:
     """End those that have not ended yet; their stragglers go with them."""
     listed = pack_ids(ids)
-    ended = connection.execute(
+    connection.execute(
         "UPDATE subscriptions SET state = ?, ended_reason = ?, ended_at = ?"
         " WHERE id IN (SELECT value FROM json_each(?))"
         " AND state IN ('pending', 'active')",
@@ -70,4 +77,3 @@ def end_all(
         " WHERE subscription_id IN (SELECT value FROM json_each(?))",
         (listed,),
     )
-    return ended.rowcount

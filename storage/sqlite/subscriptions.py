@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 
@@ -19,6 +20,7 @@ from storage.records import (
 )
 from storage.secrets import SecretBox
 
+from .ended import EndedSubscriptions, Listener
 from .endings import end_expired, end_of_feed, end_one
 from .id_lists import pack_ids
 from .log_rows import hash_key
@@ -30,10 +32,17 @@ from .writer import Writer
 
 
 class SqliteSubscriptions:
-    def __init__(self, writer: Writer, readers: Readers, box: SecretBox) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        readers: Readers,
+        box: SecretBox,
+        ended: EndedSubscriptions,
+    ) -> None:
         self._writer = writer
         self._readers = readers
         self._box = box
+        self._ended = ended
 
     async def add(self, new: NewSubscription, now: datetime) -> Subscription:
         parameters = {
@@ -101,7 +110,9 @@ class SqliteSubscriptions:
     ) -> Subscription:
         state = SubscriptionState.ENDING if tell else SubscriptionState.ENDED
         unit = partial(end_one, subscription_id, reason, state, to_milliseconds(now))
-        row = await self._writer.submit(unit)
+        row = await self._writer.submit(
+            unit, then=lambda _: self._ended.tell([subscription_id])
+        )
         if row is None:
             raise NotFound("subscription", subscription_id)
         return read_subscription(row, self._box)
@@ -110,11 +121,16 @@ class SqliteSubscriptions:
         self, feed_id: FeedId, reason: str, now: datetime, limit: int
     ) -> int:
         unit = partial(end_of_feed, feed_id, reason, to_milliseconds(now), limit)
-        return await self._writer.submit(unit)
+        ended = await self._writer.submit(unit, then=self._ended.tell)
+        return len(ended)
 
     async def expire(self, now: datetime, limit: int) -> int:
         unit = partial(end_expired, to_milliseconds(now), limit)
-        return await self._writer.submit(unit)
+        ended = await self._writer.submit(unit, then=self._ended.tell)
+        return len(ended)
+
+    def watch_endings(self, tell: Listener) -> AbstractContextManager[None]:
+        return self._ended.told_to(tell)
 
     async def ending(self, limit: int) -> list[Subscription]:
         rows = await self._readers.all(

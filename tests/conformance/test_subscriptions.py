@@ -163,6 +163,28 @@ async def test_ending_takes_the_straggler_along(scene: Scene) -> None:
     assert await scene.storage.deliveries.straggler(late.id) is None
 
 
+async def test_whoever_watches_is_told_of_endings_however_they_came(
+    scene: Scene,
+) -> None:
+    feed, other = await scene.add_feed("a"), await scene.add_feed("b")
+    one = await scene.subscribe(feed, "one")
+    gone = await scene.subscribe(feed, "gone")
+    over = await scene.subscribe(feed, "over", lease_end=at(10))
+    last = await scene.subscribe(feed, "last")
+    unseen = await scene.subscribe(other, "unseen")
+    subscriptions = scene.storage.subscriptions
+    told: list[SubscriptionId] = []
+
+    with subscriptions.watch_endings(told.extend):
+        await subscriptions.end(one.id, "enough", START, tell=True)
+        await scene.flush(ended=((gone.id, "gone"),))
+        await subscriptions.expire(at(10), 9)
+        await subscriptions.end_all(feed.id, "removed", START, 9)
+    await subscriptions.end(unseen.id, "enough", START, tell=True)
+
+    assert told == [one.id, gone.id, over.id, last.id]
+
+
 async def test_all_subscriptions_of_a_feed_are_ended_page_by_page(
     scene: Scene,
 ) -> None:

@@ -60,6 +60,33 @@ async def test_hanging_callbacks_hold_up_nobody_else(tmp_path: Path) -> None:
             assert time.monotonic() - started < 2.0
 
 
+async def test_what_waits_in_a_chunk_is_not_sent_once_its_subscription_has_ended(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    limits = DeliveryLimits(requests=1, grace=0.1)
+    async with delivery_scene(tmp_path, clock=clock, limits=limits) as scene:
+        feed = await scene.add_feed()
+        await scene.subscribe(feed, "/first")
+        ended = await scene.subscribe(feed, "/ended")
+        await scene.subscribe(feed, "/last")
+        scene.receiver.script("/first", Script(hang=True))
+        async with scene.dispatching():
+            await scene.publish(feed)
+            await scene.receiver.until_count("/first", 1)  # and the others wait
+            await scene.storage.subscriptions.end(
+                ended.id, "unsubscribed", clock.now(), tell=False
+            )
+            clock.advance(1.1)
+            await scene.receiver.until_count("/last", 1)
+            assert scene.receiver.counts["/ended"] == 0
+            await eventually(lambda: _has_no_chunks(scene))
+
+
+async def _has_no_chunks(scene: DeliveryScene) -> bool:
+    return not (await scene.storage.backlog()).chunks
+
+
 async def test_a_slow_callback_that_answers_gets_everything_in_order(
     tmp_path: Path,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -87,6 +87,7 @@ class State:
     stragglers: dict[SubscriptionId, ModelStraggler] = field(default_factory=dict)
     dead: dict[int, DeadRange] = field(default_factory=dict)
     attempts: list[Attempt] = field(default_factory=list)
+    watching: list[Callable] = field(default_factory=list)
     last_ids: dict[str, int] = field(default_factory=dict)
 
     def next_id(self, kind: str) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 
@@ -127,7 +128,7 @@ class MemorySubscriptions:
 
     def end_these(
         self,
-        ids: Iterable[SubscriptionId],
+        ids: Sequence[SubscriptionId],
         reason: str,
         state: SubscriptionState,
         now: datetime,
@@ -140,7 +141,17 @@ class MemorySubscriptions:
                 self._put(replace(subscription, state=state, ended_reason=reason))
                 self._state.ended_at[each] = milliseconds(now)
                 ended += 1
+        for tell in self._state.watching:
+            tell(ids)
         return ended
+
+    @contextmanager
+    def watch_endings(self, tell: Callable) -> Iterator[None]:
+        self._state.watching.append(tell)
+        try:
+            yield
+        finally:
+            self._state.watching.remove(tell)
 
     async def ending(self, limit: int) -> list[Subscription]:
         return [
