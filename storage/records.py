@@ -470,6 +470,7 @@ class Straggler:
         None  # trimmed; told with the next request
     )
     lease_id: int = 0  # 0: nobody's
+    tried_to: Position | None = None  # where the request ended that is to be repeated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -526,6 +527,7 @@ class StragglerOpened:
     last_status: int = 0
     last_error: str = ""
     lease_id: int = 0
+    tried_to: Position | None = None  # see `Straggler`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -547,6 +549,7 @@ class StragglerMoved:
     last_error: str = ""
     release: bool = False
     finished: bool = False
+    tried_to: Position | None = None  # see `Straggler`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

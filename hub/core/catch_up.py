@@ -25,7 +25,9 @@ class CatchUp:
     """Where a straggler stands: above ``position``, without what it got before.
 
     ``failures`` are in a row, at the next record; an exhausted subscription has used
-    up all it is allowed. ``missed`` records are told with the next request.
+    up all it is allowed. ``missed`` records are told with the next request. A request
+    up to ``tried_to`` was made, or is being made: if it has to be repeated, it must be
+    the same notification.
     """
 
     subscription: Subscription
@@ -38,6 +40,7 @@ class CatchUp:
     is_exhausted: bool = False
     last_status: int = 0
     last_error: str = ""
+    tried_to: Position | None = None
 
     @classmethod
     def of(cls, straggler: Straggler) -> CatchUp:
@@ -53,6 +56,7 @@ class CatchUp:
             # A 2xx is not carried on: it would say that ``missed`` has been told.
             last_status=straggler.last_status if straggler.last_error else 0,
             last_error=straggler.last_error,
+            tried_to=straggler.tried_to,
         )
 
     @classmethod
@@ -63,6 +67,7 @@ class CatchUp:
             lease_id=lease_id,
             position=first.before,
             is_exhausted=first.subscription.exhausted,
+            tried_to=first.position,
         )
 
     def skips(self, position: Position) -> bool:
@@ -81,6 +86,7 @@ class CatchUp:
             is_exhausted=False,
             last_status=0,
             last_error="",
+            tried_to=None,
         )
 
     def moved(self, next_try: datetime) -> StragglerMoved:
@@ -93,6 +99,7 @@ class CatchUp:
             next_try=next_try,
             last_status=self.last_status,
             last_error=self.last_error,
+            tried_to=self.tried_to,
         )
 
 
@@ -106,6 +113,11 @@ def progressed(
         recovered=subscription_id if before.is_exhausted else None,
         attempt=attempt_of(subscription_id, last, reply, at),
     )
+
+
+def announced(catch_up: CatchUp, *, until: datetime) -> Settlement:
+    """A request up to ``tried_to`` is about to be made."""
+    return Settlement(moved=catch_up.moved(until))
 
 
 def finished(catch_up: CatchUp, last: Position, *, until: datetime) -> Settlement:
@@ -167,6 +179,7 @@ def held_up(
         failures=failures,
         last_status=reply.status,
         last_error=reply.error,
+        tried_to=last,
     )
     moved = replace(failed.moved(at + timedelta(seconds=delay)), release=True)
     return Settlement(moved=moved, attempt=attempt)

@@ -89,6 +89,7 @@ def refused(
         failing_since=at,
         last_status=reply.status,
         last_error=reply.error,
+        tried_to=first.position,
     )
     return Settlement(outcome=outcome, opened=opened, attempt=attempt)
 
@@ -118,5 +119,6 @@ def set_aside(
         failing_since=at,
         last_error=UNANSWERED,
         lease_id=lease_id,
+        tried_to=first.position,
     )
     return Settlement(outcome=first.over(), opened=opened)

@@ -43,17 +43,22 @@ class CatchUpRequests:
         """The next request of a catch-up, or the end of what the log has for it.
 
         An opted-in ``batch`` subscription gets several records in one, an as-is one
-        only the latest document, the others one record.
+        only the latest document, the others one record. A batch that was tried before
+        does not grow: what came since waits for the next one.
         """
         subscription = catch_up.subscription
         wanted, end = await self._wanted(catch_up)
         if not wanted:
             return CatchUpRequest(end, None)
         if subscription.format is Format.AS_IS:
-            return await self._pack(wanted[-1:], subscription)
-        return await self._pack(
-            wanted if subscription.batch else wanted[:1], subscription
-        )
+            return await self._whole(wanted[-1:], subscription)
+        if not subscription.batch:
+            return await self._whole(wanted[:1], subscription)
+        tried_to = catch_up.tried_to or 0
+        tried = [each for each in wanted if each.position <= tried_to]
+        if tried:
+            return await self._whole(tried, subscription)
+        return await self._pack(wanted, subscription)
 
     async def _wanted(self, catch_up: CatchUp) -> tuple[list[Record], Position]:
         """The next wanted records, and up to where the log was read for them."""
@@ -75,13 +80,21 @@ class CatchUpRequests:
     async def _pack(
         self, records: Sequence[Record], subscription: Subscription
     ) -> CatchUpRequest:
+        """As many of the records as make a document that is not too large."""
         while True:
-            document = await self._notifications.document(records, subscription)
+            request = await self._whole(records, subscription)
+            document = request.document
             is_small = document is None or len(document.body) <= BATCH_BYTES
             if is_small or len(records) == 1:
-                is_missing = document is None and subscription.format is Format.AS_IS
-                return CatchUpRequest(records[-1].position, document, is_missing)
+                return request
             records = records[: len(records) // 2]
+
+    async def _whole(
+        self, records: Sequence[Record], subscription: Subscription
+    ) -> CatchUpRequest:
+        document = await self._notifications.document(records, subscription)
+        is_missing = document is None and subscription.format is Format.AS_IS
+        return CatchUpRequest(records[-1].position, document, is_missing)
 
 
 def _is_due(record: Record, catch_up: CatchUp) -> bool:

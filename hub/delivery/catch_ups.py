@@ -13,6 +13,7 @@ import structlog
 from hub.clock import Clock
 from hub.core.catch_up import (
     CatchUp,
+    announced,
     finished,
     held_up,
     progressed,
@@ -129,12 +130,14 @@ class CatchUps:
         if self._stopping:
             return self._release(running, wait=0.0)
         request = await self._requests.next(running.catch_up)
-        if self._has_ended(running):
-            return False
         if request.is_missing:
             return self._give_up(running, request.last)
         if request.document is None:
             return await self._finish(running, request.last)
+        if running.catch_up.subscription.batch:
+            await self._announce(running, request.last)
+        if self._is_over(running):
+            return False
         if not self._poster.admits(running.origin):
             wait = self._poster.postponement(running.origin)
             return self._release(running, wait=wait)
@@ -149,10 +152,19 @@ class CatchUps:
         )
         return await self._settle(running, request.last, reply)
 
-    def _has_ended(self, running: RunningCatchUp) -> bool:
-        """Its straggler went with it, so there is nothing to write."""
+    async def _announce(self, running: RunningCatchUp, last: Position) -> None:
+        """Have it written how far a batch goes: it is to be the same after a crash."""
+        if running.catch_up.tried_to != last:
+            running.catch_up = replace(running.catch_up, tried_to=last)
+            until = self._leases.until()
+            await self._write(running, announced(running.catch_up, until=until))
+
+    def _is_over(self, running: RunningCatchUp) -> bool:
+        """Whether the subscription has ended: its straggler is gone, and nothing is
+        left to be written."""
         subscription_id = running.catch_up.subscription.id
-        return self._endings.has_ended(subscription_id, running.since)
+        has_ended = self._endings.has_ended(subscription_id, running.since)
+        return has_ended or running.is_lost
 
     async def _settle(
         self, running: RunningCatchUp, last: Position, reply: Reply

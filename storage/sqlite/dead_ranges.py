@@ -107,8 +107,8 @@ def _set_back(
     if lease_id or skip_to is not None or not is_behind:
         raise StorageBusy(f"subscription {subscription_id} is catching up elsewhere")
     connection.execute(
-        "UPDATE stragglers SET position = ?, attempts = 0, next_try = ?, due = ?"
-        " WHERE subscription_id = ?",
+        "UPDATE stragglers SET position = ?, attempts = 0, next_try = ?, due = ?,"
+        " tried_to = NULL WHERE subscription_id = ?",
         (position, now, now, subscription_id),
     )
     return True

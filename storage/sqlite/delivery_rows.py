@@ -81,6 +81,7 @@ def read_straggler(row: Row, box: SecretBox) -> Straggler:
         missed_first,
         missed_last,
         lease_id,
+        tried_to,
     ) = row
     return Straggler(
         subscription=read_subscription(row, box),
@@ -94,6 +95,7 @@ def read_straggler(row: Row, box: SecretBox) -> Straggler:
         skip_to=skip_to,
         missed=None if missed_first is None else (missed_first, missed_last),
         lease_id=lease_id,
+        tried_to=tried_to,
     )
 
 

@@ -28,12 +28,13 @@ def open_straggler(opened: StragglerOpened, connection: sqlite3.Connection) -> N
     must not stand above the record that was not delivered."""
     connection.execute(
         "INSERT INTO stragglers (subscription_id, feed_id, position, attempts,"
-        " next_try, failing_since, last_status, last_error, lease_id, due)"
+        " next_try, failing_since, last_status, last_error, lease_id, due, tried_to)"
         " SELECT id, feed_id, :position, :attempts, :next_try, :failing_since,"
-        " :last_status, :last_error, :lease, :next_try FROM subscriptions"
+        " :last_status, :last_error, :lease, :next_try, :tried_to FROM subscriptions"
         " WHERE id = :subscription AND state = 'active'"
         " ON CONFLICT (subscription_id) DO UPDATE"
-        " SET position = min(position, excluded.position)",
+        " SET position = excluded.position, tried_to = excluded.tried_to"
+        " WHERE excluded.position < position",
         {
             "subscription": opened.subscription_id,
             "position": opened.position,
@@ -43,6 +44,7 @@ def open_straggler(opened: StragglerOpened, connection: sqlite3.Connection) -> N
             "last_status": opened.last_status,
             "last_error": opened.last_error,
             "lease": opened.lease_id,
+            "tried_to": opened.tried_to,
         },
     )
 
@@ -83,7 +85,7 @@ def _write_move(moved: StragglerMoved, at: int, connection: sqlite3.Connection) 
         " missed_first = iif(:position > position AND :is_told, NULL, missed_first),"
         " missed_last = iif(:position > position AND :is_told, NULL, missed_last),"
         " attempts = :attempts, next_try = :next_try, due = :next_try,"
-        " last_status = :last_status, last_error = :last_error,"
+        " last_status = :last_status, last_error = :last_error, tried_to = :tried_to,"
         " lease_id = iif(:is_released, 0, lease_id)"
         " WHERE subscription_id = :subscription",
         {
@@ -93,6 +95,7 @@ def _write_move(moved: StragglerMoved, at: int, connection: sqlite3.Connection) 
             "next_try": to_milliseconds(moved.next_try),
             "last_status": moved.last_status,
             "last_error": moved.last_error,
+            "tried_to": moved.tried_to,
             "is_told": 200 <= moved.last_status < 300,
             "is_released": moved.release and not moved.finished,
             "at": at,

@@ -272,6 +272,7 @@ class Comparison(RuleBasedStateMachine):
                 attempts=1,
                 next_try=self._now + timedelta(seconds=5),
                 failing_since=self._now,
+                tried_to=position,
             )
             failed = Attempt(
                 subscription_id=of,
@@ -320,6 +321,7 @@ class Comparison(RuleBasedStateMachine):
             last_status=status,
             release=release,
             finished=finished,
+            tried_to=Position(straggler.position + step) if status == 500 else None,
         )
         flush = DeliveryFlush(at=self._now, moved=(moved,))
         self._do(lambda storage: storage.deliveries.flush(flush))

@@ -80,6 +80,24 @@ async def test_a_straggler_that_is_open_is_never_moved_forward_by_opening(
     assert await open_one(scene, late) == before
 
 
+async def test_how_far_the_request_went_that_is_to_be_repeated_is_kept(
+    scene: Scene,
+) -> None:
+    late = await scene.straggle(await scene.add_feed())
+    (claimed,) = await scene.claim_stragglers(at(5))
+    tried = moved(claimed, 0, last_status=500, tried_to=Position(3), release=True)
+
+    await scene.flush(moved=(tried,))
+    await scene.flush(opened=(opened(late, 0, tried_to=Position(1)),))
+
+    assert (await open_one(scene, late)).tried_to == 3
+    (claimed,) = await scene.claim_stragglers(at(99))
+    await scene.flush(moved=(moved(claimed, 3, release=True),))
+    assert (await open_one(scene, late)).tried_to is None
+    await scene.flush(opened=(opened(late, 1, tried_to=Position(2)),))
+    assert (await open_one(scene, late)).tried_to == 2
+
+
 async def test_an_ended_or_unknown_subscription_gets_no_straggler(scene: Scene) -> None:
     ended = await scene.subscribe(await scene.add_feed())
     await scene.storage.subscriptions.end(ended.id, "enough", START, tell=False)

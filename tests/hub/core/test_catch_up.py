@@ -5,7 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from hub.core.catch_up import CatchUp, finished, held_up, progressed, released
+from hub.core.catch_up import (
+    CatchUp,
+    announced,
+    finished,
+    held_up,
+    progressed,
+    released,
+)
 from hub.core.first_delivery import FirstDelivery
 from hub.core.replies import Reply
 from storage.records import Position, Straggler, StragglerMoved
@@ -37,6 +44,7 @@ def test_it_starts_where_the_row_says() -> None:
         skip_to=Position(20),
         missed=(Position(3), Position(9)),
         lease_id=5,
+        tried_to=Position(11),
     )
     assert CatchUp.of(straggler) == replace(
         HERE,
@@ -45,6 +53,7 @@ def test_it_starts_where_the_row_says() -> None:
         skip_to=Position(20),
         missed=(Position(3), Position(9)),
         is_exhausted=True,
+        tried_to=Position(11),
     )
 
 
@@ -72,7 +81,10 @@ def test_it_starts_before_the_record_of_a_hanging_first_delivery() -> None:
         index=4,
     )
     assert CatchUp.after(first, 5) == CatchUp(
-        subscription=first.subscription, lease_id=5, position=Position(11)
+        subscription=first.subscription,
+        lease_id=5,
+        position=Position(11),
+        tried_to=Position(12),
     )
 
 
@@ -113,6 +125,20 @@ def test_it_asks_to_be_closed_at_the_end() -> None:
     moved = finished(HERE, Position(30), until=UNTIL).moved
     assert moved is not None
     assert (moved.position, moved.finished, moved.release) == (30, True, False)
+
+
+def test_what_was_tried_stays_the_same_until_a_2xx() -> None:
+    failed = hold_up(HERE)
+    assert failed is not None
+    assert failed.tried_to == 11
+    here = replace(HERE, tried_to=Position(11))
+    told, given_back = announced(here, until=UNTIL), released(here, due=START)
+    assert told.moved is not None
+    assert given_back.moved is not None
+    assert (told.moved.tried_to, told.moved.release) == (11, False)
+    assert (told.moved.position, told.moved.attempts) == (10, 2)
+    assert given_back.moved.tried_to == 11
+    assert here.delivered(Position(11)).tried_to is None
 
 
 def test_giving_it_back_counts_no_try() -> None:

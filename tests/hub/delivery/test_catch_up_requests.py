@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 import orjson
@@ -96,6 +97,38 @@ async def test_a_batch_has_a_bounded_number_of_bytes() -> None:
     assert request.document is not None
     assert len(request.document.body) <= BATCH_BYTES
     assert request.last == 2
+
+
+async def test_a_batch_that_was_tried_does_not_grow() -> None:
+    log = FakeLog(*(a_record(number) for number in range(1, 6)))
+    here = replace(standing_at(1, batch=True), tried_to=Position(3))
+    again = await requests_of(log).next(here)
+    rest = await requests_of(log).next(here.delivered(Position(3)))
+    assert (again.last, ids_in(again)) == (3, ["id-20", "id-30"])
+    assert (rest.last, ids_in(rest)) == (5, ["id-40", "id-50"])
+
+
+async def test_a_batch_that_was_tried_is_sent_whole_however_large_it_became() -> None:
+    log = FakeLog(*(a_record(number) for number in range(1, 4)))
+    for number in range(1, 4):
+        log.put_entry(number * 10, "x" * BATCH_BYTES)
+    here = replace(standing_at(0, batch=True), tried_to=Position(2))
+    assert (await requests_of(log).next(here)).last == 2
+
+
+async def test_what_is_left_of_nothing_that_was_tried_is_a_new_batch() -> None:
+    log = FakeLog(*(a_record(number) for number in range(4, 6)))
+    here = replace(standing_at(0, batch=True), tried_to=Position(3))
+    assert (await requests_of(log).next(here)).last == 5
+
+
+@pytest.mark.parametrize("format", [Format.JSON, Format.ATOM])
+async def test_who_did_not_opt_in_gets_one_record_whatever_was_tried(
+    format: Format,
+) -> None:
+    log = FakeLog(*(a_record(number) for number in range(1, 4)))
+    here = replace(standing_at(0, format=format), tried_to=Position(2))
+    assert (await requests_of(log).next(here)).last == 1
 
 
 async def test_a_single_record_is_sent_however_large() -> None:

@@ -125,6 +125,59 @@ async def test_beyond_the_slow_lane_a_hanging_request_is_cut_short(
         await eventually(one_failed)
 
 
+async def test_a_batch_is_the_same_notification_over_retries(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a", batch=True)
+        refused, taken = Script(status=500), Script()
+        scene.receiver.script("/a", refused, taken, refused, taken)
+        await scene.publish(feed, "1")
+        await until_waiting(scene, subscription)
+        await scene.publish(feed, "2")
+        await scene.publish(feed, "3")
+        clock.advance(6.1)
+        await scene.receiver.until_count("/a", 3)  # 1; again 1; 2 and 3
+        await until_waiting(scene, subscription)
+        await scene.publish(feed, "4")
+        clock.advance(6.1)
+        await settled(scene)
+        requests = scene.receiver.to("/a")
+        told = [
+            [item["title"] for item in orjson.loads(each.body)["items"]]
+            for each in requests
+        ]
+        assert told == [["1"], ["1"], ["2", "3"], ["2", "3"], ["4"]]
+        assert requests[0].body == requests[1].body
+        assert requests[2].body == requests[3].body
+        ids = [each.headers["webhook-id"] for each in requests]
+        assert ids[0] == ids[1] != ids[2] == ids[3] != ids[4]
+
+
+async def test_a_batch_is_the_same_notification_after_a_crash(tmp_path: Path) -> None:
+    clock = ManualClock()
+    limits = DeliveryLimits(grace=0.0)
+    async with delivery_scene(tmp_path, clock=clock, limits=limits) as scene:
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a", batch=True)
+        scripts = Script(status=500), Script(), Script(hang=True)
+        scene.receiver.script("/a", *scripts)
+        async with scene.dispatching():
+            await scene.publish(feed, "1")
+            await until_waiting(scene, subscription)
+            await scene.publish(feed, "2")
+            await scene.publish(feed, "3")
+            await scene.storage.deliveries.retry_straggler(subscription.id, clock.now())
+            await scene.receiver.until_count("/a", 3)  # 2 and 3, and is cut off
+        scene.receiver.script("/a", Script())
+        await scene.publish(feed, "4")
+        async with scene.dispatching():
+            await settled(scene)
+        assert titles(scene, "/a") == ["1", "1", "2", "3", "2", "3", "4"]
+        ids = [each.headers["webhook-id"] for each in scene.receiver.to("/a")]
+        assert ids[0] == ids[1] != ids[2] == ids[3] != ids[4]
+
+
 async def test_a_failed_delivery_is_tried_again_and_the_rest_follows_in_order(
     tmp_path: Path,
 ) -> None:
@@ -288,7 +341,9 @@ async def test_retrying_a_dead_range_sends_exactly_that_range(tmp_path: Path) ->
         assert await store.dead(after=0, limit=10) == []
 
 
-async def test_batch_subscribers_catch_up_in_one_request(tmp_path: Path) -> None:
+async def test_batch_subscribers_catch_up_in_one_request_after_the_repeated_one(
+    tmp_path: Path,
+) -> None:
     clock = ManualClock()
     async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
         feed = await scene.add_feed()
@@ -301,7 +356,7 @@ async def test_batch_subscribers_catch_up_in_one_request(tmp_path: Path) -> None
         clock.advance(6)
         await settled(scene)
         assert titles(scene, "/a") == ["1", "1", "2", "3", "4", "5"]
-        assert scene.receiver.counts["/a"] == 2
+        assert scene.receiver.counts["/a"] == 3
 
 
 async def test_an_as_is_straggler_gets_only_the_latest(tmp_path: Path) -> None:

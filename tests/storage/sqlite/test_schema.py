@@ -61,3 +61,17 @@ def test_both_accounts_exist_from_the_first_migration() -> None:
 
         accounts = connection.execute("SELECT * FROM accounts ORDER BY id").fetchall()
         assert accounts == [(1, "anonymous"), (2, "operator")]
+
+
+def test_records_from_before_they_could_be_superseded_bring_their_documents() -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for migration in migrations()[:4]:
+            run(connection, migration)
+        connection.execute(
+            "INSERT INTO records VALUES (1, 0, 1, 'updated', 1, x'', x'')"
+        )
+
+        run_pending(connection)
+
+        found = connection.execute("SELECT is_superseded, news FROM records").fetchall()
+        assert found == [(0, "updated/1/0")]

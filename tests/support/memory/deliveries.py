@@ -204,7 +204,9 @@ class MemoryDeliveries:
             if known.lease_id or known.skip_to is not None or not is_behind:
                 raise StorageBusy("elsewhere")
             found.due = now
-            found.stored = replace(known, position=position, attempts=0, next_try=now)
+            found.stored = replace(
+                known, position=position, attempts=0, next_try=now, tried_to=None
+            )
             return
         passed = state.last_passed(subscription.id)
         straggler = Straggler(

@@ -74,8 +74,10 @@ class Flushing:
             return
         known = self._state.stragglers.get(subscription.id)
         if known is not None:
-            position = min(known.stored.position, opened.position)
-            known.stored = replace(known.stored, position=position)
+            if opened.position < known.stored.position:
+                known.stored = replace(
+                    known.stored, position=opened.position, tried_to=opened.tried_to
+                )
             return
         next_try = milliseconds(opened.next_try)
         straggler = Straggler(
@@ -87,6 +89,7 @@ class Flushing:
             last_status=opened.last_status,
             last_error=opened.last_error,
             lease_id=opened.lease_id,
+            tried_to=opened.tried_to,
         )
         self._state.stragglers[subscription.id] = ModelStraggler(straggler, next_try)
 
@@ -119,6 +122,7 @@ class Flushing:
             last_error=moved.last_error,
             missed=None if is_told else known.missed,
             lease_id=0 if moved.release and not moved.finished else known.lease_id,
+            tried_to=moved.tried_to,
         )
 
     def _give_up(self, given_up: GivenUp) -> None:
