@@ -15,25 +15,21 @@ from typing import Protocol
 
 import structlog
 
-from protocols.model import Deletion, Entry, Feed, Notification
+from hub.delivery.news import News, Told
+from protocols.model import Feed, Notification
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json
 from storage.interface import LogStore
 from storage.packing import unpack, unpack_bytes
 from storage.records import (
-    EntryRef,
+    EntryId,
     Format,
     Position,
     Record,
     RecordKind,
-    StoredEntry,
     Updates,
 )
 from storage.wanted import wanted_entries
-
-STATUS_KINDS = frozenset({RecordKind.ERROR, RecordKind.RECOVERED, RecordKind.CONTENT})
-"""Sent as a status without entries. The content itself is for as-is subscriptions;
-to the others a resource that is not a feed has only a status (Superfeedr 1.10)."""
 
 KEPT_DOCUMENTS = 128
 KEPT_BYTES = 32 * 2**20
@@ -85,13 +81,22 @@ class Rendition:
         )
 
 
+_States = tuple[tuple[EntryId, int], ...]
+"""The revisions of the entries that a document shows."""
+
+
 class Notifications:
-    """Renders records, and keeps the last documents, bounded by count and bytes."""
+    """Renders records, and keeps the last documents, bounded by count and bytes.
+
+    A kept one counts only while it shows all entries as they are: somebody whom an
+    earlier record has told of a newer state must not be taken back.
+    """
 
     def __init__(self, log: LogStore, hub_url: str) -> None:
         self._log = log
         self._hub_url = hub_url
-        self._kept: OrderedDict[Rendition, Document | None] = OrderedDict()
+        self._kept: OrderedDict[Rendition, tuple[_States, Document | None]]
+        self._kept = OrderedDict()
         self._kept_bytes = 0
         self._rendering = asyncio.Lock()
 
@@ -106,18 +111,26 @@ class Notifications:
         if subscription.format is Format.AS_IS:
             return await self._latest_document(records[-1])
         rendition = Rendition.of(records, subscription)
+        told = [await self._read(each, rendition) for each in records]
+        states = tuple((each.id, each.revision) for one in told for each in one.stored)
         async with self._rendering:
-            if rendition in self._kept:
+            kept = self._kept.get(rendition)
+            if kept is not None and kept[0] == states:
                 self._kept.move_to_end(rendition)
-                return self._kept[rendition]
-            document = await self._render(records, rendition)
-            self._keep(rendition, document)
+                return kept[1]
+            document = await self._render(told, rendition)
+            self._keep(rendition, states, document)
             return document
 
+    async def _read(self, record: Record, rendition: Rendition) -> Told:
+        refs = wanted_entries(record, rendition.updates)
+        stored = await self._log.entries([ref.entry_id for ref in refs])
+        return Told(record, refs, stored)
+
     async def _render(
-        self, records: Sequence[Record], rendition: Rendition
+        self, told: Sequence[Told], rendition: Rendition
     ) -> Document | None:
-        notification = await self._notification(records, rendition)
+        notification = await self._notification(told, rendition)
         if notification is None:
             return None
         if rendition.format is Format.ATOM:
@@ -133,16 +146,14 @@ class Notifications:
         return Document(stored.content_type, unpack_bytes(stored.body))
 
     async def _notification(
-        self, records: Sequence[Record], rendition: Rendition
+        self, told: Sequence[Told], rendition: Rendition
     ) -> Notification | None:
-        news = _News()
-        for record in records:
-            refs = wanted_entries(record, rendition.updates)
-            stored = await self._log.entries([ref.entry_id for ref in refs])
-            news.add(record, refs, stored)
+        news = News()
+        for each in told:
+            news.add(each)
         if news.is_empty:
             return None
-        last = records[-1]
+        last = told[-1].record
         head = await self._log.feed_head(last.feed_id)
         return Notification(
             topic=rendition.topic,
@@ -154,53 +165,15 @@ class Notifications:
             updated_keys=frozenset(news.updated),
         )
 
-    def _keep(self, rendition: Rendition, document: Document | None) -> None:
-        self._kept[rendition] = document
-        self._kept_bytes += _size(document)
-        while len(self._kept) > KEPT_DOCUMENTS or self._kept_bytes > KEPT_BYTES:
-            _, dropped = self._kept.popitem(last=False)
-            self._kept_bytes -= _size(dropped)
-
-
-class _News:
-    """What records say together: each entry once, in its current state."""
-
-    def __init__(self) -> None:
-        self.entries: dict[str, Entry] = {}
-        self.deletions: dict[str, Deletion] = {}
-        self.updated: set[str] = set()
-        self._has_status = False
-
-    @property
-    def is_status_only(self) -> bool:
-        return not self.entries and not self.deletions
-
-    @property
-    def is_empty(self) -> bool:
-        return self.is_status_only and not self._has_status
-
-    def add(
-        self, record: Record, refs: Sequence[EntryRef], stored: Sequence[StoredEntry]
+    def _keep(
+        self, rendition: Rendition, states: _States, document: Document | None
     ) -> None:
-        self._has_status |= record.kind in STATUS_KINDS
-        revisions = {ref.entry_id: ref.revision for ref in refs}
-        for each in stored:
-            if each.deleted is not (record.kind is RecordKind.DELETED):
-                continue  # its state changed since, and that has its own record
-            entry = unpack(each.body, Entry)
-            if each.deleted:
-                deletion = Deletion(key=entry.key, id=entry.id, at=record.at)
-                self.deletions[entry.key] = deletion
-            else:
-                self._add_entry(entry, each.revision > revisions[each.id])
-
-    def _add_entry(self, entry: Entry, is_newer: bool) -> None:
-        self.entries.pop(entry.key, None)  # its last mention gives it its place
-        self.entries[entry.key] = entry
-        if is_newer:
-            self.updated.add(entry.key)
-        else:
-            self.updated.discard(entry.key)
+        _, outdated = self._kept.pop(rendition, ((), None))
+        self._kept[rendition] = states, document
+        self._kept_bytes += _size(document) - _size(outdated)
+        while len(self._kept) > KEPT_DOCUMENTS or self._kept_bytes > KEPT_BYTES:
+            _, (_, dropped) = self._kept.popitem(last=False)
+            self._kept_bytes -= _size(dropped)
 
 
 def _size(document: Document | None) -> int:

@@ -163,6 +163,35 @@ async def test_equal_documents_are_rendered_once() -> None:
     assert await rendering.document((record,), other) is first
 
 
+async def test_an_entry_is_not_shown_older_than_it_was_before() -> None:
+    """A later record, rendered for somebody who was ahead, must not be sent as it was
+    then to one whom an earlier record has shown the entry as it is now."""
+    added = a_record(1)
+    changed = replace(
+        a_record(2, kind=RecordKind.UPDATED), entries=(EntryRef(EntryId(10), 2),)
+    )
+    log = FakeLog(added, changed)
+    rendering, reader = notifications_of(log), a_subscription(updates=Updates.ALL)
+    log.put_entry(10, "Second", revision=2)
+    await rendering.document((changed,), a_subscription(updates=Updates.ALL))
+    log.put_entry(10, "Third", revision=3)
+
+    documents = [await rendering.document((each,), reader) for each in (added, changed)]
+
+    titles = [
+        orjson.loads(each.body)["items"][0]["title"] for each in documents if each
+    ]
+    assert titles == ["Third", "Third"]
+
+
+async def test_a_document_is_not_kept_beyond_a_deletion() -> None:
+    log = FakeLog(record := a_record(1))
+    rendering = notifications_of(log)
+    assert await rendering.document((record,), a_subscription()) is not None
+    log.put_entry(10, "Gone", revision=2, deleted=True)
+    assert await rendering.document((record,), a_subscription()) is None
+
+
 async def test_each_gets_the_topic_url_it_subscribed_to() -> None:
     log = FakeLog(record := a_record(1))
     rendering = notifications_of(log)

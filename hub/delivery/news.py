@@ -1,0 +1,62 @@
+"""What records say together, with the current state of their entries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from protocols.model import Deletion, Entry
+from storage.packing import unpack
+from storage.records import EntryRef, Record, RecordKind, StoredEntry
+
+STATUS_KINDS = frozenset({RecordKind.ERROR, RecordKind.RECOVERED, RecordKind.CONTENT})
+"""Sent as a status without entries. The content itself is for as-is subscriptions;
+to the others a resource that is not a feed has only a status (Superfeedr 1.10)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A record with what it tells a subscription of, and the state that has now."""
+
+    record: Record
+    refs: tuple[EntryRef, ...]
+    stored: list[StoredEntry]
+
+
+class News:
+    """What records say together: each entry once, in its current state."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.deletions: dict[str, Deletion] = {}
+        self.updated: set[str] = set()
+        self._has_status = False
+
+    @property
+    def is_status_only(self) -> bool:
+        return not self.entries and not self.deletions
+
+    @property
+    def is_empty(self) -> bool:
+        return self.is_status_only and not self._has_status
+
+    def add(self, told: Told) -> None:
+        record = told.record
+        self._has_status |= record.kind in STATUS_KINDS
+        revisions = {ref.entry_id: ref.revision for ref in told.refs}
+        for each in told.stored:
+            if each.deleted is not (record.kind is RecordKind.DELETED):
+                continue  # its state changed since, and that has its own record
+            entry = unpack(each.body, Entry)
+            if each.deleted:
+                deletion = Deletion(key=entry.key, id=entry.id, at=record.at)
+                self.deletions[entry.key] = deletion
+            else:
+                self._add_entry(entry, each.revision > revisions[each.id])
+
+    def _add_entry(self, entry: Entry, is_newer: bool) -> None:
+        self.entries.pop(entry.key, None)  # its last mention gives it its place
+        self.entries[entry.key] = entry
+        if is_newer:
+            self.updated.add(entry.key)
+        else:
+            self.updated.discard(entry.key)
