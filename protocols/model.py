@@ -24,6 +24,12 @@ class FeedFormat(StrEnum):
     ATOM = "atom"
     JSON_FEED = "jsonfeed"
 
+    @property
+    def media_type(self) -> str:
+        """What such a document is sent as."""
+        name = "feed+json" if self is FeedFormat.JSON_FEED else f"{self.value}+xml"
+        return f"application/{name}"
+
 
 class IdSource(StrEnum):
     """Where an entry's id came from; all but ``FEED`` are generated ids."""

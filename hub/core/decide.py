@@ -20,6 +20,7 @@ from hub.core.redirects import course_after_failure, course_after_success
 from hub.core.status import failure_line, status_of, success_line
 from hub.core.trouble import diagnose
 from hub.core.validators import next_validators
+from protocols.http import OCTET_STREAM, sendable_content_type
 from protocols.model import IdSource, ParsedFeed
 from storage.packing import pack, pack_bytes
 from storage.records import (
@@ -157,7 +158,7 @@ def _after_content(decision: Decision) -> FetchCommit:
     polling = replace(
         _succeeded(decision, 0), body_hash=digest, body_error="", unchanged=0
     )
-    commit = replace(_commit(decision, polling), body=_body(fetched))
+    commit = replace(_commit(decision, polling), body=_body(fetched, OCTET_STREAM))
     if not before.body_hash:
         return commit  # the first document is no news
     status = status_of(commit.polling, commit.next_fetch, decision.target.feed.title)
@@ -279,16 +280,20 @@ def _commit(
         seen=news.seen if news.seen != target.seen else None,
         entries=entry_writes(news),
         records=records + news_records(news, status),
-        body=_kept_body(target, fetched, news),
+        body=_kept_body(decision, document, news),
     )
 
 
-def _kept_body(target: FetchTarget, fetched: Fetched, news: News) -> StoredBody | None:
+def _kept_body(
+    decision: Decision, document: ParsedFeed, news: News
+) -> StoredBody | None:
     """The document itself, for those who get it as it is, whenever it has news."""
-    if not target.keeps_body or not has_news(news):
+    if not decision.target.keeps_body or not has_news(news):
         return None
-    return _body(fetched)
+    return _body(decision.fetched, document.format.media_type)
 
 
-def _body(fetched: Fetched) -> StoredBody:
-    return StoredBody(content_type=fetched.content_type, body=pack_bytes(fetched.body))
+def _body(fetched: Fetched, type_of_it: str) -> StoredBody:
+    """With its type, for origins that do not send one."""
+    content_type = sendable_content_type(fetched.content_type, type_of_it)
+    return StoredBody(content_type=content_type, body=pack_bytes(fetched.body))

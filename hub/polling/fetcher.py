@@ -101,7 +101,7 @@ class Fetcher:
             conditional=journey.conditional,
             etag=_header(answer, "ETag"),
             last_modified=_header(answer, "Last-Modified"),
-            content_type=_header(answer, "Content-Type"),
+            content_type=_text(answer, "Content-Type"),
             cache_control=_header(answer, "Cache-Control"),
             expires=_header(answer, "Expires"),
             date=_header(answer, "Date"),
@@ -193,6 +193,13 @@ def _trouble(journey: _Journey, answer: Answer) -> str:
     except ValueError:
         phrase = ""
     return f"answered {answer.status} {phrase}".rstrip()
+
+
+def _text(answer: Answer, name: str) -> str:
+    """A header that is read; what is not Unicode counts as Latin-1 (RFC 9110 5.5)."""
+    value = answer.headers.get(name, "")
+    raw = value.encode(errors="surrogateescape")
+    return _header(answer, name) or raw.decode("latin-1")
 
 
 def _header(answer: Answer, name: str) -> str:

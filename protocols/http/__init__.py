@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from protocols.http.content_type import ContentType, parse_content_type
+from protocols.http.content_type import (
+    OCTET_STREAM,
+    ContentType,
+    parse_content_type,
+    sendable_content_type,
+)
 from protocols.http.freshness import freshness
 from protocols.http.links import HeaderLink, format_link_header, parse_link_header
 from protocols.http.request_headers import (
@@ -17,6 +22,7 @@ from protocols.http.values import header_url, header_value
 __all__ = [
     "ACCEPT",
     "ACCEPT_ENCODING",
+    "OCTET_STREAM",
     "ContentType",
     "HeaderLink",
     "conditional_headers",
@@ -27,5 +33,6 @@ __all__ = [
     "parse_content_type",
     "parse_link_header",
     "parse_retry_after",
+    "sendable_content_type",
     "user_agent",
 ]

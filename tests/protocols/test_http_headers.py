@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from protocols.http import (
     ACCEPT,
+    OCTET_STREAM,
     ContentType,
     HeaderLink,
     conditional_headers,
@@ -14,6 +15,7 @@ from protocols.http import (
     header_value,
     parse_content_type,
     parse_link_header,
+    sendable_content_type,
     user_agent,
 )
 
@@ -39,6 +41,44 @@ def test_a_content_type_has_a_media_type_and_a_charset(
     header: str, media_type: str, charset: str
 ) -> None:
     assert parse_content_type(header) == ContentType(media_type, charset)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "text/xml",
+        'Application/RSS+XML;Charset="UTF-8" ;x=y',
+        "text/xml, text/html",
+        "xml",
+    ],
+)
+def test_a_content_type_is_sent_on_as_it_came(header: str) -> None:
+    assert sendable_content_type(header, OCTET_STREAM) == header
+
+
+@pytest.mark.parametrize(
+    ("header", "sent"),
+    [
+        ("", "a/b"),
+        (" ", "a/b"),
+        ("té/xml; charset=utf-8", "a/b"),
+        ("; title=é", "a/b"),
+        ("text/xml; title=é", "text/xml"),
+        ("text/xml;title=é;charset=utf-8", "text/xml; charset=utf-8"),
+        ('text/xml; title="é; x=y"; charset=utf-8', "text/xml; charset=utf-8"),
+        ('text/xml; title="a;b"; x=é; y=z', "text/xml; y=z"),
+        ("text/xml;\tcharset=utf-8;;", "text/xml; charset=utf-8"),
+    ],
+)
+def test_of_a_content_type_only_ascii_is_sent_on(header: str, sent: str) -> None:
+    assert sendable_content_type(header, "a/b") == sent
+
+
+@given(st.text())
+def test_a_content_type_that_is_sent_on_is_printable_and_not_empty(header: str) -> None:
+    sent = sendable_content_type(header, OCTET_STREAM)
+    assert sent.strip()
+    assert header_value(sent) == sent
 
 
 HUB = HeaderLink(href="https://hub.example/", rel="hub")

@@ -61,6 +61,20 @@ def test_a_changed_body_is_content_with_the_body() -> None:
     assert unpack_bytes(commit.body.body) == b"two"
 
 
+@pytest.mark.parametrize(
+    ("header", "kept"),
+    [
+        ("text/plain; charset=utf-8", "text/plain; charset=utf-8"),
+        ("text/plain; title=é", "text/plain"),
+        ("", "application/octet-stream"),
+    ],
+)
+def test_the_body_is_kept_under_a_type_that_can_be_sent(header: str, kept: str) -> None:
+    commit, _ = fetch(WANTED, replace(an_answer(200, b"one"), content_type=header))
+    assert commit.body is not None
+    assert commit.body.content_type == kept
+
+
 @pytest.mark.parametrize("again", [an_answer(200, b"one"), an_answer(304)])
 def test_what_has_not_changed_is_no_news(again: Fetched) -> None:
     _, target = fetch(WANTED, an_answer(200, b"one"))

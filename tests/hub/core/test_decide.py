@@ -214,6 +214,31 @@ def test_the_document_is_kept_as_it_came_when_it_has_news_and_is_wanted() -> Non
     assert unpack_bytes(body.body) == repr(entries_named("c", "a", "b")).encode()
 
 
+@pytest.mark.parametrize(
+    ("format", "media_type"),
+    [
+        (FeedFormat.RSS, "application/rss+xml"),
+        (FeedFormat.RDF, "application/rdf+xml"),
+        (FeedFormat.ATOM, "application/atom+xml"),
+        (FeedFormat.JSON_FEED, "application/feed+json"),
+    ],
+)
+def test_a_document_without_a_type_is_kept_under_that_of_its_format(
+    format: FeedFormat, media_type: str
+) -> None:
+    poll = a_poll_of("a")
+    poll.target = replace(
+        poll.target,
+        keeps_body=True,
+        feed=replace(poll.target.feed, format=format),
+    )
+    untyped = replace(an_answer(200, b"<feed/>"), content_type="")
+    document = replace(a_document(*entries_named("b", "a")), format=format)
+    body = poll.fetch(untyped, document).body
+    assert body is not None
+    assert body.content_type == media_type
+
+
 # --- nothing new ---------------------------------------------------------------
 
 

@@ -215,6 +215,18 @@ async def test_a_validator_that_could_not_be_sent_back_is_not_kept(
     assert (await fetcher.fetch(asking(origin.url("/")))).etag == ""
 
 
+async def test_a_content_type_that_is_not_unicode_is_read_as_latin_1(
+    fetcher: Fetcher, origin: Origin
+) -> None:
+    raw = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/xml; charset=utf-8; x=\xe9\r\n"
+        b"Content-Length: 0\r\n\r\n"
+    )
+    origin.serve("/", OriginAnswer(raw=raw))
+    fetched = await fetcher.fetch(asking(origin.url("/")))
+    assert fetched.content_type == "text/xml; charset=utf-8; x=é"
+
+
 # --- credentials -----------------------------------------------------------------
 
 SECRET = Credentials(username="me", password="s\u00e9cret", headers={"X-Key": "k"})
