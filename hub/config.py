@@ -154,6 +154,12 @@ class Settings:
         _WEEK,
         "entry-seconds of waiting that a poll is worth: less polls more often",
     )
+    dead_after: float = _rule(
+        _RULES.dead_after,
+        1,
+        52 * _WEEK,
+        "seconds of nothing but 404 after which a feed is dead: no longer polled",
+    )
     poll_concurrency: int = setting(
         64, whole(1, 1_000), "feeds fetched at the same time"
     )
@@ -211,6 +217,7 @@ class Settings:
             default_floor=self.default_floor,
             earned_floor=self.earned_floor,
             patience=self.patience,
+            dead_after=self.dead_after,
         )
 
     @property

@@ -62,8 +62,9 @@ class FeedStore(Protocol):
         A known URL gives the known feed: section and credentials are replaced if
         given, a private feed that is added without ``private`` becomes public unless
         it has credentials, which make it private, and a removed one returns, as
-        private as it is added now, with all its state (validators, seen-set) and its
-        next fetch unchanged (a re-add is no reason to fetch early).
+        private as it is added now. That one, and one that was given up, returns with
+        all its state (validators, seen-set) and its next fetch unchanged (a re-add is
+        no reason to fetch early).
         """
         ...
 

@@ -31,7 +31,13 @@ class FeedState(StrEnum):
     ACTIVE = "active"
     PAUSED = "paused"
     GONE = "gone"  # 410 confirmed: no longer polled
+    DEAD = "dead"  # 404 for days: no longer polled
     REMOVED = "removed"  # kept 30 days for its return
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the hub itself gave it up; it returns when it answers again."""
+        return self in (FeedState.GONE, FeedState.DEAD)
 
 
 FEED_REMOVED = "the feed was removed"
@@ -124,6 +130,8 @@ class Polling:
     failures: int = 0  # consecutive
     failing_since: datetime | None = None
     gone_sightings: int = 0  # consecutive 410
+    missing_sightings: int = 0  # consecutive 404 and 410
+    missing_since: datetime | None = None  # the first of those
     validators: Validators | None = None
     answers_304: bool = False  # the origin has honoured our validators
     body_hash: str = ""  # of the last body that was read, hex

@@ -23,7 +23,7 @@ def explain_feed(feed: Document) -> None:
             ("entries", f"{feed['entries']} in the last document"),
             *_answer(feed),
             *_requests(feed),
-            ("next fetch", moment(feed["next_fetch"])),
+            ("next fetch", _next_fetch(feed)),
             ("period", duration(feed["period"])),
         ]
     )
@@ -35,6 +35,21 @@ def explain_feed(feed: Document) -> None:
             for term in feed["period_terms"]
         ],
     )
+
+
+def _next_fetch(feed: Document) -> str:
+    resume = f"; `fanfare feeds resume {feed['id']}` polls it again"
+    match feed["state"]:
+        case "paused":
+            return f"none{resume}"
+        case "gone":
+            return f"none: it answered 410{resume}"
+        case "dead":
+            return f"none: it answered nothing but 404 for long{resume}"
+        case "removed":
+            return "none: removed; add it again first"
+        case _:
+            return moment(feed["next_fetch"])
 
 
 def _answer(feed: Document) -> list[tuple[str, object]]:

@@ -83,8 +83,7 @@ def _print_outcome(done: str, feed: Document) -> bool:
     head = f"{done}  {printable(feed['url'])}  (feed {feed['id']})"
     if feed["error"]:
         click.echo(
-            f"{head}\n  trouble: {printable(feed['error'])}\n"
-            f"  asked again {moment(feed['next_fetch'])}",
+            f"{head}\n  trouble: {printable(feed['error'])}\n  {_next_fetch(feed)}",
             err=True,
         )
         return False
@@ -97,7 +96,13 @@ def _finding(feed: Document) -> str:
         return f"not fetched yet; `fanfare feeds show {feed['id']}` will tell"
     title = printable(feed["title"]) or "(no title)"
     entries = plural(feed["entries"], "entry", "entries")
-    return f"{title}: {entries}; asked again {moment(feed['next_fetch'])}"
+    return f"{title}: {entries}; {_next_fetch(feed)}"
+
+
+def _next_fetch(feed: Document) -> str:
+    if feed["state"] == "active":
+        return f"asked again {moment(feed['next_fetch'])}"
+    return f"{feed['state']}: not asked again until `fanfare feeds resume {feed['id']}`"
 
 
 def _lines(file: TextIO | None) -> Iterator[str]:
@@ -119,7 +124,9 @@ def _parse_header(text: str) -> tuple[str, str]:
 @feeds.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array.")
 @click.option(
-    "--state", type=click.Choice(["active", "paused", "gone", "removed"]), default=None
+    "--state",
+    type=click.Choice(["active", "paused", "gone", "dead", "removed"]),
+    default=None,
 )
 @speaks_to_hub
 def list_feeds(hub: Hub, as_json: bool, state: str | None) -> None:
@@ -190,7 +197,7 @@ def pause(hub: Hub, feed: str) -> None:
 @click.argument("feed", metavar="URL|ID")
 @speaks_to_hub
 def resume(hub: Hub, feed: str) -> None:
-    """Poll a paused feed again."""
+    """Poll a feed again that was paused, is gone or dead."""
     found = hub.post(f"/api/feeds/{_feed_id(hub, feed)}/resume")
     click.echo(f"resumed  {printable(found['url'])}")
     click.echo(f"  next fetch {moment(found['next_fetch'])}")

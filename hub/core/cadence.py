@@ -47,6 +47,8 @@ class PollingRules:
     longest_freshness: float = DAY  # of Cache-Control and Expires
     longest_retry_after: float = 7 * DAY
     gone_sightings: int = 2  # consecutive 410 that end polling
+    dead_sightings: int = 5  # consecutive 404 that end it, over so many seconds
+    dead_after: float = 7 * DAY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

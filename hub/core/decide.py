@@ -18,6 +18,7 @@ from hub.core.news_writes import entry_writes, has_news, news_records
 from hub.core.posting import count_posts, posting_history, velocity
 from hub.core.redirects import course_after_failure, course_after_success
 from hub.core.status import failure_line, status_of, success_line
+from hub.core.stopping import absence_after, state_after_absence
 from hub.core.trouble import diagnose
 from hub.core.validators import next_validators
 from protocols.http import OCTET_STREAM, sendable_content_type
@@ -99,6 +100,7 @@ def body_hash(body: bytes) -> str:
 def _after_failure(decision: Decision, trouble: str) -> FetchCommit:
     before, fetched = decision.polling, decision.fetched
     course = course_after_failure(before, fetched)
+    absence = absence_after(decision.target.feed, fetched, decision.rules)
     polling = replace(
         before,
         last_fetch=fetched.at,
@@ -106,7 +108,9 @@ def _after_failure(decision: Decision, trouble: str) -> FetchCommit:
         error=trouble,
         failures=before.failures + 1,
         failing_since=before.failing_since or fetched.at,
-        gone_sightings=_gone_sightings(before, fetched),
+        gone_sightings=absence.gone,
+        missing_sightings=absence.missing,
+        missing_since=absence.since,
         validators=next_validators(before, fetched),
         retry_after=retry_after(fetched),
         fetch_url=course.fetch_url,
@@ -125,22 +129,16 @@ def _after_failure(decision: Decision, trouble: str) -> FetchCommit:
     polling = replace(polling, period=planned.period, message=line)
     status = status_of(polling, planned.next_fetch, decision.target.feed.title)
     begins = not before.failures
-    is_gone = polling.gone_sightings >= decision.rules.gone_sightings
     return FetchCommit(
         feed_id=decision.target.feed.id,
         at=fetched.at,
         next_fetch=planned.next_fetch,
         polling=polling,
-        state=FeedState.GONE if is_gone else None,
+        state=state_after_absence(
+            decision.target.feed.state, absence, fetched.at, decision.rules
+        ),
         records=(RecordWrite(kind=RecordKind.ERROR, status=status),) if begins else (),
     )
-
-
-def _gone_sightings(before: Polling, fetched: Fetched) -> int:
-    """410 in a row; one at a redirect's believed target says nothing of the feed."""
-    if fetched.status != 410 or before.fetch_url:
-        return 0
-    return before.gone_sightings + 1
 
 
 def _after_sameness(decision: Decision) -> FetchCommit:
@@ -212,6 +210,8 @@ def _succeeded(decision: Decision, new: int) -> Polling:
         failures=0,
         failing_since=None,
         gone_sightings=0,
+        missing_sightings=0,
+        missing_since=None,
         validators=validators,
         answers_304=is_304 or (before.answers_304 and validators is not None),
         fetch_url=course.fetch_url,
@@ -266,7 +266,7 @@ def _commit(
         at=fetched.at,
         next_fetch=planned.next_fetch,
         polling=polling,
-        state=FeedState.ACTIVE if target.feed.state is FeedState.GONE else None,
+        state=FeedState.ACTIVE if target.feed.state.is_stopped else None,
         records=records,
     )
     if document is None or news is None:

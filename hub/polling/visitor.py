@@ -178,7 +178,7 @@ class Visitor:
 
 
 def _tell(target: FetchTarget, commit: FetchCommit) -> None:
-    """One line for what readers of the log learn of; nothing for a mere 304."""
+    """A line for what readers of the log learn of, and for a feed that is given up."""
     for record in commit.records:
         log.info(
             "feed_fetched",
@@ -188,3 +188,5 @@ def _tell(target: FetchTarget, commit: FetchCommit) -> None:
             entries=len(record.entries),
             error=commit.polling.error,
         )
+    if commit.state is not None and commit.state.is_stopped:
+        log.warning("feed_stopped", feed=target.feed.id, state=commit.state.value)

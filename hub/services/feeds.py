@@ -148,7 +148,7 @@ class FeedService:
         return await self._change(feed_id, FeedState.PAUSED)
 
     async def resume(self, feed_id: FeedId) -> StoredFeed:
-        """Poll again, when it was due anyway. Also believes a gone feed anew."""
+        """Poll again, when it was due anyway; believes anew one that was given up."""
         feed = await self._change(feed_id, FeedState.ACTIVE)
         self._poller.wake()
         return feed

@@ -76,7 +76,8 @@ class SubscriptionService:
         """Subscribe for an account; endless, and without asking the callback.
 
         A topic nobody added becomes a private feed whose first document is fetched
-        before, so that the subscriber is told only what is new. Raises
+        before, so that the subscriber is told only what is new. One that was given up
+        is polled again. Raises
         `InvalidValue` and `AddressRefused`.
         """
         callback = read_callback(request.callback)
@@ -154,6 +155,8 @@ class SubscriptionService:
 
     async def _feed_behind(self, topic: str) -> StoredFeed:
         known = await self._feeds.find(read_topic("topic", topic).url)
+        if known is not None and known.state.is_stopped:
+            return await self._feeds.resume(known.id)
         if known is not None:
             return known
         added = await self._feeds.add(AddFeed(url=topic, private=True), field="topic")

@@ -27,8 +27,8 @@ from storage.errors import NotFound
 from storage.interface import Storage
 from storage.records import FeedId, FeedState, NewFeed, StoredFeed
 
-BASELINE_SECONDS = 30.0
-"""How long the first fetch of a new topic is waited for."""
+FETCH_SECONDS = 30.0
+"""How long the first fetch of a new topic is waited for, or of one given up."""
 LOOKED_AT_SECONDS = 3_600.0
 """How long what was found at a topic is believed."""
 MOST_REMEMBERED = 10_000
@@ -112,6 +112,8 @@ class Topics:
                 if feed is not None and feed.has_credentials:
                     raise TopicRefused(NOT_NAMED)  # it is not what was looked at
                 feed = feed or await self._add(topic)
+            if feed.state.is_stopped:
+                feed = await self._try_again(feed)
             return await self._with_baseline(feed)
 
     async def _known(self, topic: str) -> StoredFeed | None:
@@ -127,17 +129,27 @@ class Topics:
         self._poller.wake()
         return feed
 
+    async def _try_again(self, feed: StoredFeed) -> StoredFeed:
+        """One that was given up: it returns if it answers now."""
+        feed = await self._fetch_now(feed)
+        if feed.state.is_stopped:
+            raise TopicRefused(_unfetchable(feed.polling.error))
+        return feed
+
     async def _with_baseline(self, feed: StoredFeed) -> FeedId:
         """Subscribers are told what is new, so what is old must be known before."""
         if feed.polling.last_fetch is None:
-            try:
-                async with asyncio.timeout(BASELINE_SECONDS):
-                    feed = await self._poller.fetch_now(feed.id)
-            except (TimeoutError, NotFound):
-                raise TopicUnready("the first fetch of the topic takes long") from None
+            feed = await self._fetch_now(feed)
         if feed.polling.last_fetch is None:
             raise TopicUnready("the topic's server asks for patience")
         return feed.id
+
+    async def _fetch_now(self, feed: StoredFeed) -> StoredFeed:
+        try:
+            async with asyncio.timeout(FETCH_SECONDS):
+                return await self._poller.fetch_now(feed.id)
+        except (TimeoutError, NotFound):
+            raise TopicUnready("fetching the topic takes long") from None
 
     async def _look_at(self, topic: str) -> None:
         """Raises unless the topic, as anybody gets it, may be subscribed to."""
@@ -174,8 +186,12 @@ class Topics:
 def _check_usable(fetched: Fetched) -> None:
     if not fetched.error:
         return
-    reason = f"the topic cannot be fetched: {fetched.error}"
+    reason = _unfetchable(fetched.error)
     is_passing = fetched.status in (0, 429) or fetched.status >= 500
     if is_passing and fetched.error != Blocked().reason:
         raise TopicUnready(reason)
     raise TopicRefused(reason)
+
+
+def _unfetchable(error: str) -> str:
+    return f"the topic cannot be fetched: {error}"

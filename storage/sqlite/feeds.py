@@ -177,7 +177,7 @@ def _add_again(
         " OR credentials <> '' OR :sent <> '',"
         " section = CASE :section WHEN '' THEN section ELSE :section END,"
         " credentials = CASE :sent WHEN '' THEN credentials ELSE :sent END,"
-        " state = CASE state WHEN 'removed' THEN 'active' ELSE state END,"
+        " state = iif(state IN ('removed', 'gone', 'dead'), 'active', state),"
         " removed_at = NULL WHERE id = :id",
         {
             "id": feed_id,

@@ -120,6 +120,33 @@ async def test_a_removed_feed_returns_with_all_its_state(scene: Scene) -> None:
     assert (target.feed.polling, target.seen) == (polling, b"seen")
 
 
+@pytest.mark.parametrize(
+    ("state", "returns"),
+    [
+        (FeedState.DEAD, True),
+        (FeedState.GONE, True),
+        (FeedState.PAUSED, False),
+    ],
+)
+async def test_a_feed_that_was_given_up_returns_when_it_is_added_again(
+    scene: Scene, state: FeedState, returns: bool
+) -> None:
+    feed = await scene.add_feed()
+    polling = Polling(missing_sightings=9, missing_since=at(0), last_fetch=at(8))
+    commit = fetch(feed, polling=polling, state=state, next_fetch=at(900))
+    await scene.storage.log.commit(commit)
+    stored = await scene.storage.feeds.get(feed.id)
+    assert stored is not None
+    assert (stored.state, stored.polling) == (state, polling)
+    assert await scene.storage.feeds.due(at(1000), after=None, limit=9) == []
+
+    again, is_new = await scene.storage.feeds.add(NewFeed(url=feed.url), at(2))
+
+    assert not is_new
+    assert again.state is (FeedState.ACTIVE if returns else state)
+    assert (again.next_fetch, again.polling) == (at(900), polling)
+
+
 async def test_pages_go_by_id_and_leave_removed_feeds_out(scene: Scene) -> None:
     feeds = [await scene.add_feed(name) for name in "abcd"]
     removed = FeedState.REMOVED

@@ -29,7 +29,7 @@ from hub.services.addresses import AddressCheck
 from hub.websub.pings import Pings
 from hub.websub.topics import OpenHub
 from storage.interface import Storage
-from storage.records import FeedId, FetchCommit, Polling, StoredFeed
+from storage.records import FeedId, FeedState, FetchCommit, Polling, StoredFeed
 from storage.sqlite import open_database
 from tests.support.clock import ManualClock
 
@@ -43,6 +43,7 @@ class FakePoller:
     outcome: Callable[[Polling], Polling] = lambda polling: replace(
         polling, code=200, entry_count=3, period=900.0
     )
+    state: FeedState | None = None  # the feed's state once it was fetched
     hangs: bool = False
     fetched: list[FeedId] = field(default_factory=list)
     woken: int = 0
@@ -61,6 +62,7 @@ class FakePoller:
                 at=now,
                 next_fetch=now,
                 polling=polling,
+                state=self.state,
                 title="A feed",
                 format="atom",
             )

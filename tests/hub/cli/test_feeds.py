@@ -220,3 +220,35 @@ def test_removing_says_how_many_subscriptions_ended(
 ) -> None:
     api.answers["DELETE /api/feeds/7"] = (200, {"subscriptions_ended": 2})
     assert "2 subscriptions ended" in fanfare("feeds", "remove", "7").stdout
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (
+            "dead",
+            "none: it answered nothing but 404 for long; `fanfare feeds resume 7`",
+        ),
+        ("gone", "none: it answered 410; `fanfare feeds resume 7` polls it again"),
+        ("paused", "none; `fanfare feeds resume 7` polls it again"),
+        ("removed", "none: removed; add it again"),
+        ("active", "2026-01-01 12:15:00Z"),
+    ],
+)
+def test_show_says_why_a_feed_is_not_polled(
+    fanfare: Fanfare, api: FakeApi, state: str, words: str
+) -> None:
+    api.answers["GET /api/feeds/7"] = (200, feed_document(state=state))
+    result = fanfare("feeds", "show", "7")
+    assert f"next fetch          {words}" in result.stdout
+
+
+def test_a_fetch_does_not_promise_that_a_dead_feed_is_asked_again(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    document = feed_document(fetched=True, error="answered 404", state="dead")
+    api.answers["POST /api/feeds/7/fetch"] = (200, document)
+    result = fanfare("feeds", "fetch", "7")
+    assert result.exit_code == 1
+    assert "dead: not asked again until `fanfare feeds resume 7`" in result.stderr
+    assert "asked again 2026" not in result.stderr

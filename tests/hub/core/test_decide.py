@@ -362,13 +362,62 @@ def test_a_410_between_other_answers_ends_nothing() -> None:
         assert poll.fetch(an_answer(status)).state is None
 
 
-def test_a_gone_feed_that_answers_again_is_polled_again() -> None:
+def a_dead_feed() -> Poll:
+    """Asked when it was due, and answered 404 each time."""
+    poll = a_poll_of("a")
+    while poll.target.feed.state is FeedState.ACTIVE:
+        poll.fetch(an_answer(404), after=poll.target.feed.next_fetch - poll.at)
+    return poll
+
+
+def test_a_feed_that_is_not_found_for_days_is_asked_ever_less_and_is_dead() -> None:
+    poll = a_dead_feed()
+
+    since = poll.polling.missing_since
+    assert since is not None
+    assert poll.target.feed.state is FeedState.DEAD
+    assert timedelta(days=7) <= poll.at - since < timedelta(days=8)
+    assert len(poll.commits) <= 13
+    waits = [commit.next_fetch - commit.at for commit in poll.commits]
+    assert waits == sorted(waits)
+    assert waits[0] >= HOUR
+    assert waits[-1] >= 24 * HOUR
+
+
+def test_a_death_is_told_with_the_trouble_that_led_to_it_and_not_again() -> None:
+    poll = a_dead_feed()
+
+    for _ in range(3):
+        poll.fetch(an_answer(404))
+
+    assert poll.told == [RecordKind.ERROR]
+    assert poll.target.feed.state is FeedState.DEAD
+
+
+@pytest.mark.parametrize("state", [FeedState.GONE, FeedState.DEAD])
+@pytest.mark.parametrize("answer", [an_answer(304), an_answer(200, b"other")])
+def test_a_feed_that_was_given_up_and_answers_again_is_polled_again(
+    state: FeedState, answer: Fetched
+) -> None:
+    poll = a_dead_feed()
+    poll.target = replace(poll.target, feed=replace(poll.target.feed, state=state))
+    document = a_document(an_entry("n")) if answer.status == 200 else None
+
+    commit = poll.fetch(answer, document)
+
+    assert commit.state is FeedState.ACTIVE
+    assert commit.records[0].kind is RecordKind.RECOVERED
+    polling = commit.polling
+    assert (polling.missing_sightings, polling.missing_since) == (0, None)
+
+
+def test_a_paused_feed_that_answers_stays_paused() -> None:
     poll = a_poll_of("a")
     poll.target = replace(
-        poll.target, feed=replace(poll.target.feed, state=FeedState.GONE)
+        poll.target, feed=replace(poll.target.feed, state=FeedState.PAUSED)
     )
 
-    assert poll.fetch(an_answer(304)).state is FeedState.ACTIVE
+    assert poll.fetch(an_answer(304)).state is None
 
 
 def test_a_410_at_a_believed_redirect_sends_the_poller_back() -> None:

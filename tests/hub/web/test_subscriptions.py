@@ -6,6 +6,7 @@ import pytest
 from storage.records import (
     Attempt,
     DeliveryFlush,
+    FeedState,
     Position,
     StragglerOpened,
     SubscriptionId,
@@ -176,3 +177,19 @@ async def test_a_retry_of_what_is_not_there_is_not_found(
 ) -> None:
     answer = await client.post("/api/deliveries/retry", json={what: 9})
     assert answer.status_code == 404
+
+
+async def test_a_topic_that_was_given_up_is_polled_again_when_it_is_subscribed_to(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    feed = (await client.post("/api/feeds", json={"url": URL})).json()
+    now = hub.clock.now()
+    await hub.storage.feeds.set_state(feed["id"], FeedState.DEAD, now)
+    dead = (await client.get("/api/feeds?state=dead")).json()["feeds"]
+    assert [(each["id"], each["state"]) for each in dead] == [(feed["id"], "dead")]
+    woken = hub.poller.woken
+
+    made = (await client.post("/api/subscriptions", json=ASKED)).json()
+
+    assert made["feed_status"]["state"] == "active"
+    assert hub.poller.woken == woken + 1

@@ -187,10 +187,35 @@ async def test_few_topics_of_one_host_wait_for_their_turn(scene: OpenHubScene) -
 async def test_a_first_fetch_that_hangs_is_waited_for_in_vain(
     scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topics_module, "BASELINE_SECONDS", 0.01)
+    monkeypatch.setattr(topics_module, "FETCH_SECONDS", 0.01)
     scene.poller.hangs = True
     with pytest.raises(TopicUnready, match="takes long"):
         await scene.topics.admit(TOPIC)
+
+
+async def give_up(scene: OpenHubScene) -> None:
+    feed = await scene.add_feed()
+    scene.poller.fetched.clear()
+    await scene.storage.feeds.set_state(feed.id, FeedState.DEAD, scene.clock.now())
+
+
+async def test_a_topic_that_was_given_up_is_tried_once_more_and_refused(
+    scene: OpenHubScene,
+) -> None:
+    await give_up(scene)
+    scene.poller.outcome = lambda polling: replace(polling, error="answered 404")
+    with pytest.raises(TopicRefused, match="cannot be fetched: answered 404"):
+        await scene.topics.admit(TOPIC)
+    assert len(scene.poller.fetched) == 1
+
+
+async def test_a_topic_that_was_given_up_and_answers_again_is_admitted(
+    scene: OpenHubScene,
+) -> None:
+    await give_up(scene)
+    scene.poller.state = FeedState.ACTIVE
+    assert await scene.topics.admit(TOPIC)
+    assert len(scene.poller.fetched) == 1
 
 
 async def test_a_server_that_asks_for_patience_gets_it(scene: OpenHubScene) -> None:

@@ -60,7 +60,9 @@ class MemoryFeeds:
             or (feed.private and (was_removed or known.stored.private)),
             section=feed.section or known.stored.section,
             has_credentials=known.credentials is not None,
-            state=FeedState.ACTIVE if was_removed else known.stored.state,
+            state=FeedState.ACTIVE
+            if was_removed or known.stored.state.is_stopped
+            else known.stored.state,
             removed_at=None,
         )
         return known.stored

@@ -1,0 +1,80 @@
+"""A feed that answers nothing but 404, as its operator and subscribers see it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.support.command import fanfare, knowing
+from tests.support.eventually import eventually
+from tests.support.hub_api import HubApi
+from tests.support.hub_process import LOOPBACK, HubProcess
+from tests.support.publisher import PublishedFeed, Publisher
+from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
+
+
+class Subscriber:
+    """The kinds of what it was told: ``error``, or its entries."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    async def __call__(self, request: ServerRequest) -> ServerAnswer:
+        if request.method == "POST":
+            document = json.loads(request.body)
+            titles = [item["title"] for item in document.get("items", [])]
+            self.told.append(" ".join(titles) or str(document["status"]["code"]))
+        return ServerAnswer()
+
+
+async def kill_with_404(api: HubApi, feed_id: int) -> None:
+    async def is_dead() -> bool:
+        await api.fetch(feed_id)
+        return bool((await api.feed(feed_id))["state"] == "dead")
+
+    await eventually(is_dead, 60)
+
+
+async def bring_back(hub: HubProcess, feed: PublishedFeed, feed_id: int) -> str:
+    feed.instead = None
+    resumed = await fanfare("feeds", "resume", str(feed_id), variables=knowing(hub))
+    assert resumed.code == 0
+    fetched = await fanfare("feeds", "fetch", str(feed_id), variables=knowing(hub))
+    assert fetched.code == 0, fetched.err
+    return fetched.out
+
+
+async def test_a_feed_that_is_dead_stays_so_over_a_restart_until_it_is_brought_back(
+    tmp_path: Path,
+) -> None:
+    settings = {**LOOPBACK, "FANFARE_DEAD_AFTER": "1"}
+    subscriber = Subscriber()
+    async with (
+        Publisher() as publisher,
+        WebServer(subscriber) as hook,
+        HubProcess(directory=tmp_path, settings=settings) as hub,
+    ):
+        feed = publisher.add_feed()
+        url = publisher.url(feed)
+        async with HubApi(hub) as api:
+            feed_id = await api.add_feed(url)
+            await api.subscribe(callback=hook.url, topic=url)
+            feed.instead = ServerAnswer(status=404)
+            await kill_with_404(api, feed_id)
+
+        await hub.terminate()
+        await hub.start()
+        await hub.wait_ready()
+
+        shown = await fanfare("feeds", "show", url, variables=knowing(hub))
+        assert "state               dead" in shown.out
+        assert "it answered nothing but 404" in shown.out
+        listed = await fanfare(
+            "feeds", "list", "--state", "dead", variables=knowing(hub)
+        )
+        assert url in listed.out
+
+        publisher.publish(feed)
+        assert "2 entries" in await bring_back(hub, feed, feed_id)
+        await eventually(lambda: "Entry 2" in subscriber.told, 30)
+        assert subscriber.told == ["404", "200", "Entry 2"]
