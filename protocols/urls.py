@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from urllib.parse import urljoin
+from urllib.parse import quote, urljoin
 
 LONGEST = 8_192
 """Characters; a longer URL is not kept."""
@@ -19,6 +19,7 @@ _TRACKING = re.compile(r"(?<=[?&])utm_[^&#]*&?", re.IGNORECASE)
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+_ASCII = "".join(map(chr, range(128)))
 
 
 def is_web_url(url: str) -> bool:
@@ -63,11 +64,40 @@ def normal_url(url: str) -> str:
     if authority is None:
         return url
     rest = url[authority.end() :]
-    if not rest.startswith("/"):
-        rest = f"/{rest}"
-    scheme, _, host = authority[0].lower().partition("://")
+    return _normal_root(authority[0], rest) + _ESCAPE.sub(_normal_escape, rest)
+
+
+def requested_url(url: str) -> str:
+    """What a request for a URL names: no fragment; scheme, host and port as in
+    `normal_url`; the path and the query byte for byte."""
+    url = url.partition("#")[0]
+    authority = _AUTHORITY.match(url)
+    if authority is None:
+        return url
+    rest = url[authority.end() :]
+    return _normal_root(authority[0], rest) + rest
+
+
+@lru_cache(4096)
+def resource_url(url: str) -> str:
+    """What all URLs have in common that ask for the same: feeds are known by it.
+
+    The `normal_url` of what is requested; what is not ASCII is escaped as UTF-8.
+    """
+    requested = requested_url(url)
+    authority = _AUTHORITY.match(requested)
+    if authority is None:
+        return requested
+    rest = quote(requested[authority.end() :], safe=_ASCII, errors="surrogatepass")
+    return normal_url(authority[0] + rest)
+
+
+def _normal_root(authority: str, rest: str) -> str:
+    """Scheme, host and port in lower case, up to where ``rest`` begins."""
+    scheme, _, host = authority.lower().partition("://")
     host = host.removesuffix(_DEFAULT_PORTS[scheme])
-    return f"{scheme}://{host}{_ESCAPE.sub(_normal_escape, rest)}"
+    slash = "" if rest.startswith("/") else "/"
+    return f"{scheme}://{host}{slash}"
 
 
 def _normal_escape(escape: re.Match[str]) -> str:

@@ -57,9 +57,11 @@ class FeedStore(Protocol):
     """Feeds and the topics that name them."""
 
     async def add(self, feed: NewFeed, now: datetime) -> tuple[StoredFeed, bool]:
-        """Register a feed, due at once; its URL becomes a topic. True: it is new.
+        """Register a feed, due at once. True: it is new.
 
-        A known URL gives the known feed: section and credentials are replaced if
+        A known URL gives the known feed. Another spelling of it does (see
+        `protocols.urls.resource_url`), too, but if they differ in their credentials
+        there are two feeds. Of the known feed, section and credentials are replaced if
         given, a private feed that is added without ``private`` becomes public unless
         it has credentials, which make it private, and a removed one returns, as
         private as it is added now. That one, and one that was given up, returns with
@@ -71,7 +73,11 @@ class FeedStore(Protocol):
     async def get(self, feed_id: FeedId) -> StoredFeed | None: ...
 
     async def find(self, topic: str) -> StoredFeed | None:
-        """The feed behind a topic URL, removed ones included."""
+        """The feed behind a topic URL in any spelling, removed ones included.
+
+        Of several that of this very spelling; else one that is not removed, and has
+        no credentials.
+        """
         ...
 
     async def page(

@@ -10,6 +10,8 @@ import re
 from collections.abc import Collection
 from urllib.parse import urljoin, urlsplit
 
+from protocols.urls import requested_url
+
 MOST_HOPS = 5
 
 _USER_INFORMATION = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
@@ -24,9 +26,12 @@ class RedirectRefused(Exception):
 
 
 def bare_url(url: str) -> str:
-    """The URL as it is requested: no fragment, no user information, no spaces."""
-    without_fragment = url.strip().partition("#")[0]
-    return _USER_INFORMATION.sub(r"\1", without_fragment).replace(" ", "%20")
+    """The URL as it is requested: no fragment, no user information, no spaces.
+
+    All spellings of scheme, host and port are one; the rest stays as it is.
+    """
+    without_user = _USER_INFORMATION.sub(r"\1", url.strip()).replace(" ", "%20")
+    return requested_url(without_user)
 
 
 def origin(url: str) -> Origin:

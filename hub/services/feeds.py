@@ -12,6 +12,7 @@ from hub.core.cadence import Plan
 from hub.services.addresses import AddressCheck
 from hub.services.errors import Conflict
 from hub.services.topics import read_topic
+from protocols.errors import InvalidValue
 from storage.errors import NotFound
 from storage.interface import Storage
 from storage.records import (
@@ -123,8 +124,12 @@ class FeedService:
         )
 
     async def find(self, url: str) -> StoredFeed | None:
-        """The feed behind a topic URL, unless it was removed."""
-        feed = await self._storage.feeds.find(url)
+        """The feed behind a topic URL in any spelling, unless it was removed."""
+        try:
+            topic = read_topic("url", url)
+        except InvalidValue:
+            return None
+        feed = await self._storage.feeds.find(topic.url)
         return None if feed is None or feed.state is FeedState.REMOVED else feed
 
     async def page(

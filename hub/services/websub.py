@@ -12,7 +12,6 @@ from hub.services.errors import HubClosed, TooManyWaiting
 from hub.services.subscriptions import SHOWN_ATTEMPTS
 from hub.websub.pings import Pings
 from hub.websub.topics import OpenHub
-from protocols.urls import normal_url
 from protocols.websub.requests import (
     PublishRequest,
     SubscribeRequest,
@@ -119,7 +118,7 @@ class WebSubService:
         ]
 
     async def _ping(self, topic: str) -> Pinged:
-        feed = await self._find(topic)
+        feed = await self._storage.feeds.find(topic)
         if feed is None or feed.state in (FeedState.REMOVED, FeedState.PAUSED):
             return Pinged(url=topic, outcome=Ping.NOT_LISTED, reason=NOT_LISTED)
         if not self._pings.add(feed.id):
@@ -127,10 +126,6 @@ class WebSubService:
         if feed.private:
             return Pinged(url=topic, outcome=Ping.NOT_LISTED, reason=NOT_LISTED)
         return Pinged(url=topic, outcome=Ping.FETCHED)
-
-    async def _find(self, topic: str) -> StoredFeed | None:
-        feeds = self._storage.feeds
-        return await feeds.find(topic) or await feeds.find(normal_url(topic))
 
     async def diagnose(self, token: str) -> Diagnosis:
         """Raises `NotFound`."""

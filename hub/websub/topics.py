@@ -22,7 +22,7 @@ from hub.polling.fetcher import FetchRequest
 from hub.polling.pacing import HostPacer
 from hub.polling.visitor import FeedFetcher
 from hub.websub.discovery import Discovery
-from protocols.urls import normal_url
+from protocols.urls import requested_url, resource_url
 from storage.errors import NotFound
 from storage.interface import Storage
 from storage.records import FeedId, FeedState, NewFeed, StoredFeed
@@ -104,7 +104,7 @@ class Topics:
 
         Raises `TopicRefused`, `TopicUnready`, `TopicBusy` and `StorageError`.
         """
-        lock = self._locks.setdefault(normal_url(topic), asyncio.Lock())
+        lock = self._locks.setdefault(resource_url(topic), asyncio.Lock())
         async with lock:
             feed = await self._known(topic)
             if feed is None or feed.private:
@@ -117,14 +117,11 @@ class Topics:
             return await self._with_baseline(feed)
 
     async def _known(self, topic: str) -> StoredFeed | None:
-        for url in (topic, normal_url(topic)):
-            feed = await self._feeds.find(url)
-            if feed is not None and feed.state is not FeedState.REMOVED:
-                return feed
-        return None
+        feed = await self._feeds.find(topic)
+        return None if feed is None or feed.state is FeedState.REMOVED else feed
 
     async def _add(self, topic: str) -> StoredFeed:
-        new = NewFeed(url=normal_url(topic), private=True)
+        new = NewFeed(url=requested_url(topic), private=True)
         feed, _ = await self._feeds.add(new, self._clock.now())
         self._poller.wake()
         return feed
@@ -153,7 +150,7 @@ class Topics:
 
     async def _look_at(self, topic: str) -> None:
         """Raises unless the topic, as anybody gets it, may be subscribed to."""
-        key, now = normal_url(topic), self._clock.monotonic()
+        key, now = resource_url(topic), self._clock.monotonic()
         if now - self._looked_at.get(key, float("-inf")) < LOOKED_AT_SECONDS:
             return
         fetched = await self._fetch(topic)

@@ -18,6 +18,7 @@ from storage.records import (
 )
 from storage.secrets import SecretBox
 
+from .feed_choice import OF_RESOURCE, find_known, hash_resource, resource_keys
 from .feed_rows import (
     encrypt_credentials,
     read_due,
@@ -45,7 +46,7 @@ class SqliteFeeds:
 
     async def add(self, feed: NewFeed, now: datetime) -> tuple[StoredFeed, bool]:
         encrypted = encrypt_credentials(feed.credentials, self._box)
-        unit = partial(_add, feed, encrypted, to_milliseconds(now))
+        unit = partial(_add, feed, encrypted, self._box, to_milliseconds(now))
         row, is_new = await self._writer.submit(unit)
         return read_feed(row), is_new
 
@@ -55,9 +56,7 @@ class SqliteFeeds:
 
     async def find(self, topic: str) -> StoredFeed | None:
         row = await self._readers.first(
-            "SELECT f.* FROM topics t JOIN stored_feeds f ON f.id = t.feed_id"
-            " WHERE t.url = ?",
-            (topic,),
+            f"SELECT v.* {OF_RESOURCE} LIMIT 1", resource_keys(topic)
         )
         return None if row is None else read_feed(row)
 
@@ -138,16 +137,17 @@ class SqliteFeeds:
 
 
 def _add(
-    feed: NewFeed, encrypted: str, now: int, connection: sqlite3.Connection
+    feed: NewFeed,
+    encrypted: str,
+    box: SecretBox,
+    now: int,
+    connection: sqlite3.Connection,
 ) -> tuple[Row, bool]:
-    known = connection.execute(
-        "SELECT feed_id FROM topics WHERE url = ?", (feed.url,)
-    ).fetchone()
+    known = feed_id = find_known(feed, box, connection)
     if known is None:
         feed_id = _insert(feed, encrypted, now, connection)
     else:
-        (feed_id,) = known
-        _add_again(feed_id, feed, encrypted, connection)
+        _add_again(known, feed, encrypted, connection)
     row: Row = connection.execute(_GET, (feed_id,)).fetchone()
     return row, known is None
 
@@ -157,13 +157,13 @@ def _insert(
 ) -> int | None:
     feed_id = connection.execute(
         "INSERT INTO feeds (url, state, private, section, title, format, next_fetch,"
-        " created_at, fetch_url, credentials, polling)"
-        " VALUES (?, 'active', ?, ?, '', '', ?, ?, '', ?, x'')",
-        (feed.url, feed.private, feed.section, now, now, encrypted),
+        " created_at, fetch_url, credentials, polling, resource_hash)"
+        " VALUES (?, 'active', ?, ?, '', '', ?, ?, '', ?, x'', ?)",
+        (
+            *(feed.url, feed.private, feed.section, now, now, encrypted),
+            hash_resource(feed.url),
+        ),
     ).lastrowid
-    connection.execute(
-        "INSERT INTO topics (url, feed_id) VALUES (?, ?)", (feed.url, feed_id)
-    )
     return feed_id
 
 

@@ -13,6 +13,8 @@ from importlib.resources import files
 
 from storage.errors import DatabaseOutdated, DatabaseTooNew, DatabaseUnusable
 
+from .feed_choice import hash_resource
+
 APPLICATION_ID = 0x46414E46
 """Marks the file as Fanfare's ("FANF"), for `file` and to tell strangers."""
 
@@ -72,6 +74,7 @@ def check_version(
 
 def run_pending(connection: sqlite3.Connection) -> None:
     """Run the migrations that the file has not seen. Raises `sqlite3.Error`."""
+    connection.create_function("resource_hash", 1, hash_resource, deterministic=True)
     for migration in migrations()[schema_version(connection) :]:
         run(connection, migration)
 

@@ -9,7 +9,9 @@ from protocols.urls import (
     is_absolute,
     is_web_url,
     normal_url,
+    requested_url,
     resolve,
+    resource_url,
     without_scheme,
     without_tracking,
 )
@@ -110,6 +112,63 @@ def test_web_urls_are_told_from_other_absolute_ones() -> None:
 )
 def test_spellings_of_one_url_have_one_normal_form(url: str, normal: str) -> None:
     assert normal_url(url) == normal
+
+
+@pytest.mark.parametrize(
+    ("url", "requested"),
+    [
+        ("https://a.example/%7Eme?Q=%41", "https://a.example/%7Eme?Q=%41"),
+        ("HTTPS://A.example:443#top", "https://a.example/"),
+        ("http://a.example:8080?q#a#b", "http://a.example:8080/?q"),
+        ("http://a.example/\u00e9", "http://a.example/\u00e9"),
+        ("urn:A#b", "urn:A"),
+    ],
+)
+def test_a_request_names_no_fragment_and_leaves_the_path_alone(
+    url: str, requested: str
+) -> None:
+    assert requested_url(url) == requested
+
+
+@pytest.mark.parametrize(
+    ("url", "resource"),
+    [
+        ("https://a.example/feed", "https://a.example/feed"),
+        ("HTTPS://A.EXAMPLE:443/feed#a", "https://a.example/feed"),
+        ("https://a.example/%66eed", "https://a.example/feed"),
+        ("https://a.example", "https://a.example/"),
+        ("https://a.example/\u00e9?\u00fc", "https://a.example/%C3%A9?%C3%BC"),
+        ("https://a.example/%c3%a9?%c3%bc", "https://a.example/%C3%A9?%C3%BC"),
+        ("https://a.example/100%", "https://a.example/100%"),
+        ("https://a.example/\ud800", "https://a.example/%ED%A0%80"),
+        ("urn:A#b", "urn:A"),
+    ],
+)
+def test_urls_that_ask_for_the_same_are_one_resource(url: str, resource: str) -> None:
+    assert resource_url(url) == resource
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "http://a.example/feed",
+        "https://a.example/Feed",
+        "https://a.example/feed/",
+        "https://a.example/feed?",
+        "https://a.example/feed?a",
+        "https://a.example:80/feed",
+        "https://a.example/%2Ffeed",
+        "https://www.a.example/feed",
+    ],
+)
+def test_urls_that_may_ask_for_something_else_are_others(other: str) -> None:
+    assert resource_url(other) != resource_url("https://a.example/feed")
+
+
+@given(st.text("aA~%7eE/?:.#\u00e9", max_size=20))
+def test_a_resource_is_its_own(rest: str) -> None:
+    once = resource_url(f"HTTPS://A.example/{rest.replace('%', '%25')}")
+    assert resource_url(once) == once
 
 
 @given(st.text("aA~%7eE/?:.", max_size=20))

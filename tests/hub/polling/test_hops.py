@@ -14,10 +14,11 @@ HERE = "http://host.example/feeds/news?page=1"
         ("http://host.example/feed#top", "http://host.example/feed"),
         (" http://host.example/a b ", "http://host.example/a%20b"),
         ("http://me:secret@host.example/feed", "http://host.example/feed"),
-        ("HTTPS://me@host.example", "HTTPS://host.example"),
+        ("HTTPS://me@host.example", "https://host.example/"),
+        ("http://HOST.example:80/Feed", "http://host.example/Feed"),
         ("http://host.example/@me", "http://host.example/@me"),
-        ("http://host.example?mail=a@b", "http://host.example?mail=a@b"),
-        ("http://HOST.example/%7e/../x?&&=", "http://HOST.example/%7e/../x?&&="),
+        ("http://host.example?mail=a@b", "http://host.example/?mail=a@b"),
+        ("http://HOST.example/%7e/../x?&&=", "http://host.example/%7e/../x?&&="),
     ],
 )
 def test_a_url_is_requested_as_it_was_given_less_what_is_not_for_the_wire(

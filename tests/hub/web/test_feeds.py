@@ -264,3 +264,38 @@ async def test_an_unknown_feed_is_not_found(
     answer = await client.request(method, path)
     assert answer.status_code == 404
     assert answer.json()["detail"].startswith("no feed")
+
+
+OTHER_SPELLING = "HTTPS://Example.org:443/feed.xml#top"
+
+
+async def test_a_feed_is_known_under_any_spelling(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    feed = (await client.post("/api/feeds", json={"url": URL})).json()
+
+    answer = await client.post("/api/feeds", json={"url": OTHER_SPELLING})
+
+    assert answer.status_code == 200
+    assert (answer.json()["id"], answer.json()["url"]) == (feed["id"], URL)
+    assert len(hub.poller.fetched) == 1
+    for url in (OTHER_SPELLING, f" {URL} ", "https://u:p@example.org/feed.xml"):
+        found = await client.get("/api/feeds", params={"url": url})
+        assert [each["id"] for each in found.json()["feeds"]] == [feed["id"]]
+
+
+async def test_other_credentials_under_another_spelling_are_another_feed(
+    client: httpx2.AsyncClient,
+) -> None:
+    feeds = [
+        (await client.post("/api/feeds", json={"url": url, **more})).json()
+        for url, more in (
+            (URL, {}),
+            (f"{URL}#ann", {"basic": "ann:pass"}),
+            (f"{URL}#bob", {"headers": {"X-Key": "bob"}}),
+            (f"{URL}#ann2", {"basic": "ann:pass"}),
+        )
+    ]
+    assert [feed["has_credentials"] for feed in feeds] == [False, True, True, True]
+    ids = [feed["id"] for feed in feeds]
+    assert (len(set(ids)), ids[3]) == (3, ids[1])

@@ -384,3 +384,25 @@ async def test_shutting_down_tells_everybody_to_come_back(hub: LiveHub) -> None:
         assert (await closing(two))[0] == 3001
         with pytest.raises(InvalidStatus):
             await hub.connect(NEWS)
+
+
+async def test_a_topic_comes_back_as_it_was_spelled(hub: LiveHub) -> None:
+    spelled = ["HTTPS://NEWS.example:443/feed", f"{NEWS}#mine", NEWS]
+    async with hub.connect(*spelled) as client:
+        begun = [await next_message(client) for _ in spelled]
+        await hub.publish(NEWS, "one")
+        told = [await next_message(client) for _ in spelled]
+        await say(client, type="unsubscribe", topic=spelled[1])
+        left = await next_message(client)
+    assert [each["topic"] for each in begun] == spelled
+    assert sorted(each["topic"] for each in told) == sorted(spelled)
+    assert all(titles(each) == ["one"] for each in told)
+    feeds = sorted(each["body"]["status"]["feed"] for each in told)
+    assert feeds == sorted(spelled)
+    assert (left["type"], left["topic"]) == ("unsubscribed", spelled[1])
+
+
+async def test_a_private_topic_is_unknown_under_every_spelling(hub: LiveHub) -> None:
+    async with hub.connect() as client:
+        await say(client, type="subscribe", topic=SECRET.replace("secret", "SECRET"))
+        assert (await next_message(client))["type"] == "error"

@@ -193,3 +193,21 @@ async def test_a_topic_that_was_given_up_is_polled_again_when_it_is_subscribed_t
 
     assert made["feed_status"]["state"] == "active"
     assert hub.poller.woken == woken + 1
+
+
+async def test_topics_of_one_feed_are_kept_as_each_was_spelled(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    topics = [URL, "HTTPS://Example.org/feed.xml#a", "https://example.org:443/feed.xml"]
+    made = [
+        (
+            await client.post(
+                "/api/subscriptions",
+                json={"callback": f"{HOOK}/{number}", "topic": topic},
+            )
+        ).json()
+        for number, topic in enumerate(topics)
+    ]
+    assert [each["topic"] for each in made] == topics
+    assert len({each["feed"] for each in made}) == 1
+    assert len(hub.poller.fetched) == 1

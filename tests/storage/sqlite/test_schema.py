@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
+from storage.records import NewFeed
+from storage.sqlite import open_database
 from storage.sqlite.schema import (
     Migration,
     latest_version,
@@ -15,6 +18,7 @@ from storage.sqlite.schema import (
     run_pending,
     schema_version,
 )
+from tests.support.storage_scene import START
 
 
 def test_migrations_are_numbered_from_one_without_gaps() -> None:
@@ -75,3 +79,51 @@ def test_records_from_before_they_could_be_superseded_bring_their_documents() ->
 
         found = connection.execute("SELECT is_superseded, news FROM records").fetchall()
         assert found == [(0, "updated/1/0")]
+
+
+BEFORE_RESOURCES = 5
+
+
+def a_database_of_spellings(path: Path, *urls: str) -> None:
+    """As it was when each spelling of a URL was a feed of its own."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for migration in migrations()[:BEFORE_RESOURCES]:
+            run(connection, migration)
+        for number, url in enumerate(urls, 1):
+            connection.execute(
+                "INSERT INTO feeds VALUES (?, ?, 'active', 0, '', '', '', 0, 0, NULL,"
+                " '', '', 0, 0, x'')",
+                (number, url),
+            )
+            connection.execute(
+                "INSERT INTO topics VALUES (?, ?, ?, '')", (number, url, number)
+            )
+
+
+@pytest.mark.parametrize(
+    ("url", "feed_id"),
+    [
+        ("HTTP://A.example/feed#x", 1),  # as they were spelled
+        ("http://a.example/feed", 2),
+        ("http://a.example:80/feed", 1),  # otherwise: the first
+        ("http://b.example/", 3),
+        ("http://b.example", 3),
+    ],
+)
+async def test_feeds_that_were_added_before_are_found_under_any_spelling(
+    tmp_path: Path, url: str, feed_id: int
+) -> None:
+    path = tmp_path / "hub.db"
+    a_database_of_spellings(
+        path, "HTTP://A.example/feed#x", "http://a.example/feed", "http://B.example"
+    )
+
+    storage = await open_database(path)
+    try:
+        found = await storage.feeds.find(url)
+        again, is_new = await storage.feeds.add(NewFeed(url=url), START)
+    finally:
+        await storage.close()
+
+    assert found is not None
+    assert (found.id, again.id, is_new) == (feed_id, feed_id, False)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
+from protocols.urls import resource_url
 from storage.records import (
     DueFeed,
     FeedId,
@@ -29,9 +30,9 @@ class MemoryFeeds:
         self._state = state
 
     async def add(self, feed: NewFeed, now: datetime) -> tuple[StoredFeed, bool]:
-        known = self._state.topics.get(feed.url)
-        if known is not None:
-            return self._add_again(self._state.feeds[known], feed), False
+        for known in self._of_resource(feed.url):
+            if known.stored.url == feed.url or known.credentials == feed.credentials:
+                return self._add_again(known, feed), False
         feed_id = FeedId(self._state.next_id("feed"))
         stored = StoredFeed(
             id=feed_id,
@@ -48,8 +49,23 @@ class MemoryFeeds:
             has_credentials=feed.credentials is not None,
         )
         self._state.feeds[feed_id] = ModelFeed(stored, feed.credentials)
-        self._state.topics[feed.url] = feed_id
         return stored, True
+
+    def _of_resource(self, url: str) -> list[ModelFeed]:
+        """The likeliest first."""
+
+        def rank(feed: ModelFeed) -> tuple[bool, bool, bool, FeedId]:
+            is_removed = feed.stored.state is FeedState.REMOVED
+            is_open = feed.credentials is None
+            is_meant = feed.stored.url == url and not (is_removed and is_open)
+            return not is_meant, is_removed, not is_open, feed.stored.id
+
+        found = (
+            each
+            for each in self._state.feeds.values()
+            if resource_url(each.stored.url) == resource_url(url)
+        )
+        return sorted(found, key=rank)
 
     def _add_again(self, known: ModelFeed, feed: NewFeed) -> StoredFeed:
         known.credentials = feed.credentials or known.credentials
@@ -72,8 +88,8 @@ class MemoryFeeds:
         return None if found is None else found.stored
 
     async def find(self, topic: str) -> StoredFeed | None:
-        feed_id = self._state.topics.get(topic)
-        return None if feed_id is None else self._state.feeds[feed_id].stored
+        found = self._of_resource(topic)
+        return found[0].stored if found else None
 
     async def page(
         self, *, after: FeedId, limit: int, state: FeedState | None = None
@@ -192,7 +208,6 @@ class MemoryFeeds:
             if each.stored.feed_id != feed_id
         }
         state.trimmed.pop(feed_id, None)
-        state.topics = {url: of for url, of in state.topics.items() if of != feed_id}
         del state.feeds[feed_id]
 
     def _change(self, feed_id: FeedId, **changes: object) -> None:

@@ -1,0 +1,48 @@
+"""Which feed a URL means: one is known by the resource, whatever the spelling.
+
+There may be several of one resource: with other credentials, or added before spellings
+counted as one. Then the one of that very spelling comes first.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from protocols.urls import resource_url
+from storage.records import NewFeed
+from storage.secrets import SecretBox
+
+from .feed_rows import decrypt_credentials
+from .log_rows import hash_key
+
+OF_RESOURCE = (
+    " FROM feeds f JOIN stored_feeds v ON v.id = f.id WHERE f.resource_hash = ?"
+    " ORDER BY f.url = ? AND (f.state <> 'removed' OR f.credentials <> '') DESC,"
+    " f.state <> 'removed' DESC, f.credentials = '' DESC, f.id"
+)
+"""Feeds of a resource, the likeliest first; its parameters are `resource_keys`."""
+
+
+def hash_resource(url: str) -> bytes:
+    return hash_key(resource_url(url))
+
+
+def resource_keys(url: str) -> tuple[bytes, str]:
+    return hash_resource(url), url
+
+
+def find_known(
+    feed: NewFeed, box: SecretBox, connection: sqlite3.Connection
+) -> int | None:
+    """The feed that is added again: spelled like it, or with the same credentials.
+
+    Under another spelling, credentials make another feed of it: what one is shown must
+    not be sent to the subscribers of the other.
+    """
+    rows = connection.execute(
+        "SELECT f.id, f.url, f.credentials" + OF_RESOURCE, resource_keys(feed.url)
+    )
+    for feed_id, url, encrypted in rows.fetchall():
+        if url == feed.url or feed.credentials == decrypt_credentials(encrypted, box):
+            return int(feed_id)
+    return None
