@@ -23,6 +23,7 @@ from hub.net.resolving import SystemLookup
 from hub.open_hub import Surroundings, build_open_hub
 from hub.parsing import WorkerParser
 from hub.polling.fetcher import Fetcher
+from hub.polling.handed_over import HandedOver
 from hub.polling.poller import Poller, PollerOptions
 from hub.polling.visitor import Identity
 from hub.server import Server, create_server
@@ -86,7 +87,7 @@ async def build_hub(
     metrics = Metrics()
     network = await stack.enter_async_context(create_network(settings))
     parser = await stack.enter_async_context(WorkerParser())
-    fetcher = Fetcher(network, clock, Limits())
+    fetcher = HandedOver(Fetcher(network, clock, Limits()))
     poller = Poller(
         storage,
         fetcher,

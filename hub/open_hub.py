@@ -10,7 +10,7 @@ import hub
 from hub.clock import Clock
 from hub.net import Network
 from hub.parsing import Parser
-from hub.polling.fetcher import Fetcher
+from hub.polling.handed_over import HandedOver
 from hub.polling.poller import Poller
 from hub.services import WebSubService
 from hub.websub.discovery import Discovery
@@ -28,7 +28,7 @@ class Surroundings:
 
     storage: Storage
     network: Network
-    fetcher: Fetcher
+    fetcher: HandedOver
     parser: Parser
     poller: Poller
     clock: Clock

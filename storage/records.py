@@ -142,6 +142,7 @@ class Polling:
     retry_after: datetime | None = None  # no request before this
     fresh_until: datetime | None = None  # Cache-Control max-age or Expires
     hints: Hints = field(default_factory=Hints)
+    hubs: tuple[str, ...] = ()  # WebSub hubs that the last document's header named
     posting: Posting = field(default_factory=Posting)
     entry_count: int = 0  # entries in the last document
     entries_since_maintenance: int = 0

@@ -83,7 +83,7 @@ class SubscriptionService:
         callback = read_callback(request.callback)
         _check_signing(request)
         await self._addresses.check_callback("callback", callback)
-        feed = await self._feed_behind(request.topic)
+        feed = await self._feed_behind(request.topic, request.account)
         if feed.has_credentials and request.account != OPERATOR:
             raise InvalidValue("topic", "a topic that is open to this account")
         topic = read_topic("topic", request.topic).url
@@ -153,8 +153,11 @@ class SubscriptionService:
             raise NotFound("subscription", subscription_id)
         return found
 
-    async def _feed_behind(self, topic: str) -> StoredFeed:
-        known = await self._feeds.find(read_topic("topic", topic).url)
+    async def _feed_behind(self, topic: str, account: AccountId) -> StoredFeed:
+        url = read_topic("topic", topic).url
+        known = await self._feeds.find(url)
+        if known is not None and known.has_credentials and known.url != url:
+            known = known if account == OPERATOR else None  # not as anybody gets it
         if known is not None and known.state.is_stopped:
             return await self._feeds.resume(known.id)
         if known is not None:

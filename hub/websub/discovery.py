@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Sequence
 
 from hub.core.fetched import Fetched
+from hub.core.hubs import hubs_of_feed, hubs_of_header
 from hub.parsing import Parser
 from protocols.errors import FeedError, NotAFeed
 from protocols.feeds import ParseContext
 from protocols.feeds.discovery import discover
-from protocols.http import parse_link_header
+from protocols.model import Feed
 from protocols.urls import normal_url
+from storage.records import Polling
 
 
 class Discovery:
@@ -21,12 +23,14 @@ class Discovery:
 
     async def is_named(self, fetched: Fetched) -> bool:
         """Subscribers "MUST first check for HTTP Link headers"; so does the hub."""
-        hubs: Sequence[str] = [
-            link.href
-            for link in parse_link_header(fetched.link, fetched.url)
-            if link.rel == "hub"
-        ]
-        hubs = hubs or await self._hubs_of_document(fetched)
+        hubs = hubs_of_header(fetched) or await self._hubs_of_document(fetched)
+        return self._is_among(hubs)
+
+    def is_named_by(self, polling: Polling, head: Feed) -> bool:
+        """By a feed that is known: its last document, and that one's header."""
+        return self._is_among(polling.hubs or hubs_of_feed(head))
+
+    def _is_among(self, hubs: Sequence[str]) -> bool:
         return self._hub_url in map(normal_url, hubs)
 
     async def _hubs_of_document(self, fetched: Fetched) -> Sequence[str]:
@@ -40,4 +44,4 @@ class Discovery:
             return page.hubs
         except FeedError:
             return ()
-        return [link.href for link in document.feed.links if link.rel == "hub"]
+        return hubs_of_feed(document.feed)

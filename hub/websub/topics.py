@@ -19,12 +19,14 @@ from hub.core.fetched import Fetched
 from hub.errors import Blocked
 from hub.net import Network, Purpose
 from hub.polling.fetcher import FetchRequest
+from hub.polling.handed_over import HandedOver
 from hub.polling.pacing import HostPacer
-from hub.polling.visitor import FeedFetcher
 from hub.websub.discovery import Discovery
+from protocols.model import Feed
 from protocols.urls import requested_url, resource_url
 from storage.errors import NotFound
 from storage.interface import Storage
+from storage.packing import unpack
 from storage.records import FeedId, FeedState, NewFeed, StoredFeed
 
 FETCH_SECONDS = 30.0
@@ -79,7 +81,7 @@ class Topics:
         self,
         storage: Storage,
         poller: BaselinePoller,
-        fetcher: FeedFetcher,
+        fetcher: HandedOver,
         discovery: Discovery,
         network: Network,
         clock: Clock,
@@ -87,12 +89,13 @@ class Topics:
         user_agent: str,
     ) -> None:
         self._feeds = storage.feeds
+        self._log = storage.log
         self._poller = poller
         self._fetcher = fetcher
         self._discovery = discovery
         self._network = network
         self._clock = clock
-        self._policy = policy
+        self._takes_any = policy is OpenHub.ANY
         self._user_agent = user_agent
         self._pacer = HostPacer()
         self._waiting: Counter[str] = Counter()
@@ -107,18 +110,23 @@ class Topics:
         lock = self._locks.setdefault(resource_url(topic), asyncio.Lock())
         async with lock:
             feed = await self._known(topic)
-            if feed is None or feed.private:
-                await self._look_at(topic)
-                if feed is not None and feed.has_credentials:
-                    raise TopicRefused(NOT_NAMED)  # it is not what was looked at
-                feed = feed or await self._add(topic)
-            if feed.state.is_stopped:
-                feed = await self._try_again(feed)
-            return await self._with_baseline(feed)
+            is_there = feed is not None and feed.state is not FeedState.REMOVED
+            if feed is not None and is_there and not feed.private:
+                return await self._ready(feed)
+            first = await self._look_at(topic, feed if is_there else None)
+            if feed is not None and feed.has_credentials:
+                raise TopicRefused(NOT_NAMED)  # it is not what was looked at
+            with self._fetcher.hand_over(topic, first):
+                if feed is None or not is_there:
+                    feed = await self._add(topic)
+                return await self._ready(feed)
 
     async def _known(self, topic: str) -> StoredFeed | None:
+        """Also a removed one. One with credentials is only that of its own spelling."""
         feed = await self._feeds.find(topic)
-        return None if feed is None or feed.state is FeedState.REMOVED else feed
+        if feed is None or not feed.has_credentials:
+            return feed
+        return feed if feed.url in (topic, requested_url(topic)) else None
 
     async def _add(self, topic: str) -> StoredFeed:
         new = NewFeed(url=requested_url(topic), private=True)
@@ -126,15 +134,15 @@ class Topics:
         self._poller.wake()
         return feed
 
-    async def _try_again(self, feed: StoredFeed) -> StoredFeed:
-        """One that was given up: it returns if it answers now."""
-        feed = await self._fetch_now(feed)
+    async def _ready(self, feed: StoredFeed) -> FeedId:
+        """Subscribers are told what is new, so what is old must be known before.
+
+        A feed that was given up returns if it answers now.
+        """
+        if feed.state.is_stopped:
+            feed = await self._fetch_now(feed)
         if feed.state.is_stopped:
             raise TopicRefused(_unfetchable(feed.polling.error))
-        return feed
-
-    async def _with_baseline(self, feed: StoredFeed) -> FeedId:
-        """Subscribers are told what is new, so what is old must be known before."""
         if feed.polling.last_fetch is None:
             feed = await self._fetch_now(feed)
         if feed.polling.last_fetch is None:
@@ -148,20 +156,39 @@ class Topics:
         except (TimeoutError, NotFound):
             raise TopicUnready("fetching the topic takes long") from None
 
-    async def _look_at(self, topic: str) -> None:
-        """Raises unless the topic, as anybody gets it, may be subscribed to."""
+    async def _look_at(self, topic: str, feed: StoredFeed | None) -> Fetched | None:
+        """Raises unless the topic, as anybody gets it, may be subscribed to.
+
+        What was fetched for that, if anything.
+        """
         key, now = resource_url(topic), self._clock.monotonic()
         if now - self._looked_at.get(key, float("-inf")) < LOOKED_AT_SECONDS:
-            return
-        fetched = await self._fetch(topic)
-        _check_usable(fetched)
-        if self._policy is OpenHub.KNOWN and not await self._discovery.is_named(
-            fetched
-        ):
+            return None
+        if feed is not None and feed.format and not feed.has_credentials:
+            fetched = None
+            is_named = await self._is_named_by_known(feed)
+        else:
+            fetched = await self._fetch(topic)
+            _check_usable(fetched.status, fetched.error)
+            is_named = self._takes_any or await self._discovery.is_named(fetched)
+        if not is_named and not self._takes_any:
             raise TopicRefused(NOT_NAMED)
         self._looked_at[key] = now
         while len(self._looked_at) > MOST_REMEMBERED:
             self._looked_at.popitem(last=False)
+        return fetched
+
+    async def _is_named_by_known(self, feed: StoredFeed) -> bool:
+        """A feed that the hub gets as anybody does is asked as always: if it changed.
+
+        A document that is no feed says nothing; then the last one that was counts.
+        """
+        polling = (await self._fetch_now(feed)).polling
+        if polling.code not in (200, 304):
+            _check_usable(polling.code or 0, polling.error)
+        packed = await self._log.feed_head(feed.id)
+        head = Feed() if packed is None else unpack(packed, Feed)
+        return self._discovery.is_named_by(polling, head)
 
     async def _fetch(self, topic: str) -> Fetched:
         request = FetchRequest(url=topic, user_agent=self._user_agent)
@@ -180,12 +207,12 @@ class Topics:
             self._waiting += Counter()  # drops those at zero
 
 
-def _check_usable(fetched: Fetched) -> None:
-    if not fetched.error:
+def _check_usable(status: int, error: str) -> None:
+    if not error:
         return
-    reason = _unfetchable(fetched.error)
-    is_passing = fetched.status in (0, 429) or fetched.status >= 500
-    if is_passing and fetched.error != Blocked().reason:
+    reason = _unfetchable(error)
+    is_passing = status in (0, 429) or status >= 500
+    if is_passing and error != Blocked().reason:
         raise TopicUnready(reason)
     raise TopicRefused(reason)
 

@@ -12,6 +12,7 @@ from hub.core.fetched import Fetched
 from hub.errors import NetworkError
 from hub.net import Answer, Purpose, Request
 from hub.polling.fetcher import FetchRequest
+from hub.polling.handed_over import HandedOver
 from hub.services.websub import WebSubService
 from hub.websub.discovery import Discovery
 from hub.websub.intents import Intents
@@ -156,7 +157,7 @@ async def open_hub_scene(
         topics = Topics(
             storage,
             poller,
-            fetches,
+            HandedOver(fetches),
             Discovery(InlineParser(), HUB_URL),
             callbacks,
             clock,

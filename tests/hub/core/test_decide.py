@@ -288,6 +288,17 @@ def test_a_server_that_drops_its_validators_no_longer_answers_304() -> None:
     assert not commit.polling.answers_304
 
 
+def test_the_hubs_of_a_header_are_kept_while_the_document_is_the_same() -> None:
+    poll = a_poll_of("a")
+    link = '<https://hub.example/>; rel="hub"'
+    poll.fetch(replace(an_answer(200, b"b", etag='"2"'), link=link), a_document())
+    assert poll.polling.hubs == ("https://hub.example/",)
+
+    assert poll.fetch(an_answer(304)).polling.hubs == ("https://hub.example/",)
+    assert poll.fetch(an_answer(500)).polling.hubs == ("https://hub.example/",)
+    assert poll.fetch(an_answer(200, b"c"), a_document()).polling.hubs == ()
+
+
 # --- trouble -------------------------------------------------------------------
 
 

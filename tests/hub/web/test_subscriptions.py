@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import httpx2
 import pytest
 
+from hub.services.subscriptions import Subscribe
+from protocols.errors import InvalidValue
 from storage.records import (
+    OPERATOR,
+    AccountId,
     Attempt,
     DeliveryFlush,
     FeedState,
@@ -211,3 +217,22 @@ async def test_topics_of_one_feed_are_kept_as_each_was_spelled(
     assert [each["topic"] for each in made] == topics
     assert len({each["feed"] for each in made}) == 1
     assert len(hub.poller.fetched) == 1
+
+
+async def test_an_account_gets_a_topic_as_anybody_does_under_another_spelling(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    secret = await client.post("/api/feeds", json={"url": f"{URL}#u", "basic": "u:p"})
+    subscriptions = hub.services.subscriptions
+    request = Subscribe(callback=HOOK, topic=URL, account=AccountId(7))
+
+    plain = await subscriptions.add(request)
+    operators = await subscriptions.add(
+        replace(request, account=OPERATOR, topic="HTTPS://example.org/feed.xml#u")
+    )
+
+    assert plain.feed.id != secret.json()["id"]
+    assert not plain.feed.has_credentials
+    assert operators.feed.id == plain.feed.id
+    with pytest.raises(InvalidValue, match="open to this account"):
+        await subscriptions.add(replace(request, topic=f"{URL}#u"))

@@ -16,7 +16,9 @@ from hub.websub.topics import (
     TopicRefused,
     TopicUnready,
 )
-from storage.records import Credentials, FeedState
+from protocols.model import Feed, Link
+from storage.packing import pack
+from storage.records import Credentials, FeedState, FetchCommit, NewFeed
 from tests.support.fetch_targets import an_answer
 from tests.support.open_hub import (
     HUB_URL,
@@ -96,11 +98,54 @@ async def test_a_topic_that_does_not_is_refused_and_not_stored(
 
 async def test_a_private_topic_looks_like_an_unknown_one(scene: OpenHubScene) -> None:
     feed = await scene.add_feed(private=True)
-    scene.fetches.answer = named_by("")
     with pytest.raises(TopicRefused, match="does not name this hub"):
         await scene.topics.admit(TOPIC)
-    scene.fetches.answer = named_by(f'<{HUB_URL}>; rel="hub"')
+    scene.poller.outcome = lambda polling: replace(polling, hubs=(HUB_URL,))
     assert await scene.topics.admit(TOPIC) == feed.id
+
+
+async def test_a_private_feed_is_asked_as_always_and_not_anew(
+    scene: OpenHubScene,
+) -> None:
+    feed = await scene.add_feed(private=True)
+    scene.poller.outcome = lambda polling: replace(polling, code=304)
+    head = Feed(links=(Link(href=HUB_URL, rel="hub"),))
+    await scene.storage.log.commit(
+        FetchCommit(
+            feed_id=feed.id,
+            at=scene.clock.now(),
+            next_fetch=scene.clock.now(),
+            polling=feed.polling,
+            head=pack(head),
+        )
+    )
+    scene.poller.fetched.clear()
+
+    assert await scene.topics.admit(TOPIC) == feed.id
+    assert (scene.poller.fetched, scene.fetches.requests) == ([feed.id], [])
+
+
+@pytest.mark.parametrize(
+    ("status", "refusal"), [(404, TopicRefused), (0, TopicUnready)]
+)
+async def test_a_private_feed_that_cannot_be_fetched_is_refused_like_any_other(
+    open_to_any: OpenHubScene, status: int, refusal: type[Exception]
+) -> None:
+    await open_to_any.add_feed(private=True)
+    open_to_any.poller.outcome = lambda polling: replace(
+        polling, code=status, error="no answer"
+    )
+    with pytest.raises(refusal, match="the topic cannot be fetched: no answer"):
+        await open_to_any.topics.admit(TOPIC)
+
+
+async def test_a_topic_that_never_was_a_feed_is_looked_at_as_a_stranger_would(
+    scene: OpenHubScene,
+) -> None:
+    new = NewFeed(url=TOPIC, private=True)
+    feed, _ = await scene.storage.feeds.add(new, scene.clock.now())
+    assert await scene.topics.admit(TOPIC) == feed.id
+    assert len(scene.fetches.requests) == 1
 
 
 async def test_a_topic_with_credentials_is_refused_whatever_strangers_see(
@@ -110,6 +155,32 @@ async def test_a_topic_with_credentials_is_refused_whatever_strangers_see(
     with pytest.raises(TopicRefused, match="does not name this hub"):
         await scene.topics.admit(TOPIC)
     assert scene.fetches.requests[0].credentials is None
+
+
+async def test_credentials_under_another_spelling_say_nothing_of_a_topic(
+    scene: OpenHubScene,
+) -> None:
+    login = Credentials(username="u")
+    secret = await scene.add_feed(f"{TOPIC}#u", private=True, credentials=login)
+
+    feed_id = await scene.topics.admit(TOPIC)
+
+    assert feed_id != secret.id
+    (target,) = await scene.storage.feeds.targets([feed_id])
+    assert target.credentials is None
+
+
+async def test_a_removed_topic_with_credentials_does_not_return_for_strangers(
+    scene: OpenHubScene,
+) -> None:
+    login = Credentials(username="u")
+    feed = await scene.add_feed(private=True, credentials=login)
+    await scene.storage.feeds.set_state(feed.id, FeedState.REMOVED, scene.clock.now())
+    with pytest.raises(TopicRefused, match="does not name this hub"):
+        await scene.topics.admit(TOPIC)
+    found = await scene.storage.feeds.get(feed.id)
+    assert found is not None
+    assert found.state is FeedState.REMOVED
 
 
 async def test_a_removed_topic_is_an_unknown_one(scene: OpenHubScene) -> None:
@@ -149,19 +220,23 @@ async def test_what_may_pass_is_tried_later(scene: OpenHubScene, status: int) ->
 
 
 async def test_what_was_found_is_believed_for_an_hour(scene: OpenHubScene) -> None:
+    scene.poller.outcome = lambda polling: replace(polling, hubs=(HUB_URL,))
     for seconds in (0, LOOKED_AT_SECONDS - 1, 1):
         scene.clock.advance(seconds)
         await scene.topics.admit(TOPIC)
-    assert len(scene.fetches.requests) == 2
+    assert len(scene.fetches.requests) == 1
+    assert len(scene.poller.fetched) == 2  # the baseline, and an hour later
 
 
 async def test_only_so_much_is_remembered(
     scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(topics_module, "MOST_REMEMBERED", 1)
+    scene.poller.outcome = lambda polling: replace(polling, hubs=(HUB_URL,))
     for url in ("https://a.exempt/", "https://b.exempt/", "https://a.exempt/"):
         await scene.topics.admit(url)
-    assert len(scene.fetches.requests) == 3
+    assert len(scene.fetches.requests) == 2
+    assert len(scene.poller.fetched) == 3
 
 
 async def test_many_who_ask_for_one_new_topic_cause_one_look(

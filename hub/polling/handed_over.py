@@ -1,0 +1,51 @@
+"""Answers that were fetched for one purpose and serve another, so as to ask once.
+
+Whether strangers may subscribe to a topic shows in its document, which is then its
+first: "exactly one unconditional request per feed URL".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hub.core.fetched import Fetched
+from hub.polling.fetcher import FetchRequest
+from hub.polling.hops import bare_url
+from hub.polling.visitor import FeedFetcher
+
+MOST_BYTES = 32 * 1024 * 1024
+"""Of bodies that wait to be taken; beyond them a topic is asked again."""
+
+
+class HandedOver:
+    """Fetches through another fetcher, unless the answer is here already."""
+
+    def __init__(self, fetcher: FeedFetcher) -> None:
+        self._fetcher = fetcher
+        self._answers: dict[str, Fetched] = {}
+        self._bytes = 0
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        """One that is unconditional and as anybody makes it may be answered already."""
+        if request.validators is None and request.credentials is None:
+            fetched = self._answers.pop(bare_url(request.url), None)
+            if fetched is not None:
+                return fetched
+        return await self._fetcher.fetch(request)
+
+    @contextmanager
+    def hand_over(self, url: str, fetched: Fetched | None) -> Iterator[None]:
+        """Meanwhile the next fetch of the URL, and only that, is answered with it."""
+        size = 0 if fetched is None else len(fetched.body)
+        if fetched is None or self._bytes + size > MOST_BYTES:
+            yield
+            return
+        key = bare_url(url)
+        self._answers[key] = fetched
+        self._bytes += size
+        try:
+            yield
+        finally:
+            self._answers.pop(key, None)
+            self._bytes -= size

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from hub.core.fetched import Fetched
+from hub.polling import handed_over
+from hub.polling.fetcher import FetchRequest
+from hub.polling.handed_over import HandedOver
+from storage.records import Credentials, Validators
+from tests.support.fetch_targets import an_answer
+
+URL = "http://host.example/feed"
+SEEN = an_answer(200, b"seen already")
+ASKED = an_answer(200, b"asked for")
+REQUEST = FetchRequest(url=URL, user_agent="Fanfare")
+
+
+@dataclass
+class Origin:
+    requests: list[FetchRequest] = field(default_factory=list)
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        self.requests.append(request)
+        return ASKED
+
+
+async def test_an_answer_that_is_there_is_taken_once_and_not_asked_for() -> None:
+    origin = Origin()
+    fetcher = HandedOver(origin)
+
+    with fetcher.hand_over("HTTP://HOST.example/feed#top", SEEN):
+        assert await fetcher.fetch(REQUEST) is SEEN
+        assert origin.requests == []
+        assert await fetcher.fetch(REQUEST) is ASKED
+
+
+async def test_what_was_not_taken_is_forgotten() -> None:
+    fetcher = HandedOver(Origin())
+
+    with fetcher.hand_over(URL, SEEN):
+        pass
+
+    assert await fetcher.fetch(REQUEST) is ASKED
+
+
+async def test_without_an_answer_the_server_is_asked() -> None:
+    fetcher = HandedOver(Origin())
+
+    with fetcher.hand_over(URL, None):
+        assert await fetcher.fetch(REQUEST) is ASKED
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        replace(REQUEST, url=f"{URL}/other"),
+        replace(REQUEST, validators=Validators(url=URL, etag='"1"')),
+        replace(REQUEST, credentials=Credentials(username="ann")),
+    ],
+)
+async def test_another_request_is_made_all_the_same(request_: FetchRequest) -> None:
+    fetcher = HandedOver(Origin())
+
+    with fetcher.hand_over(URL, SEEN):
+        assert await fetcher.fetch(request_) is ASKED
+
+
+async def test_what_waits_to_be_taken_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(handed_over, "MOST_BYTES", len(SEEN.body))
+    fetcher = HandedOver(Origin())
+    other = replace(REQUEST, url=f"{URL}/other")
+
+    with fetcher.hand_over(URL, SEEN), fetcher.hand_over(other.url, SEEN):
+        assert await fetcher.fetch(other) is ASKED
+        assert await fetcher.fetch(REQUEST) is SEEN
+    with fetcher.hand_over(other.url, SEEN):
+        assert await fetcher.fetch(other) is SEEN
