@@ -121,6 +121,7 @@ async def build_hub(
             poller=poller,
             clock=clock,
             public_url=public_url,
+            contact=settings.contact,
         ),
         OpenHub(settings.open_hub),
     )

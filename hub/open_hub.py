@@ -19,6 +19,7 @@ from hub.websub.pings import Pings
 from hub.websub.questions import Questions
 from hub.websub.topics import OpenHub, Topics
 from hub.websub.verifier import Verifier
+from protocols.http import user_agent
 from storage.interface import Storage
 
 
@@ -33,6 +34,7 @@ class Surroundings:
     poller: Poller
     clock: Clock
     public_url: str
+    contact: str
 
     @property
     def hub_url(self) -> str:
@@ -48,8 +50,10 @@ class BuiltOpenHub:
 
 
 def build_open_hub(around: Surroundings, policy: OpenHub) -> BuiltOpenHub:
-    user_agent = f"Fanfare/{hub.__version__} (+{around.hub_url})"
-    questions = Questions(around.network, around.clock, user_agent)
+    asking = user_agent(
+        f"Fanfare/{hub.__version__}", url=around.hub_url, contact=around.contact
+    )
+    questions = Questions(around.network, around.clock, asking)
     topics = Topics(
         around.storage,
         around.poller,
@@ -58,7 +62,7 @@ def build_open_hub(around: Surroundings, policy: OpenHub) -> BuiltOpenHub:
         around.network,
         around.clock,
         policy,
-        user_agent,
+        asking,
     )
     intents = Intents(around.storage, topics, questions, around.clock)
     verifier = Verifier(around.storage, intents, questions, around.clock)

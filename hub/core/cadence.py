@@ -26,6 +26,8 @@ HOUR = 3_600.0
 DAY = 86_400.0
 JITTER = 0.05
 """The part of a period that jitter may add or take."""
+SKIP_SPREAD = 900.0
+"""Seconds after the hour within which feeds are asked whose skipHours are over."""
 _MOST_DOUBLINGS = 5
 
 
@@ -91,6 +93,7 @@ def plan(
     earliest = _after_server_floors(polling, rules, now, now + _span(wait), terms)
     next_fetch = after_skipped(polling.hints, earliest)
     if next_fetch > earliest:
+        next_fetch += _span(abs(jitter) * SKIP_SPREAD)
         moved = (next_fetch - earliest).total_seconds()
         terms.append(_seconds("skip", moved, "to the end of skipHours and skipDays"))
     return Plan(period=period, next_fetch=next_fetch, terms=tuple(terms))

@@ -31,14 +31,23 @@ def conditional_headers(etag: str, last_modified: str) -> dict[str, str]:
 
 
 def user_agent(
-    product: str, *, url: str = "", contact: str = "", subscribers: int, feed_id: int
+    product: str,
+    *,
+    url: str = "",
+    contact: str = "",
+    subscribers: int | None = None,
+    feed_id: int | None = None,
 ) -> str:
     """``Fanfare/1.0 (+https://hub.example; a@b.example; 12 subscribers; feed-id=7)``.
 
-    ``product`` has its version; an empty ``url`` or ``contact`` is left out.
+    ``product`` has its version; what is empty or None is left out.
     """
     noun = "subscriber" if subscribers == 1 else "subscribers"
-    named = (f"+{url}" if url else "", contact)
-    facts = (*filter(None, named), f"{subscribers} {noun}", f"feed-id={feed_id}")
-    comment = "; ".join(facts).translate(_NO_PARENTHESES)
-    return header_value(f"{product} ({comment})")
+    facts = (
+        f"+{url}" if url else "",
+        contact,
+        "" if subscribers is None else f"{subscribers} {noun}",
+        "" if feed_id is None else f"feed-id={feed_id}",
+    )
+    comment = "; ".join(filter(None, facts)).translate(_NO_PARENTHESES)
+    return header_value(f"{product} ({comment})" if comment else product)

@@ -187,3 +187,10 @@ def test_the_user_agent_says_who_asks_for_how_many(
         "Fanfare/1.0", url=url, contact=contact, subscribers=subscribers, feed_id=7
     )
     assert agent == expected
+
+
+def test_the_user_agent_leaves_out_what_there_is_not() -> None:
+    hub = {"url": "https://hub.example/hub", "contact": "a@b.example"}
+    expected = "Fanfare/1.0 (+https://hub.example/hub; a@b.example)"
+    assert user_agent("Fanfare/1.0", **hub) == expected
+    assert user_agent("Fanfare/1.0") == "Fanfare/1.0"

@@ -180,6 +180,19 @@ def test_a_poll_in_skipped_hours_moves_behind_them() -> None:
     assert planned(polling).next_fetch == NOW.replace(hour=15)
 
 
+@pytest.mark.parametrize(
+    ("jitter", "seconds"), [(0, 0), (1, 900), (-1, 900), (0.5, 450)]
+)
+def test_feeds_whose_skipped_hours_are_over_are_not_all_asked_on_the_hour(
+    jitter: float, seconds: float
+) -> None:
+    polling = healthy(24, hints=Hints(skip_hours=(12, 13, 14)))
+
+    next_fetch = planned(polling, jitter=jitter).next_fetch
+
+    assert next_fetch == NOW.replace(hour=15) + timedelta(seconds=seconds)
+
+
 # --- what the server says ------------------------------------------------------
 
 
