@@ -16,6 +16,7 @@ from hub.delivery.denials import Denials
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.jobs import Housekeeping
 from hub.live.stream import LiveStream
+from hub.live.watch import LiveWatch
 from hub.metrics import Metrics
 from hub.net import AiohttpNetwork, Limits
 from hub.net.guard import Guard
@@ -111,7 +112,16 @@ async def build_hub(
     )
     operations = OperationsService(storage, clock, settings.database_path.parent)
     addresses = _address_check(settings, stack)
-    feeds = FeedService(storage, poller, addresses, clock)
+    live = LiveStream(
+        storage.log,
+        f"{public_url}/hub",
+        await storage.log.head(),
+        random=Random(),  # noqa: S311 - spreads reconnects
+        metrics=metrics,
+        most_connections=settings.stream_connections,
+    )
+    watch = LiveWatch(live, storage.feeds, storage.tokens)
+    feeds = FeedService(storage, poller, addresses, clock, watch.wake)
     open_hub = build_open_hub(
         Surroundings(
             storage=storage,
@@ -125,20 +135,12 @@ async def build_hub(
         ),
         OpenHub(settings.open_hub),
     )
-    live = LiveStream(
-        storage.log,
-        f"{public_url}/hub",
-        await storage.log.head(),
-        random=Random(),  # noqa: S311 - spreads reconnects
-        metrics=metrics,
-        most_connections=settings.stream_connections,
-    )
     services = Services(
         feeds=feeds,
         subscriptions=SubscriptionService(storage, feeds, addresses, clock),
         deliveries=DeliveryService(storage, clock),
         operations=operations,
-        tokens=TokenService(storage.tokens, clock),
+        tokens=TokenService(storage.tokens, clock, watch.wake),
         metrics=MetricsService(storage, metrics, clock),
         front=FrontPageService(storage.feeds, clock, public_url),
         websub=open_hub.service,
@@ -155,6 +157,7 @@ async def build_hub(
             "denials": Denials(storage, network, clock).run,
             **open_hub.background,
             "live stream": live.run,
+            "live watch": watch.run,
             "housekeeping": Housekeeping(storage, clock, settings.retention).run,
         },
     )

@@ -32,6 +32,7 @@ from storage.records import (
     FetchCommit,
     FetchTarget,
     Flushed,
+    HiddenFeeds,
     NewFeed,
     NewSubscription,
     NewToken,
@@ -102,6 +103,10 @@ class FeedStore(Protocol):
 
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
         """What fetches start from, in one read; unknown and removed ids left out."""
+        ...
+
+    async def hidden(self, ids: Sequence[FeedId]) -> HiddenFeeds:
+        """Which of them not everybody may see; unknown ids count as removed."""
         ...
 
     async def set_state(
@@ -382,6 +387,10 @@ class TokenStore(Protocol):
 
     async def page(self, *, after: TokenId, limit: int) -> list[Token]:
         """Tokens by id, revoked ones included."""
+        ...
+
+    async def ended(self, ids: Sequence[TokenId]) -> frozenset[TokenId]:
+        """Which of them open nothing any more; unknown ids are among them."""
         ...
 
     async def touch(self, token_id: TokenId, now: datetime) -> None:

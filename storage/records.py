@@ -194,6 +194,14 @@ class DueFeed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HiddenFeeds:
+    """Feeds that are no more, and those that only some may see."""
+
+    removed: frozenset[FeedId]
+    private: frozenset[FeedId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FetchTarget:
     """Everything a fetch of one feed starts from."""
 

@@ -24,6 +24,7 @@ from protocols.live.messages import (
     NotificationMessage,
     Reset,
     Subscribed,
+    Unsubscribed,
 )
 
 from .client import Hub
@@ -45,6 +46,14 @@ class Missed:
 
     topic: str
     cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A topic of which nothing more comes."""
+
+    topic: str
+    reason: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,8 +95,11 @@ class LiveClient:
 
     def events(
         self, connection: ClientConnection
-    ) -> Iterator[NotificationMessage | Missed]:
-        """What happens, until the connection ends. Raises `Failure` for an error."""
+    ) -> Iterator[NotificationMessage | Missed | Gone]:
+        """What happens, until the connection ends.
+
+        Raises `Failure` for an error, and when no topic is left.
+        """
         for text in connection:
             message = read_server_message(text)
             match message:
@@ -106,6 +118,11 @@ class LiveClient:
                     self.known = dict.fromkeys(self.known, message.cursor)
                 case ErrorMessage():
                     raise Failure(f"{message.topic or self.hub.url}: {message.reason}")
+                case Unsubscribed(topic=topic):
+                    self.topics = [each for each in self.topics if each != topic]
+                    yield Gone(topic, message.reason or "unsubscribed")
+                    if not self.topics:
+                        raise Failure("none of the topics is left")
                 case _:
                     pass
 

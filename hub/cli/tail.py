@@ -77,7 +77,7 @@ class _Tail:
                 self._pause(str(error))
 
     def _follow_once(self) -> None:
-        from .live_client import Lost, Missed
+        from .live_client import Gone, Lost, Missed
 
         with self._client.connected() as connection:
             self._greet()
@@ -85,6 +85,9 @@ class _Tail:
                 self._wait = FIRST_WAIT
                 if isinstance(event, Missed):
                     self._print_missed(event)
+                elif isinstance(event, Gone):
+                    topic, reason = printable(event.topic), printable(event.reason)
+                    click.echo(f"gone: {topic}: {reason}", err=True)
                 else:
                     self._print(event)
                 if self._left == 0:

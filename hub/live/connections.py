@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from hub.live.outlet import Outlet
 from hub.live.prepared import Prepared
 from hub.live.subscriptions import LiveSubscription
-from storage.records import Position
+from storage.records import Position, TokenId
 
 Group = Sequence[LiveSubscription]
 
@@ -32,13 +33,33 @@ class CatchUp(Protocol):
     ) -> Coroutine[None, None, None]: ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guest:
+    """What somebody was let in with. ``token`` None: none that could end.
+
+    ``may_ask``: it can subscribe to other topics on the same connection.
+    """
+
+    token: TokenId | None = None
+    sees_private: bool = False
+    may_ask: bool = True
+
+
+STRANGER = Guest()
+
+
 class Connection:
     """``tasks`` owns the replays; it ends with the connection."""
 
     def __init__(
-        self, outlet: Outlet, catch_up: CatchUp, tasks: asyncio.TaskGroup
+        self,
+        outlet: Outlet,
+        catch_up: CatchUp,
+        tasks: asyncio.TaskGroup,
+        guest: Guest = STRANGER,
     ) -> None:
         self.outlet = outlet
+        self.guest = guest
         self.furthest = Position(0)
         self.subscriptions: dict[str, LiveSubscription] = {}
         self._catch_up = catch_up

@@ -15,8 +15,9 @@ from random import Random
 import structlog
 
 from hub.delivery.notifications import Notifications
+from hub.live.audience import Audience
 from hub.live.beginnings import Beginning, find_beginning
-from hub.live.connections import Connection
+from hub.live.connections import STRANGER, Connection, Guest
 from hub.live.errors import NoRoom
 from hub.live.outlet import Outlet
 from hub.live.prepared import Prepared
@@ -25,7 +26,7 @@ from hub.live.rendering import Rendering
 from hub.live.replay import Replays
 from hub.live.subscriptions import ChannelKey, Channels, LiveSubscription
 from hub.metrics import Metrics
-from protocols.live.closing import SHUTDOWN
+from protocols.live.closing import NO_TOPIC_LEFT, SHUTDOWN
 from protocols.live.messages import (
     Heartbeat,
     MessageId,
@@ -82,7 +83,7 @@ class LiveStream:
         self._metrics = metrics
         self._most_connections = most_connections
         self._heartbeat_seconds = heartbeat_seconds
-        self._connections: set[Connection] = set()
+        self.audience = Audience()
         self._draining = False
 
     async def run(self) -> None:
@@ -92,14 +93,18 @@ class LiveStream:
 
     @contextmanager
     def connected(
-        self, outlet: Outlet, tasks: asyncio.TaskGroup, transport: str
+        self,
+        outlet: Outlet,
+        tasks: asyncio.TaskGroup,
+        transport: str,
+        guest: Guest = STRANGER,
     ) -> Iterator[Connection]:
         """A connection, while the block lasts. ``tasks`` end with it.
 
         `check_room` comes before, while there is still an answer to refuse it with.
         """
-        connection = Connection(outlet, self._replays, tasks)
-        self._connections.add(connection)
+        connection = Connection(outlet, self._replays, tasks, guest)
+        self.audience.come(connection)
         self._metrics.connections.add(transport)
         if self._draining:
             outlet.close(SHUTDOWN)
@@ -107,14 +112,14 @@ class LiveStream:
             yield connection
         finally:
             self._metrics.connections.add(transport, -1)
-            self._connections.discard(connection)
+            self.audience.go(connection)
             connection.end()
             for subscription in connection.subscriptions.values():
-                self._channels.leave(subscription)
+                self._leave(subscription)
 
     def check_room(self) -> None:
         """Raises `NoRoom`."""
-        if self._draining or len(self._connections) >= self._most_connections:
+        if self._draining or len(self.audience) >= self._most_connections:
             raise NoRoom
 
     async def subscribe(
@@ -141,14 +146,23 @@ class LiveStream:
         subscription = connection.subscriptions.pop(topic, None)
         if subscription is None:
             return False
-        self._channels.leave(subscription)
+        self._leave(subscription)
         connection.outlet.write(Prepared(Unsubscribed(topic=topic, id=id)))
         return True
+
+    def drop(self, subscription: LiveSubscription, farewell: Prepared) -> None:
+        """End it although the client did not ask for that."""
+        connection = subscription.connection
+        del connection.subscriptions[subscription.key.topic]
+        self._leave(subscription)
+        connection.outlet.write(farewell)
+        if not (connection.subscriptions or connection.guest.may_ask):
+            connection.outlet.close(NO_TOPIC_LEFT)
 
     async def drain(self) -> None:
         """Take no more connections, and tell those there are to go, one by one."""
         self._draining = True
-        leaving = list(self._connections)
+        leaving = list(self.audience)
         self._random.shuffle(leaving)
         window = min(LONGEST_DRAIN, len(leaving) / DRAIN_PER_SECOND)
         moments = sorted(self._random.uniform(0, window) for _ in leaving)
@@ -166,15 +180,21 @@ class LiveStream:
         topic, cursor = interest.key.topic, str(beginning.cursor)
         before = connection.subscriptions.pop(topic, None)
         if before is not None:
-            self._channels.leave(before)
+            self._leave(before)
         answer = Subscribed(topic=topic, cursor=cursor, id=interest.id)
         connection.outlet.write(Prepared(answer))
         if beginning.is_reset:
             reset = Reset(topic=topic, cursor=cursor, id=interest.id)
             connection.outlet.write(Prepared(reset))
-        return LiveSubscription(
+        subscription = LiveSubscription(
             connection, interest.key, beginning.cursor.position, beginning.last
         )
+        self.audience.listen(subscription)
+        return subscription
+
+    def _leave(self, subscription: LiveSubscription) -> None:
+        self._channels.leave(subscription)
+        self.audience.leave(subscription)
 
     async def _beat(self) -> None:
         while True:
@@ -183,6 +203,6 @@ class LiveStream:
                 position = self._reader.position
                 cursor = self._rendering.cursor(position)
                 heartbeat = Prepared(Heartbeat(cursor=cursor))
-                for connection in list(self._connections):
+                for connection in self.audience:
                     if not connection.is_behind and connection.furthest <= position:
                         connection.outlet.write(heartbeat)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -85,7 +85,10 @@ class FeedService:
         poller: FeedPoller,
         addresses: AddressCheck,
         clock: Clock,
+        on_hide: Callable[[], None] | None = None,
     ) -> None:
+        """``on_hide`` is called when a feed was removed, or may have become private."""
+        self._on_hide = on_hide or (lambda: None)
         self._storage = storage
         self._poller = poller
         self._addresses = addresses
@@ -110,6 +113,8 @@ class FeedService:
             self._clock.now(),
         )
         self._poller.wake()
+        if feed.private and not is_new:
+            self._on_hide()
         if feed.polling.last_fetch is None:
             feed = await self._first_fetch(feed, request.wait)
         return AddedFeed(feed=feed, is_new=is_new)
@@ -165,6 +170,7 @@ class FeedService:
         """
         now = self._clock.now()
         await self._storage.feeds.set_state(feed_id, FeedState.REMOVED, now)
+        self._on_hide()
         ended = 0
         while True:
             page = await self._storage.subscriptions.end_all(

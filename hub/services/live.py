@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hub.live.connections import Connection
+from hub.live.connections import Connection, Guest
 from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
 from hub.live.stream import Interest, LiveStream
 from hub.live.subscriptions import ChannelKey
@@ -37,6 +37,14 @@ class LiveService:
     def may_listen(self, principal: Principal | None) -> bool:
         """To anything at all. None: who shows no token."""
         return self._is_open or _may_retrieve(principal)
+
+    def guest(self, principal: Principal | None, *, may_ask: bool) -> Guest:
+        """As what somebody is let in who may listen."""
+        return Guest(
+            token=None if principal is None else principal.token,
+            sees_private=_may_retrieve(principal),
+            may_ask=may_ask,
+        )
 
     async def find(self, principal: Principal | None, request: Subscribe) -> Interest:
         """What a request comes to. A topic that is private is as unknown to those

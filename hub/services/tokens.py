@@ -11,7 +11,7 @@ import hashlib
 import re
 import secrets
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -85,8 +85,12 @@ class CreatedToken:
 
 
 class TokenService:
-    def __init__(self, tokens: TokenStore, clock: Clock) -> None:
+    def __init__(
+        self, tokens: TokenStore, clock: Clock, on_end: Callable[[], None] | None = None
+    ) -> None:
+        """``on_end`` is called when a token was revoked."""
         self._tokens = tokens
+        self._on_end = on_end or (lambda: None)
         self._clock = clock
         self._remembered: OrderedDict[bytes, tuple[float, Token]] = OrderedDict()
 
@@ -118,6 +122,7 @@ class TokenService:
             for digest, (until, token) in self._remembered.items()
             if token.id != token_id
         )
+        self._on_end()
         log.info("token_revoked", token=token_id, account=revoked.account.name)
         return revoked
 

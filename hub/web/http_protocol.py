@@ -6,6 +6,7 @@ without end to write what was built for many.
 from __future__ import annotations
 
 import asyncio
+from functools import cache
 from typing import cast
 
 from starlette.types import Scope
@@ -14,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from hub.live.outlet import LARGEST_BACKLOG
 from hub.live.prepared import Prepared
 from protocols.live.closing import Closing
+from protocols.live.messages import Closed
 
 HEAD_SECONDS = 10.0
 """For a request's head to be there, from the connection or its first byte."""
@@ -79,7 +81,7 @@ class EventOutlet:
         if self.closed.done() or transport.is_closing():
             return
         if transport.get_write_buffer_size() > LARGEST_BACKLOG:
-            transport.abort()  # an event stream has no way to say why it ends
+            transport.abort()  # it would not take a reason either
         else:
             transport.write(chunk)
 
@@ -87,6 +89,13 @@ class EventOutlet:
         await self._http.flow.drain()
 
     def close(self, closing: Closing) -> None:
+        """Its last event says why."""
         if not self.closed.done():
+            self.write(_farewell(closing))
             self.closed.set_result(closing)
             self._http.loop.call_later(CLOSE_SECONDS, self._http.transport.abort)
+
+
+@cache
+def _farewell(closing: Closing) -> Prepared:
+    return Prepared(Closed(code=closing.code, reason=closing.reason))

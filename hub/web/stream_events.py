@@ -10,9 +10,11 @@ import structlog
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
+from hub.live.connections import Guest
 from hub.live.errors import TooManyTopics, UnknownTopic
 from hub.live.stream import Interest
 from hub.services.live import LiveService
+from hub.services.tokens import Principal
 from hub.web.authentication import CHALLENGE, Authenticator
 from hub.web.http_protocol import EventOutlet
 from hub.web.problems import Problem
@@ -50,7 +52,8 @@ class EventStream:
                 HTTPStatus.NOT_ACCEPTABLE,
                 f"this is a websocket, or {EVENT_STREAM} for those who accept it",
             )
-        interests = await self._interests(request)
+        principal = await self._principal(request)
+        interests = await self._interests(principal, request)
         refuse_without_room(self._live.stream)
         await send(
             {
@@ -60,16 +63,22 @@ class EventStream:
             }
         )
         if request.method != "HEAD":
-            await self._serve(interests, EventOutlet(scope), receive)
+            guest = self._live.guest(principal, may_ask=False)
+            await self._serve(guest, interests, EventOutlet(scope), receive)
         await send({"type": "http.response.body"})
 
     async def _serve(
-        self, interests: list[Interest], outlet: EventOutlet, receive: Receive
+        self,
+        guest: Guest,
+        interests: list[Interest],
+        outlet: EventOutlet,
+        receive: Receive,
     ) -> None:
         """Until the client goes, or the hub ends it."""
         async with asyncio.TaskGroup() as tasks:
             leaving = tasks.create_task(_until_gone(receive))
-            with self._live.stream.connected(outlet, tasks, "sse") as connection:
+            connected = self._live.stream.connected(outlet, tasks, "sse", guest)
+            with connected as connection:
                 try:
                     await self._live.subscribe(connection, interests)
                     await asyncio.wait(
@@ -80,7 +89,7 @@ class EventStream:
                 finally:
                     leaving.cancel()
 
-    async def _interests(self, request: Request) -> list[Interest]:
+    async def _principal(self, request: Request) -> Principal | None:
         principal = await find_principal(request, self._authenticator)
         if not self._live.may_listen(principal):
             raise Problem(
@@ -88,6 +97,11 @@ class EventStream:
                 "this takes a token with the right retrieve",
                 headers={"WWW-Authenticate": CHALLENGE},
             )
+        return principal
+
+    async def _interests(
+        self, principal: Principal | None, request: Request
+    ) -> list[Interest]:
         requests = _requests(request)
         try:
             self._live.check_count(len(requests))

@@ -61,7 +61,9 @@ class MessageStream:
             outlet.close(NOT_AUTHORIZED)
             return
         async with asyncio.TaskGroup() as tasks:
-            with self._live.stream.connected(outlet, tasks, "websocket") as connection:
+            guest = self._live.guest(principal, may_ask=True)
+            connected = self._live.stream.connected(outlet, tasks, "websocket", guest)
+            with connected as connection:
                 conversation = Conversation(
                     self._live, connection, principal, self._clock
                 )

@@ -12,6 +12,7 @@ from protocols.errors import InvalidValue
 from protocols.live.messages import (
     BodyFormat,
     ClientMessage,
+    Closed,
     ErrorMessage,
     Heartbeat,
     MessageId,
@@ -60,7 +61,11 @@ def read_server_message(text: str | bytes) -> ServerMessage:
                 topic=members.text("topic"), cursor=members.cursor(), id=members.id()
             )
         case "unsubscribed":
-            return Unsubscribed(topic=members.text("topic"), id=members.id())
+            return Unsubscribed(
+                topic=members.text("topic"),
+                id=members.id(),
+                reason=members.optional_text("reason"),
+            )
         case "reset":
             return Reset(
                 topic=members.text("topic"), cursor=members.cursor(), id=members.id()
@@ -71,6 +76,8 @@ def read_server_message(text: str | bytes) -> ServerMessage:
             return Heartbeat(cursor=members.cursor())
         case "error":
             return _error(members)
+        case "closed":
+            return Closed(code=members.number("code"), reason=members.text("reason"))
         case other:
             raise InvalidValue("type", "a message of the hub", other)
 
@@ -139,6 +146,12 @@ class _Members:
         value = self._members.get(name)
         if value is not None and not isinstance(value, str):
             raise InvalidValue(name, "a string")
+        return value
+
+    def number(self, name: str) -> int:
+        value = self._members.get(name)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise InvalidValue(name, "a whole number")
         return value
 
     def id(self) -> MessageId | None:

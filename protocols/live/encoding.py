@@ -8,6 +8,7 @@ import orjson
 
 from protocols.live.messages import (
     ClientMessage,
+    Closed,
     ErrorMessage,
     Heartbeat,
     NotificationMessage,
@@ -28,6 +29,7 @@ _TYPES: dict[type[ServerMessage | ClientMessage], str] = {
     NotificationMessage: "notification",
     Heartbeat: "heartbeat",
     ErrorMessage: "error",
+    Closed: "closed",
 }
 
 

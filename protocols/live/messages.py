@@ -75,8 +75,11 @@ class Subscribed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsubscribed:
+    """Nothing more of the topic comes. ``reason``: why, if nobody asked for it."""
+
     topic: str
     id: MessageId | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +129,20 @@ class ErrorMessage:
     field: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """The last message of an event stream, which has no close frame to say why."""
+
+    code: int
+    reason: str
+
+
 ServerMessage = (
-    Subscribed | Unsubscribed | Reset | NotificationMessage | Heartbeat | ErrorMessage
+    Subscribed
+    | Unsubscribed
+    | Reset
+    | NotificationMessage
+    | Heartbeat
+    | ErrorMessage
+    | Closed
 )

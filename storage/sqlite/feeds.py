@@ -13,6 +13,7 @@ from storage.records import (
     FeedId,
     FeedState,
     FetchTarget,
+    HiddenFeeds,
     NewFeed,
     StoredFeed,
 )
@@ -108,6 +109,19 @@ class SqliteFeeds:
             (pack_ids(ids),),
         )
         return [read_target(row, self._box) for row in rows]
+
+    async def hidden(self, ids: Sequence[FeedId]) -> HiddenFeeds:
+        rows = await self._readers.all(
+            "SELECT asked.value, coalesce(f.state = 'removed', TRUE)"
+            " FROM json_each(?) asked LEFT JOIN feeds f ON f.id = asked.value"
+            " WHERE f.id IS NULL OR f.state = 'removed' OR f.private",
+            (pack_ids(ids),),
+        )
+        removed = frozenset(FeedId(each) for each, is_removed in rows if is_removed)
+        return HiddenFeeds(
+            removed=removed,
+            private=frozenset(FeedId(each) for each, _ in rows) - removed,
+        )
 
     async def set_state(
         self,

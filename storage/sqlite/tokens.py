@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
 from storage.errors import NotFound
 from storage.records import Account, AccountId, NewToken, Right, Token, TokenId
 
+from .id_lists import pack_ids
 from .readers import Readers, Row
 from .times import from_milliseconds, from_milliseconds_or_none, to_milliseconds
 from .writer import Writer
@@ -45,6 +47,15 @@ class SqliteTokens:
             f"{_TOKENS} WHERE t.id > ? ORDER BY t.id LIMIT ?", (after, limit)
         )
         return [_read(row) for row in rows]
+
+    async def ended(self, ids: Sequence[TokenId]) -> frozenset[TokenId]:
+        rows = await self._readers.all(
+            "SELECT asked.value FROM json_each(?) asked"
+            " LEFT JOIN tokens t ON t.id = asked.value"
+            " WHERE t.id IS NULL OR t.revoked_at IS NOT NULL",
+            (pack_ids(ids),),
+        )
+        return frozenset(TokenId(token_id) for (token_id,) in rows)
 
     async def touch(self, token_id: TokenId, now: datetime) -> None:
         unit = partial(_touch, token_id, to_milliseconds(now))

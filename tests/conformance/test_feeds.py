@@ -301,3 +301,25 @@ async def test_a_page_of_the_longest_removed_feeds_is_purged(scene: Scene) -> No
 
     assert await scene.storage.feeds.get(second.id) is None
     assert await scene.storage.feeds.get(first.id) is not None
+
+
+async def test_removed_unknown_and_private_feeds_are_hidden(scene: Scene) -> None:
+    feeds = scene.storage.feeds
+    public, removed, secret, secret_and_removed = [
+        (await feeds.add(NewFeed(url=f"{URL}/{n}", private=n > 1), START))[0].id
+        for n in range(4)
+    ]
+    for each in (removed, secret_and_removed):
+        await feeds.set_state(each, FeedState.REMOVED, START)
+
+    asked = [public, removed, secret, secret_and_removed, NO_FEED]
+    hidden = await feeds.hidden(asked)
+
+    assert hidden.removed == {removed, secret_and_removed, NO_FEED}
+    assert hidden.private == {secret}
+
+
+async def test_of_no_feeds_none_is_hidden(scene: Scene) -> None:
+    hidden = await scene.storage.feeds.hidden([])
+
+    assert (hidden.removed, hidden.private) == (frozenset(), frozenset())

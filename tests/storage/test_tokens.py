@@ -86,3 +86,14 @@ async def test_pages_go_by_id(store: TokenStore) -> None:
 async def test_what_is_not_there_cannot_be_revoked(store: TokenStore) -> None:
     with pytest.raises(NotFound):
         await store.revoke(TokenId(1), NOW)
+
+
+async def test_a_token_has_ended_when_it_was_revoked_or_is_unknown(
+    store: TokenStore,
+) -> None:
+    kept, revoked = [await store.add(new(each), NOW) for each in (b"1", b"2")]
+    await store.revoke(revoked.id, LATER)
+    unknown = TokenId(99)
+    asked = [kept.id, revoked.id, unknown]
+    assert await store.ended(asked) == {revoked.id, unknown}
+    assert await store.ended([]) == frozenset()

@@ -120,7 +120,8 @@ async def live_hub(directory: Path, **options: Any) -> AsyncIterator[LiveHub]:
         listener = listening_socket("127.0.0.1", 0)
         with listener:
             serving = asyncio.create_task(server.serve(sockets=[listener]))
-            reading = asyncio.create_task(hub.services.live.stream.run())
+            parts = (hub.services.live.stream.run(), hub.watch.run())
+            running = [asyncio.create_task(part) for part in parts]
             live = LiveHub(hub, listener.getsockname()[1])
             try:
                 yield live
@@ -130,8 +131,9 @@ async def live_hub(directory: Path, **options: Any) -> AsyncIterator[LiveHub]:
                 await hub.services.live.stream.drain()
                 server.stop()
                 await serving
-                reading.cancel()
-                await asyncio.gather(reading, return_exceptions=True)
+                for task in running:
+                    task.cancel()
+                await asyncio.gather(*running, return_exceptions=True)
 
 
 async def next_message(client: ClientConnection) -> dict[str, Any]:

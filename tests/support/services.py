@@ -11,6 +11,7 @@ from random import Random
 
 from hub.core.cadence import Plan, PollingRules, explain
 from hub.live.stream import LiveStream
+from hub.live.watch import LiveWatch
 from hub.metrics import Metrics
 from hub.net.guard import Guard
 from hub.services import (
@@ -91,6 +92,7 @@ class Hub:
     clock: ManualClock
     directory: Path
     metrics: Metrics
+    watch: LiveWatch
 
 
 @asynccontextmanager
@@ -101,6 +103,7 @@ async def open_hub(
     most_connections: int = 100,
     most_topics: int = 100,
     heartbeat_seconds: float = 25.0,
+    watch_seconds: float = 60.0,
 ) -> AsyncIterator[Hub]:
     """The use cases over a new database; few names can be looked up."""
     known = {
@@ -120,7 +123,6 @@ async def open_hub(
     try:
         poller = FakePoller(storage, clock)
         addresses = AddressCheck(topics=Guard(), callbacks=Guard(), lookup=look_up)
-        feeds = FeedService(storage, poller, addresses, clock)
         live = LiveStream(
             storage.log,
             "http://hub.example/hub",
@@ -130,12 +132,14 @@ async def open_hub(
             most_connections=most_connections,
             heartbeat_seconds=heartbeat_seconds,
         )
+        watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)
+        feeds = FeedService(storage, poller, addresses, clock, watch.wake)
         services = Services(
             feeds=feeds,
             subscriptions=SubscriptionService(storage, feeds, addresses, clock),
             deliveries=DeliveryService(storage, clock),
             operations=OperationsService(storage, clock, directory),
-            tokens=TokenService(storage.tokens, clock),
+            tokens=TokenService(storage.tokens, clock, watch.wake),
             metrics=MetricsService(storage, metrics, clock),
             front=FrontPageService(storage.feeds, clock, "http://hub.example"),
             live=LiveService(
@@ -153,6 +157,6 @@ async def open_hub(
                 public_url="http://hub.example",
             ),
         )
-        yield Hub(services, storage, poller, clock, directory, metrics)
+        yield Hub(services, storage, poller, clock, directory, metrics, watch)
     finally:
         await storage.close()

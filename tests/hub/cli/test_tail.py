@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.command import fanfare, start_fanfare
 from tests.support.cutting_proxy import CuttingProxy, cutting_proxy
+from tests.support.eventually import eventually
 from tests.support.live_hub import ADMIN, LiveHub, live_hub
 
 NEWS = "https://news.example/feed"
@@ -128,3 +129,17 @@ async def test_where_no_hub_is_it_does_not_wait() -> None:
     found = await fanfare("tail", NEWS, variables=knowing(1))
     assert found.code == 3
     assert "no live stream at" in found.err
+
+
+async def test_a_topic_that_goes_is_said_and_the_last_one_ends_it(
+    hub: LiveHub,
+) -> None:
+    tail = await start_fanfare("tail", NEWS, OTHER, variables=knowing(hub.port))
+    await line(tail.stderr)
+    audience = hub.hub.services.live.stream.audience
+    await eventually(lambda: len(audience.feeds) == 2)
+    for topic in (NEWS, OTHER):
+        await hub.hub.services.feeds.remove(hub.feeds[topic])
+        assert await line(tail.stderr) == f"gone: {topic}: no such topic here"
+    assert await line(tail.stderr) == "fanfare: none of the topics is left"
+    assert await tail.wait() == 1

@@ -204,6 +204,7 @@ async def test_shutting_down_ends_the_stream_and_takes_no_more(hub: LiveHub) -> 
     client = await listen(hub, NEWS)
     await client.chunk()
     await hub.hub.services.live.stream.drain()
+    assert (await client.next("closed"))["code"] == 3001
     with pytest.raises(EOFError):
         await client.chunk()
     assert (await listen(hub, NEWS)).status == 503

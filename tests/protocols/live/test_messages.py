@@ -17,6 +17,7 @@ from protocols.live.encoding import encode
 from protocols.live.messages import (
     BodyFormat,
     ClientMessage,
+    Closed,
     ErrorMessage,
     Heartbeat,
     NotificationMessage,
@@ -48,7 +49,7 @@ client_messages = st.one_of(
 )
 server_messages = st.one_of(
     st.builds(Subscribed, topic=texts, cursor=cursors, id=ids),
-    st.builds(Unsubscribed, topic=texts, id=ids),
+    st.builds(Unsubscribed, topic=texts, id=ids, reason=st.none() | texts),
     st.builds(Reset, topic=texts, cursor=cursors, id=ids),
     st.builds(
         NotificationMessage,
@@ -67,6 +68,7 @@ server_messages = st.one_of(
         topic=st.none() | texts,
         field=st.none() | texts,
     ),
+    st.builds(Closed, code=st.integers(1000, 4999), reason=texts),
 )
 
 

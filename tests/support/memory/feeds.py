@@ -14,6 +14,7 @@ from storage.records import (
     FeedState,
     FetchTarget,
     Format,
+    HiddenFeeds,
     NewFeed,
     Polling,
     StoredFeed,
@@ -150,6 +151,18 @@ class MemoryFeeds:
             seen=feed.seen,
             keeps_body=any(each.format is Format.AS_IS for each in subscribers),
             subscribers=len(subscribers),
+        )
+
+    async def hidden(self, ids: Sequence[FeedId]) -> HiddenFeeds:
+        feeds = self._state.feeds
+        there = {
+            each
+            for each in ids
+            if each in feeds and feeds[each].stored.state is not FeedState.REMOVED
+        }
+        return HiddenFeeds(
+            removed=frozenset(ids) - there,
+            private=frozenset(each for each in there if feeds[each].stored.private),
         )
 
     async def set_state(

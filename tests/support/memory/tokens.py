@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -45,6 +46,12 @@ class MemoryTokens:
 
     async def page(self, *, after: TokenId, limit: int) -> list[Token]:
         return [token for _, token in self._tokens.values() if token.id > after][:limit]
+
+    async def ended(self, ids: Sequence[TokenId]) -> frozenset[TokenId]:
+        living = {
+            token.id for _, token in self._tokens.values() if token.revoked_at is None
+        }
+        return frozenset(ids) - living
 
     async def touch(self, token_id: TokenId, now: datetime) -> None:
         if token_id in self._tokens:

@@ -1,0 +1,97 @@
+"""Ending what nobody may listen to any more, soon after that came about.
+
+Tokens are revoked, feeds removed or made private, perhaps by another process on the
+same database, or at the very moment somebody begins to listen. So one look at all
+tokens and feeds there are listeners for is taken every few seconds, and at once when
+this process changed something: two reads, however many listen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import structlog
+
+from hub.live.errors import UnknownTopic
+from hub.live.prepared import Prepared
+from hub.live.stream import LiveStream
+from protocols.live.closing import TOKEN_ENDED
+from protocols.live.messages import Unsubscribed
+from storage.errors import StorageClosed, StorageError
+from storage.interface import FeedStore, TokenStore
+from storage.records import FeedId, TokenId
+
+EVERY_SECONDS = 5.0
+
+log = structlog.get_logger()
+
+
+class LiveWatch:
+    """`run` is its background part."""
+
+    def __init__(
+        self,
+        stream: LiveStream,
+        feeds: FeedStore,
+        tokens: TokenStore,
+        every_seconds: float = EVERY_SECONDS,
+    ) -> None:
+        self._stream = stream
+        self._feeds = feeds
+        self._tokens = tokens
+        self._every_seconds = every_seconds
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        """A token or a feed was changed just now."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._every_seconds):
+                    await self._woken.wait()
+            self._woken.clear()
+            try:
+                await self._look()
+            except StorageClosed:
+                raise
+            except StorageError as error:
+                log.warning("live_watch_failed", error=str(error))
+
+    async def _look(self) -> None:
+        if tokens := self._stream.audience.tokens:
+            for token in await self._tokens.ended(tokens):
+                self._dismiss(token)
+        if feeds := self._stream.audience.feeds:
+            hidden = await self._feeds.hidden(feeds)
+            for feed_id in hidden.removed:
+                self._end_topics(feed_id)
+            for feed_id in hidden.private:
+                self._end_topics(feed_id, only_of_strangers=True)
+
+    def _dismiss(self, token: TokenId) -> None:
+        holders = self._stream.audience.holders(token)
+        for connection in holders:
+            connection.outlet.close(TOKEN_ENDED)
+        log.info("live_token_ended", token=token, connections=len(holders))
+
+    def _end_topics(self, feed_id: FeedId, *, only_of_strangers: bool = False) -> None:
+        """Tell who listens that it is no more, or no more for them.
+
+        Both look alike: a private topic is to strangers one that is not there.
+        """
+        ending = [
+            each
+            for each in self._stream.audience.listeners(feed_id)
+            if not (only_of_strangers and each.connection.guest.sees_private)
+        ]
+        farewells = {
+            topic: Prepared(Unsubscribed(topic=topic, reason=str(UnknownTopic(topic))))
+            for topic in {each.key.topic for each in ending}
+        }
+        for each in ending:
+            self._stream.drop(each, farewells[each.key.topic])
+        if ending:
+            log.info("live_topic_ended", feed=feed_id, subscriptions=len(ending))
