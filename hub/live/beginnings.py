@@ -1,39 +1,53 @@
-"""Where in the log a subscription begins, and whether it missed something before."""
+"""Where in the log subscriptions begin, and whether they missed something before."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protocols.cursor import read_cursor
+from hub.live.subscriptions import Interest
+from protocols.cursor import read_cursor_of
 from storage.interface import LogStore
-from storage.records import Cursor, FeedId, Position
+from storage.records import Cursor, Position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """``cursor``: what comes after it is sent. ``last``: the topic's record before
-    that, 0 if there is none. ``is_reset``: records it asked for are gone."""
+    """``position``: what comes after it is sent. ``last``: the topic's record before
 
-    cursor: Cursor
+    that, 0 if there is none. ``cursor`` is the same for all that begin together, if
+    they asked for the same. ``is_reset``: records it asked for are gone.
+    """
+
+    cursor: str
+    position: Position
     last: Position
     is_reset: bool
 
 
-async def find_beginning(
-    log: LogStore, feed_id: FeedId, asked: str | None
-) -> Beginning:
-    """``asked`` None: from now on.
-
-    It is a reset only if records of that very feed were trimmed, or the cursor is of
-    another epoch: then nobody knows, and it begins now. Raises `InvalidValue`.
-    """
+async def find_beginnings(
+    log: LogStore, interests: Sequence[Interest]
+) -> list[Beginning]:
+    """Where they begin who begin together. Raises `InvalidValue`."""
     head = await log.head()
-    start, is_foreign = head, False
-    if asked is not None:
-        epoch, position = read_cursor(asked)
+    return [await _find_beginning(log, each, head) for each in interests]
+
+
+async def _find_beginning(log: LogStore, interest: Interest, head: Cursor) -> Beginning:
+    """It is a reset only if records of that very feed were trimmed, or the cursor is
+
+    of another epoch: then nobody knows, and it begins now.
+    """
+    cursor, position, is_foreign = str(head), head.position, False
+    if interest.cursor is not None:
+        epoch, asked = read_cursor_of(interest.key.topic, interest.cursor)
         is_foreign = epoch != head.epoch
-        if not is_foreign and position < head.position:
-            start = Cursor(head.epoch, Position(position))
-    trail = await log.trail(feed_id, start.position)
-    is_trimmed = trail.trimmed > start.position
-    return Beginning(cursor=start, last=trail.last, is_reset=is_foreign or is_trimmed)
+        if not is_foreign and asked <= head.position:
+            cursor, position = interest.cursor, Position(asked)
+    trail = await log.trail(interest.key.feed_id, position)
+    return Beginning(
+        cursor=cursor,
+        position=position,
+        last=trail.last,
+        is_reset=is_foreign or trail.trimmed > position,
+    )

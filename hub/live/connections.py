@@ -8,17 +8,20 @@ together, in the order of the log, so that one cursor serves them all.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections import defaultdict, deque
+from collections.abc import Coroutine, Sequence, Set
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Protocol
 
 from hub.live.outlet import Outlet
 from hub.live.prepared import Prepared
 from hub.live.subscriptions import LiveSubscription
-from storage.records import Position, TokenId
+from protocols.cursor import turn_of
+from storage.records import FeedId, Position, TokenId
 
 Group = Sequence[LiveSubscription]
+"""In the order of their turns."""
 
 
 class CatchUp(Protocol):
@@ -72,22 +75,36 @@ class Connection:
         """Whether records that were asked for are still to be replayed."""
         return self._replaying is not None
 
-    def send(self, message: Prepared, position: Position) -> None:
+    def send(
+        self, subscription: LiveSubscription, message: Prepared, position: Position
+    ) -> None:
         """A notification of the record there."""
         if position > self.furthest:
             self.furthest = position
-        self.outlet.write(message)
+        self.outlet.write(message.in_turn if subscription.has_followers else message)
 
     def follow(self, group: Group) -> None:
         """Send what came after the group's positions, and then what comes."""
         for subscription in group:
             self.subscriptions[subscription.key.topic] = subscription
             self.furthest = max(self.furthest, subscription.position)
+        self._find_followers({each.key.feed_id for each in group})
         if self._replaying is not None:
             self._waiting.append(group)
         elif not self._catch_up.is_current(group):
             self._waiting.append(group)
             self._replaying = self._tasks.create_task(self._replay_waiting())
+
+    def _find_followers(self, feeds: Set[FeedId]) -> None:
+        """Who stays one that has, when the others leave, is none the worse for it."""
+        turns = defaultdict(list)
+        for each in self.subscriptions.values():
+            if each.key.feed_id in feeds:
+                turns[each.key.feed_id].append((turn_of(each.key.topic), each))
+        for of_feed in turns.values():
+            last, _subscription = max(of_feed, key=itemgetter(0))
+            for turn, each in of_feed:
+                each.has_followers = turn < last
 
     async def _replay_waiting(self) -> None:
         while self._waiting:

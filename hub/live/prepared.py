@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
+from protocols.cursor import cursor_in_turn
 from protocols.live.encoding import encode
 from protocols.live.frames import deflated_text_frame, text_frame
-from protocols.live.messages import ServerMessage
+from protocols.live.messages import NotificationMessage, ServerMessage
 from protocols.live.sse import event_of
 
 
@@ -15,6 +17,14 @@ class Prepared:
 
     def __init__(self, message: ServerMessage) -> None:
         self.message = message
+
+    @cached_property
+    def in_turn(self) -> Prepared:
+        """A notification for those who have other topics of its record to come."""
+        message = self.message
+        assert isinstance(message, NotificationMessage)  # noqa: S101 - others have none
+        cursor = cursor_in_turn(message.cursor, message.topic)
+        return Prepared(replace(message, cursor=cursor))
 
     @cached_property
     def payload(self) -> bytes:

@@ -10,6 +10,7 @@ import structlog
 from hub.live.prepared import Prepared
 from hub.live.rendering import Rendering
 from hub.live.subscriptions import Channel, Channels, LiveSubscription
+from protocols.cursor import turn_of
 from storage.errors import StorageClosed, StorageError
 from storage.interface import LogStore
 from storage.records import Position, Record
@@ -69,7 +70,7 @@ class LogReader:
             self.position = record.position
             given = [
                 (message, list(channel.members))
-                for channel, message in messages.items()
+                for channel, message in sorted(messages.items(), key=_turn)
                 if message is not None
             ]
             for channel, message in messages.items():
@@ -101,4 +102,8 @@ def _send(
     for member in members:
         if member.position < position:
             member.position = position
-            member.connection.send(message, position)
+            member.connection.send(member, message, position)
+
+
+def _turn(message: tuple[Channel, Prepared | None]) -> str:
+    return turn_of(message[0].key.topic)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from random import Random
 
 import structlog
 
 from hub.delivery.notifications import Notifications
 from hub.live.audience import Audience
-from hub.live.beginnings import Beginning, find_beginning
+from hub.live.beginnings import Beginning, find_beginnings
 from hub.live.connections import STRANGER, Connection, Guest
 from hub.live.errors import NoRoom
 from hub.live.outlet import Outlet
@@ -24,8 +23,9 @@ from hub.live.prepared import Prepared
 from hub.live.reader import LogReader
 from hub.live.rendering import Rendering
 from hub.live.replay import Replays
-from hub.live.subscriptions import ChannelKey, Channels, LiveSubscription
+from hub.live.subscriptions import Channels, Interest, LiveSubscription
 from hub.metrics import Metrics
+from protocols.cursor import turn_of
 from protocols.live.closing import NO_TOPIC_LEFT, SHUTDOWN
 from protocols.live.messages import (
     Heartbeat,
@@ -44,15 +44,6 @@ LONGEST_DRAIN = 5.0
 MOST_CONNECTIONS = 10_000
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interest:
-    """What one subscription asks for. ``cursor`` None: from now on."""
-
-    key: ChannelKey
-    cursor: str | None = None
-    id: MessageId | None = None
 
 
 class LiveStream:
@@ -129,15 +120,12 @@ class LiveStream:
 
         Raises `InvalidValue` for a cursor, and `StorageError`.
         """
-        beginnings = [
-            await find_beginning(self._log, each.key.feed_id, each.cursor)
-            for each in interests
-        ]
+        beginnings = await find_beginnings(self._log, interests)
         group = [
             self._begin(connection, interest, beginning)
             for interest, beginning in zip(interests, beginnings, strict=True)
         ]
-        connection.follow(group)
+        connection.follow(sorted(group, key=lambda each: turn_of(each.key.topic)))
 
     def unsubscribe(
         self, connection: Connection, topic: str, id: MessageId | None
@@ -177,7 +165,7 @@ class LiveStream:
     def _begin(
         self, connection: Connection, interest: Interest, beginning: Beginning
     ) -> LiveSubscription:
-        topic, cursor = interest.key.topic, str(beginning.cursor)
+        topic, cursor = interest.key.topic, beginning.cursor
         before = connection.subscriptions.pop(topic, None)
         if before is not None:
             self._leave(before)
@@ -187,7 +175,7 @@ class LiveStream:
             reset = Reset(topic=topic, cursor=cursor, id=interest.id)
             connection.outlet.write(Prepared(reset))
         subscription = LiveSubscription(
-            connection, interest.key, beginning.cursor.position, beginning.last
+            connection, interest.key, beginning.position, beginning.last
         )
         self.audience.listen(subscription)
         return subscription

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from protocols.live.messages import MessageId
 from storage.records import FeedId, Format, Position, Record, Updates
 from storage.wanted import wants
 
@@ -33,6 +34,15 @@ class ChannelKey:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interest:
+    """What one subscription asks for. ``cursor`` None: from now on."""
+
+    key: ChannelKey
+    cursor: str | None = None
+    id: MessageId | None = None
+
+
 @dataclass(slots=True, eq=False)
 class LiveSubscription:
     """One connection's interest in one topic."""
@@ -41,6 +51,8 @@ class LiveSubscription:
     key: ChannelKey
     position: Position  # everything up to here was sent, or is not to be
     last: Position  # the topic's record before the next one; 0: none
+    has_followers: bool = False
+    """Other topics of the feed on the connection are given each record after it."""
 
     def leave(self) -> None:
         self.position = NEVER

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hub.live.connections import Connection, Guest
 from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
-from hub.live.stream import Interest, LiveStream
-from hub.live.subscriptions import ChannelKey
+from hub.live.stream import LiveStream
+from hub.live.subscriptions import ChannelKey, Interest
 from hub.services.tokens import Principal
 from hub.services.topics import read_topic
 from protocols.live.messages import Subscribe, Unsubscribe

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from hub.live.connections import Guest
 from hub.live.errors import TooManyTopics, UnknownTopic
-from hub.live.stream import Interest
+from hub.live.subscriptions import Interest
 from hub.services.live import LiveService
 from hub.services.tokens import Principal
 from hub.web.authentication import CHALLENGE, Authenticator

@@ -14,7 +14,7 @@ from hub.core.rate_limit import Bucket, Rate, take
 from hub.live.connections import Connection
 from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
 from hub.live.prepared import Prepared
-from hub.live.stream import Interest
+from hub.live.subscriptions import Interest
 from hub.services.live import LiveService
 from hub.services.tokens import Principal
 from hub.web.authentication import Authenticator

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import orjson
@@ -13,7 +14,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from storage.records import RecordKind
-from tests.support.event_stream import EventParser
+from tests.support.event_stream import EventClient, EventParser
 from tests.support.live_hub import LiveHub, live_hub, next_message, titles
 
 NEWS = "https://news.example/feed"
@@ -203,3 +204,87 @@ async def test_a_client_that_takes_nothing_while_it_resumes_holds_up_nobody(
         except ConnectionClosed:
             pytest.fail("closed although it went on taking")
         assert received == [f"{number}" for number in range(60)]
+
+
+# --- several topics of one feed, which share each record ---------------------------
+
+ALIASES = [f"https://news.example/feed?{number}" for number in range(4)]
+
+
+@pytest.fixture
+async def aliased(hub: LiveHub) -> LiveHub:
+    """Also with other topics of the feed of `NEWS`."""
+    for alias in ALIASES:
+        await hub.add_alias(alias, of=NEWS)
+    return hub
+
+
+def heard(message: dict[str, Any]) -> tuple[str, str]:
+    return message["topic"], titles(message)[0]
+
+
+async def test_an_event_stream_that_breaks_between_topics_of_a_record_loses_none(
+    aliased: LiveHub,
+) -> None:
+    hub, topics = aliased, [NEWS, *ALIASES, OTHER]
+    expected = set()
+    last = await hub.cursor(1)
+    for number in range(4):
+        await hub.publish((NEWS, OTHER)[number == 2], f"{number}")
+        of_record = [OTHER] if number == 2 else [NEWS, *ALIASES]
+        expected |= {(topic, f"{number}") for topic in of_record}
+    received = []
+    for _ in expected:
+        client = await listen(hub, *topics, last=last)
+        received.append(heard(await client.next()))
+        last = client.parser.last_id
+        client.abort()
+    assert len(received) == len(expected)
+    assert set(received) == expected
+
+
+async def test_a_live_event_stream_that_breaks_between_topics_of_a_record_loses_none(
+    aliased: LiveHub,
+) -> None:
+    hub, topics = aliased, [NEWS, *ALIASES]
+    expected = {(topic, key) for topic in topics for key in ("one", "two")}
+    listening = [await listen(hub, *topics) for _ in range(len(expected))]
+    for client in listening:
+        list(client.parser.feed(await client.chunk()))
+    for key in ("one", "two"):
+        await hub.publish(NEWS, key)
+    for taken, client in enumerate(listening):
+        received = [heard(await client.next()) for _ in range(taken)]
+        client.abort()
+        again = await listen(hub, *topics, last=client.parser.last_id)
+        received += [heard(await again.next()) for _ in range(len(expected) - taken)]
+        assert len(set(received)) == len(expected)
+        assert set(received) == expected
+
+
+async def test_a_websocket_that_breaks_between_topics_of_a_record_loses_none(
+    aliased: LiveHub,
+) -> None:
+    hub, topics = aliased, [NEWS, *ALIASES]
+    expected = {(topic, key) for topic in topics for key in ("one", "two")}
+    cursor = await hub.cursor(1)
+    await hub.publish(NEWS, "one")
+    received = []
+    for _ in expected:
+        async with hub.connect(*topics, cursor=cursor) as client:
+            if len(received) == len(topics):
+                await hub.publish(NEWS, "two")
+            message = await next_message(client)
+            while message["type"] == "subscribed":
+                assert message["cursor"] == cursor
+                message = await next_message(client)
+            received.append(heard(message))
+            cursor = message["cursor"]
+    assert len(received) == len(expected)
+    assert set(received) == expected
+
+
+async def listen(hub: LiveHub, *topics: str, last: str = "") -> EventClient:
+    query = urlencode([("topic", topic) for topic in topics])
+    headers = {"Last_Event_ID": last} if last else {}
+    return await hub.ask(f"/stream?{query}", **headers)

@@ -19,10 +19,12 @@ from hub.web.application import create_application
 from protocols.model import Entry, Feed, Status, Text
 from storage.packing import pack
 from storage.records import (
+    OPERATOR,
     EntryWrite,
     FeedId,
     FetchCommit,
     NewFeed,
+    NewSubscription,
     Polling,
     Position,
     RecordKind,
@@ -62,6 +64,21 @@ class LiveHub:
         new = NewFeed(url=topic, private=private)
         feed, _is_new = await self.hub.storage.feeds.add(new, START)
         self.feeds[topic] = feed.id
+
+    async def add_alias(self, topic: str, of: str) -> None:
+        """Another topic of the same feed, as somebody once subscribed to it."""
+        subscriptions = self.hub.storage.subscriptions
+        made = await subscriptions.add(
+            NewSubscription(
+                account=OPERATOR,
+                topic=topic,
+                feed_id=self.feeds[of],
+                callback="https://you.example/callback",
+            ),
+            START,
+        )
+        await subscriptions.end(made.id, "it has named the topic", START, tell=False)
+        self.feeds[topic] = self.feeds[of]
 
     async def publish(
         self,
