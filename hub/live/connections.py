@@ -15,7 +15,6 @@ from operator import itemgetter
 from typing import Protocol
 
 from hub.live.outlet import Outlet
-from hub.live.prepared import Prepared
 from hub.live.subscriptions import LiveSubscription
 from protocols.cursor import turn_of
 from storage.records import FeedId, Position, TokenId
@@ -52,7 +51,21 @@ STRANGER = Guest()
 
 
 class Connection:
-    """``tasks`` owns the replays; it ends with the connection."""
+    """``tasks`` owns the replays; it ends with the connection.
+
+    ``furthest`` is where the one of its subscriptions began that began last.
+    """
+
+    __slots__ = (
+        "_catch_up",
+        "_replaying",
+        "_tasks",
+        "_waiting",
+        "furthest",
+        "guest",
+        "outlet",
+        "subscriptions",
+    )
 
     def __init__(
         self,
@@ -74,14 +87,6 @@ class Connection:
     def is_behind(self) -> bool:
         """Whether records that were asked for are still to be replayed."""
         return self._replaying is not None
-
-    def send(
-        self, subscription: LiveSubscription, message: Prepared, position: Position
-    ) -> None:
-        """A notification of the record there."""
-        if position > self.furthest:
-            self.furthest = position
-        self.outlet.write(message.in_turn if subscription.has_followers else message)
 
     def follow(self, group: Group) -> None:
         """Send what came after the group's positions, and then what comes."""

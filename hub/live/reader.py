@@ -56,10 +56,8 @@ class LogReader:
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def _read_on(self) -> None:
-        records = await self._log.records(after=self.position, limit=PAGE)
-        if not records:
-            await self._log.wait(self.position, WAIT_SECONDS)
-        for record in records:
+        await self._log.wait(self.position, WAIT_SECONDS)
+        for record in await self._log.records(after=self.position, limit=PAGE):
             await self._give(record)
 
     async def _give(self, record: Record) -> None:
@@ -100,9 +98,10 @@ def _send(
     message: Prepared, members: Sequence[LiveSubscription], position: Position
 ) -> None:
     for member in members:
-        if member.position < position:
+        # As `LiveSubscription.send`, of which a call for each would be noticed.
+        if position > member.position:
             member.position = position
-            member.connection.send(member, message, position)
+            member.outlet.write(message.in_turn if member.has_followers else message)
 
 
 def _turn(message: tuple[Channel, Prepared | None]) -> str:

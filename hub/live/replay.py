@@ -99,7 +99,7 @@ class Replays:
         async with asyncio.timeout(PATIENCE):
             await connection.outlet.room()
         if not subscription.has_left:
-            connection.send(subscription, message, record.position)
+            subscription.send(message, record.position)
             subscription.last = record.position
 
 

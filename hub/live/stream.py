@@ -175,7 +175,11 @@ class LiveStream:
             reset = Reset(topic=topic, cursor=cursor, id=interest.id)
             connection.outlet.write(Prepared(reset))
         subscription = LiveSubscription(
-            connection, interest.key, beginning.position, beginning.last
+            connection,
+            connection.outlet,
+            interest.key,
+            beginning.position,
+            beginning.last,
         )
         self.audience.listen(subscription)
         return subscription

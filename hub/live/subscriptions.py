@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hub.live.outlet import Outlet
+from hub.live.prepared import Prepared
 from protocols.live.messages import MessageId
 from storage.records import FeedId, Format, Position, Record, Updates
 from storage.wanted import wants
@@ -45,14 +47,21 @@ class Interest:
 
 @dataclass(slots=True, eq=False)
 class LiveSubscription:
-    """One connection's interest in one topic."""
+    """One connection's interest in one topic. ``outlet`` is the connection's."""
 
     connection: Connection
+    outlet: Outlet
     key: ChannelKey
     position: Position  # everything up to here was sent, or is not to be
     last: Position  # the topic's record before the next one; 0: none
     has_followers: bool = False
     """Other topics of the feed on the connection are given each record after it."""
+
+    def send(self, message: Prepared, position: Position) -> None:
+        """A notification of the record there, unless it has it already."""
+        if position > self.position:
+            self.position = position
+            self.outlet.write(message.in_turn if self.has_followers else message)
 
     def leave(self) -> None:
         self.position = NEVER

@@ -53,7 +53,9 @@ _DEFLATE = ServerPerMessageDeflateFactory(
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
-    """One connection; an `hub.live.outlet.Outlet` once it is accepted."""
+    """One connection. ``outlet`` is there once it is accepted."""
+
+    outlet: SocketOutlet
 
     def __init__(
         self,
@@ -67,21 +69,6 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self.conn.logger = _logger
         self.conn.debug = False
         self.conn.available_extensions = [_DEFLATE]
-        self._takes_deflated = False
-
-    def write(self, message: Prepared) -> None:
-        transport = self.transport
-        if self.close_sent or transport.is_closing():
-            return
-        if transport.get_write_buffer_size() > LARGEST_BACKLOG:
-            self.close(SLOW)
-        elif self._takes_deflated:
-            transport.write(message.deflated_frame)
-        else:
-            transport.write(message.frame)
-
-    async def room(self) -> None:
-        await self.writable.wait()
 
     def close(self, closing: Closing) -> None:
         """Let the client take what it was written, and see why; but not for ever."""
@@ -93,7 +80,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         except InvalidState:  # the client is closing at this moment
             return
         self.transport.write(b"".join(self.conn.data_to_send()))
-        self.close_sent = True
+        self.close_sent = self.outlet.is_closed = True
         self.queue.put_nowait({"type": "websocket.disconnect", "code": closing.code})
         if self.read_paused:
             self.read_paused = False
@@ -104,12 +91,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         super().handle_connect(event)
         if self.response.status_code == 101:
             extensions = cast("dict[str, object]", self.scope["extensions"])
-            extensions[_EXTENSION] = self
-            self._takes_deflated = any(
-                isinstance(each, PerMessageDeflate)
-                and each.local_max_window_bits >= WINDOW_BITS
-                for each in self.conn.extensions
-            )
+            extensions[_EXTENSION] = self.outlet = SocketOutlet(self)
 
     def handle_cont(self, event: Frame) -> None:
         if len(self.frames) >= MOST_FRAGMENTS:
@@ -125,6 +107,43 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self.transport.abort()  # it pings and takes no answers
 
 
-def websocket_of(scope: Scope) -> WebSocketProtocol:
+class SocketOutlet:
+    """What is written to a websocket; an `hub.live.outlet.Outlet`.
+
+    An object of its own, since it is written to more often than all else happens to
+    the protocol, which has so many attributes that each use of one costs memory.
+    """
+
+    __slots__ = ("_protocol", "_takes_deflated", "_transport", "is_closed")
+
+    def __init__(self, protocol: WebSocketProtocol) -> None:
+        self.is_closed = False
+        self._protocol = protocol
+        self._transport = protocol.transport
+        self._takes_deflated = any(
+            isinstance(each, PerMessageDeflate)
+            and each.local_max_window_bits >= WINDOW_BITS
+            for each in protocol.conn.extensions
+        )
+
+    def write(self, message: Prepared) -> None:
+        transport = self._transport
+        if self.is_closed or transport.is_closing():
+            return
+        if transport.get_write_buffer_size() > LARGEST_BACKLOG:
+            self._protocol.close(SLOW)
+        elif self._takes_deflated:
+            transport.write(message.deflated_frame)
+        else:
+            transport.write(message.frame)
+
+    async def room(self) -> None:
+        await self._protocol.writable.wait()
+
+    def close(self, closing: Closing) -> None:
+        self._protocol.close(closing)
+
+
+def websocket_of(scope: Scope) -> SocketOutlet:
     """The connection a websocket scope came from."""
-    return cast("WebSocketProtocol", scope["extensions"][_EXTENSION])
+    return cast("SocketOutlet", scope["extensions"][_EXTENSION])

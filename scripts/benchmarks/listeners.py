@@ -23,6 +23,10 @@ from scripts.benchmarks.peers import Counts
 MARK = b"~end~"
 """Every message has it once, near its end."""
 
+_PING = b"\x89\x04"
+"""No JSON has these two bytes, nor has the head of a frame of 1 kB."""
+_PONG = b"\x8a\x84\0\0\0\0"
+
 _HEADS = {
     "websocket": "GET {target} HTTP/1.1\r\nHost: hub\r\nUpgrade: websocket\r\n"
     "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
@@ -42,10 +46,14 @@ class Listening(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._counts.connections += 1
+        self._transport = cast(asyncio.Transport, transport)
         if self._head:
-            cast(asyncio.Transport, transport).write(self._head)
+            self._transport.write(self._head)
 
     def data_received(self, data: bytes) -> None:
+        ping = data.find(_PING)
+        if ping >= 0:
+            self._transport.write(_PONG + data[ping + 2 : ping + 6])
         data = self._rest + data
         self._counts.requests += data.count(MARK)
         self._rest = data[1 - len(MARK) :] if not data.endswith(MARK) else b""
