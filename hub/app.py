@@ -20,6 +20,7 @@ from hub import heap
 from hub.assembly import BuiltHub, Part, build_hub
 from hub.config import Settings
 from hub.environment import unknown_variables
+from hub.open_files import fit_connections, raise_limit
 from hub.server import AddressUnavailable, Server, listening_socket
 from hub.tokens import TokenUnreadable, ensure_token, token_file
 from storage.errors import StorageError
@@ -56,6 +57,7 @@ async def run(settings: Settings, announce: Announce, command: str = "fanfare") 
             listener = stack.enter_context(
                 listening_socket(settings.host, settings.port)
             )
+            settings = fit_connections(settings, raise_limit())
             storage = await open_storage(settings.database)
             stack.push_async_callback(storage.close)
             token = _admin_token(settings)

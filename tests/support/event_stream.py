@@ -70,9 +70,11 @@ class EventClient:
         self.headers: dict[str, str] = {}
         self._waiting: list[Event] = []
 
-    async def next(self, kind: str = "notification") -> dict[str, Any]:
+    async def next(
+        self, kind: str = "notification", seconds: float = 60.0
+    ) -> dict[str, Any]:
         """The data of the next event of that kind."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(seconds):
             while True:
                 while self._waiting:
                     event = self._waiting.pop(0)
