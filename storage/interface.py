@@ -77,7 +77,7 @@ class FeedStore(Protocol):
         """The feed behind a topic URL in any spelling, removed ones included.
 
         Of several that of this very spelling; else one that is not removed, and has
-        no credentials.
+        no credentials. Also the one that a subscription to the topic was made for.
         """
         ...
 

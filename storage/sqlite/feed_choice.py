@@ -16,11 +16,16 @@ from .feed_rows import decrypt_credentials
 from .log_rows import hash_key
 
 OF_RESOURCE = (
-    " FROM feeds f JOIN stored_feeds v ON v.id = f.id WHERE f.resource_hash = ?"
-    " ORDER BY f.url = ? AND (f.state <> 'removed' OR f.credentials <> '') DESC,"
+    " FROM feeds f JOIN stored_feeds v ON v.id = f.id WHERE f.resource_hash = ?1"
+    " OR f.id = (SELECT feed_id FROM topics WHERE url = ?2"
+    "  AND NOT EXISTS (SELECT 1 FROM feeds WHERE resource_hash = ?1))"
+    " ORDER BY f.url = ?2 AND (f.state <> 'removed' OR f.credentials <> '') DESC,"
     " f.state <> 'removed' DESC, f.credentials = '' DESC, f.id"
 )
-"""Feeds of a resource, the likeliest first; its parameters are `resource_keys`."""
+"""Feeds of a resource, the likeliest first; its parameters are `resource_keys`.
+
+Without any, the one that a topic leads to which somebody subscribed to.
+"""
 
 
 def hash_resource(url: str) -> bytes:

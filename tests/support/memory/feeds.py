@@ -66,7 +66,8 @@ class MemoryFeeds:
             for each in self._state.feeds.values()
             if resource_url(each.stored.url) == resource_url(url)
         )
-        return sorted(found, key=rank)
+        aliased = self._state.feeds.get(self._state.topics.get(url, FeedId(0)))
+        return sorted(found, key=rank) or ([aliased] if aliased else [])
 
     def _add_again(self, known: ModelFeed, feed: NewFeed) -> StoredFeed:
         known.credentials = feed.credentials or known.credentials
@@ -221,6 +222,7 @@ class MemoryFeeds:
             if each.stored.feed_id != feed_id
         }
         state.trimmed.pop(feed_id, None)
+        state.topics = {url: of for url, of in state.topics.items() if of != feed_id}
         del state.feeds[feed_id]
 
     def _change(self, feed_id: FeedId, **changes: object) -> None:

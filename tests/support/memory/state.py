@@ -75,6 +75,7 @@ class State:
     head: int = 0
     tail: int = 0
     feeds: dict[FeedId, ModelFeed] = field(default_factory=dict)
+    topics: dict[str, FeedId] = field(default_factory=dict)
     entries: dict[EntryId, ModelEntry] = field(default_factory=dict)
     records: dict[Position, Record] = field(default_factory=dict)
     trimmed: dict[FeedId, Position] = field(default_factory=dict)

@@ -31,6 +31,7 @@ class MemorySubscriptions:
 
     async def add(self, new: NewSubscription, now: datetime) -> Subscription:
         self._state.feed(new.feed_id)
+        self._state.topics.setdefault(new.topic, new.feed_id)
         known = await self.find(new.account, new.topic, new.callback)
         lease_end = None if new.lease_end is None else milliseconds(new.lease_end)
         terms = {
