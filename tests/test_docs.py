@@ -15,6 +15,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from hub.cli import main
 from hub.config import SETTINGS, Setting
 from hub.services import Services
+from hub.web.api_schemas import SHAPES
 from hub.web.application import create_application
 from tests.support.services import open_hub
 
@@ -73,6 +74,15 @@ def test_every_command_is_in_the_reference_with_its_options(
     for parameter in command.params:
         if isinstance(parameter, click.Option) and "--url" not in parameter.opts:
             assert parameter.opts[0] in row
+
+
+@pytest.mark.parametrize("name", ["Straggler", "DeadRange"])
+def test_every_member_of_a_late_or_lost_delivery_is_in_the_reference(name: str) -> None:
+    text = (REFERENCE / "http-api.md").read_text()
+    section = text.split("\n## Deliveries that are late or lost\n")[1].split("\n## ")[0]
+    assert {f"`{member}`" for member in SHAPES[name]} <= set(
+        re.findall(r"`\w+`", section)
+    )
 
 
 def test_every_route_is_in_the_reference() -> None:

@@ -110,6 +110,7 @@ SHAPES: Mapping[str, Shape] = {
         "position": "integer",
         "attempts": "integer",
         "next_try": "time",
+        "under_way": "boolean",
         "failing_since": "time",
         "last_status": "integer",
         "last_error": "string",
