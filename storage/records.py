@@ -259,10 +259,14 @@ class StoredEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBody:
-    """A topic's latest document, as it came; ``body`` is packed."""
+    """A topic's latest document, as it came; ``body`` is packed.
+
+    ``position`` is that of the last record that is news of it; storage sets it.
+    """
 
     content_type: str
     body: bytes
+    position: Position = Position(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -594,6 +598,7 @@ class DeliveryFlush:
     given_up: tuple[GivenUp, ...] = ()
     ended: tuple[tuple[SubscriptionId, str], ...] = ()  # 410: not told, it knows
     recovered: tuple[SubscriptionId, ...] = ()  # no longer exhausted
+    advanced: tuple[tuple[SubscriptionId, Position], ...] = ()  # have all up to there
     attempts: tuple[Attempt, ...] = ()  # failures and catch-ups; chunk 2xx are kept
     # with the chunk's history
 

@@ -14,6 +14,7 @@ from hub.core.retry import FAILURES_ALLOWED, retry_delay
 from hub.core.settlement import GONE, Settlement, attempt_of, reason_of
 from storage.records import (
     ChunkOutcome,
+    ClaimedChunk,
     GivenUp,
     Position,
     StragglerOpened,
@@ -26,11 +27,37 @@ NOT_STARTED = "held back: the callback's origin is busy or in trouble"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstDelivery:
+    """It brings its subscriber up to ``position``.
+
+    That is the record of the chunk; or, ``is_ahead``, a later one, whose document it is
+    that is sent.
+    """
+
     subscription: Subscription
     position: Position
     chunk_id: int
     lease_id: int
     index: int
+    is_ahead: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        chunk: ClaimedChunk,
+        index: int,
+        subscription: Subscription,
+        brought: Position,
+    ) -> FirstDelivery:
+        """``brought``: the record that brought the document, if that is known."""
+        own = chunk.record.position
+        return cls(
+            subscription=subscription,
+            position=max(own, brought),
+            chunk_id=chunk.id,
+            lease_id=chunk.lease_id,
+            index=index,
+            is_ahead=brought > own,
+        )
 
     def over(self, status: int = 0, milliseconds: int = 0) -> ChunkOutcome:
         return ChunkOutcome(
@@ -56,6 +83,7 @@ def delivered(first: FirstDelivery, reply: Reply) -> Settlement:
     return Settlement(
         outcome=first.over(reply.status, reply.milliseconds),
         recovered=subscription.id if subscription.exhausted else None,
+        advanced=(subscription.id, first.position) if first.is_ahead else None,
     )
 
 

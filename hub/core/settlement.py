@@ -29,6 +29,7 @@ class Settlement:
     given_up: GivenUp | None = None
     ended: tuple[SubscriptionId, str] | None = None
     recovered: SubscriptionId | None = None
+    advanced: tuple[SubscriptionId, Position] | None = None
     attempt: Attempt | None = None
 
 

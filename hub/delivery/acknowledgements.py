@@ -23,6 +23,7 @@ from storage.records import (
     DeliveryFlush,
     Flushed,
     GivenUp,
+    Position,
     StragglerMoved,
     StragglerOpened,
     SubscriptionId,
@@ -45,6 +46,7 @@ class _Batch:
     given_up: list[GivenUp] = field(default_factory=list)
     ended: list[tuple[SubscriptionId, str]] = field(default_factory=list)
     recovered: list[SubscriptionId] = field(default_factory=list)
+    advanced: list[tuple[SubscriptionId, Position]] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
 
 
@@ -92,6 +94,8 @@ class Acknowledgements:
             batch.ended.append(settlement.ended)
         if settlement.recovered is not None:
             batch.recovered.append(settlement.recovered)
+        if settlement.advanced is not None:
+            batch.advanced.append(settlement.advanced)
         if settlement.attempt is not None:
             batch.attempts.append(settlement.attempt)
         return batch.flushed
@@ -127,6 +131,7 @@ class Acknowledgements:
             given_up=tuple(batch.given_up),
             ended=tuple(batch.ended),
             recovered=tuple(batch.recovered),
+            advanced=tuple(batch.advanced),
             attempts=tuple(batch.attempts),
         )
         flushed = await self._persist(flush)

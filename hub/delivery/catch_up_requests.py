@@ -94,7 +94,10 @@ class CatchUpRequests:
     ) -> CatchUpRequest:
         document = await self._notifications.document(records, subscription)
         is_missing = document is None and subscription.format is Format.AS_IS
-        return CatchUpRequest(records[-1].position, document, is_missing)
+        last = records[-1].position
+        if document is not None:
+            last = max(last, document.position)
+        return CatchUpRequest(last, document, is_missing)
 
 
 def _is_due(record: Record, catch_up: CatchUp) -> bool:

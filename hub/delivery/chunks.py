@@ -13,7 +13,7 @@ from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.endings import Endings
 from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk
 from hub.delivery.leases import LEASE_SECONDS, RENEWAL_SECONDS, Leases
-from hub.delivery.notifications import Document, Notifications
+from hub.delivery.notifications import BEFORE_ALL, Document, Notifications
 from hub.delivery.origins import origin_of
 from storage.errors import StorageBusy, WriteFailed
 from storage.interface import DeliveryStore, LogStore
@@ -148,14 +148,9 @@ class Chunks:
         documents: dict[tuple[str, str, str], Document | None] = {}
         members = []
         for index, subscription in claimed.pending:
-            first = FirstDelivery(
-                subscription=subscription,
-                position=claimed.record.position,
-                chunk_id=chunk.id,
-                lease_id=chunk.lease_id,
-                index=index,
-            )
             document = await self._document(claimed.record, subscription, documents)
+            brought = document.position if document else BEFORE_ALL
+            first = FirstDelivery.of(claimed, index, subscription, brought)
             if document is None:
                 self._first_deliveries.skip(chunk, first)
                 continue

@@ -31,6 +31,7 @@ from storage.records import (
 )
 from storage.wanted import wanted_entries
 
+BEFORE_ALL = Position(0)
 KEPT_DOCUMENTS = 128
 KEPT_BYTES = 32 * 2**20
 
@@ -39,10 +40,15 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The body of a notification with its media type, ready to be signed and sent."""
+    """The body of a notification with its media type, ready to be signed and sent.
+
+    ``position``: as-is, of the record that brought the document. Whoever gets it is
+    brought up to there, even if it is sent for an earlier one.
+    """
 
     content_type: str
     body: bytes
+    position: Position = BEFORE_ALL
 
 
 class Taker(Protocol):
@@ -143,7 +149,8 @@ class Notifications:
         if stored is None:
             log.warning("document_not_kept", feed=record.feed_id)
             return None
-        return Document(stored.content_type, unpack_bytes(stored.body))
+        body = unpack_bytes(stored.body)
+        return Document(stored.content_type, body, stored.position)
 
     async def _notification(
         self, told: Sequence[Told], rendition: Rendition

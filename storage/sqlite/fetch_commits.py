@@ -136,9 +136,9 @@ def apply_commit(
     if not updated.rowcount:
         return None
     _require_document(commit, connection)
-    _put_documents(commit, connection)
     last_position = _assign_positions(len(commit.records), connection)
     first_position = last_position - len(commit.records) + 1
+    _put_documents(commit, first_position, connection)
     known = {
         entry.key: _put_entry(entry, commit, first_position, connection)
         for entry in commit.entries
@@ -161,7 +161,9 @@ def _require_document(commit: EncodedCommit, connection: sqlite3.Connection) -> 
         raise DocumentWanted(f"feed {commit.feed_id} has as-is subscriptions")
 
 
-def _put_documents(commit: EncodedCommit, connection: sqlite3.Connection) -> None:
+def _put_documents(
+    commit: EncodedCommit, first_position: int, connection: sqlite3.Connection
+) -> None:
     if commit.seen is not None:
         connection.execute(
             "INSERT INTO seen_sets VALUES (?, ?)"
@@ -176,12 +178,28 @@ def _put_documents(commit: EncodedCommit, connection: sqlite3.Connection) -> Non
         )
     if commit.body is not None:
         connection.execute(
-            "INSERT INTO bodies SELECT id, ?, ? FROM feeds"
-            " WHERE id = ? AND as_is_subscribers > 0"
+            "INSERT INTO bodies (feed_id, content_type, body, position)"
+            " SELECT id, ?, ?, ? FROM feeds WHERE id = ? AND as_is_subscribers > 0"
             " ON CONFLICT (feed_id) DO UPDATE"
-            " SET content_type = excluded.content_type, body = excluded.body",
-            (commit.body.content_type, commit.body.body, commit.feed_id),
+            " SET content_type = excluded.content_type, body = excluded.body,"
+            " position = max(position, excluded.position)",
+            (
+                *(commit.body.content_type, commit.body.body),
+                *(_document_position(commit, first_position), commit.feed_id),
+            ),
         )
+
+
+def _document_position(commit: EncodedCommit, first_position: int) -> int:
+    """Of the last record that is news of the document; 0 if none is."""
+    return max(
+        (
+            position
+            for position, record in enumerate(commit.records, first_position)
+            if record.kind in DOCUMENT_KINDS
+        ),
+        default=0,
+    )
 
 
 def _assign_positions(count: int, connection: sqlite3.Connection) -> int:

@@ -14,6 +14,7 @@ from storage.records import (
     ChunkOutcome,
     DeliveryFlush,
     Flushed,
+    Position,
     SubscriptionId,
     SubscriptionState,
 )
@@ -43,6 +44,8 @@ def apply_flush(flush: DeliveryFlush, connection: sqlite3.Connection) -> Flushed
         end_all([subscription_id], reason, SubscriptionState.ENDED, at, connection)
     if flush.recovered:
         _recover(flush.recovered, connection)
+    if flush.advanced:
+        _advance(flush.advanced, connection)
     for attempt in flush.attempts:
         _keep_attempt(attempt, connection)
     return Flushed(
@@ -66,6 +69,15 @@ def _recover(ids: Sequence[SubscriptionId], connection: sqlite3.Connection) -> N
         "UPDATE subscriptions SET exhausted = 0"
         " WHERE id IN (SELECT value FROM json_each(?)) AND exhausted = 1",
         (pack_ids(ids),),
+    )
+
+
+def _advance(
+    advanced: Sequence[tuple[SubscriptionId, Position]], connection: sqlite3.Connection
+) -> None:
+    connection.executemany(
+        "UPDATE subscriptions SET from_position = max(from_position, ?) WHERE id = ?",
+        [(position, subscription_id) for subscription_id, position in advanced],
     )
 
 

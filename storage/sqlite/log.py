@@ -105,9 +105,13 @@ class SqliteLog:
 
     async def body(self, feed_id: FeedId) -> StoredBody | None:
         row = await self._readers.first(
-            "SELECT content_type, body FROM bodies WHERE feed_id = ?", (feed_id,)
+            "SELECT content_type, body, position FROM bodies WHERE feed_id = ?",
+            (feed_id,),
         )
-        return None if row is None else StoredBody(content_type=row[0], body=row[1])
+        if row is None:
+            return None
+        content_type, body, position = row
+        return StoredBody(content_type=content_type, body=body, position=position)
 
     async def trim(self, retention: Retention, now: datetime, limit: int) -> int:
         limits = encode_limits(retention, now)

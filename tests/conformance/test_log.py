@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from math import inf
 
@@ -72,12 +73,32 @@ async def test_a_commit_applies_all_that_a_fetch_found(scene: Scene) -> None:
         FeedState.GONE,
     )
     assert await scene.storage.log.feed_head(feed.id) == b"head"
-    assert await scene.storage.log.body(feed.id) == DOCUMENT
+    assert await scene.storage.log.body(feed.id) == replace(DOCUMENT, position=1)
     (written,) = await scene.storage.log.records(after=0, limit=9)
     (entry,) = await scene.storage.log.latest_entries(feed.id, 9)
     assert written.entries == (EntryRef(entry.id, 1),)
     assert written.at == START
     assert written.status == Status(code=200)
+
+
+async def test_a_document_knows_the_last_record_that_is_news_of_it(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.subscribe(feed, format=Format.AS_IS)
+    known = EntryWrite(key="k", body=b"entry")
+    kinds = ("recovered", "updated", "entries", "error"), ("recovered",), ()
+    positions = []
+    for each in kinds:
+        records = tuple(record("k", kind=RecordKind(kind)) for kind in each)
+        await scene.storage.log.commit(
+            fetch(feed, entries=(known,), records=records, body=DOCUMENT)
+        )
+        body = await scene.storage.log.body(feed.id)
+        assert body is not None
+        positions.append(body.position)
+
+    assert positions == [3, 3, 3]
 
 
 async def test_what_a_commit_does_not_name_stays(scene: Scene) -> None:

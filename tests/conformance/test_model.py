@@ -48,6 +48,7 @@ FEEDS = st.integers(1, 3)
 SUBSCRIPTIONS = st.integers(1, 12)
 KEYS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=3, unique=True)
 LIMITS = st.integers(1, 3)
+FATES = ["ok", "ahead", "late", "dead", "gone", "later"]
 SECONDS = st.sampled_from([0, 1, 5, 61])
 KINDS = st.sampled_from(
     [each for each in RecordKind if each is not RecordKind.BASELINE]
@@ -248,7 +249,7 @@ class Comparison(RuleBasedStateMachine):
         chunk = data.draw(st.sampled_from(self._chunks))
         flush = DeliveryFlush(at=self._now)
         for index, subscription in chunk.pending:
-            fate = data.draw(st.sampled_from(["ok", "late", "dead", "gone", "later"]))
+            fate = data.draw(st.sampled_from(FATES))
             if fate != "later":
                 flush = self._settled(flush, chunk, index, subscription.id, fate)
         self._do(lambda storage: storage.deliveries.flush(flush))
@@ -261,7 +262,7 @@ class Comparison(RuleBasedStateMachine):
             chunk_id=chunk.id,
             lease_id=chunk.lease_id,
             index=index,
-            status=200 if fate == "ok" else 500,
+            status=200 if fate in ("ok", "ahead") else 500,
             milliseconds=70_000,
         )
         flush = replace(flush, outcomes=(*flush.outcomes, outcome))
@@ -292,6 +293,8 @@ class Comparison(RuleBasedStateMachine):
             return replace(flush, given_up=(*flush.given_up, lost))
         if fate == "gone":
             return replace(flush, ended=(*flush.ended, (of, "gone")))
+        if fate == "ahead":
+            return replace(flush, advanced=(*flush.advanced, (of, position + 1)))
         return replace(flush, recovered=(*flush.recovered, of))
 
     @rule(

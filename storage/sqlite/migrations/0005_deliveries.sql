@@ -6,6 +6,9 @@ ALTER TABLE records ADD COLUMN is_superseded INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE records ADD COLUMN news TEXT
     AS (kind || '/' || any_fresh || '/' || is_superseded) VIRTUAL;
 
+-- Of the record that brought the document; 0: of one from before, or of none.
+ALTER TABLE bodies ADD COLUMN position INTEGER NOT NULL DEFAULT 0;
+
 -- Up to where the request went that is being tried or has failed: the next try is the
 -- same notification, whatever came since.
 ALTER TABLE stragglers ADD COLUMN tried_to INTEGER;

@@ -14,8 +14,8 @@ from hub.core.first_delivery import (
 )
 from hub.core.replies import Reply
 from hub.core.settlement import Settlement
-from storage.records import Attempt, ChunkOutcome, GivenUp, Position
-from tests.support.subscriptions import START, a_subscription
+from storage.records import Attempt, ChunkOutcome, ClaimedChunk, GivenUp, Position
+from tests.support.subscriptions import START, a_record, a_subscription
 
 
 def a_first(*, exhausted: bool = False) -> FirstDelivery:
@@ -37,6 +37,23 @@ def outcome(status: int = 0, milliseconds: int = 0) -> ChunkOutcome:
 def test_a_2xx_costs_one_bit_and_nothing_else() -> None:
     settlement = delivered(a_first(), Reply(status=204, milliseconds=9))
     assert settlement == Settlement(outcome=outcome(204, 9))
+
+
+def a_chunk(position: int) -> ClaimedChunk:
+    return ClaimedChunk(id=3, lease_id=77, record=a_record(position), pending=())
+
+
+@pytest.mark.parametrize("brought", [0, 11, 12])
+def test_it_brings_its_subscriber_up_to_its_record(brought: int) -> None:
+    subscription = a_subscription()
+    first = FirstDelivery.of(a_chunk(12), 4, subscription, Position(brought))
+    assert first == a_first()
+
+
+def test_a_2xx_for_a_later_document_brings_its_subscriber_up_to_that() -> None:
+    first = FirstDelivery.of(a_chunk(10), 4, a_subscription(), Position(12))
+    settlement = delivered(first, Reply(status=200, milliseconds=9))
+    assert settlement == Settlement(outcome=outcome(200, 9), advanced=(1, 12))
 
 
 def test_a_2xx_brings_an_exhausted_subscription_back() -> None:

@@ -130,6 +130,27 @@ async def test_as_is_subscribers_get_the_document_untouched(tmp_path: Path) -> N
         assert b"<entry" in atom.body
 
 
+async def test_a_document_that_is_sent_for_an_earlier_record_is_not_sent_again(
+    tmp_path: Path,
+) -> None:
+    async with delivery_scene(tmp_path) as scene:
+        feed = await scene.add_feed()
+        await scene.subscribe(feed, "/raw", format=Format.AS_IS)
+        await scene.subscribe(feed, "/json")
+        for number in range(1, 4):
+            entry = Entry(key=f"{number}", id=f"{number}")
+            document = ("text/xml", b"<%d/>" % number)
+            last = await scene.commit(
+                feed, RecordKind.ENTRIES, [entry], document=document
+            )
+        async with scene.dispatching():
+            await scene.receiver.until_count("/json", 3)
+            await settled(scene)
+        (raw,) = scene.receiver.to("/raw")
+        assert raw.body == b"<3/>"
+        assert raw.headers["webhook-id"].split("-")[-2] == str(last)
+
+
 @pytest.mark.parametrize(
     ("updates", "kinds"),
     [

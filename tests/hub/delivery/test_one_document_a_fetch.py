@@ -13,7 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hub.core.catch_up import CatchUp, finished, held_up, progressed
-from hub.core.first_delivery import FirstDelivery, delivered, refused
+from hub.core.first_delivery import (
+    FirstDelivery,
+    delivered,
+    nothing_to_send,
+    refused,
+)
 from hub.core.replies import Reply
 from hub.core.settlement import Settlement
 from hub.delivery.catch_up_requests import CatchUpRequests
@@ -66,31 +71,33 @@ class Course:
         self.storage = storage
         self.scene = Scene(storage)
         self.feed = feed
-        self.got: dict[SubscriptionId, list[Position]] = defaultdict(list)
+        self.got: dict[SubscriptionId, list[tuple[Position, bytes]]] = defaultdict(list)
         self.given_up: set[SubscriptionId] = set()
-        self.commits: list[tuple[Position, ...]] = []
+        self.documents: list[bytes] = []
+        self._count = 0
         self._replies = iter(replies)
         self._now = 0.0
         log = cast("LogStore", storage.log)
-        notifications = Notifications(log, "https://hub.example/hub")
-        self._requests = CatchUpRequests(log, notifications)
+        self._notifications = Notifications(log, "https://hub.example/hub")
+        self._requests = CatchUpRequests(log, self._notifications)
 
     async def commit(self, kinds: Sequence[RecordKind]) -> None:
-        key = f"entry {len(self.commits)}"
-        written = await self.storage.log.commit(
+        self._count += 1
+        key, document = f"entry {self._count}", b"<feed>%d</feed>" % self._count
+        is_news = bool(DOCUMENT_KINDS.intersection(kinds))
+        await self.storage.log.commit(
             fetch(
                 self.feed,
                 when=at(self._now),
                 entries=(EntryWrite(key=key, body=pack(Entry(key=key, id=key))),),
                 records=tuple(record(key, kind=kind) for kind in kinds),
-                body=StoredBody(content_type="text/xml", body=pack_bytes(b"<feed/>"))
-                if DOCUMENT_KINDS.intersection(kinds)
+                body=StoredBody(content_type="text/xml", body=pack_bytes(document))
+                if is_news
                 else None,
             )
         )
-        assert written is not None
-        if DOCUMENT_KINDS.intersection(kinds):
-            self.commits.append(written)
+        if is_news:
+            self.documents.append(document)
 
     async def step(self, step: str | Sequence[RecordKind]) -> None:
         self._now += DAY
@@ -116,22 +123,21 @@ class Course:
             await self.step("chunks")
             await self.step("stragglers")
 
-    def _reply(self, to: SubscriptionId, position: Position) -> Reply:
+    def _reply(self, to: SubscriptionId, position: Position, body: bytes) -> Reply:
         if not next(self._replies, True):
             return REFUSED
-        self.got[to].append(position)
+        self.got[to].append((position, body))
         return OK
 
     async def _deliver(self, chunk: ClaimedChunk) -> None:
         for index, subscription in chunk.pending:
-            first = FirstDelivery(
-                subscription=subscription,
-                position=chunk.record.position,
-                chunk_id=chunk.id,
-                lease_id=chunk.lease_id,
-                index=index,
-            )
-            reply = self._reply(subscription.id, first.position)
+            document = await self._notifications.document((chunk.record,), subscription)
+            brought = document.position if document else Position(0)
+            first = FirstDelivery.of(chunk, index, subscription, brought)
+            if document is None:
+                await self._write(nothing_to_send(first))
+                continue
+            reply = self._reply(subscription.id, first.position, document.body)
             if reply is OK:
                 await self._write(delivered(first, reply))
             else:
@@ -142,7 +148,8 @@ class Course:
         here, now, until = CatchUp.of(straggler), at(self._now), at(self._now + 60)
         subscription = here.subscription
         while (request := await self._requests.next(here)).document is not None:
-            reply = self._reply(subscription.id, request.last)
+            body = request.document.body
+            reply = self._reply(subscription.id, request.last, body)
             if reply is REFUSED:
                 head = (await self.storage.log.head()).position
                 refusal = held_up(
@@ -163,6 +170,7 @@ class Course:
             "moved": settlement.moved,
             "given_up": settlement.given_up,
             "recovered": settlement.recovered,
+            "advanced": settlement.advanced,
             "attempts": settlement.attempt,
         }
         if settlement.given_up is not None:
@@ -193,15 +201,13 @@ async def compare(steps: list, replies: list[bool]) -> None:
             await engine.close()
     assert found.got == model.got
     as_is, json = SubscriptionId(1), SubscriptionId(2)
-    documents = [_fetch_of(each, found.commits) for each in found.got[as_is]]
-    assert documents == sorted(set(documents))  # once each, and in order
-    if found.commits and as_is not in found.given_up:
-        assert documents[-1] == len(found.commits) - 1  # the latest came
-    assert found.got[json] == sorted(set(found.got[json]))
-
-
-def _fetch_of(position: Position, commits: list[tuple[Position, ...]]) -> int:
-    return next(n for n, positions in enumerate(commits) if position in positions)
+    got = [found.documents.index(body) for _, body in found.got[as_is]]
+    assert got == sorted(set(got))  # once each, and in order
+    if found.documents and as_is not in found.given_up:
+        assert got[-1] == len(found.documents) - 1  # the latest came
+    for each in (as_is, json):
+        positions = [position for position, _ in found.got[each]]
+        assert positions == sorted(set(positions))
 
 
 @given(steps=STEPS, replies=st.lists(st.booleans(), max_size=12))

@@ -52,6 +52,11 @@ class Flushing:
             subscriptions.end_these([each], reason, SubscriptionState.ENDED, flush.at)
         for each in flush.recovered:
             self._change(each, exhausted=False)
+        for each, position in flush.advanced:
+            known = state.subscriptions.get(each)
+            if known is not None:
+                furthest = max(known.from_position, position)
+                self._change(each, from_position=furthest)
         for attempt in flush.attempts:
             self._keep(attempt)
         return Flushed(

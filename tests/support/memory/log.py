@@ -58,14 +58,25 @@ class MemoryLog:
         feed.seen = feed.seen if fetch.seen is None else fetch.seen
         feed.head = feed.head if fetch.head is None else fetch.head
         subscribers = self._state.active(fetch.feed_id)
-        if any(each.format is Format.AS_IS for each in subscribers):
-            feed.body = fetch.body or feed.body
+        if fetch.body and any(each.format is Format.AS_IS for each in subscribers):
+            known = feed.body.position if feed.body else Position(0)
+            position = max(known, self._document_position(fetch))
+            feed.body = replace(fetch.body, position=position)
         for entry in fetch.entries:
             self._put(entry, fetch)
         past = superseded([record.kind for record in fetch.records])
         return tuple(
             [self._append(fetch, index, past[index]) for index in range(len(past))]
         )
+
+    def _document_position(self, fetch: FetchCommit) -> Position:
+        """Of the last record that is going to be news of the document."""
+        numbers = [
+            number
+            for number, record in enumerate(fetch.records, self._state.head + 1)
+            if record.kind in DOCUMENT_KINDS
+        ]
+        return Position(max(numbers, default=0))
 
     def _require_document(self, fetch: FetchCommit) -> None:
         is_news = any(record.kind in DOCUMENT_KINDS for record in fetch.records)
