@@ -15,7 +15,11 @@ from hub.web.websocket_protocol import LARGEST_MESSAGE, WebSocketProtocol
 
 DRAIN_SECONDS = 10
 """How long requests under way may go on after the hub was told to stop."""
-BACKLOG = 2_048
+BACKLOG = 16_384
+"""Connections that may wait to be accepted when all come at once; systems allow less.
+
+One that finds no room there is not refused but left hanging, and reset much later.
+"""
 
 
 class AddressUnavailable(Exception):
@@ -71,6 +75,7 @@ def create_server(application: ASGIApp) -> Server:
             timeout_graceful_shutdown=DRAIN_SECONDS,
             http=HttpProtocol,
             ws=WebSocketProtocol,
+            backlog=BACKLOG,
             ws_max_size=LARGEST_MESSAGE,
         )
     )

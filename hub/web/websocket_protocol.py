@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Any, cast
 
 from starlette.types import Scope
@@ -27,7 +28,7 @@ from websockets.http11 import Request
 
 from hub.live.outlet import LARGEST_BACKLOG
 from hub.live.prepared import Prepared
-from protocols.live.closing import POLICY, SLOW, Closing
+from protocols.live.closing import NOT_UTF_8, POLICY, SLOW, Closing
 from protocols.live.frames import WINDOW_BITS
 
 LARGEST_MESSAGE = 64 * 1024
@@ -69,6 +70,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self.conn.logger = _logger
         self.conn.debug = False
         self.conn.available_extensions = [_DEFLATE]
+        self._has_failed = False
 
     def close(self, closing: Closing) -> None:
         """Let the client take what it was written, and see why; but not for ever."""
@@ -82,10 +84,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = self.outlet.is_closed = True
         self.queue.put_nowait({"type": "websocket.disconnect", "code": closing.code})
-        if self.read_paused:
-            self.read_paused = False
-            self.transport.resume_reading()
-        self.close_timer = self.loop.call_later(CLOSE_SECONDS, self.transport.abort)
+        self._end_within(CLOSE_SECONDS)
 
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
@@ -93,18 +92,71 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             extensions = cast("dict[str, object]", self.scope["extensions"])
             extensions[_EXTENSION] = self.outlet = SocketOutlet(self)
 
+    def data_received(self, data: bytes) -> None:
+        if not self._has_failed:
+            super().data_received(data)
+
     def handle_cont(self, event: Frame) -> None:
+        if self._has_failed:
+            return
         if len(self.frames) >= MOST_FRAGMENTS:
             # Empty fragments escape the limit on the message's size.
-            self.conn.fail(POLICY.code, "too many fragments")
-            self.handle_parser_exception()
+            self._fail(POLICY.code, "too many fragments")
             return
         super().handle_cont(event)
+
+    def send_receive_event_to_app(self) -> None:
+        if self.curr_msg_data_type == "text" and not _is_utf_8(self.frames):
+            self._fail(NOT_UTF_8.code, NOT_UTF_8.reason)
+        else:
+            super().send_receive_event_to_app()
+
+    def handle_parser_exception(self) -> None:
+        """A client that broke the rules is told how, and then not heard any more.
+
+        What it still sends is read and dropped for a while: on a connection that is
+        closed with unread data the system sends a reset, and the reason is lost.
+        """
+        if self._has_failed:
+            return
+        self._has_failed = True
+        self.frames = []
+        self.stop_keepalive()
+        told = self.conn.close_sent
+        if told is None:  # it did not wait for the handshake
+            self.transport.abort()
+            return
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": told.code})
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = self.outlet.is_closed = True
+        self._end_within(CLOSE_SECONDS)
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+
+    def _fail(self, code: int, reason: str) -> None:
+        self.conn.fail(code, reason)
+        self.handle_parser_exception()
+
+    def _end_within(self, seconds: float) -> None:
+        if self.read_paused:
+            self.read_paused = False
+            self.transport.resume_reading()
+        if self.close_timer is not None:
+            self.close_timer.cancel()
+        self.close_timer = self.loop.call_later(seconds, self.transport.abort)
 
     def handle_ping(self) -> None:
         super().handle_ping()
         if self.transport.get_write_buffer_size() > LARGEST_BACKLOG:
             self.transport.abort()  # it pings and takes no answers
+
+
+def _is_utf_8(pieces: Sequence[bytes]) -> bool:
+    try:
+        b"".join(pieces).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class SocketOutlet:

@@ -16,6 +16,7 @@ class Closing:
 
 
 NOT_TEXT: Final = Closing(1003, "expected text messages")
+NOT_UTF_8: Final = Closing(1007, "expected text in UTF-8")
 POLICY: Final = Closing(1008, "too many messages")
 FAILED: Final = Closing(1011, "an error of the hub")
 SHUTDOWN: Final = Closing(3001, "the hub is shutting down; reconnect")

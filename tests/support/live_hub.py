@@ -130,10 +130,13 @@ class LiveHub:
 
 
 @asynccontextmanager
-async def live_hub(directory: Path, **options: Any) -> AsyncIterator[LiveHub]:
+async def live_hub(
+    directory: Path, *, ping_seconds: float = 20.0, **options: Any
+) -> AsyncIterator[LiveHub]:
     """``options`` are those of `open_hub`."""
     async with open_hub(directory, **options) as hub:
         server = create_server(create_application(hub.services, ADMIN))
+        server.config.ws_ping_interval = server.config.ws_ping_timeout = ping_seconds
         listener = listening_socket("127.0.0.1", 0)
         with listener:
             serving = asyncio.create_task(server.serve(sockets=[listener]))

@@ -85,11 +85,14 @@ class RawWebSocket:
         return RawFrame(first & 0x0F, payload, bool(first & 0x80), first >> 4 & 0x7)
 
     async def message(self, kind: str) -> dict[str, Any]:
-        """The next one of that type."""
+        """The next one of that type. Pings are answered."""
         while True:
             found = await self.receive()
-            assert found.opcode in (TEXT, PING), found
-            if found.opcode == TEXT and found.message["type"] == kind:
+            if found.opcode == PING:
+                self.send(frame(PONG, found.payload))
+                continue
+            assert found.opcode == TEXT, found
+            if found.message["type"] == kind:
                 return found.message
 
     async def farewell(self) -> RawFrame:
