@@ -18,7 +18,8 @@ from hub.web.metrics import MetricsRoutes
 from hub.web.openapi import OpenApiRoutes
 from hub.web.operations import OperationsRoutes
 from hub.web.problems import Problem, answer_error
-from hub.web.rate_limits import LimitAddresses, RateLimits
+from hub.web.rate_limits import RateLimits
+from hub.web.request_limits import LimitRequests
 from hub.web.stream import StreamRoutes
 from hub.web.subscriptions import SubscriptionRoutes
 from hub.web.tokens import TokenRoutes
@@ -27,7 +28,7 @@ from protocols.errors import ProtocolError
 from storage.errors import StorageError
 
 UNCOUNTED = ("/api/", "/healthz", "/readyz", "/metrics")
-"""Paths that `LimitAddresses` leaves alone: ``/api`` counts by itself, by token too."""
+"""Paths that `LimitRequests` leaves alone: ``/api`` counts by itself, by token too."""
 
 
 def create_application(
@@ -71,7 +72,14 @@ def create_application(
             *WebSubRoutes(services.websub).routes(),
             Mount("/api", routes=api, middleware=guard),
         ],
-        middleware=[Middleware(LimitAddresses, limits=limits, covers=_is_counted)],
+        middleware=[
+            Middleware(
+                LimitRequests,
+                limits=limits,
+                authenticator=authenticator,
+                covers=_is_counted,
+            )
+        ],
         exception_handlers={error: answer_error for error in known_errors},
     )
 

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
 from starlette.requests import HTTPConnection
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hub.clock import Clock, SystemClock
 from hub.config_readers import Addresses
 from hub.core.rate_limit import Bucket, Rate, take
 from hub.metrics import Metrics
-from hub.web.problems import Problem, problem_response
+from hub.web.problems import Problem
 
 MOST_KNOWN = 20_000
 
@@ -75,26 +73,6 @@ class RateLimits:
                 f"too many requests with this {limit}; try again in {seconds} s",
                 headers={"Retry-After": str(seconds)},
             )
-
-
-class LimitAddresses:
-    """ASGI middleware: counts what is asked of the paths it ``covers``, by address."""
-
-    def __init__(
-        self, app: ASGIApp, limits: RateLimits, covers: Callable[[str], bool]
-    ) -> None:
-        self._app = app
-        self._limits = limits
-        self._covers = covers
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            if scope["type"] != "lifespan" and self._covers(scope["path"]):
-                self._limits.check_address(HTTPConnection(scope))
-        except Problem as problem:
-            await problem_response(problem)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
 
 
 def client_address(connection: HTTPConnection, trusted: tuple[Addresses, ...]) -> str:

@@ -16,6 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from hub.server import create_server, listening_socket
 from hub.web.application import create_application
+from hub.web.rate_limits import RateLimits
 from protocols.model import Entry, Feed, Status, Text
 from storage.packing import pack
 from storage.records import (
@@ -131,11 +132,15 @@ class LiveHub:
 
 @asynccontextmanager
 async def live_hub(
-    directory: Path, *, ping_seconds: float = 20.0, **options: Any
+    directory: Path,
+    *,
+    ping_seconds: float = 20.0,
+    limits: RateLimits | None = None,
+    **options: Any,
 ) -> AsyncIterator[LiveHub]:
     """``options`` are those of `open_hub`."""
     async with open_hub(directory, **options) as hub:
-        server = create_server(create_application(hub.services, ADMIN))
+        server = create_server(create_application(hub.services, ADMIN, limits))
         server.config.ws_ping_interval = server.config.ws_ping_timeout = ping_seconds
         listener = listening_socket("127.0.0.1", 0)
         with listener:

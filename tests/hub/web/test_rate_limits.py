@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 
 import httpx2
@@ -9,9 +10,11 @@ import pytest
 from starlette.requests import HTTPConnection
 
 from hub.core.rate_limit import Rate
+from hub.services.tokens import CreateToken
 from hub.web.application import create_application
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits, RequestLimits, client_address
+from storage.records import Right
 from tests.hub.web.conftest import TOKEN
 from tests.support.clock import ManualClock
 from tests.support.services import Hub
@@ -81,6 +84,55 @@ async def test_a_token_is_counted_by_itself(limited: httpx2.AsyncClient) -> None
         assert await statuses(limited, "/api/subscriptions", headers) == [200, 200, 429]
 
 
+async def new_token(hub: Hub) -> str:
+    request = CreateToken(account="ada", rights=frozenset({Right.LIST}))
+    return (await hub.services.tokens.create(request)).secret
+
+
+DOORS = [
+    ("GET", "/stream?topic=https://nobody.example/", 404),
+    ("POST", "/hub", 400),
+    ("GET", "/nothing", 404),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "usual"), DOORS)
+async def test_a_token_counts_for_itself_at_open_doors_too(
+    limited: httpx2.AsyncClient, hub: Hub, method: str, path: str, usual: int
+) -> None:
+    await statuses(limited, "/nothing")  # its address has used up its own
+    assert (await limited.request(method, path)).status_code == 429
+    for _ in range(2):
+        headers = {"Authorization": f"Bearer {await new_token(hub)}"}
+        found = [await limited.request(method, path, headers=headers) for _ in range(3)]
+        assert [each.status_code for each in found] == [usual, usual, 429]
+        assert "token" in found[-1].json()["detail"]
+
+
+async def test_a_token_in_the_url_counts_for_itself(
+    limited: httpx2.AsyncClient, hub: Hub
+) -> None:
+    await statuses(limited, "/nothing")
+    login = base64.b64encode(f"ada:{await new_token(hub)}".encode()).decode()
+    path = f"/stream?topic=https://nobody.example/&authorization={login}"
+    assert await statuses(limited, path) == [404, 404, 429]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": "Bearer " + "0" * 32},
+        {"Authorization": "Bearer"},
+        {**ADMIN, "Origin": "https://evil.example"},
+    ],
+    ids=["unknown", "malformed", "sent by another site's page"],
+)
+async def test_a_token_that_is_not_believed_leaves_the_address_to_count(
+    limited: httpx2.AsyncClient, headers: dict[str, str]
+) -> None:
+    assert await statuses(limited, "/nothing", headers) == [404, 404, 429]
+
+
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
 async def test_what_machines_watch_is_not_counted(
     limited: httpx2.AsyncClient, path: str
@@ -90,6 +142,7 @@ async def test_what_machines_watch_is_not_counted(
 
 async def test_the_administrator_is_not_counted(limited: httpx2.AsyncClient) -> None:
     assert await statuses(limited, "/api/feeds", ADMIN) == [200, 200, 200]
+    assert await statuses(limited, "/nothing", ADMIN) == [404, 404, 404]
 
 
 async def test_guessing_tokens_is_slow(limited: httpx2.AsyncClient) -> None:

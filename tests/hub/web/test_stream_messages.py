@@ -13,8 +13,11 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from hub.core.rate_limit import Rate
 from hub.services.tokens import CreateToken
+from hub.web.rate_limits import RateLimits, RequestLimits
 from storage.records import RecordKind, Right
+from tests.support.clock import ManualClock
 from tests.support.live_hub import ADMIN, LiveHub, live_hub, next_message, titles
 
 NEWS = "https://news.example/feed"
@@ -373,6 +376,22 @@ async def test_a_hub_that_is_full_answers_503(tmp_path: Path) -> None:
             await hub.connect()
         assert refused.value.response.status_code == 503
         assert "retry-after" in refused.value.response.headers
+
+
+async def test_a_token_and_an_address_are_counted_apart(tmp_path: Path) -> None:
+    once = Rate(per_second=0.001, burst=1.0)
+    limits = RateLimits(RequestLimits(of_token=once, of_address=once), ManualClock())
+    async with live_hub(tmp_path, limits=limits) as hub:
+        made = await hub.hub.services.tokens.create(
+            CreateToken(account="ada", rights=frozenset({Right.RETRIEVE}))
+        )
+        for query in ({}, {"authorization": basic("ada", made.secret)}):
+            async with hub.connect(**query) as client:
+                await client.ping()
+            with pytest.raises(InvalidStatus) as refused:
+                await hub.connect(**query)
+            assert refused.value.response.status_code == 429
+            assert "retry-after" in refused.value.response.headers
 
 
 async def test_shutting_down_tells_everybody_to_come_back(hub: LiveHub) -> None:
