@@ -129,6 +129,21 @@ def find_hub(url: str | None) -> Hub:
     )
 
 
+def find_stream(url: str | None) -> Hub:
+    """The same for one who may be a stranger: public topics take no token.
+
+    A token that lies beside this environment's database is not shown to a hub that
+    ``url`` names.
+    """
+    settings = read_settings()
+    token = settings.admin_token
+    if not token and url is None:
+        token = _stored_token(settings) or ""
+    return Hub(
+        url=(url or settings.public_url or _own_url(settings)).rstrip("/"), token=token
+    )
+
+
 def _own_url(settings: Settings) -> str:
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)  # noqa: S104 - replaces it
     return (
@@ -139,17 +154,21 @@ def _own_url(settings: Settings) -> str:
 
 
 def _token_beside(settings: Settings) -> str:
-    path = token_file(settings.database_path)
-    try:
-        token = read_token(path)
-    except TokenUnreadable as error:
-        raise Failure(str(error)) from error
+    token = _stored_token(settings)
     if token is None:
+        path = token_file(settings.database_path)
         raise HubUnreachable(
             f"no hub has run here yet: there is no {path}; start one with"
             f" `fanfare serve`, or set {PREFIX}DATABASE or {PREFIX}ADMIN_TOKEN"
         )
     return token
+
+
+def _stored_token(settings: Settings) -> str | None:
+    try:
+        return read_token(token_file(settings.database_path))
+    except TokenUnreadable as error:
+        raise Failure(str(error)) from error
 
 
 def speaks_to_hub(

@@ -73,7 +73,7 @@ class LiveClient:
         try:
             with connect(
                 self._url(),
-                additional_headers={"Authorization": f"Bearer {self.hub.token}"},
+                additional_headers=self._headers(),
                 open_timeout=CONNECT_SECONDS,
                 max_size=LARGEST_MESSAGE,
                 proxy=None,
@@ -132,6 +132,10 @@ class LiveClient:
         if known is None or message.prev is None:
             return False
         return read_cursor(message.prev)[1] > read_cursor(known)[1]
+
+    def _headers(self) -> dict[str, str]:
+        token = self.hub.token
+        return {"Authorization": f"Bearer {token}"} if token else {}
 
     def _url(self) -> str:
         query = [("topic", topic) for topic in self.topics]

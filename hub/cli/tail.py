@@ -11,7 +11,7 @@ import click
 
 from hub.clock import SystemClock
 
-from .client import Hub, speaks_to_hub
+from .client import find_stream
 from .failures import HubUnreachable
 from .receiver import describe
 from .wording import plural, printable
@@ -37,17 +37,22 @@ LONGEST_WAIT = 30.0
     help="atom: print the documents themselves.",
 )
 @click.option("--count", type=click.IntRange(1), help="End after so many messages.")
-@speaks_to_hub
+@click.option("--url", help="Where the hub is.  [FANFARE_PUBLIC_URL]")
 def tail(
-    hub: Hub, topics: tuple[str, ...], cursor: str, format_: str, count: int | None
+    topics: tuple[str, ...],
+    cursor: str,
+    format_: str,
+    count: int | None,
+    url: str | None,
 ) -> None:
     """Print the new entries of each TOPIC until Ctrl-C, each with its cursor.
 
     A lost connection is made again, and what came meanwhile is printed then; what
-    cannot be had any more is said. Notes go to stderr.
+    cannot be had any more is said. Notes go to stderr. Public topics take no token.
     """
     from .live_client import LiveClient
 
+    hub = find_stream(url)
     client = LiveClient(hub=hub, topics=topics, format=format_, cursor=cursor)
     with contextlib.suppress(KeyboardInterrupt):
         _Tail(client, count).follow()

@@ -5,7 +5,7 @@ const fs = require("fs");
 const [program, events] = [process.argv[2], JSON.parse(process.argv[3])];
 
 class Node {
-  constructor(tag) { this.tag = tag; this.children = []; this.textContent = ""; }
+  constructor(tag) { this.tag = tag; this.children = []; this.textContent = ""; this.dataset = {}; }
   append(...nodes) { this.children.push(...nodes); }
   prepend(node) { this.children.unshift(node); node.parent = this; }
   get childElementCount() { return this.children.length; }
@@ -34,7 +34,7 @@ console.log(JSON.stringify({
   url: source.url,
   state: nodes.state.textContent,
   entries: nodes.entries.children.map((line) => {
-    const [, , title, where] = line.children;
-    return [title.tag, title.textContent, title.href || null, where];
+    const [, title, where] = line.children;
+    return [title.tag, title.textContent, title.href || null, where.textContent];
   }),
 }));

@@ -125,6 +125,32 @@ async def test_a_token_that_opens_nothing_ends_it(hub: LiveHub) -> None:
     )
 
 
+async def test_a_stranger_needs_no_token_and_shows_none_to_another_hub(
+    hub: LiveHub, tmp_path: Path
+) -> None:
+    begin = await hub.cursor(0)
+    await hub.publish(NEWS, "one")
+    (tmp_path / "admin-token").write_text("of a hub that runs here\n")
+    found = await fanfare(
+        *("tail", NEWS, "--cursor", begin, "--count", "1"),
+        *("--url", f"http://127.0.0.1:{hub.port}/"),
+        variables={"FANFARE_DATABASE": f"sqlite:{tmp_path / 'hub.db'}"},
+    )
+    assert (found.code, found.out.split()[-1]) == (0, "one")
+
+
+async def test_the_token_beside_the_database_is_for_the_hub_that_runs_here(
+    hub: LiveHub, tmp_path: Path
+) -> None:
+    (tmp_path / "admin-token").write_text("of another time\n")
+    variables = {
+        "FANFARE_DATABASE": f"sqlite:{tmp_path / 'hub.db'}",
+        "FANFARE_PUBLIC_URL": f"http://127.0.0.1:{hub.port}",
+    }
+    found = await fanfare("tail", NEWS, variables=variables)
+    assert (found.code, "not authorized" in found.err) == (1, True)
+
+
 async def test_where_no_hub_is_it_does_not_wait() -> None:
     found = await fanfare("tail", NEWS, variables=knowing(1))
     assert found.code == 3
