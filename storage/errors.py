@@ -6,7 +6,8 @@ StorageError
 │   ├── DatabaseTooNew       written by a newer version of this program
 │   └── DatabaseOutdated     migrations are pending and were not asked for
 ├── WriteFailed              the transaction was rolled back; nothing of it is stored
-│   └── StorageFull          no space left (or a quota, or a read-only file)
+│   ├── StorageFull          no space left (or a quota, or a read-only file)
+│   └── DestinationTaken     there is a file where a backup is to go
 ├── DocumentWanted           commit again, with the document
 ├── StorageBusy              the bounded write queue is full; try again later
 ├── StorageClosed            the database is closed, or closing
@@ -60,6 +61,10 @@ class WriteFailed(StorageError):
 
 class StorageFull(WriteFailed):
     """No space is left for the database, or it may not be written."""
+
+
+class DestinationTaken(WriteFailed):
+    """A backup's destination exists, or another backup is about to write it."""
 
 
 class DocumentWanted(StorageError):

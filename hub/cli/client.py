@@ -14,6 +14,7 @@ from urllib.parse import urlencode, urlsplit
 import click
 
 from hub.config import PREFIX, Settings
+from hub.config_readers import origin_url
 from hub.environment import SettingError, load_settings
 from hub.tokens import TokenUnreadable, read_token, token_file
 
@@ -124,7 +125,7 @@ def find_hub(url: str | None) -> Hub:
     """Where the hub is and what opens it, from the option and the environment."""
     settings = read_settings()
     return Hub(
-        url=(url or settings.public_url or _own_url(settings)).rstrip("/"),
+        url=_hub_url(url, settings),
         token=settings.admin_token or _token_beside(settings),
     )
 
@@ -139,9 +140,20 @@ def find_stream(url: str | None) -> Hub:
     token = settings.admin_token
     if not token and url is None:
         token = _stored_token(settings) or ""
-    return Hub(
-        url=(url or settings.public_url or _own_url(settings)).rstrip("/"), token=token
-    )
+    return Hub(url=_hub_url(url, settings), token=token)
+
+
+def _hub_url(given: str | None, settings: Settings) -> str:
+    """Without a slash at the end. A bad one is wrong usage."""
+    if not given:
+        return settings.public_url or _own_url(settings)
+    try:
+        url = origin_url(given)
+    except ValueError as error:
+        raise click.UsageError(f"--url: {error}") from error
+    if "@" in urlsplit(url).netloc or not url.isprintable() or " " in url:
+        raise click.UsageError("--url: expected a URL without user name and blanks")
+    return url
 
 
 def _own_url(settings: Settings) -> str:

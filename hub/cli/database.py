@@ -14,7 +14,7 @@ from storage.interface import Storage
 from storage.records import DatabaseStatus
 
 from .client import find_hub, read_settings
-from .failures import Failure
+from .failures import Failure, HubUnreachable
 from .wording import print_facts
 
 Result = TypeVar("Result")
@@ -33,13 +33,28 @@ def backup(destination: Path) -> None:
     To restore, stop the hub and put the copy, with its .key, in the database's place.
     """
     target = destination.absolute()
-    if target.exists():
+    if _exists(target):
         raise Failure(f"{target} exists already; name a new file")
     try:
         _with_database(lambda storage: storage.backup(target), migrate=False)
-    except DatabaseLocked:
-        find_hub(None).post("/api/db/backup", {"destination": str(target)})
+    except DatabaseLocked as locked:
+        _let_the_owner_copy(target, locked)
     click.echo(f"backed up to {target}")
+
+
+def _exists(target: Path) -> bool:
+    try:
+        return target.exists()
+    except OSError as error:
+        raise Failure(f"{target} is no file name: {error.strerror}") from error
+
+
+def _let_the_owner_copy(target: Path, locked: DatabaseLocked) -> None:
+    """By the hub that uses the database; if it is none, that may soon be over."""
+    try:
+        find_hub(None).post("/api/db/backup", {"destination": str(target)})
+    except HubUnreachable as error:
+        raise HubUnreachable(f"{locked}, but {error.message}") from error
 
 
 @database.command()

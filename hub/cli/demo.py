@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import TYPE_CHECKING
 
 import click
@@ -29,6 +30,8 @@ def demo(seconds: float) -> None:
     webhook that checks signatures, a websocket and an event stream get them. Exit
     code 0 only if every entry came by every way.
     """
+    if math.isnan(seconds):  # which is in every range
+        raise click.BadParameter("expected a number", param_hint="--seconds")
     from hub.demo.hub_requests import DemoFailed
     from hub.demo.show import show
     from hub.logs import configure_logs

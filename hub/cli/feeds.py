@@ -12,6 +12,7 @@ import click
 from .client import Document, Hub, speaks_to_hub
 from .failures import Failure, HubUnreachable
 from .feed_facts import explain_feed
+from .feed_outcomes import print_outcome, why_not_fetched
 from .wording import duration, moment, plural, print_table, printable
 
 ADDED_AT_ONCE = 8
@@ -26,7 +27,7 @@ def feeds() -> None:
 @click.argument("urls", nargs=-1, metavar="URL…")
 @click.option(
     "--file",
-    type=click.File(encoding="utf-8"),
+    type=click.File(encoding="utf-8-sig"),
     help="Also the URLs in a file, one a line.",
 )
 @click.option("--section", default="", help="A label to group feeds by.")
@@ -76,40 +77,14 @@ def _add_one(hub: Hub, body: Document) -> bool:
             f"not added  {printable(str(body['url']))}\n  {error.message}", err=True
         )
         return False
-    return _print_outcome("added", feed)
-
-
-def _print_outcome(done: str, feed: Document) -> bool:
-    head = f"{done}  {printable(feed['url'])}  (feed {feed['id']})"
-    if feed["error"]:
-        click.echo(
-            f"{head}\n  trouble: {printable(feed['error'])}\n  {_next_fetch(feed)}",
-            err=True,
-        )
-        return False
-    click.echo(f"{head}\n  {_finding(feed)}")
-    return True
-
-
-def _finding(feed: Document) -> str:
-    if feed["last_fetch"] is None:
-        return f"not fetched yet; `fanfare feeds show {feed['id']}` will tell"
-    title = printable(feed["title"]) or "(no title)"
-    entries = plural(feed["entries"], "entry", "entries")
-    return f"{title}: {entries}; {_next_fetch(feed)}"
-
-
-def _next_fetch(feed: Document) -> str:
-    if feed["state"] == "active":
-        return f"asked again {moment(feed['next_fetch'])}"
-    return f"{feed['state']}: not asked again until `fanfare feeds resume {feed['id']}`"
+    return print_outcome("added", feed)
 
 
 def _lines(file: TextIO | None) -> Iterator[str]:
     try:
-        for line in file or ():
-            if line.strip() and not line.startswith("#"):
-                yield line.strip()
+        for line in map(str.strip, file or ()):
+            if line and not line.startswith("#"):
+                yield line
     except UnicodeDecodeError:
         raise click.BadParameter("expected UTF-8 text", param_hint="--file") from None
 
@@ -117,7 +92,8 @@ def _lines(file: TextIO | None) -> Iterator[str]:
 def _parse_header(text: str) -> tuple[str, str]:
     name, separator, value = text.partition(":")
     if not separator or not name.strip():
-        raise click.BadParameter(f"expected 'Name: value', not {text!r}")
+        expected = f"expected 'Name: value', not {text!r}"
+        raise click.BadParameter(expected, param_hint="--header")
     return name.strip(), value.strip()
 
 
@@ -173,15 +149,9 @@ def fetch(hub: Hub, feed: str) -> None:
     """Fetch a feed now."""
     found = hub.post(f"/api/feeds/{_feed_id(hub, feed)}/fetch")
     if not found["fetched"]:
-        raise Failure(f"not fetched: {_why_not_fetched(found)}")
-    if not _print_outcome("fetched", found):
+        raise Failure(f"not fetched: {why_not_fetched(found)}")
+    if not print_outcome("fetched", found):
         raise Failure("the fetch brought trouble")
-
-
-def _why_not_fetched(feed: Document) -> str:
-    if feed["retry_after"]:
-        return f"the server asked to be left alone until {moment(feed['retry_after'])}"
-    return "the server has not answered yet, or is to be left alone for a while"
 
 
 @feeds.command()

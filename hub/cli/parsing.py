@@ -47,7 +47,13 @@ async def parse_source(source: str) -> ParsedFeed:
 
 
 def _read(path: Path) -> tuple[str, bytes]:
-    return path.absolute().as_uri(), path.read_bytes()
+    """No more than a hub would take. Raises `ParseFailed` and `OSError`."""
+    largest = Limits().body_bytes
+    with path.open("rb") as file:
+        body = file.read(largest + 1)
+    if len(body) > largest:
+        raise ParseFailed(f"{path}: the document is larger than {largest} bytes")
+    return path.absolute().as_uri(), body
 
 
 async def _fetch(url: str, clock: SystemClock) -> Fetched:

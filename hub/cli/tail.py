@@ -52,6 +52,8 @@ def tail(
     """
     from .live_client import LiveClient
 
+    if not all(topics):
+        raise click.UsageError("TOPIC: expected the URL of a feed, not an empty one")
     hub = find_stream(url)
     client = LiveClient(hub=hub, topics=topics, format=format_, cursor=cursor)
     with contextlib.suppress(KeyboardInterrupt):

@@ -26,6 +26,7 @@ from storage.records import (
 
 LONGEST_WAIT = 20.0
 """Seconds a caller may wait for a fetch; the fetch itself goes on."""
+LONGEST_SECTION = 200
 END_PAGE = 500
 """Subscriptions ended per transaction when their feed is removed."""
 
@@ -101,6 +102,7 @@ class FeedService:
         Raises `InvalidValue` and `AddressRefused`, which name the ``field``.
         """
         topic = read_topic(field, request.url)
+        _check_section(request.section)
         await self._addresses.check_topic(field, topic.url)
         credentials = request.credentials or topic.credentials
         feed, is_new = await self._storage.feeds.add(
@@ -203,3 +205,9 @@ class FeedService:
                 return await self._poller.fetch_now(feed.id)
         except TimeoutError:
             return await self._storage.feeds.get(feed.id) or feed
+
+
+def _check_section(section: str) -> None:
+    if len(section) > LONGEST_SECTION or not section.isprintable():
+        expected = f"at most {LONGEST_SECTION} printable characters"
+        raise InvalidValue("section", expected)

@@ -89,12 +89,16 @@ class OperationsService:
 
 def _new_file(destination: str) -> Path:
     path = Path(destination)
-    if not path.is_absolute():
+    if not path.is_absolute() or "\0" in destination:
         raise InvalidValue("destination", "an absolute path", destination)
-    if not path.parent.is_dir():
+    try:
+        has_place, is_taken = path.parent.is_dir(), path.exists()
+    except OSError:
+        raise InvalidValue("destination", "a shorter path", destination) from None
+    if not has_place:
         raise InvalidValue(
             "destination", "a path in an existing directory", destination
         )
-    if path.exists():
+    if is_taken:
         raise Conflict(f"{path} exists already; name a new file")
     return path

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.routing import Mount
+from starlette.routing import Mount, Router
 
 from hub.services import Services
 from hub.services.errors import ServiceError
@@ -20,6 +22,7 @@ from hub.web.operations import OperationsRoutes
 from hub.web.problems import Problem, answer_error
 from hub.web.rate_limits import RateLimits
 from hub.web.request_limits import LimitRequests
+from hub.web.routing import answer_not_found, wrong_method_answer
 from hub.web.stream import StreamRoutes
 from hub.web.subscriptions import SubscriptionRoutes
 from hub.web.tokens import TokenRoutes
@@ -63,15 +66,18 @@ def create_application(
         StorageError,
         Exception,
     )
-    return Starlette(
-        routes=[
-            *FrontRoutes(services.front).routes(),
-            *operations.public_routes(),
-            *MetricsRoutes(services.metrics).routes(),
-            *StreamRoutes(services.live, authenticator).routes(),
-            *WebSubRoutes(services.websub).routes(),
-            Mount("/api", routes=api, middleware=guard),
-        ],
+    top = [
+        *FrontRoutes(services.front).routes(),
+        *operations.public_routes(),
+        *MetricsRoutes(services.metrics).routes(),
+        *StreamRoutes(services.live, authenticator).routes(),
+        *WebSubRoutes(services.websub).routes(),
+    ]
+    # Redirects to a path with or without a slash would lead to where the request came
+    # to, which need not be the public URL.
+    mounted = Router(api, redirect_slashes=False)
+    application = Starlette(
+        routes=[*top, Mount("/api", app=mounted, middleware=guard)],
         middleware=[
             Middleware(
                 LimitRequests,
@@ -80,8 +86,14 @@ def create_application(
                 covers=_is_counted,
             )
         ],
-        exception_handlers={error: answer_error for error in known_errors},
+        exception_handlers={
+            **{error: answer_error for error in known_errors},
+            HTTPStatus.NOT_FOUND: answer_not_found,
+            HTTPStatus.METHOD_NOT_ALLOWED: wrong_method_answer(top, api),
+        },
     )
+    application.router.redirect_slashes = False
+    return application
 
 
 def _is_counted(path: str) -> bool:

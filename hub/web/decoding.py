@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from enum import StrEnum
 from http import HTTPStatus
-from typing import TypeVar
+from typing import TypeVar, get_args, get_type_hints
 
 import msgspec
 from starlette.requests import Request
@@ -21,6 +21,8 @@ BODY_SECONDS = 30.0
 LARGEST_ID = 2**63 - 1
 DEFAULT_PAGE = 100
 LARGEST_PAGE = 1_000
+_NOT_A_CHOICE = "Invalid enum value"
+"""How msgspec begins when a text is none of those that are expected."""
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -41,7 +43,7 @@ async def read_body(request: Request, shape: type[Body]) -> Body:
     try:
         return msgspec.json.decode(body, type=shape)
     except msgspec.ValidationError as error:
-        reason, field = _where(str(error))
+        reason, field = _where(str(error), shape)
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, reason, field=field) from None
     except msgspec.DecodeError as error:
         raise Problem(
@@ -72,18 +74,28 @@ async def _read_bounded(request: Request) -> bytes:
     return bytes(body)
 
 
-def _where(message: str) -> tuple[str, str]:
-    """msgspec's message parted into the reason and the field it is about.
+def _where(message: str, shape: type[msgspec.Struct]) -> tuple[str, str]:
+    """msgspec's message as a reason that names the field, and that field.
 
     It reads ``Expected `str`, got `int` - at `$.url```, or names the field itself:
     ``Object contains unknown field `uri```.
     """
     reason, separator, path = message.rpartition(" - at `$")
     if separator:
-        return reason, path.strip("`").lstrip(".")
+        field = path.strip("`").lstrip(".")
+        if reason.startswith(_NOT_A_CHOICE):
+            expected = f"expected one of {', '.join(_choices(shape, field))}, not"
+            reason = reason.replace(_NOT_A_CHOICE, expected, 1)
+        return f"{field}: {reason[0].lower()}{reason[1:]}", field
     quoted = message.split("`")
     is_about_field = "field" in message and len(quoted) > 2
     return message, quoted[1] if is_about_field else ""
+
+
+def _choices(shape: type[msgspec.Struct], path: str) -> list[str]:
+    """What the member at that path, ``format`` or ``rights[0]``, takes."""
+    hint = get_type_hints(shape)[path.partition("[")[0]]
+    return [str(each) for each in (get_args(hint) or (hint,))[0]]
 
 
 def path_id(request: Request, what: str) -> int:
@@ -94,21 +106,28 @@ def path_id(request: Request, what: str) -> int:
     return min(int(raw), LARGEST_ID)
 
 
-def query_number(request: Request, name: str, default: int, largest: int) -> int:
+def query_number(
+    request: Request, name: str, default: int, largest: int, least: int = 0
+) -> int:
     """A whole number of the query. Raises `InvalidValue`."""
     raw = request.query_params.get(name)
     if raw is None:
         return default
-    if not raw.isascii() or not raw.isdigit() or len(raw) > 19 or int(raw) > largest:
-        raise InvalidValue(name, f"a whole number from 0 to {largest}", raw)
+    is_number = raw.isascii() and raw.isdigit() and len(raw) <= 19
+    if not is_number or not least <= int(raw) <= largest:
+        raise InvalidValue(name, f"a whole number from {least} to {largest}", raw)
     return int(raw)
 
 
 def query_page(request: Request) -> tuple[int, int]:
     """``after`` and ``limit``, the page of a list."""
     after = query_number(request, "after", 0, LARGEST_ID)
-    limit = query_number(request, "limit", DEFAULT_PAGE, LARGEST_PAGE)
-    return after, max(1, limit)
+    return after, query_limit(request)
+
+
+def query_limit(request: Request) -> int:
+    """The length of a page. Raises `InvalidValue`."""
+    return query_number(request, "limit", DEFAULT_PAGE, LARGEST_PAGE, least=1)
 
 
 def query_flag(request: Request, name: str, default: bool) -> bool:

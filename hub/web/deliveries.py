@@ -12,10 +12,9 @@ from starlette.routing import Route
 
 from hub.services import DeliveryService
 from hub.web.decoding import (
-    DEFAULT_PAGE,
     LARGEST_ID,
-    LARGEST_PAGE,
     Document,
+    query_limit,
     query_number,
     read_body,
 )
@@ -46,7 +45,7 @@ class DeliveryRoutes:
     async def page(self, request: Request) -> Response:
         after = query_number(request, "stragglers_after", 0, LARGEST_ID)
         dead_after = query_number(request, "dead_after", 0, LARGEST_ID)
-        limit = max(1, query_number(request, "limit", DEFAULT_PAGE, LARGEST_PAGE))
+        limit = query_limit(request)
         found = await self._deliveries.troubled(
             stragglers_after=SubscriptionId(after), dead_after=dead_after, limit=limit
         )

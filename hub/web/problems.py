@@ -20,7 +20,13 @@ from hub.services.errors import (
     TooManyWaiting,
 )
 from protocols.errors import InvalidValue
-from storage.errors import NotFound, StorageBusy, StorageError, StorageFull
+from storage.errors import (
+    DestinationTaken,
+    NotFound,
+    StorageBusy,
+    StorageError,
+    StorageFull,
+)
 
 PROBLEM_TYPE = "application/problem+json"
 log = structlog.get_logger()
@@ -73,7 +79,7 @@ def as_problem(error: Exception) -> Problem:
             status, field = HTTPStatus.UNPROCESSABLE_ENTITY, error.field
         case NotFound():
             status, field = HTTPStatus.NOT_FOUND, ""
-        case Conflict():
+        case Conflict() | DestinationTaken():
             status, field = HTTPStatus.CONFLICT, ""
         case StorageFull():
             status, field = HTTPStatus.INSUFFICIENT_STORAGE, ""

@@ -88,7 +88,7 @@ def _plain_error(error: Exception) -> Response:
     problem = as_problem(error)
     is_invalid = isinstance(error, InvalidValue)
     status = HTTPStatus.BAD_REQUEST if is_invalid else problem.status
-    headers = dict(problem.headers or {})
+    headers = {**(problem.headers or {}), "X-Content-Type-Options": "nosniff"}
     if isinstance(error, TooManyWaiting):
         headers["Retry-After"] = RETRY_SECONDS
     return PlainTextResponse(f"{problem.detail}\n", status_code=status, headers=headers)

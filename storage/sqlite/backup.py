@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-from storage.errors import WriteFailed
+from storage.errors import DestinationTaken, WriteFailed
 from storage.secrets import key_path, read_key, write_key
 
 from .connections import read_only
@@ -20,23 +22,59 @@ _VERSIONS_AT = 18
 def copy_database(source: Path, destination: Path) -> None:
     """Write a new file, which appears under its name only when it is whole.
 
-    Works beside the writer, on a connection of its own. Raises `WriteFailed`.
+    Works beside the writer, on a connection of its own. Raises `DestinationTaken`, also
+    while another backup writes there, and `WriteFailed`.
     """
-    key = key_path(destination)
-    for path in (destination, key):
-        if path.exists():
-            raise WriteFailed(f"{path} exists already; name a new file")
-    partial = destination.with_name(destination.name + ".partial")
     try:
-        os.close(os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
+        with _claimed(destination) as partial:
+            _copy_with_key(source, partial, destination)
+    except (sqlite3.Error, OSError) as error:
+        raise _explained(destination, error) from error
+
+
+@contextmanager
+def _claimed(destination: Path) -> Iterator[Path]:
+    """An empty file beside the destination that no other backup writes to.
+
+    What is left of it at the end is removed. Raises `DestinationTaken` and `OSError`.
+    """
+    partial = destination.with_name(destination.name + ".partial")
+    descriptor = os.open(partial, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        if not _is_mine(descriptor, partial):
+            raise DestinationTaken(f"another backup to {destination} is under way")
+        try:
+            for path in (destination, key_path(destination)):
+                if path.exists():
+                    raise DestinationTaken(f"{path} exists already; name a new file")
+            os.ftruncate(descriptor, 0)
+            yield partial
+        finally:
+            partial.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+def _is_mine(descriptor: int, path: Path) -> bool:
+    """Whether the file could be locked, and is still the one of that name: whoever
+    had the lock before may have given it another one."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
+
+
+def _copy_with_key(source: Path, partial: Path, destination: Path) -> None:
+    key = key_path(destination)
+    try:
         _copy(source, partial)
         write_key(key, read_key(key_path(source)) or b"")
         partial.rename(destination)
-        _flush(destination.parent)
-    except (sqlite3.Error, OSError) as error:
-        partial.unlink(missing_ok=True)
+    except (sqlite3.Error, OSError):
         key.unlink(missing_ok=True)
-        raise _explained(destination, error) from error
+        raise
+    _flush(destination.parent)
 
 
 def drop_foreign_wal(path: Path) -> None:

@@ -39,7 +39,7 @@ async def test_ctrl_c_ends_it_and_leaves_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("seconds", ["-1", "x", "3601"])
+@pytest.mark.parametrize("seconds", ["-1", "x", "3601", "nan", "inf"])
 async def test_a_bad_duration_is_wrong_usage(seconds: str) -> None:
     shown = await fanfare("demo", "--seconds", seconds, variables={})
     assert shown.code == 2

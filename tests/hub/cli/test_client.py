@@ -33,6 +33,23 @@ def test_a_refusal_is_one_line_and_exit_code_1(fanfare: Fanfare, api: FakeApi) -
     )
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("example", "ftp://hub.example", "http://", "http://[::1", "http://a:99999"),
+        *("http://a.example/?x", "http://me:secret@a.example", "http://a.example/ x"),
+    ],
+)
+@pytest.mark.parametrize("command", [["feeds", "list"], ["tail", "https://a.example/"]])
+def test_a_bad_url_of_a_hub_is_wrong_usage(
+    fanfare: Fanfare, url: str, command: list[str]
+) -> None:
+    result = fanfare(*command, "--url", url)
+    assert result.exit_code == 2
+    assert "--url: expected" in result.stderr
+    assert "secret" not in result.stderr
+
+
 @pytest.mark.parametrize("answer", [b"<html>", b"[]"])
 def test_something_else_than_a_hub_is_noticed(
     fanfare: Fanfare, api: FakeApi, answer: bytes

@@ -101,3 +101,21 @@ def test_a_file_that_is_no_database_is_a_failure(
     path.parent.mkdir()
     path.write_text("this is no database at all" * 100)
     assert alone("db", "status").exit_code == 1
+
+
+@pytest.mark.usefixtures("in_use")
+def test_a_database_in_use_by_no_hub_is_not_copied(
+    alone: Fanfare, tmp_path: Path
+) -> None:
+    """As while another backup, or a migration, has it."""
+    (tmp_path / "data" / "admin-token").write_text("token")
+    result = alone("db", "backup", str(tmp_path / "copy.db"), FANFARE_PORT="1")
+    assert result.exit_code == 3
+    assert "is using this database, but no hub answers at" in result.stderr
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_a_name_no_file_can_have_is_a_failure(alone: Fanfare, tmp_path: Path) -> None:
+    result = alone("db", "backup", str(tmp_path / ("n" * 300)))
+    assert result.exit_code == 1
+    assert "is no file name" in result.stderr

@@ -54,6 +54,16 @@ def test_a_feed_in_trouble_is_kept_and_the_command_fails(
     assert "trouble with 1 feed of 1" in result.stderr
 
 
+def test_a_file_of_urls_may_come_from_any_editor(
+    fanfare: Fanfare, api: FakeApi, tmp_path: Path
+) -> None:
+    api.answers[ADD] = (201, feed_document())
+    path = tmp_path / "urls.txt"
+    path.write_bytes(f"\ufeff{URL}\r\n\r\n  # later: {URL}/2\r\n".encode())
+    assert fanfare("feeds", "add", "--file", str(path)).exit_code == 0
+    assert [body["url"] for _, body in api.requests if body] == [URL]
+
+
 def test_a_feed_that_takes_long_is_no_failure(fanfare: Fanfare, api: FakeApi) -> None:
     api.answers[ADD] = (201, feed_document(last_fetch=None))
     result = fanfare("feeds", "add", URL)

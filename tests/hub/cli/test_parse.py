@@ -64,3 +64,9 @@ def test_a_missing_file_is_a_failure(alone: Fanfare, tmp_path: Path) -> None:
     assert result.stderr.startswith(
         f"fanfare: cannot read {tmp_path / 'none'}: No such"
     )
+
+
+def test_a_file_without_end_is_not_read_to_its_end(alone: Fanfare) -> None:
+    result = alone("parse", "/dev/zero")
+    assert result.exit_code == 1
+    assert "/dev/zero: the document is larger than 10485760 bytes" in result.stderr

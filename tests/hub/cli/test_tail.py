@@ -151,6 +151,11 @@ async def test_the_token_beside_the_database_is_for_the_hub_that_runs_here(
     assert (found.code, "not authorized" in found.err) == (1, True)
 
 
+async def test_an_empty_topic_is_wrong_usage() -> None:
+    found = await fanfare("tail", "", variables=knowing(1))
+    assert (found.code, "TOPIC: expected" in found.err) == (2, True)
+
+
 async def test_where_no_hub_is_it_does_not_wait() -> None:
     found = await fanfare("tail", NEWS, variables=knowing(1))
     assert found.code == 3

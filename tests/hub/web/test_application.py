@@ -68,12 +68,34 @@ async def test_an_unknown_path_is_a_problem(
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-async def test_an_unknown_method_names_those_there_are(
-    client: httpx2.AsyncClient,
+@pytest.mark.parametrize("path", ["/hub/", "/api", "/stream/", "/api/feeds/"])
+async def test_a_slash_more_or_less_is_another_path(
+    client: httpx2.AsyncClient, path: str
 ) -> None:
-    answer = await client.put("/api/health")
+    answer = await client.get(path)
+    assert answer.status_code == 404
+    assert answer.json()["detail"] == f"there is nothing at {path}"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/api/health", "GET, HEAD"),
+        ("PUT", "/api/feeds", "GET, HEAD, POST"),
+        ("PATCH", "/api/feeds/1", "DELETE, GET, HEAD"),
+        ("OPTIONS", "/api/feeds/1/fetch", "POST"),
+        ("GET", "/hub", "POST"),
+        ("POST", "/stream", "GET, HEAD"),
+        ("DELETE", "/", "GET, HEAD"),
+    ],
+)
+async def test_an_unknown_method_names_all_those_there_are(
+    client: httpx2.AsyncClient, method: str, path: str, allowed: str
+) -> None:
+    answer = await client.request(method, path)
     assert answer.status_code == 405
-    assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD"}
+    assert answer.headers["allow"] == allowed
+    assert answer.json()["detail"] == f"this takes {allowed}, not {method}"
 
 
 @pytest.mark.parametrize(
@@ -130,3 +152,37 @@ async def test_a_fault_of_the_hub_says_nothing_of_itself(
         answer = await client.post("/api/feeds", json={"url": "https://example.org/"})
     assert answer.status_code == 500
     assert answer.json()["detail"] == "an error of the hub; its log says more"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "detail"),
+    [
+        (
+            "/api/subscriptions",
+            {"callback": "https://you.example/", "topic": "t", "format": "xml"},
+            "format: expected one of json, atom, as-is, not 'xml'",
+        ),
+        (
+            "/api/tokens",
+            {"account": "alice", "rights": ["list", "fly"]},
+            "rights[1]: expected one of subscribe, unsubscribe, list, retrieve,"
+            " admin, not 'fly'",
+        ),
+        ("/api/feeds", {"url": 5}, "url: expected `str`, got `int`"),
+    ],
+)
+async def test_a_refusal_names_the_field_and_what_was_expected(
+    client: httpx2.AsyncClient, path: str, body: dict[str, object], detail: str
+) -> None:
+    answer = await client.post(path, json=body)
+    assert (answer.status_code, answer.json()["detail"]) == (422, detail)
+
+
+@pytest.mark.parametrize("limit", ["0", "1001", "", "x", "-1"])
+@pytest.mark.parametrize("path", ["feeds", "subscriptions", "tokens", "deliveries"])
+async def test_a_page_has_a_length_within_bounds(
+    client: httpx2.AsyncClient, path: str, limit: str
+) -> None:
+    answer = await client.get(f"/api/{path}?limit={limit}")
+    assert (answer.status_code, answer.json()["field"]) == (422, "limit")
+    assert "a whole number from 1 to 1000" in answer.json()["detail"]

@@ -71,7 +71,10 @@ async def test_a_backup_overwrites_nothing(
     assert target.read_text() == "keep me"
 
 
-@pytest.mark.parametrize("destination", ["backup.db", "/no/such/directory/backup.db"])
+@pytest.mark.parametrize(
+    "destination",
+    ["", "backup.db", "/no/such/directory/backup.db", "/tmp/a\0b", f"/tmp/{'n' * 300}"],  # noqa: S108
+)
 async def test_a_backup_needs_a_place(
     client: httpx2.AsyncClient, destination: str
 ) -> None:

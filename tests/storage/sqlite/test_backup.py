@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import WriteFailed
+from storage.errors import DestinationTaken, WriteFailed
 from storage.sqlite import SqliteStorage, open_database
-from storage.sqlite.backup import copy_database, drop_foreign_wal
+from storage.sqlite.backup import _claimed, copy_database, drop_foreign_wal
 from tests.support.storage_scene import Scene, fetch, record
 
 
@@ -100,6 +100,40 @@ async def test_nothing_is_overwritten(
         await storage.backup(copy)
 
     assert copy.with_name(taken).read_text() == "precious"
+
+
+async def test_of_two_backups_to_one_place_at_once_one_is_made_and_whole(
+    storage: SqliteStorage, copy: Path
+) -> None:
+    feed = await Scene(storage).add_feed()
+    outcomes = await asyncio.gather(
+        *(storage.backup(copy) for _ in range(4)), return_exceptions=True
+    )
+    refused = [each for each in outcomes if each is not None]
+    assert len(refused) == 3
+    assert all(isinstance(each, DestinationTaken) for each in refused)
+    restored = await open_database(copy)
+    assert await restored.feeds.get(feed.id) == feed
+    await restored.close()
+
+
+def test_another_backup_under_way_is_left_alone(copy: Path, tmp_path: Path) -> None:
+    """Also if it ends, and its file gets its name, at that very moment."""
+    with _claimed(copy) as partial:
+        with pytest.raises(DestinationTaken, match="is under way"):
+            copy_database(tmp_path / "hub.db", copy)
+        assert partial.exists()
+    assert not partial.exists()
+
+
+async def test_what_an_interrupted_backup_left_is_in_nobodys_way(
+    storage: SqliteStorage, copy: Path
+) -> None:
+    copy.with_name("copy.db.partial").write_bytes(b"half of a database" * 1000)
+    await storage.backup(copy)
+    restored = await open_database(copy)
+    await restored.close()
+    assert not copy.with_name("copy.db.partial").exists()
 
 
 async def test_a_destination_that_cannot_be_written_is_named(
