@@ -15,7 +15,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from hub.cli import main
 from hub.config import SETTINGS, Setting
 from hub.services import Services
-from hub.web.api_schemas import SHAPES
+from hub.web.api_shapes import SHAPES
 from hub.web.application import create_application
 from tests.support.services import open_hub
 

@@ -6,9 +6,10 @@ The guard of the API and its OpenAPI document are both made from this table.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from hub.web.decoding import DEFAULT_PAGE, LARGEST_PAGE, Document
+from hub.services.feeds import LONGEST_WAIT
+from hub.web.decoding import DEFAULT_PAGE, LARGEST_ID, LARGEST_PAGE, Document
 from hub.web.deliveries import Retry
 from hub.web.feeds import FeedToAdd
 from hub.web.operations import Backup
@@ -19,13 +20,19 @@ from storage.records import FeedState, Right
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """A parameter of the query; all of them may be left out."""
+    """A parameter of the query, or of a form. Numbers go from ``least`` to
+    ``largest``; ``longest`` is in characters."""
 
     name: str
     help: str
     kind: str = "string"
     choices: tuple[str, ...] = ()
     default: int | bool | None = None
+    least: int | None = None
+    largest: int | None = None
+    longest: int | None = None
+    is_required: bool = False
+    is_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +50,21 @@ class Operation:
 
 
 _PAGE = (
-    Parameter(name="after", help="the page behind this id", kind="integer", default=0),
+    Parameter(
+        name="after",
+        help="the page behind this id",
+        kind="integer",
+        default=0,
+        least=0,
+        largest=LARGEST_ID,
+    ),
     Parameter(
         name="limit",
-        help=f"at most {LARGEST_PAGE}",
+        help="the length of the page",
         kind="integer",
         default=DEFAULT_PAGE,
+        least=1,
+        largest=LARGEST_PAGE,
     ),
 )
 
@@ -84,7 +100,9 @@ OPERATIONS: tuple[Operation, ...] = (
                 name="wait",
                 help="seconds to wait for the first fetch",
                 kind="integer",
-                default=20,
+                default=int(LONGEST_WAIT),
+                least=0,
+                largest=int(LONGEST_WAIT),
             ),
         ),
         body=FeedToAdd,
@@ -182,10 +200,8 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="What is late, and what was given up",
         answers={200: "Deliveries"},
         query=(
-            Parameter(
-                name="stragglers_after", help="a subscription's id", kind="integer"
-            ),
-            Parameter(name="dead_after", help="a dead range's id", kind="integer"),
+            replace(_PAGE[0], name="stragglers_after", help="a subscription's id"),
+            replace(_PAGE[0], name="dead_after", help="a dead range's id"),
             _PAGE[1],
         ),
         problems=(422,),

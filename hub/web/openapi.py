@@ -1,10 +1,9 @@
-"""``/api/openapi.json``: the API described in OpenAPI 3.1, made from its operations."""
+"""``/api/openapi.json``: all routes in OpenAPI 3.1, made from the tables of them."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from http import HTTPStatus
 
 import msgspec
 import orjson
@@ -14,13 +13,27 @@ from starlette.routing import Route
 
 import hub
 from hub.web.api_operations import OPERATIONS, Operation, Parameter
-from hub.web.api_schemas import member_schema, schemas
-from hub.web.problems import PROBLEM_TYPE
+from hub.web.api_schemas import schemas
+from hub.web.open_operations import OPEN_OPERATIONS, OpenOperation
+from hub.web.openapi_responses import responses_of, responses_of_open
+from hub.web.websub import FORM_TYPE
 
 Members = dict[str, object]
-_BODY_PROBLEMS = (400, 408, 413, 415, 422)
-_TOKEN_PROBLEMS = (401, 403)
-_ANY_PROBLEMS = (429, 503)
+SECURITY_SCHEMES = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "basic": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "The account's name and a token of it, or admin and the admin"
+        " token.",
+    },
+    "query": {
+        "type": "apiKey",
+        "in": "query",
+        "name": "authorization",
+        "description": "What would follow Basic in the header.",
+    },
+}
 
 
 class OpenApiRoutes:
@@ -44,42 +57,36 @@ def openapi_document() -> Members:
     paths: dict[str, Members] = {}
     for each in OPERATIONS:
         paths.setdefault(f"/api{each.path}", {})[each.method.lower()] = _operation(each)
+    for open_one in OPEN_OPERATIONS:
+        members = paths.setdefault(open_one.path, {})
+        members[open_one.method.lower()] = _open_operation(open_one)
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "Fanfare",
             "version": hub.__version__,
-            "description": "Administration of a push hub for feeds. Times are RFC 3339"
-            " in UTC, periods and durations seconds.",
+            "description": "A push hub for feeds. Times are RFC 3339 in UTC, periods"
+            " and durations seconds. What is outside of /api takes no token.",
         },
         "servers": [{"url": "/"}],
         "paths": paths,
         "components": {
-            "schemas": {**schemas(), **body_schemas},
-            "securitySchemes": {
-                "bearer": {"type": "http", "scheme": "bearer"},
-                "basic": {
-                    "type": "http",
-                    "scheme": "basic",
-                    "description": "The account's name and a token of it, or admin"
-                    " and the admin token.",
-                },
-            },
+            "schemas": {**body_schemas, **schemas()},
+            "securitySchemes": SECURITY_SCHEMES,
         },
     }
 
 
 def _operation(each: Operation) -> Members:
-    in_path = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "integer"}}
-        for name in re.findall(r"{(\w+)}", each.path)
-    ]
     described: Members = {
-        "operationId": _operation_id(each),
+        "operationId": _operation_id(each.method, each.path),
         "summary": each.summary,
         "description": f"Takes the right {each.right}." if each.right else "",
-        "parameters": [*in_path, *(_parameter(parameter) for parameter in each.query)],
-        "responses": _responses(each),
+        "parameters": [
+            *_in_path(each.path, "integer"),
+            *(_parameter(parameter) for parameter in each.query),
+        ],
+        "responses": responses_of(each),
         "security": [{"bearer": []}, {"basic": []}] if each.right else [],
     }
     if each.body is not None:
@@ -91,46 +98,62 @@ def _operation(each: Operation) -> Members:
     return described
 
 
-def _operation_id(each: Operation) -> str:
+def _open_operation(each: OpenOperation) -> Members:
+    tokens: list[Members] = [{"bearer": []}, {"basic": []}, {"query": []}]
+    described: Members = {
+        "operationId": _operation_id(each.method, each.path),
+        "summary": each.summary,
+        "description": each.description,
+        "parameters": [
+            *_in_path(each.path, "string"),
+            *(_parameter(parameter) for parameter in each.query),
+        ],
+        "responses": responses_of_open(each),
+        "security": [{}, *tokens] if each.is_opened else [],
+    }
+    if each.form:
+        form: Members = {
+            "type": "object",
+            "properties": {it.name: _parameter_schema(it) for it in each.form},
+            "required": [it.name for it in each.form if it.is_required],
+        }
+        described["requestBody"] = {"content": {FORM_TYPE: {"schema": form}}}
+    return described
+
+
+def _operation_id(method: str, path: str) -> str:
     """``post_feeds_id_pause``: stable, and a name in most languages."""
-    words = re.sub(r"\W+", "_", each.path).strip("_")
-    return f"{each.method.lower()}_{words}"
+    words = re.sub(r"\W+", "_", path).strip("_") or "page"
+    return f"{method.lower()}_{words}"
+
+
+def _in_path(path: str, kind: str) -> list[Members]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": kind}}
+        for name in re.findall(r"{(\w+)}", path)
+    ]
 
 
 def _parameter(parameter: Parameter) -> Members:
-    schema: Members = {"type": parameter.kind}
-    if parameter.choices:
-        schema["enum"] = list(parameter.choices)
-    if parameter.default is not None:
-        schema["default"] = parameter.default
     return {
         "name": parameter.name,
         "in": "query",
         "description": parameter.help,
-        "schema": schema,
+        "required": parameter.is_required,
+        "schema": _parameter_schema(parameter),
     }
 
 
-def _responses(each: Operation) -> Members:
-    problems = {
-        *each.problems,
-        *(_BODY_PROBLEMS if each.body else ()),
-        *(_TOKEN_PROBLEMS if each.right else ()),
-        *_ANY_PROBLEMS,
+def _parameter_schema(parameter: Parameter) -> Members:
+    limits = {
+        "enum": list(parameter.choices) or None,
+        "default": parameter.default,
+        "minimum": parameter.least,
+        "maximum": parameter.largest,
+        "maxLength": parameter.longest,
     }
-    answered = {
-        str(status): _content(status, "application/json", shape)
-        for status, shape in each.answers.items()
+    schema: Members = {
+        "type": parameter.kind,
+        **{name: limit for name, limit in limits.items() if limit is not None},
     }
-    refused = {
-        str(status): _content(status, PROBLEM_TYPE, "Problem")
-        for status in sorted(problems)
-    }
-    return {**answered, **refused}
-
-
-def _content(status: int, media_type: str, shape: str) -> Members:
-    return {
-        "description": HTTPStatus(status).phrase,
-        "content": {media_type: {"schema": member_schema(shape)}},
-    }
+    return {"type": "array", "items": schema} if parameter.is_repeated else schema

@@ -1,40 +1,56 @@
-"""The API's description: it says what the routes are, and their answers keep to it."""
+"""The description of all routes: it says what they are, and answers keep to it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 
-from hub.web.api_operations import OPERATIONS, Operation
-from hub.web.api_schemas import SHAPES
+from hub.web.api_operations import OPERATIONS
+from hub.web.api_shapes import CHOICES, SHAPES
 from hub.web.application import create_application
+from hub.web.open_operations import OPEN_OPERATIONS
 from hub.web.openapi import openapi_document
+from protocols.model import Hints
+from storage.records import (
+    GivenUp,
+    Polling,
+    Position,
+    RecordKind,
+    Redirect,
+    Validators,
+    VerificationState,
+    VerificationTry,
+)
 from tests.hub.web.conftest import TOKEN
+from tests.support.json_schema import faults
+from tests.support.live_hub import live_hub
 from tests.support.services import Hub
+from tests.support.storage_scene import Scene, at
 
 METHODS = {"get", "post", "put", "patch", "delete"}
 
 
 def real_routes(hub: Hub) -> set[tuple[str, str]]:
-    """Method and path of every route below ``/api``."""
+    """Method and path of every route; the websocket is at one of them, too."""
     application = create_application(hub.services, TOKEN)
-    [api] = [
-        each
-        for each in application.routes
-        if isinstance(each, Mount) and each.path == "/api"
-    ]
     return {
-        (method, f"/api{route.path}")
-        for route in api.routes
+        (method, f"{prefix}{route.path}")
+        for prefix, routes in (("", application.routes), *mounted(application.routes))
+        for route in routes
         if isinstance(route, Route)
         for method in (route.methods or set()) - {"HEAD"}
     }
+
+
+def mounted(routes: list[BaseRoute]) -> Iterator[tuple[str, list[BaseRoute]]]:
+    return ((each.path, each.routes) for each in routes if isinstance(each, Mount))
 
 
 def described() -> dict[tuple[str, str], dict[str, Any]]:
@@ -51,7 +67,8 @@ def test_every_route_is_described_and_nothing_else_is(hub: Hub) -> None:
 
 
 def test_no_operation_is_there_twice() -> None:
-    keys = [(each.method, each.path) for each in OPERATIONS]
+    keys = [("api", each.method, each.path) for each in OPERATIONS]
+    keys += [("open", each.method, each.path) for each in OPEN_OPERATIONS]
     assert len(keys) == len(set(keys)) == len(described())
     ids = [operation["operationId"] for operation in described().values()]
     assert len(ids) == len(set(ids))
@@ -92,85 +109,277 @@ def test_every_operation_says_what_it_needs_and_what_it_may_answer(
     named = {each["name"] for each in operation["parameters"] if each["in"] == "path"}
     assert named == set(re.findall(r"{(\w+)}", key[1]))
     assert any(status.startswith("2") for status in operation["responses"])
-    assert "429" in operation["responses"]
-    is_open = key == ("GET", "/api/openapi.json")
-    assert ("401" in operation["responses"]) != is_open
-    assert bool(operation["security"]) != is_open
+    is_uncounted = key[1] in ("/metrics", "/healthz", "/readyz")
+    assert ("429" in operation["responses"]) != is_uncounted
+    is_guarded = key[1].startswith("/api/") and key[1] != "/api/openapi.json"
+    is_opened = key[1] == "/stream"  # more of it, by a token
+    assert ("401" in operation["responses"]) == (is_guarded or is_opened)
+    assert bool(operation["security"]) == (is_guarded or is_opened)
 
 
-def keeps_to(value: object, kind: str) -> bool:
-    """Whether a value of an answer is what the notation of the shapes says."""
-    if kind.endswith("?"):
-        return value is None or keeps_to(value, kind[:-1])
-    if kind.startswith("["):
-        return isinstance(value, list) and all(
-            keeps_to(each, kind[1:-1]) for each in value
-        )
-    if kind in SHAPES:
-        shape = SHAPES[kind]
-        return (
-            isinstance(value, dict)
-            and value.keys() == shape.keys()
-            and all(keeps_to(value[name], shape[name]) for name in shape)
-        )
-    match kind, value:
-        case "boolean", bool():
-            return True
-        case (("integer" | "number" | "string"), bool()):
-            return False
-        case ("integer", int()) | ("number", int() | float()):
-            return True
-        case ("string", str()) | ("object", dict()):
-            return True
-        case "time", str():
-            return datetime.fromisoformat(value).tzinfo is not None
-    return False
+def components() -> dict[str, Any]:
+    document: Any = openapi_document()
+    schemas: dict[str, Any] = document["components"]["schemas"]
+    return schemas
+
+
+def answer_faults(method: str, url: str, answer: httpx2.Response) -> list[str]:
+    """What an answer has that the description has not, or otherwise."""
+    answers = operation_of(method, url)[1]["responses"]
+    described = answers.get(str(answer.status_code))
+    if described is None:
+        return [f"{answer.status_code} is none of {sorted(answers)}"]
+    contents = described.get("content", {})
+    if not contents:
+        return ["a body"] if answer.content else []
+    kind = answer.headers["content-type"].partition(";")[0]
+    if kind not in contents:
+        return [f"{kind} is none of {sorted(contents)}"]
+    body = answer.json() if kind.endswith("json") else answer.text
+    return faults(body, contents[kind]["schema"], components())
+
+
+def operation_of(method: str, url: str) -> tuple[tuple[str, str], dict[str, Any]]:
+    path = url.partition("?")[0]
+    [found] = [
+        (key, operation)
+        for key, operation in described().items()
+        if key[0] == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", key[1]), path)
+    ]
+    return found
 
 
 FEED = {"url": "https://example.org/feed.xml"}
 SUBSCRIPTION = {"callback": "https://you.example/hook", "topic": FEED["url"]}
-CALLS: list[tuple[str, str, dict[str, object] | None]] = [
-    ("GET", "/openapi.json", None),
-    ("POST", "/feeds", {**FEED}),
-    ("GET", "/feeds", None),
-    ("GET", "/feeds/1", None),
-    ("POST", "/feeds/1/fetch", None),
-    ("POST", "/feeds/1/pause", None),
-    ("POST", "/feeds/1/resume", None),
-    ("POST", "/subscriptions", {**SUBSCRIPTION}),
-    ("GET", "/subscriptions", None),
-    ("GET", "/subscriptions/1", None),
-    ("DELETE", "/subscriptions/1", None),
-    ("GET", "/deliveries", None),
-    ("POST", "/tokens", {"account": "alice", "rights": ["list"]}),
-    ("GET", "/tokens", None),
-    ("DELETE", "/tokens/1", None),
-    ("GET", "/health", None),
-    ("DELETE", "/feeds/1", None),
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+ASKED = (
+    "hub.mode=subscribe&hub.topic=https://a.example/feed"
+    "&hub.callback=https://subscriber.example/s"
+)
+JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
+    ("GET", "/api/openapi.json", None),
+    ("POST", "/api/feeds", {**FEED}),
+    ("POST", "/api/feeds", {**FEED}),
+    ("GET", "/api/feeds", None),
+    ("GET", "/api/feeds/1", None),
+    ("POST", "/api/feeds/1/fetch", None),
+    ("POST", "/api/feeds/1/pause", None),
+    ("POST", "/api/feeds/1/resume", None),
+    ("POST", "/api/subscriptions", {**SUBSCRIPTION}),
+    ("POST", "/api/subscriptions", {**SUBSCRIPTION, "secret": "s"}),
+    ("GET", "/api/subscriptions", None),
+    ("GET", "/api/subscriptions/1", None),
+    ("DELETE", "/api/subscriptions/1", None),
+    ("POST", "/api/tokens", {"account": "alice", "rights": ["list"]}),
+    ("GET", "/api/tokens", None),
+    ("DELETE", "/api/tokens/1", None),
+    ("GET", "/api/health", None),
+    ("DELETE", "/api/feeds/1", None),
+    ("GET", "/metrics", None),
+    ("GET", "/healthz", None),
+    ("GET", "/readyz", None),
+    ("GET", "/", None),
+    ("GET", "/page.css", None),
+    ("GET", "/page.js", None),
+    ("GET", "/favicon.svg", None),
+]
+REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
+    ("GET", "/api/feeds?limit=x", None, 422),
+    ("POST", "/api/feeds", {}, 422),
+    ("GET", "/api/feeds/9", None, 404),
+    ("POST", "/api/feeds/9/fetch", None, 404),
+    ("DELETE", "/api/subscriptions/1?tell=x", None, 422),
+    ("POST", "/api/deliveries/retry", {"dead": 9}, 404),
+    ("POST", "/api/db/backup", {"destination": "x"}, 422),
+    ("DELETE", "/api/tokens/9", None, 404),
+    ("GET", "/hub/subscriptions/unknown", None, 404),
+    ("POST", "/hub", {"hub.mode": "subscribe"}, 415),
+    ("GET", "/stream?topic=https://nobody.example/", None, 404),
+    ("GET", "/stream", None, 422),
 ]
 
 
-def operation_of(method: str, path: str) -> Operation:
-    template = re.sub(r"\d+", "{id}", path)
-    [found] = [e for e in OPERATIONS if (e.method, e.path) == (method, template)]
-    return found
+def polled(polling: Polling) -> Polling:
+    """All that a feed can show is there."""
+    now = polling.last_fetch
+    assert now is not None
+    return replace(
+        polling,
+        code=200,
+        validators=Validators(url=FEED["url"], etag='"a"'),
+        redirect=Redirect(target="https://b.example/", sightings=1, first_seen=now),
+        hints=Hints(ttl_minutes=5, skip_days=(1,)),
+        retry_after=now,
+        fresh_until=now,
+        failing_since=now,
+    )
 
 
-async def test_answers_have_the_shape_that_is_described(
+async def test_answers_are_as_described(client: httpx2.AsyncClient, hub: Hub) -> None:
+    hub.poller.outcome = polled
+    for method, url, body in JSON_CALLS:
+        answer = await client.request(method, url, json=body)
+        assert answer.status_code < 300, (method, url, answer.text)
+        assert answer_faults(method, url, answer) == [], (method, url)
+
+
+@pytest.mark.parametrize(("method", "url", "body", "status"), REFUSED)
+async def test_refusals_are_as_described(
+    client: httpx2.AsyncClient,
+    method: str,
+    url: str,
+    body: dict[str, object] | None,
+    status: int,
+) -> None:
+    answer = await client.request(method, url, json=body)
+    assert answer.status_code == status
+    assert answer_faults(method, url, answer) == []
+
+
+async def test_without_a_token_the_answer_is_as_described(
+    anybody: httpx2.AsyncClient,
+) -> None:
+    for method, path in described():
+        if path.startswith("/api/") and path != "/api/openapi.json":
+            url = path.replace("{id}", "1")
+            answer = await anybody.request(method, url)
+            assert answer.status_code == 401
+            assert answer_faults(method, url, answer) == []
+
+
+async def test_late_and_dead_deliveries_are_as_described(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
-    for method, path, body in CALLS:
-        operation = operation_of(method, path)
-        answer = await client.request(method, f"/api{path}", json=body)
-        assert answer.status_code in operation.answers, (method, path, answer.text)
-        shape = operation.answers[answer.status_code]
-        assert keeps_to(answer.json(), shape), (method, path, answer.json())
+    scene = Scene(hub.storage)
+    dead = await scene.straggle(await scene.add_feed("a"))
+    (claimed,) = await scene.claim_stragglers(at(5))
+    first = Position(claimed.position + 1)
+    await scene.flush(
+        given_up=(
+            GivenUp(
+                subscription_id=dead.id,
+                lease_id=claimed.lease_id,
+                first=first,
+                last=first,
+                reason="tried too often",
+                at=hub.clock.now(),
+            ),
+        )
+    )
+    late = await scene.straggle(await scene.add_feed("b"))
+    listed = await client.get("/api/deliveries")
+    assert listed.json()["stragglers"]
+    assert listed.json()["dead"]
+    shown = await client.get(f"/api/subscriptions/{late.id}")
+    assert shown.json()["straggler"]
+    assert shown.json()["attempts"]
+    url = "/api/deliveries/retry"
+    retried = await client.post(url, json={"subscription": late.id})
+    assert answer_faults("GET", "/api/deliveries", listed) == []
+    assert answer_faults("GET", f"/api/subscriptions/{late.id}", shown) == []
+    assert answer_faults("POST", url, retried) == []
 
 
-async def test_a_problem_has_the_shape_that_is_described(
-    client: httpx2.AsyncClient,
+async def test_a_backup_is_answered_as_described(
+    client: httpx2.AsyncClient, tmp_path: Path
 ) -> None:
-    answer = await client.get("/api/feeds?limit=x")
-    problem = answer.json()
-    assert problem.pop("field") == "limit"
-    assert keeps_to(problem, "Problem")
+    body = {"destination": str(tmp_path / "copy.db")}
+    for status in (201, 409):
+        answer = await client.post("/api/db/backup", json=body)
+        assert answer.status_code == status
+        assert answer_faults("POST", "/api/db/backup", answer) == []
+
+
+async def test_the_open_hub_answers_as_described(
+    anybody: httpx2.AsyncClient, hub: Hub
+) -> None:
+    feed = await Scene(hub.storage).add_feed("a")
+    ping = f"hub.mode=publish&hub.url={feed.url}&hub.url=nonsense&hub.url=https://b.c/"
+    for content, accept, status in (
+        (ASKED, "*/*", 202),
+        (ping, "*/*", 204),
+        (ping, "application/json", 200),
+        ("hub.mode=subscribe", "*/*", 400),
+        ("x" * 1_100_000, "*/*", 413),
+    ):
+        answer = await anybody.post(
+            "/hub", content=content, headers={**FORM, "accept": accept}
+        )
+        assert answer.status_code == status
+        assert answer_faults("POST", "/hub", answer) == []
+
+
+async def test_diagnostics_are_as_described_before_and_after(
+    anybody: httpx2.AsyncClient, hub: Hub
+) -> None:
+    scene, now = Scene(hub.storage), hub.clock.now()
+    feed = await scene.add_feed("a")
+    answer = await anybody.post("/hub", content=ASKED, headers=FORM)
+    url = (
+        answer.headers["link"][1:].partition(">")[0].removeprefix("http://hub.example")
+    )
+    pending = await anybody.get(url)
+    (found,) = await hub.storage.verifications.due(now, per_host=1, limit=1)
+    last = VerificationTry(at=now, status=200, excerpt="challenge", reason="")
+    verified = VerificationState.VERIFIED
+    await hub.storage.verifications.finish(found.id, verified, last, kept_until=now)
+    assert (await scene.straggle(feed, "s")).callback in ASKED
+    verified_now = await anybody.get(url)
+    page = await anybody.get(url, headers={"accept": "text/html"})
+    assert verified_now.json()["subscription"]
+    assert verified_now.json()["deliveries"]
+    assert verified_now.json()["next_retry"]
+    for each in (pending, verified_now, page):
+        assert answer_faults("GET", url, each) == []
+
+
+async def test_events_are_as_described(tmp_path: Path) -> None:
+    topic = "https://news.example/feed"
+    async with live_hub(tmp_path) as hub:
+        await hub.add_feed(topic)
+        for kind in (RecordKind.ENTRIES, RecordKind.ERROR):
+            await hub.publish(topic, "one", kind=kind)
+        begin = await hub.cursor(0)
+        for cursor, format in ((begin, "json"), (begin, "atom"), ("other-0", "json")):
+            url = f"/stream?topic={topic}&cursor={cursor}&format={format}"
+            client = await hub.ask(url, Accept="text/event-stream")
+            operation = operation_of("GET", "/stream")[1]
+            contents = operation["responses"][str(client.status)]["content"]
+            assert client.headers["content-type"].partition(";")[0] in contents
+            kind_of_event, schema = "notification", "StreamNotification"
+            if cursor == "other-0":
+                kind_of_event, schema = "reset", "StreamReset"
+            event = await client.next(kind_of_event)
+            assert faults(event, components()[schema], components()) == []
+
+
+def test_every_operation_has_been_asked() -> None:
+    asked = {operation_of(method, url)[0] for method, url, *_ in JSON_CALLS + REFUSED}
+    elsewhere = {("GET", "/api/deliveries")}
+    assert asked | elsewhere == set(described())
+
+
+def test_every_shape_and_choice_is_used() -> None:
+    document: Any = openapi_document()
+    used = {each.rpartition("/")[2] for each in references(document)}
+    named_in_words = {"StreamNotification", "StreamReset"}
+    assert (SHAPES.keys() | CHOICES.keys()) - used == named_in_words
+
+
+@pytest.mark.parametrize(
+    ("value", "schema"),
+    [
+        (True, {"type": "integer"}),
+        ("x", {"type": "string", "enum": ["y"]}),
+        ("2026-01-01T00:00:00", {"type": "string", "format": "date-time"}),
+        ([1, "2"], {"type": "array", "items": {"type": "integer"}}),
+        ({}, {"type": "object", "properties": {}, "required": ["a"]}),
+        ({"b": 1}, {"type": "object", "properties": {}}),
+        (None, {"anyOf": [{"type": "string"}, {"type": "object"}]}),
+        ("x", {"type": "string", "pattern": "y"}),
+    ],
+)
+def test_what_is_otherwise_would_be_noticed(
+    value: object, schema: dict[str, object]
+) -> None:
+    assert faults(value, schema, {})

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from hub.services.subscriptions import Subscribe
-from hub.web.api_schemas import SHAPES
+from hub.web.api_shapes import SHAPES
 from protocols.errors import InvalidValue
 from storage.records import (
     OPERATOR,

@@ -1,0 +1,149 @@
+"""Every operation outside of ``/api``, once: what it is given, and what it answers.
+
+They take no token; where one opens more, ``is_opened`` says so. The OpenAPI document
+is made from this table as from that of ``/api``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hub.web.api_operations import Parameter
+from hub.web.front import ASSETS
+from protocols.live.messages import BodyFormat, WantedUpdates
+from protocols.live.sse import EVENT_STREAM
+from protocols.websub.requests import FORMATS
+from protocols.websub.signatures import ALGORITHMS
+
+JSON = "application/json"
+TEXT = "text/plain"
+HTML = "text/html"
+
+Contents = Mapping[str, str]
+"""The shape of an answer by its media type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenOperation:
+    """A method on a path. ``plain_problems`` are told as text, ``problems`` as JSON."""
+
+    method: str
+    path: str
+    summary: str
+    answers: Mapping[int, Contents]
+    description: str = ""
+    query: tuple[Parameter, ...] = ()
+    form: tuple[Parameter, ...] = ()
+    headers: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    problems: tuple[int, ...] = (429,)
+    plain_problems: tuple[int, ...] = ()
+    is_opened: bool = False
+
+
+_HUB_FORM = (
+    Parameter(
+        name="hub.mode",
+        help="what is asked",
+        choices=("subscribe", "unsubscribe", "publish"),
+        is_required=True,
+    ),
+    Parameter(name="hub.topic", help="the URL of the topic", longest=2_048),
+    Parameter(name="hub.callback", help="the subscriber's URL", longest=2_048),
+    Parameter(
+        name="hub.lease_seconds",
+        help="cut to 300 to 2592000",
+        kind="integer",
+        default=864_000,
+        least=0,
+    ),
+    Parameter(name="hub.secret", help="signs notifications", longest=199),
+    Parameter(
+        name="hub.signature_algorithm", help="of the signature", choices=ALGORITHMS
+    ),
+    Parameter(name="hub.verify_token", help="comes back", longest=1_024),
+    Parameter(name="format", help="none: the topic as it is", choices=FORMATS),
+    Parameter(name="hub.url", help="what has news", is_repeated=True),
+)
+_STREAM_QUERY = (
+    Parameter(
+        name="topic",
+        help="the URL of a feed the hub has",
+        is_required=True,
+        is_repeated=True,
+    ),
+    Parameter(name="cursor", help="send all that came after it"),
+    Parameter(name="format", help="of the bodies", choices=tuple(BodyFormat)),
+    Parameter(name="updates", help="of known entries", choices=tuple(WantedUpdates)),
+)
+
+OPEN_OPERATIONS: tuple[OpenOperation, ...] = (
+    OpenOperation(
+        method="POST",
+        path="/hub",
+        summary="The open WebSub hub: subscribe, unsubscribe, publish",
+        description="202 whatever will come of it; the link with rel=status leads to"
+        " that. A publish request is answered with 204, or by URL where JSON is"
+        " accepted. It takes parameters in the query too.",
+        form=_HUB_FORM,
+        answers={202: {TEXT: "string"}, 204: {}, 200: {JSON: "Pings"}},
+        headers={202: {"Link": "the diagnostics of this request, rel=status"}},
+        plain_problems=(400, 403, 408, 413, 415, 503),
+    ),
+    OpenOperation(
+        method="GET",
+        path="/hub/subscriptions/{token}",
+        summary="What became of a request to the open hub",
+        answers={200: {JSON: "Diagnosis", HTML: "string"}},
+        problems=(404, 429),
+    ),
+    OpenOperation(
+        method="GET",
+        path="/stream",
+        summary="New entries as server-sent events, or a websocket",
+        description="Events are named notification and reset; their data are"
+        " StreamNotification and StreamReset, their id is the cursor. As a websocket"
+        " it exchanges JSON messages, which the reference describes.",
+        query=_STREAM_QUERY,
+        answers={200: {EVENT_STREAM: "string"}},
+        problems=(401, 403, 404, 406, 422, 429, 503),
+        is_opened=True,
+    ),
+    OpenOperation(
+        method="GET",
+        path="/metrics",
+        summary="Numbers for Prometheus, text format 0.0.4",
+        answers={200: {TEXT: "string"}},
+        problems=(503,),
+    ),
+    OpenOperation(
+        method="GET",
+        path="/healthz",
+        summary="Whether the process is alive",
+        answers={200: {JSON: "Alive"}},
+        problems=(),
+    ),
+    OpenOperation(
+        method="GET",
+        path="/readyz",
+        summary="Whether the hub can work, and why not",
+        answers={200: {JSON: "Readiness"}, 503: {JSON: "Readiness"}},
+        problems=(),
+    ),
+    OpenOperation(
+        method="GET",
+        path="/",
+        summary="A page for people",
+        answers={200: {HTML: "string"}},
+        problems=(429, 503),
+    ),
+    *(
+        OpenOperation(
+            method="GET",
+            path=f"/{name}",
+            summary="A file of the page",
+            answers={200: {kind.partition(";")[0]: "string"}, 304: {}},
+        )
+        for name, kind in ASSETS.items()
+    ),
+)
