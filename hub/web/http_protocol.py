@@ -1,6 +1,6 @@
-"""uvicorn's HTTP protocol, with a deadline for request heads, and a way for answers
+"""uvicorn's HTTP protocol, with a deadline and a size for request heads, and a way for
 
-without end to write what was built for many.
+answers without end to write what was built for many.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from protocols.live.messages import Closed
 
 HEAD_SECONDS = 10.0
 """For a request's head to be there, from the connection or its first byte."""
+LARGEST_HEAD = 64 * 1024
+"""Bytes of a request line and headers, if they come in several pieces."""
 CLOSE_SECONDS = 5.0
 
 _EXTENSION = "fanfare.http"
@@ -28,6 +30,7 @@ class HttpProtocol(HttpToolsProtocol):
     """One connection."""
 
     _head_timer: asyncio.TimerHandle | None = None
+    _head_size = 0
 
     def connection_made(  # type: ignore[override]  # as in the class it extends
         self, transport: asyncio.Transport
@@ -38,6 +41,15 @@ class HttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_is_there()
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._head_timer is None:
+            self._head_size = 0
+            return
+        self._head_size += len(data)
+        if self._head_size > LARGEST_HEAD and not self.transport.is_closing():
+            self._refuse_head()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -57,6 +69,18 @@ class HttpProtocol(HttpToolsProtocol):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+    def _refuse_head(self) -> None:
+        """RFC 6585 5: "the server is unwilling to process the request because its
+        header fields are too large"."""
+        reason = f"expected a request head of at most {LARGEST_HEAD} bytes"
+        head = (
+            "HTTP/1.1 431 Request Header Fields Too Large\r\n"
+            "content-type: text/plain; charset=utf-8\r\n"
+            f"content-length: {len(reason)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write((head + reason).encode())
+        self.transport.close()
 
     def _cut_off(self) -> None:
         self._head_timer = None

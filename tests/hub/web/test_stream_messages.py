@@ -323,6 +323,15 @@ async def test_a_huge_message_ends_the_connection(hub: LiveHub) -> None:
         assert (await closing(client))[0] == 1009
 
 
+@pytest.mark.parametrize("parts", [[b"\xff"], [b"{", b"\xc3", b"}"]])
+async def test_what_is_not_utf_8_ends_the_connection(
+    hub: LiveHub, parts: list[bytes]
+) -> None:
+    async with hub.connect() as client:
+        await client.send(parts, text=True)
+        assert await closing(client) == (1007, "expected UTF-8")
+
+
 async def test_a_message_in_fragments_is_understood(hub: LiveHub) -> None:
     async with hub.connect() as client:
         await client.send(['{"type":"sub', 'scribe","topic":', f'"{NEWS}"', "}"])
