@@ -17,9 +17,11 @@ from storage.records import Attempt, VerificationState
 Members = dict[str, object]
 
 _STYLE = (
+    ":root{color-scheme:light dark}"
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;"
-    "padding:0 1rem}th{text-align:left;vertical-align:top;padding-right:1.5rem}"
-    "td{overflow-wrap:anywhere}"
+    "padding:0 1rem}table{border-collapse:collapse;width:100%}"
+    "tr{border-top:1px solid #8886}th,td{padding:.375rem 0;vertical-align:top}"
+    "th{text-align:left;padding-right:1.5rem;width:10rem}td{overflow-wrap:anywhere}"
 )
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 
@@ -105,7 +107,7 @@ def diagnosis_page(diagnosis: Diagnosis) -> str:
     parts = [
         "<!doctype html>",
         '<html lang="en"><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(title)}</title><style>{_STYLE}</style>",
         f"<h1>{escape(title)}</h1>",
         _table(_request_rows(diagnosis)),

@@ -240,6 +240,33 @@ CONTRASTS = """
 
 
 @in_a_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_the_diagnostics_of_a_request_can_be_read(
+    scene: Scene, tab: Tab, scheme: str
+) -> None:
+    form = {
+        "hub.mode": "subscribe",
+        "hub.topic": scene.publisher.url(scene.feed),
+        "hub.callback": f"https://you.example/<script>/{LONG_WORD}",
+    }
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{scene.hub.url}/hub", data=form) as answer,
+    ):
+        link = answer.headers["Link"].partition("<")[2].partition(">; rel")[0]
+    await tab.see(width=320, height=900, scheme=scheme)
+    await tab.open(link)
+    shown = await tab.evaluate("document.body.innerText")
+    assert "Request to subscribe" in shown
+    assert form["hub.callback"] in shown
+    assert await tab.evaluate("document.documentElement.scrollWidth") <= 320
+    style = "getComputedStyle(document.querySelector('th')).textAlign"
+    assert await tab.evaluate(style) == "left"
+    assert await tab.evaluate("document.scripts.length") == 0
+    assert tab.complaints == []
+
+
+@in_a_browser
 async def test_what_a_policy_forbids_would_be_noticed(tab: Tab) -> None:
     async def answer(request: ServerRequest) -> ServerAnswer:
         return ServerAnswer(
