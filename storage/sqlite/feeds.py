@@ -37,6 +37,7 @@ from .times import (
 from .writer import Writer
 
 _GET = "SELECT * FROM stored_feeds WHERE id = ?"
+_DEFER = "UPDATE feeds SET next_fetch = ? WHERE id = ?"
 
 
 class SqliteFeeds:
@@ -97,8 +98,12 @@ class SqliteFeeds:
         return from_milliseconds_or_none(row[0] if row else None)
 
     async def defer(self, moves: Sequence[tuple[FeedId, datetime]]) -> None:
-        encoded = [(to_milliseconds(at), feed_id) for feed_id, at in moves]
-        await self._writer.submit(partial(_defer, encoded), is_single=len(encoded) == 1)
+        if len(moves) == 1:
+            ((feed_id, at),) = moves
+            await self._writer.execute(_DEFER, (to_milliseconds(at), feed_id))
+        else:
+            encoded = [(to_milliseconds(at), feed_id) for feed_id, at in moves]
+            await self._writer.submit(partial(_defer_all, encoded))
 
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
         rows = await self._readers.all(
@@ -202,12 +207,10 @@ def _add_again(
     )
 
 
-def _defer(moves: Sequence[tuple[int, int]], connection: sqlite3.Connection) -> None:
-    sql = "UPDATE feeds SET next_fetch = ? WHERE id = ?"
-    if len(moves) == 1:
-        connection.execute(sql, moves[0])
-    else:
-        connection.executemany(sql, moves)
+def _defer_all(
+    moves: Sequence[tuple[int, int]], connection: sqlite3.Connection
+) -> None:
+    connection.executemany(_DEFER, moves)
 
 
 def _set_state(

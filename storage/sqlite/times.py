@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 def to_milliseconds(time: datetime) -> int:
-    return (time - _START) // _MILLISECOND
+    """The millisecond that the time lies in: rounded down, before 1970 too."""
+    since = time - _START  # of its parts only the days can be negative
+    return (since.days * 86_400 + since.seconds) * 1_000 + since.microseconds // 1_000
 
 
 def to_milliseconds_or_none(time: datetime | None) -> int | None:

@@ -13,6 +13,8 @@ import pytest
 from storage.errors import StorageBusy, StorageClosed, StorageFull, WriteFailed
 from storage.sqlite.writer import GROUP_SIZE, Writer
 
+INSERT = "INSERT INTO numbers VALUES (?, zeroblob(?))"
+
 
 class Disk(sqlite3.Connection):
     """A connection that counts commits and can refuse them."""
@@ -64,9 +66,7 @@ class Pen:
         self, number: int, *, is_single: bool = False, size: int = 0
     ) -> asyncio.Future[int]:
         def insert(connection: sqlite3.Connection) -> int:
-            connection.execute(
-                "INSERT INTO numbers VALUES (?, zeroblob(?))", (number, size)
-            )
+            connection.execute(INSERT, (number, size))
             return number
 
         return self.writer.submit(insert, is_single=is_single)
@@ -77,6 +77,9 @@ class Pen:
             raise error
 
         return self.writer.submit(insert)
+
+    def state(self, *parameters: object) -> asyncio.Future[None]:
+        return self.writer.execute(INSERT, parameters)
 
     def written(self) -> list[int]:
         with sqlite3.connect(self._path) as reader:
@@ -177,6 +180,99 @@ async def test_a_single_statement_that_fails_harms_nobody(pen: Pen) -> None:
     assert pen.written() == [1, 2]
 
 
+@pytest.mark.parametrize(
+    "failing", [{0}, {2}, {4}, {0, 1}, {1, 3}, {3, 4}, set(range(5))]
+)
+async def test_statements_alike_fail_each_by_itself(
+    pen: Pen, failing: set[int]
+) -> None:
+    await pen.state(99, 0)
+    await pen.hold()
+    waiting = [pen.state(99 if turn in failing else turn, 0) for turn in range(5)]
+    pen.go_on()
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+
+    failed = {turn for turn, result in enumerate(results) if result is not None}
+    assert failed == failing
+    assert {type(results[turn]) for turn in failing} == {WriteFailed}
+    assert pen.written() == [*sorted(set(range(5)) - failing), 99]
+    assert pen.writer.trouble == "", "the statements are to blame, not the disk"
+
+
+async def test_a_statement_that_cannot_be_bound_fails_by_itself(pen: Pen) -> None:
+    await pen.hold()
+    waiting = [pen.state(1, 0), pen.state(2), pen.state(object(), 0), pen.state(3, 0)]
+    pen.go_on()
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert [type(each) for each in results] == [
+        *(type(None), WriteFailed, WriteFailed, type(None))
+    ]
+    assert pen.written() == [1, 3]
+
+
+async def test_a_statement_that_is_no_sql_fails_for_each_who_asked(pen: Pen) -> None:
+    await pen.hold()
+    waiting = [pen.writer.execute("INSERT NOWHERE", (number,)) for number in range(3)]
+    other = pen.state(1, 0)
+    pen.go_on()
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    await other
+
+    assert [type(each) for each in results] == [WriteFailed] * 3
+    assert pen.written() == [1]
+
+
+async def test_work_of_all_kinds_is_done_in_the_order_it_was_asked_for(
+    pen: Pen,
+) -> None:
+    await pen.hold()
+    waiting: list[asyncio.Future[object]] = [
+        pen.state(1, 0),
+        pen.state(2, 0),
+        pen.writer.execute("UPDATE numbers SET number = number + ?", (10,)),
+        pen.write(3),
+        pen.write(4, is_single=True),
+        pen.state(5, 0),
+        pen.writer.execute("UPDATE numbers SET number = number + ?", (10,)),
+    ]
+    pen.go_on()
+
+    assert await asyncio.gather(*waiting) == [None, None, None, 3, 4, None, None]
+    assert pen.written() == [13, 14, 15, 21, 22]
+
+
+async def test_a_disk_that_fails_amid_statements_fails_them_all(pen: Pen) -> None:
+    await pen.writer.submit(lambda disk: disk.execute("PRAGMA max_page_count = 20"))
+    await pen.hold()
+    waiting = [pen.state(1, 0), pen.state(2, 1_000_000), pen.state(3, 0)]
+    pen.go_on()
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+
+    told = [number for number, each in enumerate(results, 1) if each is None]
+    assert type(results[1]) is StorageFull
+    assert "full" in pen.writer.trouble
+    assert pen.written() == told, "who was told it is written finds it written"
+
+
+async def test_cancelling_a_caller_does_not_cancel_its_statement(pen: Pen) -> None:
+    await pen.hold()
+    caller, neighbour = pen.state(1, 0), pen.state(2, 0)
+    caller.cancel()
+    pen.go_on()
+    await neighbour
+
+    assert pen.written() == [1, 2]
+
+
+async def test_all_that_is_asked_for_in_one_turn_of_the_loop_is_one_commit(
+    pen: Pen,
+) -> None:
+    await asyncio.gather(*(pen.state(number, 0) for number in range(GROUP_SIZE)))
+
+    assert pen.disk.commits == 1
+
+
 async def test_cancelling_a_caller_does_not_cancel_its_commit(pen: Pen) -> None:
     told = []
     await pen.hold()
@@ -250,13 +346,14 @@ async def test_a_file_that_may_not_be_written_counts_as_full(pen: Pen) -> None:
         await pen.write(1)
 
 
+@pytest.mark.parametrize(
+    "error", [sqlite3.OperationalError("disk I/O error"), KeyError("a bug")]
+)
 async def test_a_rollback_of_the_whole_transaction_fails_the_whole_group(
-    pen: Pen,
+    pen: Pen, error: Exception
 ) -> None:
     def lose(connection: sqlite3.Connection) -> None:
         connection.rollback()  # as SQLite does by itself when a disk fails
-        error = sqlite3.OperationalError("disk I/O error")
-        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
         raise error
 
     await pen.hold()
@@ -264,9 +361,10 @@ async def test_a_rollback_of_the_whole_transaction_fails_the_whole_group(
     pen.go_on()
 
     for each in (before, losing, after):
-        with pytest.raises(WriteFailed):
+        with pytest.raises((WriteFailed, KeyError)):
             await each
     assert pen.written() == []
+    assert await pen.write(3) == 3, "the writer goes on"
 
 
 async def test_the_queue_is_bounded(make_pen: Callable[..., Pen]) -> None:
