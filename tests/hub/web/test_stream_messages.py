@@ -329,7 +329,7 @@ async def test_what_is_not_utf_8_ends_the_connection(
 ) -> None:
     async with hub.connect() as client:
         await client.send(parts, text=True)
-        assert await closing(client) == (1007, "expected UTF-8")
+        assert await closing(client) == (1007, "expected text in UTF-8")
 
 
 async def test_a_message_in_fragments_is_understood(hub: LiveHub) -> None:
