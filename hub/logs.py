@@ -51,9 +51,17 @@ def configure_logs(level: str, format: str, stream: TextIO | None = None) -> Non
 
 
 def _renderers(format: str, *, is_terminal: bool) -> list[structlog.typing.Processor]:
+    """Tracebacks are shown without the values of variables: they may be secrets."""
     if format == "json":
+        without_values = structlog.tracebacks.ExceptionDictTransformer(
+            show_locals=False
+        )
         return [
-            structlog.processors.dict_tracebacks,
+            structlog.processors.ExceptionRenderer(without_values),
             structlog.processors.JSONRenderer(),
         ]
-    return [structlog.dev.ConsoleRenderer(colors=is_terminal)]
+    return [
+        structlog.dev.ConsoleRenderer(
+            colors=is_terminal, exception_formatter=structlog.dev.plain_traceback
+        )
+    ]

@@ -74,3 +74,16 @@ def test_the_console_gets_plain_text_when_it_is_no_terminal() -> None:
     assert "feed_fetched" in out.getvalue()
     assert "feed=7" in out.getvalue()
     assert "\x1b" not in out.getvalue()
+
+
+@pytest.mark.parametrize("format", ["json", "console"])
+def test_a_traceback_shows_no_values_of_variables(format: str) -> None:
+    out = io.StringIO()
+    configure_logs("info", format, out)
+    key = "-".join(("a", "secret", "value"))  # not written out in the source
+    try:
+        int(key.replace(key, "odd"))
+    except ValueError:
+        structlog.get_logger().exception("part_ended")
+    assert "part_ended" in out.getvalue()
+    assert key not in out.getvalue()
