@@ -72,6 +72,7 @@ def create_server(application: ASGIApp) -> Server:
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # FANFARE_TRUSTED_PROXIES says whose count
             timeout_graceful_shutdown=DRAIN_SECONDS,
             http=HttpProtocol,
             ws=WebSocketProtocol,

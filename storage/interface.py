@@ -9,7 +9,7 @@ key order. Any method may raise `StorageClosed`; writing ones `StorageBusy`,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -271,9 +271,16 @@ class VerificationStore(Protocol):
         ...
 
     async def due(
-        self, now: datetime, *, per_host: int, limit: int
+        self,
+        now: datetime,
+        *,
+        per_host: int,
+        limit: int,
+        without: Collection[int] = (),
     ) -> list[Verification]:
         """Pending ones that are due, oldest first, so many of each callback host.
+
+        ``without``: ids of those that are in hand already.
 
         Of one key only the oldest pending one, so that an unsubscription that follows
         a subscription is not asked about before it.
@@ -297,6 +304,32 @@ class VerificationStore(Protocol):
         kept_until: datetime,
     ) -> None:
         """Done, for `find` until that time; its secret is forgotten."""
+        ...
+
+    async def subscribe(
+        self,
+        verification_id: int,
+        new: NewSubscription,
+        last: VerificationTry,
+        *,
+        kept_until: datetime,
+    ) -> None:
+        """Its callback confirmed: what `SubscriptionStore.add` does, and it is done.
+
+        That it was replaced meanwhile makes no difference: it was confirmed. Raises
+        `NotFound` if the feed is gone or removed; then nothing is changed.
+        """
+        ...
+
+    async def unsubscribe(
+        self,
+        verification_id: int,
+        subscription_id: SubscriptionId,
+        last: VerificationTry,
+        *,
+        kept_until: datetime,
+    ) -> None:
+        """Its callback confirmed: the subscription ends, untold, and it is done."""
         ...
 
     async def find(self, token: str) -> Verification | None: ...

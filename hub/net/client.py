@@ -179,7 +179,9 @@ def _sendable(body: bytes | None) -> bytes | BytesIO | None:
 
 @lru_cache(64)
 def _client_timeout(limits: Limits) -> ClientTimeout:
+    """A limit between reads costs a timer for each; one that adds nothing is none."""
+    is_idle_shorter = limits.idle_seconds < limits.seconds
     return ClientTimeout(
         total=limits.seconds,
-        sock_read=min(limits.idle_seconds, limits.seconds),
+        sock_read=limits.idle_seconds if is_idle_shorter else None,
     )

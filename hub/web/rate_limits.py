@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
@@ -96,6 +97,7 @@ def _is_within(address: str, networks: tuple[Addresses, ...]) -> bool:
     return any(parsed in network for network in networks)
 
 
+@lru_cache(4096)
 def _as_client(address: str) -> str:
     try:
         parsed = ip_address(address)

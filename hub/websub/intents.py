@@ -6,6 +6,7 @@ subscribed to.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from datetime import datetime, timedelta
 
 import structlog
@@ -13,6 +14,7 @@ import structlog
 from hub.clock import Clock
 from hub.websub.questions import Questions
 from hub.websub.topics import TopicRefused, Topics, TopicUnready
+from storage.errors import NotFound
 from storage.interface import Storage
 from storage.records import (
     FeedId,
@@ -31,6 +33,11 @@ but of silence it says nothing, and the subscriber may just be starting."""
 KEPT = timedelta(days=7)
 """How long what became of a request can be looked up; of a subscription, after it."""
 
+REMOVED = "the topic was removed from this hub"
+
+Admission = FeedId | Exception
+"""A topic's feed, or why nobody can subscribe to it now."""
+
 log = structlog.get_logger()
 
 
@@ -44,19 +51,32 @@ class Intents:
         self._questions = questions
         self._clock = clock
 
-    async def verify(self, verification: Verification) -> None:
+    async def admit(self, topic: str) -> Admission:
+        """Look at a topic once for all who ask for it now: see `verify`."""
+        try:
+            return await self._topics.admit(topic)
+        except Exception as error:
+            return error
+
+    async def verify(
+        self, verification: Verification, admission: Awaitable[Admission] | None = None
+    ) -> None:
         """Take one request as far as it goes now.
 
-        Raises `TopicBusy` and `StorageError`: then it stays due.
+        ``admission``: of its topic, begun after it came in. Raises `TopicBusy` and
+        `StorageError`: then it stays due.
         """
         if verification.mode is VerificationMode.UNSUBSCRIBE:
             await self._unsubscribe(verification)
         else:
-            await self._subscribe(verification)
+            admission = admission or self.admit(verification.topic)
+            await self._subscribe(verification, admission)
 
-    async def _subscribe(self, verification: Verification) -> None:
+    async def _subscribe(
+        self, verification: Verification, admission: Awaitable[Admission]
+    ) -> None:
         try:
-            feed_id = await self._topics.admit(verification.topic)
+            feed_id = _admitted(await admission)
         except TopicRefused as refused:
             await self._deny(verification, refused.reason)
             return
@@ -69,28 +89,34 @@ class Intents:
         confirmed = await self._ask(verification)
         if confirmed is not None:
             lease_end = asked_at + timedelta(seconds=verification.lease_seconds)
-            await self._take_over(verification, feed_id, lease_end)
-            await self._finish(
-                verification, VerificationState.VERIFIED, confirmed, lease_end + KEPT
-            )
+            await self._take_over(verification, feed_id, lease_end, confirmed)
 
     async def _take_over(
-        self, verification: Verification, feed_id: FeedId, lease_end: datetime
+        self,
+        verification: Verification,
+        feed_id: FeedId,
+        lease_end: datetime,
+        confirmed: VerificationTry,
     ) -> None:
         """Only now do the new secret and lease count, and a missing secret too."""
-        await self._subscriptions.add(
-            NewSubscription(
-                account=verification.account,
-                topic=verification.topic,
-                feed_id=feed_id,
-                callback=verification.callback,
-                secret=verification.secret,
-                algorithm=verification.algorithm,
-                format=verification.format,
-                lease_end=lease_end,
-            ),
-            self._clock.now(),
+        new = NewSubscription(
+            account=verification.account,
+            topic=verification.topic,
+            feed_id=feed_id,
+            callback=verification.callback,
+            secret=verification.secret,
+            algorithm=verification.algorithm,
+            format=verification.format,
+            lease_end=lease_end,
         )
+        try:
+            await self._verifications.subscribe(
+                verification.id, new, confirmed, kept_until=lease_end + KEPT
+            )
+        except NotFound:
+            await self._deny(verification, REMOVED)
+        else:
+            _tell(verification, VerificationState.VERIFIED, confirmed)
 
     async def _unsubscribe(self, verification: Verification) -> None:
         known = await self._subscriptions.find(
@@ -104,10 +130,10 @@ class Intents:
             return
         confirmed = await self._ask(verification)
         if confirmed is not None:
-            await self._subscriptions.end(
-                known.id, "unsubscribed", self._clock.now(), tell=False
+            await self._verifications.unsubscribe(
+                verification.id, known.id, confirmed, kept_until=confirmed.at + KEPT
             )
-            await self._finish(verification, VerificationState.VERIFIED, confirmed)
+            _tell(verification, VerificationState.VERIFIED, confirmed)
 
     async def _ask(self, verification: Verification) -> VerificationTry | None:
         """The answer that confirms; None without one, and that is stored."""
@@ -140,15 +166,27 @@ class Intents:
         verification: Verification,
         state: VerificationState,
         last: VerificationTry,
-        kept_until: datetime | None = None,
     ) -> None:
         await self._verifications.finish(
-            verification.id, state, last, kept_until=kept_until or last.at + KEPT
+            verification.id, state, last, kept_until=last.at + KEPT
         )
-        log.info(
-            "verification_finished",
-            verification=verification.id,
-            mode=verification.mode.value,
-            state=state.value,
-            status=last.status,
-        )
+        _tell(verification, state, last)
+
+
+def _admitted(admission: Admission) -> FeedId:
+    if isinstance(admission, Exception):
+        raise admission
+    return admission
+
+
+def _tell(
+    verification: Verification, state: VerificationState, last: VerificationTry
+) -> None:
+    tell = log.debug if state is VerificationState.VERIFIED else log.info
+    tell(
+        "verification_finished",
+        verification=verification.id,
+        mode=verification.mode.value,
+        state=state.value,
+        status=last.status,
+    )

@@ -10,6 +10,7 @@ import asyncio
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from hub.clock import Clock
@@ -112,6 +113,7 @@ class Questions:
         )
 
 
+@lru_cache(1024)
 def host_of(callback: str) -> str:
     return urlsplit(callback).hostname or ""
 

@@ -11,13 +11,13 @@ import asyncio
 import structlog
 
 from hub.clock import Clock
-from hub.websub.intents import Intents
+from hub.websub.intents import Admission, Intents
 from hub.websub.questions import Questions, host_of
 from hub.websub.topics import TopicBusy
 from protocols.urls import normal_url
 from storage.errors import StorageError
 from storage.interface import Storage
-from storage.records import Verification
+from storage.records import Verification, VerificationMode
 
 AT_ONCE = 256
 PAGE = 512
@@ -43,7 +43,7 @@ class Verifier:
         self._questions = questions
         self._clock = clock
         self._slots = asyncio.Semaphore(AT_ONCE)
-        self._under_way: set[tuple[str, str]] = set()
+        self._under_way: dict[tuple[str, str], int] = {}
         self._postponed: dict[int, float] = {}
         self._hosts: dict[str, float] = {}  # when each was last turned to
         self._awake = asyncio.Event()
@@ -72,15 +72,34 @@ class Verifier:
             pass
 
     async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
+        """Each topic is looked at once, for all who ask for it in this round."""
         self._forget_what_is_over()
         due = await self._verifications.due(
-            self._clock.now(), per_host=PER_HOST, limit=PAGE
+            self._clock.now(),
+            per_host=PER_HOST,
+            limit=PAGE,
+            without={*self._under_way.values(), *self._postponed},
         )
+        admissions: dict[str, asyncio.Task[Admission]] = {}
         for verification in due:
             if self._has_turn(verification):
                 await self._slots.acquire()
-                self._under_way.add(_key(verification))
-                tasks.create_task(self._work(verification))
+                self._under_way[_key(verification)] = verification.id
+                admission = self._admission(verification, admissions, tasks)
+                tasks.create_task(self._work(verification, admission))
+
+    def _admission(
+        self,
+        verification: Verification,
+        admissions: dict[str, asyncio.Task[Admission]],
+        tasks: asyncio.TaskGroup,
+    ) -> asyncio.Task[Admission] | None:
+        topic = verification.topic
+        if verification.mode is VerificationMode.UNSUBSCRIBE:
+            return None
+        if topic not in admissions:
+            admissions[topic] = tasks.create_task(self._intents.admit(topic))
+        return admissions[topic]
 
     def _forget_what_is_over(self) -> None:
         now = self._clock.monotonic()
@@ -90,8 +109,7 @@ class Verifier:
         }
 
     def _has_turn(self, verification: Verification) -> bool:
-        is_waiting = verification.id in self._postponed
-        if is_waiting or _key(verification) in self._under_way:
+        if _key(verification) in self._under_way:
             return False
         host = host_of(verification.callback)
         if host in self._hosts:
@@ -100,10 +118,12 @@ class Verifier:
             self._hosts[host] = self._clock.monotonic()
         return True
 
-    async def _work(self, verification: Verification) -> None:
+    async def _work(
+        self, verification: Verification, admission: asyncio.Task[Admission] | None
+    ) -> None:
         """One request; it harms no other, however it ends."""
         try:
-            await self._intents.verify(verification)
+            await self._intents.verify(verification, admission)
         except TopicBusy:
             self._postpone(verification, HOST_PAUSE)
         except StorageError as error:
@@ -117,7 +137,7 @@ class Verifier:
             self._postpone(verification, FAULT_PAUSE)
             log.exception("verification_broke", verification=verification.id)
         finally:
-            self._under_way.discard(_key(verification))
+            del self._under_way[_key(verification)]
             self._slots.release()
             self._awake.set()
 

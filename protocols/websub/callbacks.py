@@ -6,7 +6,8 @@ The form only: whether an address may be reached is decided when it is dialled.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import quote, urlencode, urlsplit
+from functools import lru_cache
+from urllib.parse import quote, urlsplit
 
 from protocols.errors import InvalidValue
 
@@ -63,5 +64,12 @@ def callback_with(callback: str, parameters: Mapping[str, str]) -> str:
         separator = "?"
     else:
         separator = "" if address.endswith(("?", "&")) else "&"
-    query = urlencode(parameters, quote_via=quote, safe="", errors="replace")
+    query = "&".join(
+        f"{_quoted(name)}={_quoted(value)}" for name, value in parameters.items()
+    )
     return f"{address}{separator}{query}"
+
+
+@lru_cache(1024)
+def _quoted(text: str) -> str:
+    return quote(text, safe="", errors="replace")

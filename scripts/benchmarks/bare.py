@@ -45,6 +45,20 @@ async def get_all(
     await _together(workers, work)
 
 
+async def get_each(
+    session: aiohttp.ClientSession, urls: Sequence[str], workers: int
+) -> None:
+    """Ask for every URL once."""
+    waiting = iter(urls)
+
+    async def work() -> None:
+        for url in waiting:
+            async with session.get(url) as answer:
+                await answer.read()
+
+    await _together(workers, work)
+
+
 async def post_all(
     session: aiohttp.ClientSession,
     deliveries: Sequence[Delivery],

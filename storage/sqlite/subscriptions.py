@@ -25,9 +25,10 @@ from .endings import end_expired, end_of_feed, end_one
 from .id_lists import pack_ids
 from .log_rows import hash_key
 from .purging import purge_ended_subscriptions
-from .readers import Readers, Row
+from .readers import Readers
+from .subscribing import subscribe_one, subscription_parameters
 from .subscription_rows import read_subscription
-from .times import to_milliseconds, to_milliseconds_or_none
+from .times import to_milliseconds
 from .writer import Writer
 
 
@@ -45,23 +46,8 @@ class SqliteSubscriptions:
         self._ended = ended
 
     async def add(self, new: NewSubscription, now: datetime) -> Subscription:
-        parameters = {
-            "account": new.account,
-            "topic": new.topic,
-            "normal": _other_spelling(new.topic),
-            "normal_topic": normal_url(new.topic),
-            "feed_id": new.feed_id,
-            "callback_hash": hash_key(normal_url(new.callback)),
-            "callback": new.callback,
-            "secret": self._box.encrypt(new.secret),
-            "algorithm": new.algorithm,
-            "format": new.format,
-            "updates": new.updates,
-            "batch": new.batch,
-            "lease_end": to_milliseconds_or_none(new.lease_end),
-            "now": to_milliseconds(now),
-        }
-        row = await self._writer.submit(partial(_add, parameters))
+        parameters = subscription_parameters(new, now, self._box)
+        row = await self._writer.submit(partial(subscribe_one, parameters))
         if row is None:
             raise NotFound("feed", new.feed_id)
         return read_subscription(row, self._box)
@@ -165,12 +151,6 @@ def _topic_keys(topic: str) -> tuple[str, str, str]:
     return topic, normal_url(topic), normal_url(topic)
 
 
-def _other_spelling(topic: str) -> str:
-    """The normal form, "" for a topic that is in it."""
-    normal = normal_url(topic)
-    return "" if topic == normal else normal
-
-
 def _chosen(
     account: AccountId | None, topic: str | None, callback: str | None
 ) -> tuple[list[str], list[object]]:
@@ -189,64 +169,6 @@ def _chosen(
 
 
 # --- units of work ---
-
-
-def _add(parameters: dict[str, object], connection: sqlite3.Connection) -> Row | None:
-    """The subscription's row; None if there is no such feed."""
-    found = connection.execute(
-        "SELECT 1 FROM feeds WHERE id = :feed_id", parameters
-    ).fetchone()
-    if found is None:
-        return None
-    connection.execute(
-        "INSERT INTO topics (url, feed_id, normal) VALUES (:topic, :feed_id, :normal)"
-        " ON CONFLICT (url) DO UPDATE SET normal = excluded.normal"
-        " WHERE normal <> excluded.normal",
-        parameters,
-    )
-    connection.execute(_RESPELL, parameters)
-    ((subscription_id,),) = connection.execute(_UPSERT, parameters).fetchall()
-    row: Row = connection.execute(
-        "SELECT * FROM stored_subscriptions WHERE id = ?", (subscription_id,)
-    ).fetchone()
-    return row
-
-
-_RESPELL = """
-UPDATE OR IGNORE subscriptions
-SET topic_id = (SELECT id FROM topics WHERE url = :topic),
-    callback = :callback
-WHERE account_id = :account AND callback_hash = :callback_hash AND topic_id IN (
-    SELECT id FROM topics WHERE url IN (:topic, :normal_topic) UNION ALL
-    SELECT id FROM topics WHERE normal = :normal_topic AND normal <> ''
-) AND (callback, topic_id) <> (:callback, (SELECT id FROM topics WHERE url = :topic))
-"""
-"""The same subscription under the topic and callback as they are spelled now."""
-
-_UPSERT = """
-INSERT INTO subscriptions (account_id, topic_id, feed_id, callback_hash, callback,
-    secret, algorithm, format, updates, batch, state, from_position, lease_end,
-    created_at, exhausted, ended_reason)
-VALUES (:account, (SELECT id FROM topics WHERE url = :topic), :feed_id, :callback_hash,
-    :callback, :secret, :algorithm, :format, :updates, :batch, 'active',
-    (SELECT head FROM meta), :lease_end, :now, 0, '')
-ON CONFLICT (callback_hash, topic_id, account_id) DO UPDATE SET
-    secret = excluded.secret,
-    algorithm = excluded.algorithm,
-    format = excluded.format,
-    updates = excluded.updates,
-    batch = excluded.batch,
-    lease_end = excluded.lease_end,
-    state = 'active',
-    ended_reason = '',
-    ended_at = NULL,
-    feed_id = iif(state IN ('ending', 'ended'), excluded.feed_id, feed_id),
-    from_position =
-        iif(state IN ('ending', 'ended'), excluded.from_position, from_position),
-    created_at = iif(state IN ('ending', 'ended'), excluded.created_at, created_at),
-    exhausted = iif(state IN ('ending', 'ended'), 0, exhausted)
-RETURNING id
-"""
 
 
 def _told(listed: str, connection: sqlite3.Connection) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -160,6 +161,36 @@ async def test_no_host_hides_the_others(store: VerificationStore) -> None:
     await add(store, a_request(9, callback="https://other.example/9"), at=NOW + MINUTE)
     assert await due(store, NOW + MINUTE, per_host=2) == ["0", "1", "9"]
     assert await due(store, NOW + MINUTE, per_host=2, limit=1) == ["0"]
+
+
+async def test_what_is_in_hand_is_not_given_out_again(
+    store: VerificationStore,
+) -> None:
+    for number in range(3):
+        await add(store, a_request(number))
+    first, *_ = await store.due(NOW, per_host=9, limit=9)
+    others = await store.due(NOW, per_host=1, limit=9, without={first.id})
+    assert [each.callback for each in others] == ["https://reader.example/1"]
+
+
+async def test_many_that_come_at_once_are_taken_one_after_the_other(
+    store: VerificationStore,
+) -> None:
+    requests = [
+        a_request(1),
+        a_request(1, token="again", secret="a new secret"),
+        a_request(2, callback="https://other.example/2"),
+        a_request(3),
+        a_request(1, token="once more"),
+    ]
+    taken = await asyncio.gather(
+        *(add(store, each, most=2, most_of_host=9) for each in requests)
+    )
+    assert taken == [True, True, True, False, True]
+    assert await due(store) == ["2", "1"]
+    replaced = await store.find("again")
+    assert replaced is not None
+    assert replaced.state is VerificationState.REPLACED
 
 
 async def test_a_try_that_led_nowhere_is_made_again_later(

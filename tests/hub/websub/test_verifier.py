@@ -83,7 +83,7 @@ async def test_a_request_that_could_not_be_worked_on_waits_and_stays_due(
 ) -> None:
     tried: list[int] = []
 
-    async def fail(verification: Verification) -> None:
+    async def fail(verification: Verification, _admission: object) -> None:
         tried.append(verification.id)
         raise failure
 

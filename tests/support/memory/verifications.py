@@ -1,20 +1,27 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from protocols.urls import normal_url
+from storage.errors import NotFound
 from storage.records import (
+    FeedState,
+    NewSubscription,
     NewVerification,
+    SubscriptionId,
     Verification,
     VerificationMode,
     VerificationState,
     VerificationTry,
 )
 
+from .feeds import MemoryFeeds
 from .state import State, milliseconds
+from .subscriptions import MemorySubscriptions
 
 
 @dataclass
@@ -36,6 +43,8 @@ class ModelVerification:
 class MemoryVerifications:
     def __init__(self, state: State) -> None:
         self._state = state
+        self._feeds = MemoryFeeds(state)
+        self._subscriptions = MemorySubscriptions(state)
         self._all: dict[int, ModelVerification] = {}
 
     async def add(
@@ -74,12 +83,18 @@ class MemoryVerifications:
         return [each for each in self._all.values() if each.stored.due is not None]
 
     async def due(
-        self, now: datetime, *, per_host: int, limit: int
+        self,
+        now: datetime,
+        *,
+        per_host: int,
+        limit: int,
+        without: Collection[int] = (),
     ) -> list[Verification]:
         keys: set[tuple[int, str, str]] = set()
         found: list[tuple[datetime, int, ModelVerification]] = []
         for each in self._pending():
-            if each.key not in keys and each.stored.due <= milliseconds(now):
+            is_due = each.stored.due <= milliseconds(now)
+            if each.key not in keys and is_due and each.stored.id not in without:
                 found.append((each.stored.due, each.stored.id, each))
             keys.add(each.key)
         hosts: Counter[str] = Counter()
@@ -108,6 +123,43 @@ class MemoryVerifications:
     ) -> None:
         if self._try(verification_id, last, due=None, state=state, secret=""):
             self._all[verification_id].kept_until = milliseconds(kept_until)
+
+    async def subscribe(
+        self,
+        verification_id: int,
+        new: NewSubscription,
+        last: VerificationTry,
+        *,
+        kept_until: datetime,
+    ) -> None:
+        feed = await self._feeds.get(new.feed_id)
+        if feed is None or feed.state is FeedState.REMOVED:
+            raise NotFound("feed", new.feed_id)
+        await self._subscriptions.add(new, last.at)
+        self._confirm(verification_id, last, kept_until)
+
+    async def unsubscribe(
+        self,
+        verification_id: int,
+        subscription_id: SubscriptionId,
+        last: VerificationTry,
+        *,
+        kept_until: datetime,
+    ) -> None:
+        await self._subscriptions.end(
+            subscription_id, "unsubscribed", last.at, tell=False
+        )
+        self._confirm(verification_id, last, kept_until)
+
+    def _confirm(
+        self, verification_id: int, last: VerificationTry, kept_until: datetime
+    ) -> None:
+        known = self._all[verification_id]
+        if known.stored.state is VerificationState.REPLACED:
+            known.stored = replace(known.stored, due=last.at)
+        verified = VerificationState.VERIFIED
+        if self._try(verification_id, last, due=None, state=verified, secret=""):
+            known.kept_until = milliseconds(kept_until)
 
     def _try(
         self, verification_id: int, last: VerificationTry, **changes: object

@@ -1,0 +1,143 @@
+"""Verified subscriptions: 1,000 callbacks subscribe to one topic at the open hub.
+
+The hub: a whole one, on its own server. From ``POST /hub`` over its 202 and the GET
+that asks the callback to the subscription that is active in the database; CPU counts
+until all are. The floor: one GET for each, of the same URLs and from the same
+callbacks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from functools import partial
+from ipaddress import ip_network
+from itertools import count
+from pathlib import Path
+
+import aiohttp
+
+from hub.app import run_until_stopped
+from hub.assembly import build_hub
+from hub.clock import SystemClock
+from hub.config import Settings
+from hub.server import listening_socket
+from hub.websub.questions import draw_challenge
+from protocols.websub.verification import verification_url
+from scripts.benchmarks.bare import bare_session, get_each
+from scripts.benchmarks.measuring import (
+    Finding,
+    Sample,
+    Stopwatch,
+    alternate,
+    cpu_finding,
+    rate_finding,
+    until,
+)
+from scripts.benchmarks.subscribers import Subscribers, running_subscribers
+from storage.interface import Storage
+from storage.records import FeedId, FetchCommit, NewFeed, Polling
+from storage.sqlite import open_database
+
+SUBSCRIPTIONS = 1_000
+CONCURRENCY = 64
+TOPIC = "https://publisher.example/feed"
+
+
+async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
+    async with AsyncExitStack() as stack:
+        subscribers = await stack.enter_async_context(running_subscribers(directory))
+        storage = await open_database(directory / "hub.db")
+        stack.push_async_callback(storage.close)
+        feed_id = await _add_topic(storage)
+        port = await stack.enter_async_context(_serving(storage, directory))
+        session = await stack.enter_async_context(bare_session(connections=CONCURRENCY))
+        rounds = count()
+        samples = await alternate(
+            1 if is_quick else 11,
+            hub=partial(_subscribe, storage, feed_id, subscribers, port, rounds),
+            floor=partial(_get, session, subscribers),
+        )
+    hub, floor = samples["hub"], samples["floor"]
+    return [
+        cpu_finding("subscribe", "subscription", hub, floor, 5),
+        rate_finding("subscribe", "subscriptions", hub, floor, None),
+    ]
+
+
+async def _add_topic(storage: Storage) -> FeedId:
+    """A public topic whose baseline is stored."""
+    now = SystemClock().now()
+    feed, _is_new = await storage.feeds.add(NewFeed(url=TOPIC), now)
+    later = now + timedelta(days=30)
+    polling = Polling(last_fetch=now, code=200)
+    await storage.log.commit(
+        FetchCommit(feed_id=feed.id, at=now, next_fetch=later, polling=polling)
+    )
+    return feed.id
+
+
+@asynccontextmanager
+async def _serving(storage: Storage, directory: Path) -> AsyncIterator[int]:
+    settings = Settings(
+        database=f"sqlite:{directory / 'hub.db'}",
+        allow_callback_networks=(ip_network("127.0.0.0/8"),),
+        rate_limit_address=10_000_000,  # counted, but not reached
+        log_level="error",
+    )
+    async with AsyncExitStack() as stack:
+        listener = stack.enter_context(listening_socket("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        built = await build_hub(
+            settings, storage, "token", f"http://127.0.0.1:{port}", stack
+        )
+        stop = asyncio.Event()
+        running = asyncio.create_task(run_until_stopped(built, listener, stop))
+        try:
+            yield port
+        finally:
+            stop.set()
+            await running
+
+
+async def _subscribe(
+    storage: Storage,
+    feed_id: FeedId,
+    subscribers: Subscribers,
+    port: int,
+    rounds: count[int],
+) -> Sample:
+    expected = subscribers.confirmed + SUBSCRIPTIONS
+    active = await storage.subscriptions.count(feed_id) + SUBSCRIPTIONS
+    watch = Stopwatch()
+    subscribers.ask(port, TOPIC, f"/callbacks/{next(rounds)}", SUBSCRIPTIONS)
+    await subscribers.wait_for(expected)
+    ended = subscribers.last
+    await until(partial(_are_active, storage, feed_id, active), pause=0.02)
+    return watch.sample(SUBSCRIPTIONS, ended)
+
+
+async def _are_active(storage: Storage, feed_id: FeedId, expected: int) -> bool:
+    """Whether all are subscribed, and nothing is left to verify."""
+    return (
+        await storage.subscriptions.count(feed_id) == expected
+        and await storage.verifications.next_due() is None
+    )
+
+
+async def _get(session: aiohttp.ClientSession, subscribers: Subscribers) -> Sample:
+    urls = [
+        verification_url(
+            callback=f"http://127.0.0.1:{subscribers.port}/floor/{number}",
+            mode="subscribe",
+            topic=TOPIC,
+            challenge=draw_challenge(),
+            lease_seconds=864_000,
+        )
+        for number in range(SUBSCRIPTIONS)
+    ]
+    watch = Stopwatch()
+    await get_each(session, urls, CONCURRENCY)
+    return watch.sample(SUBSCRIPTIONS)

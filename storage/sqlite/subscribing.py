@@ -1,0 +1,165 @@
+"""Units of work that make subscriptions active, one or many."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TypedDict
+
+from protocols.urls import normal_url
+from storage.records import NewSubscription
+from storage.secrets import SecretBox
+
+from .id_lists import HASHES, pack_hashes, pack_ids
+from .log_rows import hash_key
+from .readers import Row
+from .times import to_milliseconds, to_milliseconds_or_none
+
+
+class SubscriptionParameters(TypedDict):
+    """What the statements below take."""
+
+    account: int
+    topic: str
+    normal: str  # the normal form; "" for a topic that is in it
+    normal_topic: str
+    feed_id: int
+    callback_hash: bytes
+    callback: str
+    secret: str  # encrypted
+    algorithm: str
+    format: str
+    updates: str
+    batch: bool
+    lease_end: int | None
+    now: int
+
+
+def subscription_parameters(
+    new: NewSubscription, now: datetime, box: SecretBox
+) -> SubscriptionParameters:
+    normal = normal_url(new.topic)
+    return {
+        "account": new.account,
+        "topic": new.topic,
+        "normal": "" if new.topic == normal else normal,
+        "normal_topic": normal,
+        "feed_id": new.feed_id,
+        "callback_hash": hash_key(normal_url(new.callback)),
+        "callback": new.callback,
+        "secret": box.encrypt(new.secret),
+        "algorithm": new.algorithm,
+        "format": new.format.value,
+        "updates": new.updates.value,
+        "batch": new.batch,
+        "lease_end": to_milliseconds_or_none(new.lease_end),
+        "now": to_milliseconds(now),
+    }
+
+
+def subscribe_one(
+    parameters: SubscriptionParameters, connection: sqlite3.Connection
+) -> Row | None:
+    """The subscription's row; None if there is no such feed."""
+    found = connection.execute(
+        "SELECT 1 FROM feeds WHERE id = :feed_id", parameters
+    ).fetchone()
+    if found is None:
+        return None
+    connection.execute(_ADD_TOPIC, parameters)
+    connection.execute(_RESPELL, parameters)
+    ((subscription_id,),) = connection.execute(
+        f"{_UPSERT} RETURNING id", parameters
+    ).fetchall()
+    row: Row = connection.execute(
+        "SELECT * FROM stored_subscriptions WHERE id = ?", (subscription_id,)
+    ).fetchone()
+    return row
+
+
+def subscribe_all(
+    wanted: Sequence[SubscriptionParameters], connection: sqlite3.Connection
+) -> list[bool]:
+    """Whether each could be: its feed is there and not removed.
+
+    No two may be of the same callback.
+    """
+    feeds = _feeds_there(wanted, connection)
+    active = [each for each in wanted if each["feed_id"] in feeds]
+    for topic in {each["topic"]: each for each in active}.values():
+        connection.execute(_ADD_TOPIC, topic)
+    known = _callbacks_known(active, connection)
+    for each in active:
+        if each["callback_hash"] in known:
+            connection.execute(_RESPELL, each)
+    connection.executemany(_UPSERT, active)
+    return [each["feed_id"] in feeds for each in wanted]
+
+
+def _feeds_there(
+    wanted: Sequence[SubscriptionParameters], connection: sqlite3.Connection
+) -> set[int]:
+    ids = {each["feed_id"] for each in wanted}
+    rows = connection.execute(
+        "SELECT id FROM feeds WHERE id IN (SELECT value FROM json_each(?))"
+        " AND state <> 'removed'",
+        (pack_ids(ids),),
+    )
+    return {feed_id for (feed_id,) in rows}
+
+
+def _callbacks_known(
+    wanted: Sequence[SubscriptionParameters], connection: sqlite3.Connection
+) -> set[bytes]:
+    rows = connection.execute(
+        _KNOWN_CALLBACKS,
+        pack_hashes([each["callback_hash"] for each in wanted]),
+    )
+    return {callback_hash for (callback_hash,) in rows}
+
+
+_KNOWN_CALLBACKS = " ".join(
+    ("SELECT DISTINCT callback_hash FROM subscriptions WHERE callback_hash IN", HASHES)
+)
+
+_ADD_TOPIC = """
+INSERT INTO topics (url, feed_id, normal) VALUES (:topic, :feed_id, :normal)
+ON CONFLICT (url) DO UPDATE SET normal = excluded.normal
+WHERE normal <> excluded.normal
+"""
+
+_RESPELL = """
+UPDATE OR IGNORE subscriptions
+SET topic_id = (SELECT id FROM topics WHERE url = :topic),
+    callback = :callback
+WHERE account_id = :account AND callback_hash = :callback_hash AND topic_id IN (
+    SELECT id FROM topics WHERE url IN (:topic, :normal_topic) UNION ALL
+    SELECT id FROM topics WHERE normal = :normal_topic AND normal <> ''
+) AND (callback, topic_id) <> (:callback, (SELECT id FROM topics WHERE url = :topic))
+"""
+"""The same subscription under the topic and callback as they are spelled now."""
+
+_UPSERT = """
+INSERT INTO subscriptions (account_id, topic_id, feed_id, callback_hash, callback,
+    secret, algorithm, format, updates, batch, state, from_position, lease_end,
+    created_at, exhausted, ended_reason)
+VALUES (:account, (SELECT id FROM topics WHERE url = :topic), :feed_id, :callback_hash,
+    :callback, :secret, :algorithm, :format, :updates, :batch, 'active',
+    (SELECT head FROM meta), :lease_end, :now, 0, '')
+ON CONFLICT (callback_hash, topic_id, account_id) DO UPDATE SET
+    secret = excluded.secret,
+    algorithm = excluded.algorithm,
+    format = excluded.format,
+    updates = excluded.updates,
+    batch = excluded.batch,
+    lease_end = excluded.lease_end,
+    state = 'active',
+    ended_reason = '',
+    ended_at = NULL,
+    feed_id = iif(state IN ('ending', 'ended'), excluded.feed_id, feed_id),
+    from_position =
+        iif(state IN ('ending', 'ended'), excluded.from_position, from_position),
+    created_at = iif(state IN ('ending', 'ended'), excluded.created_at, created_at),
+    exhausted = iif(state IN ('ending', 'ended'), 0, exhausted)
+"""

@@ -1,0 +1,203 @@
+"""Units of work on verifications: many at once where they come at once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple, TypedDict
+
+import msgspec
+
+from storage.records import SubscriptionState
+
+from .batches import parted
+from .endings import end_one
+from .id_lists import HASHES, pack_hashes
+from .subscribing import SubscriptionParameters, subscribe_all
+
+UNSUBSCRIBED = "unsubscribed"
+
+
+class AddParameters(TypedDict):
+    """A request, and how many may be pending: of all, and of its callback's host."""
+
+    account: int
+    mode: str
+    topic: str
+    callback: str
+    host: str
+    key_hash: bytes
+    token_hash: bytes
+    lease_seconds: int
+    secret: str  # encrypted
+    algorithm: str
+    format: str
+    verify_token: str
+    now: int
+    most: int
+    most_of_host: int
+
+
+class TryParameters(TypedDict):
+    """What came of a try, and what then."""
+
+    id: int
+    at: int
+    status: int
+    excerpt: str
+    reason: str
+    due: int | None
+    state: str
+    kept_until: int | None
+
+
+class Confirmed(NamedTuple):
+    """A request to subscribe that its callback confirmed."""
+
+    last: TryParameters
+    subscription: SubscriptionParameters
+
+
+def add_all(
+    wanted: Sequence[AddParameters], connection: sqlite3.Connection
+) -> list[bool]:
+    """Whether each is pending; others found no room."""
+    taken: list[bool] = []
+    for each in parted(wanted, lambda one: (one["key_hash"], one["mode"])):
+        taken += _add_different(each, connection)
+    return taken
+
+
+def _add_different(
+    wanted: Sequence[AddParameters], connection: sqlite3.Connection
+) -> list[bool]:
+    is_renewed = _replace_pending(wanted, connection)
+    pending = _pending_counts(connection, {each["host"] for each in wanted})
+    for each, renewed in zip(wanted, is_renewed, strict=True):
+        if renewed:  # it takes the place of the one it replaces
+            pending.update(("", each["host"]))
+    taken: list[bool] = []
+    for each, renewed in zip(wanted, is_renewed, strict=True):
+        has_room = (
+            pending[""] < each["most"] and pending[each["host"]] < each["most_of_host"]
+        )
+        if has_room and not renewed:
+            pending.update(("", each["host"]))
+        taken.append(has_room or renewed)
+    connection.executemany(
+        _INSERT,
+        [each for each, is_taken in zip(wanted, taken, strict=True) if is_taken],
+    )
+    return taken
+
+
+def _replace_pending(
+    wanted: Sequence[AddParameters], connection: sqlite3.Connection
+) -> list[bool]:
+    """Whether the same was pending, and is not any more."""
+    found = connection.execute(
+        _PENDING,
+        pack_hashes([each["key_hash"] for each in wanted]),
+    )
+    known = set(found.fetchall())
+    renewing = [(each["key_hash"], each["mode"]) in known for each in wanted]
+    for each, is_renewing in zip(wanted, renewing, strict=True):
+        if is_renewing:
+            connection.execute(_REPLACE, each)
+    return renewing
+
+
+def _pending_counts(connection: sqlite3.Connection, hosts: set[str]) -> Counter[str]:
+    """Of those hosts, and under "" of all."""
+    found = connection.execute(
+        "SELECT host, pending FROM pending_counts"
+        " WHERE host IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(["", *hosts]).decode(),),
+    )
+    return Counter(dict(found.fetchall()))
+
+
+def try_later(parameters: TryParameters, connection: sqlite3.Connection) -> None:
+    connection.execute(_RETRY, parameters)
+
+
+def finish(parameters: TryParameters, connection: sqlite3.Connection) -> None:
+    connection.execute(_FINISH, parameters)
+
+
+def subscribe_confirmed(
+    confirmed: Sequence[Confirmed], connection: sqlite3.Connection
+) -> list[bool]:
+    """Whether each is active now; if not, its feed is gone and the request pending."""
+    active: list[bool] = []
+    for part in parted(confirmed, lambda one: one.subscription["callback_hash"]):
+        active += subscribe_all([each.subscription for each in part], connection)
+    connection.executemany(
+        _CONFIRM,
+        [
+            each.last
+            for each, is_active in zip(confirmed, active, strict=True)
+            if is_active
+        ],
+    )
+    return active
+
+
+def unsubscribe_confirmed(
+    parameters: TryParameters,
+    subscription_id: int,
+    connection: sqlite3.Connection,
+) -> None:
+    at, ended = parameters["at"], SubscriptionState.ENDED
+    end_one(subscription_id, UNSUBSCRIBED, ended, at, connection)
+    connection.execute(_CONFIRM, parameters)
+
+
+def trim(now: int, limit: int, connection: sqlite3.Connection) -> int:
+    return connection.execute(
+        "DELETE FROM verifications WHERE id IN (SELECT id FROM verifications"
+        " WHERE kept_until < ? ORDER BY kept_until LIMIT ?)",
+        (now, limit),
+    ).rowcount
+
+
+_PENDING = " ".join(
+    (
+        "SELECT key_hash, mode FROM verifications",
+        "WHERE due IS NOT NULL AND key_hash IN",
+        HASHES,
+    )
+)
+
+_INSERT = """
+INSERT INTO verifications (account_id, mode, topic, callback, host, key_hash,
+    token_hash, lease_seconds, secret, algorithm, format, verify_token, state,
+    created_at, attempts, due, status, excerpt, reason)
+VALUES (:account, :mode, :topic, :callback, :host, :key_hash, :token_hash,
+    :lease_seconds, :secret, :algorithm, :format, :verify_token, 'pending', :now, 0,
+    :now, 0, '', '')
+"""
+
+_REPLACE = """
+UPDATE verifications SET due = NULL, state = 'replaced', secret = '',
+    kept_until = :now + 86400000
+WHERE key_hash = :key_hash AND mode = :mode AND due IS NOT NULL
+"""
+
+_RETRY = """
+UPDATE verifications SET attempts = attempts + 1, due = :due, tried_at = :at,
+    status = :status, excerpt = :excerpt, reason = :reason
+WHERE id = :id AND due IS NOT NULL
+"""
+
+_DONE = """
+UPDATE verifications SET attempts = attempts + 1, due = NULL, tried_at = :at,
+    status = :status, excerpt = :excerpt, reason = :reason,
+    state = :state, secret = '', kept_until = :kept_until
+WHERE id = :id"""
+
+_FINISH = f"{_DONE} AND due IS NOT NULL"
+
+_CONFIRM = f"{_DONE} AND state IN ('pending', 'replaced')"
+"""One that was replaced while its callback was asked is confirmed all the same."""
