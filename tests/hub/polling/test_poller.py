@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from hub.core.cadence import PollingRules
 from hub.polling.fetcher import FetchRequest
@@ -240,6 +241,30 @@ async def test_paused_feeds_are_left_alone(stage: Stage) -> None:
         await stage.settled()
 
     assert stage.fetcher.requests == []
+
+
+async def test_a_feed_that_dies_is_named_in_the_log_and_polled_no_more_until_it_answers(
+    stage: Stage,
+) -> None:
+    long_ago = START - timedelta(days=8)
+    missing = {"missing_sightings": 9, "missing_since": long_ago, "failures": 9}
+    stage.add(polled(1, "https://feed.example/feed", **missing))
+    stage.fetcher.answers = lambda request: an_answer(404)
+
+    with capture_logs() as lines:
+        async with stage.running():
+            await stage.committed(1)
+            stage.advance(48 * HOUR)
+            await stage.settled()
+            assert len(stage.fetcher.requests) == 1
+            assert stage.storage.feed(1).state is FeedState.DEAD
+
+            stage.fetcher.answers = lambda request: None
+            feed = await stage.poller.fetch_now(FeedId(1))
+            assert feed.state is FeedState.ACTIVE
+
+    stopped = [line for line in lines if line["event"] == "feed_stopped"]
+    assert [(line["feed"], line["state"]) for line in stopped] == [(1, "dead")]
 
 
 async def test_a_believed_redirect_is_fetched_directly(stage: Stage) -> None:
