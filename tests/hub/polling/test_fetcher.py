@@ -13,6 +13,7 @@ from hub.core.fetched import Hop
 from hub.errors import Blocked, NetworkError
 from hub.net import AiohttpNetwork, Answer, Limits, Purpose, Request
 from hub.polling.fetcher import Fetcher, FetchRequest
+from hub.polling.hops import RedirectRefused, bare_url, redirect_target
 from storage.records import Credentials, Validators
 from tests.support.clock import ManualClock
 from tests.support.origin import Origin, OriginAnswer, OriginRequest, redirect
@@ -184,6 +185,24 @@ async def test_validators_of_a_redirect_target_are_sent_only_there(
     assert fetched.conditional
     assert "if-none-match" not in origin.requests[0].headers
     assert elsewhere.requests[0].headers["if-none-match"] == '"x"'
+
+
+async def test_validators_that_were_stored_under_another_spelling_are_sent(
+    fetcher: Fetcher, origin: Origin
+) -> None:
+    origin.serve("/feed", OriginAnswer(status=304))
+    stored = origin.url("/feed").replace("http:", "HTTP:")
+    request = asking(f"{stored}#top")
+    validators = Validators(url=stored, etag='"x"')
+    fetched = await fetcher.fetch(replace(request, validators=validators))
+    assert (fetched.status, fetched.url) == (304, origin.url("/feed"))
+    assert origin.requests[0].target == "/feed"
+
+
+async def test_a_redirect_from_https_in_capitals_down_to_http_is_refused() -> None:
+    capitals = bare_url("HTTPS://host.example/feed")
+    with pytest.raises(RedirectRefused, match="from https to http"):
+        redirect_target(capitals, "http://host.example/feed", [capitals])
 
 
 async def test_validators_do_not_follow_a_redirect_to_another_url(
