@@ -40,11 +40,13 @@ class Replays:
         reader: LogReader,
         channels: Channels,
         rendering: Rendering,
+        patience: float = PATIENCE,
     ) -> None:
         self._log = log_store
         self._reader = reader
         self._channels = channels
         self._rendering = rendering
+        self._patience = patience
         self._reading = asyncio.Semaphore(AT_ONCE)
 
     def is_current(self, group: Group) -> bool:
@@ -96,7 +98,7 @@ class Replays:
         message = await self._rendering.message(record, key, subscription.last)
         if message is None:
             return
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(self._patience):
             await connection.outlet.room()
         if not subscription.has_left:
             subscription.send(message, record.position)

@@ -120,12 +120,12 @@ async def open_websocket(port: int, target: str, extra: str = "") -> RawWebSocke
 
 @asynccontextmanager
 async def raw_websocket(
-    port: int, target: str = "/stream", extra: str = ""
+    port: int, target: str = "/stream", extra: str = "", seconds: float = 120.0
 ) -> AsyncIterator[RawWebSocket]:
-    """What a test waits for comes within 20 s, or it fails."""
+    """What a test waits for comes within so many seconds, or it fails."""
     client = await open_websocket(port, target, extra)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(seconds):
             yield client
     finally:
         client.abort()

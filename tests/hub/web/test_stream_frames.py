@@ -14,6 +14,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from websockets.asyncio.client import connect
 
 from tests.support.live_hub import LiveHub, live_hub, next_message, titles
 from tests.support.raw_websocket import (
@@ -37,7 +38,8 @@ LARGEST = 64 * 1024
 
 @pytest.fixture
 async def hub(tmp_path: Path) -> AsyncIterator[LiveHub]:
-    async with live_hub(tmp_path) as hub:
+    """One that sends no pings itself, however long a test takes."""
+    async with live_hub(tmp_path, ping_seconds=600) as hub:
         await hub.add_feed(NEWS)
         yield hub
 
@@ -46,7 +48,7 @@ async def hub(tmp_path: Path) -> AsyncIterator[LiveHub]:
 async def misbehaving(hub: LiveHub, extra: str = "") -> AsyncIterator[RawWebSocket]:
     """A client beside another one, which must not notice."""
     async with (
-        hub.connect(NEWS) as bystander,
+        connect(hub.url(NEWS), ping_interval=None) as bystander,
         raw_websocket(hub.port, extra=extra) as client,
     ):
         await next_message(bystander)

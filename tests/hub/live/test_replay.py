@@ -1,0 +1,181 @@
+"""Replays: what is sent of the past, to whom, and what can come in between."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from hub.live.replay import PAGE
+from protocols.live.closing import FAILED, SLOW
+from storage.errors import StorageBusy
+from tests.support.eventually import eventually
+from tests.support.live_scene import LiveScene, record_of
+
+
+def cursors(*positions: int, feed: int = 1) -> list[tuple[str, str]]:
+    return [(f"feed {feed}", f"e-{each}") for each in positions]
+
+
+async def test_who_has_everything_joins_without_a_replay() -> None:
+    scene = LiveScene(record_of(1, 1))
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        connection.follow([scene.subscription(connection, after=1)])
+        assert not connection.is_behind
+    assert scene.joined == {"feed 1"}
+    assert scene.log.reads == 0
+
+
+@pytest.mark.parametrize("records", [1, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE])
+async def test_a_replay_of_any_length_sends_each_record_once_and_in_order(
+    records: int,
+) -> None:
+    scene = LiveScene(*[record_of(1, number) for number in range(1, records + 1)])
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        connection.follow([scene.subscription(connection)])
+        assert connection.is_behind
+    assert scene.outlet.written == cursors(*range(1, records + 1))
+    assert scene.joined == {"feed 1"}
+
+
+async def test_topics_that_begin_together_come_in_the_order_of_the_log() -> None:
+    """Also where one has far more records than a page, and another few."""
+    feeds = [2 if number % 40 == 0 else 1 for number in range(1, 4 * PAGE)]
+    scene = LiveScene(*[record_of(feed, at) for at, feed in enumerate(feeds, 1)])
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        connection.follow([scene.subscription(connection, feed) for feed in (1, 2)])
+    assert scene.outlet.written == [
+        (f"feed {feed}", f"e-{at}") for at, feed in enumerate(feeds, 1)
+    ]
+
+
+async def test_a_record_that_comes_during_the_replay_is_replayed_too() -> None:
+    scene = LiveScene(*[record_of(1, number) for number in range(1, PAGE + 10)])
+
+    def publish() -> None:
+        if len(scene.outlet.written) == PAGE + 5:
+            scene.log.all.append(record_of(1, PAGE + 10))
+            scene.log.put_entry((PAGE + 10) * 10, "late")
+            scene.reader.position = scene.log.all[-1].position
+
+    scene.outlet.on_write = publish
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        connection.follow([scene.subscription(connection)])
+    assert scene.outlet.written == cursors(*range(1, PAGE + 11))
+    assert scene.joined == {"feed 1"}
+
+
+async def test_groups_are_replayed_one_after_the_other() -> None:
+    scene = LiveScene(record_of(1, 1), record_of(2, 2), record_of(1, 3))
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        for feed in (2, 1):
+            connection.follow([scene.subscription(connection, feed)])
+    assert scene.outlet.written == [*cursors(2, feed=2), *cursors(1, 3)]
+    assert scene.joined == {"feed 1", "feed 2"}
+
+
+async def test_a_topic_that_is_left_meanwhile_is_sent_no_more() -> None:
+    scene = LiveScene(*[record_of(1 + number % 2, number) for number in range(1, 9)])
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        leaving, staying = [scene.subscription(connection, feed) for feed in (2, 1)]
+
+        def leave() -> None:
+            if len(scene.outlet.written) == 3:
+                scene.channels.leave(leaving)
+
+        scene.outlet.on_write = leave
+        connection.follow([leaving, staying])
+    expected = [(f"feed {1 + number % 2}", f"e-{number}") for number in (1, 2, 3)]
+    assert scene.outlet.written == [*expected, *cursors(4, 6, 8)]
+    assert scene.joined == {"feed 1"}
+
+
+async def test_a_topic_that_is_left_before_its_turn_is_not_read() -> None:
+    scene = LiveScene(record_of(1, 1), record_of(2, 2))
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        leaving, staying = [scene.subscription(connection, feed) for feed in (1, 2)]
+        connection.follow([leaving, staying])
+        scene.channels.leave(leaving)
+    assert scene.outlet.written == cursors(2, feed=2)
+    assert scene.log.reads == 1
+
+
+async def test_a_record_of_which_nothing_is_left_is_passed_over() -> None:
+    scene = LiveScene(*[record_of(1, number) for number in (1, 2, 3)])
+    scene.log.put_entry(20, "Entry 20", revision=2, deleted=True)
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        connection.follow([scene.subscription(connection)])
+    assert scene.outlet.written == cursors(1, 3)
+    assert scene.joined == {"feed 1"}
+
+
+async def test_a_log_that_cannot_be_read_ends_the_connection() -> None:
+    scene = LiveScene(record_of(1, 1))
+
+    def fail() -> None:
+        raise StorageBusy("too much to do")
+
+    scene.log.before_read = fail
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        connection.follow([scene.subscription(connection)])
+    assert scene.outlet.closings == [FAILED]
+    assert scene.joined == set()
+
+
+async def test_a_client_that_takes_nothing_for_long_is_too_slow() -> None:
+    scene = LiveScene(record_of(1, 1), patience=0.01)
+    scene.outlet.has_room.clear()
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        connection.follow([scene.subscription(connection)])
+    assert scene.outlet.closings == [SLOW]
+    assert scene.outlet.written == []
+
+
+async def test_a_client_that_takes_its_time_is_waited_for() -> None:
+    scene = LiveScene(record_of(1, 1))
+    scene.outlet.has_room.clear()
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        connection.follow([scene.subscription(connection)])
+        await eventually(lambda: scene.log.reads > 0)
+        assert scene.outlet.written == []
+        scene.outlet.has_room.set()
+    assert scene.outlet.written == cursors(1)
+
+
+async def test_a_topic_that_is_left_while_the_client_is_waited_for_is_not_sent() -> (
+    None
+):
+    scene = LiveScene(record_of(1, 1))
+    scene.outlet.has_room.clear()
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        subscription = scene.subscription(connection)
+        connection.follow([subscription])
+        await eventually(lambda: scene.log.reads > 0)
+        scene.channels.leave(subscription)
+        scene.outlet.has_room.set()
+    assert scene.outlet.written == []
+    assert scene.joined == set()
+
+
+async def test_a_connection_that_ends_is_not_replayed_to() -> None:
+    scene = LiveScene(record_of(1, 1))
+    scene.outlet.has_room.clear()
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        for feed in (1, 2):
+            connection.follow([scene.subscription(connection, feed)])
+        await eventually(lambda: scene.log.reads > 0)
+        connection.end()
+    assert scene.outlet.written == []

@@ -1,0 +1,108 @@
+"""The reading side of the live stream over a log in memory, without a server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from hub.delivery.notifications import Notifications
+from hub.live.connections import Connection
+from hub.live.prepared import Prepared
+from hub.live.reader import LogReader
+from hub.live.rendering import Rendering
+from hub.live.replay import Replays
+from hub.live.subscriptions import ChannelKey, Channels, LiveSubscription
+from protocols.live.closing import Closing
+from protocols.live.messages import NotificationMessage
+from storage.records import FeedId, Format, Position, Record, Updates
+from tests.support.fake_log import FakeLog
+from tests.support.subscriptions import a_record
+
+
+def record_of(feed: int, position: int) -> Record:
+    return replace(a_record(position), feed_id=FeedId(feed))
+
+
+class LiveLog(FakeLog):
+    """``before_read`` happens as each read of records begins."""
+
+    before_read: Callable[[], None] = staticmethod(lambda: None)
+
+    async def records(
+        self, *, after: Position, limit: int, feed_id: FeedId | None = None
+    ) -> list[Record]:
+        self.before_read()
+        found = await super().records(after=after, limit=10**9)
+        return [each for each in found if feed_id in (None, each.feed_id)][:limit]
+
+    async def wait(self, after: Position, seconds: float) -> Position:
+        if (await self.head()).position <= after:
+            await asyncio.Event().wait()
+        return after
+
+
+@dataclass
+class RecordingOutlet:
+    """Has room until a test takes it; ``on_write`` happens after each message."""
+
+    written: list[tuple[str, str]] = field(default_factory=list)
+    closings: list[Closing] = field(default_factory=list)
+    has_room: asyncio.Event = field(default_factory=asyncio.Event)
+    on_write: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        self.has_room.set()
+
+    def write(self, message: Prepared) -> None:
+        assert isinstance(message.message, NotificationMessage)
+        self.written.append((message.message.topic, message.message.cursor))
+        self.on_write()
+
+    async def room(self) -> None:
+        await self.has_room.wait()
+
+    def close(self, closing: Closing) -> None:
+        self.closings.append(closing)
+
+
+class LiveScene:
+    """A reader that stands at the end of the log, and replays up to there."""
+
+    def __init__(self, *records: Record, patience: float = 30.0) -> None:
+        self.log = LiveLog(*records)
+        self.outlet = RecordingOutlet()
+        self.channels = Channels()
+        rendering = Rendering(Notifications(self.log, "http://hub.example/hub"), "e")
+        last = records[-1].position if records else Position(0)
+        self.reader = LogReader(self.log, self.channels, rendering, last)
+        self.replays = Replays(
+            self.log, self.reader, self.channels, rendering, patience
+        )
+
+    def connect(self, tasks: asyncio.TaskGroup) -> Connection:
+        return Connection(self.outlet, self.replays, tasks)
+
+    def subscription(
+        self, connection: Connection, feed: int = 1, after: int = 0
+    ) -> LiveSubscription:
+        """To the topic ``feed 1`` of the feed 1, and so on."""
+        key = ChannelKey(
+            feed_id=FeedId(feed),
+            topic=f"feed {feed}",
+            format=Format.JSON,
+            updates=Updates.FRESH,
+        )
+        return LiveSubscription(
+            connection, connection.outlet, key, Position(after), Position(0)
+        )
+
+    @property
+    def joined(self) -> set[str]:
+        """The topics whose subscriptions get what comes from now on."""
+        everything = [record_of(feed, 1) for feed in range(5)]
+        return {
+            channel.key.topic
+            for record in everything
+            for channel in self.channels.wanting(record)
+        }
