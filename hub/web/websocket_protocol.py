@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from starlette.types import Scope
+from uvicorn._types import ASGISendEvent
 from uvicorn.config import Config
 from uvicorn.protocols.websockets.websockets_sansio_impl import (
     WebSocketsSansIOProtocol,
@@ -91,6 +92,12 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         if self.response.status_code == 101:
             extensions = cast("dict[str, object]", self.scope["extensions"])
             extensions[_EXTENSION] = self.outlet = SocketOutlet(self)
+
+    async def send(self, message: ASGISendEvent) -> None:
+        await super().send(message)
+        if self.close_sent and message["type"] == "websocket.http.response.body":
+            # A refusal with an HTTP status is an end too, and no error to be logged.
+            self.handshake_complete = True
 
     def data_received(self, data: bytes) -> None:
         if not self._has_failed:

@@ -363,13 +363,16 @@ async def test_who_takes_nothing_is_closed_and_delays_nobody(hub: LiveHub) -> No
     assert code == 3008
 
 
-async def test_a_hub_that_is_full_answers_503(tmp_path: Path) -> None:
+async def test_a_hub_that_is_full_answers_503(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with live_hub(tmp_path, most_connections=1) as hub, hub.connect() as client:
         await client.ping()
         with pytest.raises(InvalidStatus) as refused:
             await hub.connect()
         assert refused.value.response.status_code == 503
         assert "retry-after" in refused.value.response.headers
+    assert [each for each in caplog.records if each.name == "hub.websocket"] == []
 
 
 async def test_a_token_and_an_address_are_counted_apart(tmp_path: Path) -> None:
