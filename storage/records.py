@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import NewType
 
 from protocols.model import Hints, Status
+from storage.quick import quick_init
 
 AccountId = NewType("AccountId", int)
 FeedId = NewType("FeedId", int)
@@ -116,6 +117,7 @@ class Posting:
     since: datetime | None = None  # when observation began
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Polling:
     """All the poller knows of a feed; rewritten whole with every fetch."""
@@ -170,6 +172,7 @@ class NewFeed:
     credentials: Credentials | None = None
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFeed:
     id: FeedId
@@ -193,6 +196,7 @@ class DueFeed:
     next_fetch: datetime
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HiddenFeeds:
     """Feeds that are no more, and those that only some may see."""
@@ -289,6 +293,7 @@ class RecordWrite:
     entries: tuple[tuple[str, bool], ...] = ()
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchCommit:
     """All that one fetch changes, applied in one transaction or not at all.

@@ -63,13 +63,24 @@ class Term:
     note: str
 
 
+_Noted = tuple[str, float, str, str]
+"""A term before anybody asked for it; see there for the parts."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The period in seconds, the next fetch, and every term of both, in order."""
 
     period: float
     next_fetch: datetime
-    terms: tuple[Term, ...]
+    noted: tuple[_Noted, ...]
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return tuple(
+            Term(name=name, value=value, unit=unit, note=note)
+            for name, value, unit, note in self.noted
+        )
 
 
 def plan(
@@ -80,9 +91,10 @@ def plan(
     jitter: float = 0.0,
 ) -> Plan:
     """Plan from the state after a fetch that ended ``now``; jitter is -1 to 1."""
-    terms: list[Term] = []
-    wanted = _wanted(polling, subscribers, rules, now, terms)
-    floor = _floor(polling, rules, now, terms)
+    terms: list[_Noted] = []
+    rate = posting_rate(polling.posting, now)
+    wanted = _wanted(rate, subscribers, rules, terms)
+    floor = _floor(polling, rules, rate, terms)
     period = max(wanted, floor, _wished(polling, wanted, terms))
     period = min(max(period, rules.min_period), rules.max_period)
     wait = max(floor, rules.min_period, period * (1 + JITTER * jitter))
@@ -96,7 +108,7 @@ def plan(
         next_fetch += _span(abs(jitter) * SKIP_SPREAD)
         moved = (next_fetch - earliest).total_seconds()
         terms.append(_seconds("skip", moved, "to the end of skipHours and skipDays"))
-    return Plan(period=period, next_fetch=next_fetch, terms=tuple(terms))
+    return Plan(period=period, next_fetch=next_fetch, noted=tuple(terms))
 
 
 def explain(
@@ -107,27 +119,22 @@ def explain(
 
 
 def _wanted(
-    polling: Polling,
-    subscribers: int,
-    rules: PollingRules,
-    now: datetime,
-    terms: list[Term],
+    rate: float, subscribers: int, rules: PollingRules, terms: list[_Noted]
 ) -> float:
-    rate = posting_rate(polling.posting, now)
     weight = 1 + log2(max(1, subscribers))
     wanted = sqrt(2 * rules.patience * DAY / (weight * rate))
     terms += (
-        Term(name="rate", value=rate, unit="entries/day", note="λ, of the last weeks"),
-        Term(name="weight", value=weight, unit="", note="w = 1 + log2(subscribers)"),
+        ("rate", rate, "entries/day", "λ, of the last weeks"),
+        ("weight", weight, "", "w = 1 + log2(subscribers)"),
         _seconds("wanted", wanted, "√(2θ/(wλ))"),
     )
     return wanted
 
 
 def _floor(
-    polling: Polling, rules: PollingRules, now: datetime, terms: list[Term]
+    polling: Polling, rules: PollingRules, rate: float, terms: list[_Noted]
 ) -> float:
-    floor, note = _earned_floor(polling, rules, posting_rate(polling.posting, now))
+    floor, note = _earned_floor(polling, rules, rate)
     floor = min(floor, rules.max_period)
     terms.append(_seconds("floor", floor, note))
     return floor
@@ -164,7 +171,7 @@ def _freshness(polling: Polling) -> float:
     return (polling.fresh_until - polling.last_success).total_seconds()
 
 
-def _wished(polling: Polling, wanted: float, terms: list[Term]) -> float:
+def _wished(polling: Polling, wanted: float, terms: list[_Noted]) -> float:
     """The longest period the document wishes for that its posting does not belie."""
     longest = 0.0
     wishes = (
@@ -181,7 +188,7 @@ def _wished(polling: Polling, wanted: float, terms: list[Term]) -> float:
 
 
 def _paused(
-    pause: Backoff, rules: PollingRules, jitter: float, terms: list[Term]
+    pause: Backoff, rules: PollingRules, jitter: float, terms: list[_Noted]
 ) -> tuple[float, float]:
     """Period and wait in trouble: full jitter above the shortest wait."""
     share = (1 + jitter) / 2
@@ -196,7 +203,7 @@ def _after_server_floors(
     rules: PollingRules,
     now: datetime,
     planned: datetime,
-    terms: list[Term],
+    terms: list[_Noted],
 ) -> datetime:
     """Not before the server allows, within the limits of the rules."""
     floors = (
@@ -213,8 +220,8 @@ def _after_server_floors(
     return planned
 
 
-def _seconds(name: str, value: float, note: str) -> Term:
-    return Term(name=name, value=value, unit="s", note=note)
+def _seconds(name: str, value: float, note: str) -> _Noted:
+    return name, value, "s", note
 
 
 def _span(seconds: float) -> timedelta:

@@ -25,6 +25,7 @@ from hub.core.validators import next_validators
 from protocols.http import OCTET_STREAM, sendable_content_type
 from protocols.model import IdSource, ParsedFeed
 from storage.packing import pack, pack_bytes
+from storage.quick import quick_init
 from storage.records import (
     FeedState,
     FetchCommit,
@@ -39,6 +40,7 @@ from storage.records import (
 MAINTENANCE = timedelta(hours=24)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """What all parts of a decision start from."""

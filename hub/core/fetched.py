@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from protocols.errors import FeedError
 from protocols.model import ParsedFeed
+from storage.quick import quick_init
 
 
 class Occasion(StrEnum):
@@ -26,6 +27,7 @@ class Hop:
     target: str
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
     """One finished request for a feed, redirects included.

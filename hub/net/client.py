@@ -183,5 +183,6 @@ def _client_timeout(limits: Limits) -> ClientTimeout:
     is_idle_shorter = limits.idle_seconds < limits.seconds
     return ClientTimeout(
         total=limits.seconds,
+        sock_connect=limits.idle_seconds if is_idle_shorter else None,
         sock_read=limits.idle_seconds if is_idle_shorter else None,
     )

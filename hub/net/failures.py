@@ -12,6 +12,7 @@ from aiohttp import (
     ClientPayloadError,
     ClientResponseError,
     ClientSSLError,
+    ConnectionTimeoutError,
     InvalidURL,
     ServerDisconnectedError,
 )
@@ -34,6 +35,8 @@ def explain(failure: Exception, status: int = 0) -> NetworkError:
     """Our error for a failure of aiohttp; ``status`` of the answer if one had begun."""
     if _was_blocked(failure):
         return Blocked()
+    if isinstance(failure, ConnectionTimeoutError):
+        return TimedOut("cannot connect: no answer in time")
     if isinstance(failure, TimeoutError):
         return TimedOut(
             "no whole answer in time" if status else "no answer in time", status

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from storage.quick import quick_init
+
 MEBIBYTE = 1 << 20
 CUT = 64 * 1024
 """Bytes of an answer that are read where only its status matters."""
@@ -31,6 +33,7 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One request. Its headers are all that is sent beside Host and Content-Length.
@@ -49,6 +52,7 @@ class Request:
     cut: int = CUT
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """One answer, of whatever status; redirects are answers too.

@@ -18,11 +18,13 @@ from hub.errors import NetworkError
 from hub.net import Answer, Limits, Network, Purpose, Request
 from hub.polling.hops import RedirectRefused, bare_url, origin, redirect_target
 from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers
+from storage.quick import quick_init
 from storage.records import Credentials, Validators
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequest:
     """What to fetch. Validators are sent to their own URL only, credentials only to
@@ -37,6 +39,7 @@ class FetchRequest:
     subscribers: int | None = None
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Journey:
     """How far one fetch has come: what it asks now, and the hops behind it."""
@@ -205,6 +208,8 @@ def _text(answer: Answer, name: str) -> str:
 def _header(answer: Answer, name: str) -> str:
     """A header as sent, or "" if it is not Unicode: it could not be sent back."""
     value = answer.headers.get(name, "")
+    if value.isascii():
+        return value
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -30,8 +30,10 @@ def bare_url(url: str) -> str:
 
     All spellings of scheme, host and port are one; the rest stays as it is.
     """
-    without_user = _USER_INFORMATION.sub(r"\1", url.strip()).replace(" ", "%20")
-    return requested_url(without_user)
+    bare = url.strip()
+    if "@" in bare:
+        bare = _USER_INFORMATION.sub(r"\1", bare)
+    return requested_url(bare.replace(" ", "%20"))
 
 
 def origin(url: str) -> Origin:

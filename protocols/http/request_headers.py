@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from protocols.http.values import header_value
@@ -44,10 +45,16 @@ def user_agent(
     """
     noun = "subscriber" if subscribers == 1 else "subscribers"
     facts = (
-        f"+{url}" if url else "",
-        contact,
+        _whereabouts(url, contact),
         "" if subscribers is None else f"{subscribers} {noun}",
         "" if feed_id is None else f"feed-id={feed_id}",
     )
-    comment = "; ".join(filter(None, facts)).translate(_NO_PARENTHESES)
+    comment = "; ".join(filter(None, facts))
     return header_value(f"{product} ({comment})" if comment else product)
+
+
+@lru_cache(64)
+def _whereabouts(url: str, contact: str) -> str:
+    """What all feeds are told alike, put together once."""
+    named = "; ".join(filter(None, (f"+{url}" if url else "", contact)))
+    return named.translate(_NO_PARENTHESES)

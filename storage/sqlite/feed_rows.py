@@ -20,6 +20,7 @@ from .times import from_milliseconds, from_milliseconds_or_none
 
 _polling_decoder = msgspec.json.Decoder(Polling)
 _NEVER_POLLED = Polling()
+_states = {state.value: state for state in FeedState}
 _credentials_decoder = msgspec.json.Decoder(Credentials)
 
 
@@ -28,7 +29,7 @@ def read_feed(row: Row) -> StoredFeed:
     return StoredFeed(
         id=row[0],
         url=row[1],
-        state=FeedState(row[2]),
+        state=_states[row[2]],
         private=bool(row[3]),
         section=row[4],
         title=row[5],

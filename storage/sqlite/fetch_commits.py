@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from storage.errors import DocumentWanted, WriteFailed
+from storage.quick import quick_init
 from storage.records import (
     EntryWrite,
     FetchCommit,
@@ -43,6 +44,7 @@ class EncodedRecord:
     entries: tuple[tuple[str, bool], ...]
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedCommit:
     feed_id: int

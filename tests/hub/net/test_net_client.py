@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import socket
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -331,6 +332,25 @@ async def test_an_answer_that_does_not_end_in_time_is_given_up(
     with pytest.raises(TimedOut):
         await get(network, origin.url("/"))
     assert asyncio.get_running_loop().time() - started < 3
+
+
+async def test_a_server_that_lets_nobody_in_is_given_up_long_before_the_rest(
+    network: AiohttpNetwork,
+) -> None:
+    """Its queue of connections is full, so that it does not answer another."""
+    limits = Limits(seconds=600, idle_seconds=0.3)
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=0) as listener,
+        ExitStack() as stack,
+    ):
+        address = listener.getsockname()
+        for _ in range(4):
+            client = stack.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(address)
+        async with asyncio.timeout(60):
+            with pytest.raises(TimedOut, match="cannot connect"):
+                await get(network, f"http://127.0.0.1:{address[1]}/", limits)
 
 
 async def test_a_delivery_counts_by_its_status_though_the_body_drips(
