@@ -26,7 +26,7 @@ from hub.web.routing import answer_not_found, wrong_method_answer
 from hub.web.stream import StreamRoutes
 from hub.web.subscriptions import SubscriptionRoutes
 from hub.web.tokens import TokenRoutes
-from hub.web.websub import WebSubRoutes
+from hub.web.websub import HubDoor, WebSubRoutes
 from protocols.errors import ProtocolError
 from storage.errors import StorageError
 
@@ -58,6 +58,7 @@ def create_application(
             rights=RIGHTS,
         )
     ]
+    websub = WebSubRoutes(services.websub)
     known_errors = (
         Problem,
         HTTPException,
@@ -71,7 +72,7 @@ def create_application(
         *operations.public_routes(),
         *MetricsRoutes(services.metrics).routes(),
         *StreamRoutes(services.live, authenticator).routes(),
-        *WebSubRoutes(services.websub).routes(),
+        *websub.routes(),
     ]
     # Redirects to a path with or without a slash would lead to where the request came
     # to, which need not be the public URL.
@@ -84,7 +85,8 @@ def create_application(
                 limits=limits,
                 authenticator=authenticator,
                 covers=_is_counted,
-            )
+            ),
+            Middleware(HubDoor, websub=websub),
         ],
         exception_handlers={
             **{error: answer_error for error in known_errors},

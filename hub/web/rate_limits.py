@@ -82,6 +82,8 @@ def client_address(connection: HTTPConnection, trusted: tuple[Addresses, ...]) -
     A network of IPv6 that one customer commonly has, a /64, is one client.
     """
     address = connection.client.host if connection.client else ""
+    if not _is_within(address, trusted):
+        return _as_client(address)
     forwarded = ",".join(connection.headers.getlist("x-forwarded-for"))
     hops = [hop.strip() for hop in forwarded.split(",") if hop.strip()]
     while hops and _is_within(address, trusted):
@@ -90,6 +92,8 @@ def client_address(connection: HTTPConnection, trusted: tuple[Addresses, ...]) -
 
 
 def _is_within(address: str, networks: tuple[Addresses, ...]) -> bool:
+    if not networks:
+        return False
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hub.services import WebSubService
 from hub.services.errors import ServiceError, TooManyWaiting
@@ -20,6 +21,7 @@ from protocols.websub.forms import read_form
 from protocols.websub.requests import PublishRequest, read_request
 from storage.errors import StorageError
 
+HUB_PATH = "/hub"
 FORM_TYPE = "application/x-www-form-urlencoded"
 RETRY_SECONDS = "60"
 
@@ -30,7 +32,7 @@ class WebSubRoutes:
 
     def routes(self) -> list[Route]:
         return [
-            Route("/hub", self.answer, methods=["POST"]),
+            Route(HUB_PATH, self.answer, methods=["POST"]),
             Route("/hub/subscriptions/{token}", self.diagnose, methods=["GET"]),
         ]
 
@@ -75,6 +77,26 @@ class WebSubRoutes:
         response = json_response(diagnosis_document(diagnosis))
         response.headers["Cache-Control"] = PAGE_HEADERS["Cache-Control"]
         return response
+
+
+class HubDoor:
+    """ASGI middleware: requests to the hub go to its endpoint without detours.
+
+    They are the many, their errors are answered by the endpoint itself, and what looks
+    for a route and for error handlers costs as much as reading one of them.
+    """
+
+    def __init__(self, app: ASGIApp, websub: WebSubRoutes) -> None:
+        self._app = app
+        self._websub = websub
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_asked = scope["type"] == "http" and scope["path"] == HUB_PATH
+        if is_asked and scope["method"] == "POST":
+            response = await self._websub.answer(Request(scope, receive))
+            await response(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
 
 def _check_type(request: Request, body: bytes) -> None:
