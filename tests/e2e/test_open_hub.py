@@ -71,10 +71,13 @@ async def test_a_pending_request_survives_a_kill(tmp_path: Path) -> None:
         answer = await scene.ask("subscribe", topic, callback)
         await eventually(lambda: bool(callback.questions))
         await scene.hub.kill()
+        asked = len(callback.questions)  # a dropped GET may have been sent twice
         callback.on_question = confirm
         await scene.hub.start()
         await scene.hub.wait_ready()
-        await eventually(lambda: len(callback.questions) > 1, seconds=60)
+        # Had the first hub stored a failed try before it was killed, the next would
+        # come 10 seconds after it.
+        await eventually(lambda: len(callback.questions) > asked, seconds=60)
         await scene.until(answer, "verified")
 
 
@@ -116,7 +119,7 @@ async def test_the_diagnostics_tell_of_everything_that_happened(tmp_path: Path) 
     async with websub_scene(tmp_path) as scene:
         topic, callback = scene.topic(), scene.callback()
         answer = await scene.subscribe(topic, callback, lease_seconds="3600")
-        callback.delivery_statuses = [503]
+        callback.delivery_statuses = [503] * 3
         await scene.publish(topic)
         await eventually(lambda: bool(callback.deliveries))
 
@@ -130,7 +133,7 @@ async def test_the_diagnostics_tell_of_everything_that_happened(tmp_path: Path) 
         assert document["verification"]["status"] == 200  # type: ignore[index]
         assert document["verification"]["excerpt"]  # type: ignore[index]
         assert document["topic_fetch"]["status"] == 200  # type: ignore[index]
-        assert [each["status"] for each in document["deliveries"]] == [503]  # type: ignore[attr-defined]
+        assert {each["status"] for each in document["deliveries"]} == {503}  # type: ignore[attr-defined]
 
 
 async def test_a_redirecting_callback_is_not_followed(tmp_path: Path) -> None:

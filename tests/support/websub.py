@@ -172,7 +172,8 @@ class WebSubScene:
         async def is_so() -> bool:
             return (await self.diagnose(answer))["state"] == state
 
-        await eventually(is_so)
+        # Longer than the pause before a callback that did not answer is asked again.
+        await eventually(is_so, seconds=60)
 
     async def publish(self, topic: Topic, body: bytes | None = None) -> HubAnswer:
         """New content, and the ping that says so."""

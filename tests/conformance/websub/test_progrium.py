@@ -83,7 +83,7 @@ async def test_10_asynchronous_verification_comes_within_3_seconds(
 ) -> None:
     topic, callback = scene.topic(), scene.callback()
     assert (await scene.ask("subscribe", topic, callback, verify="async")).status == 202
-    await eventually(lambda: bool(callback.questions), seconds=60)
+    await eventually(lambda: bool(callback.questions))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -199,7 +199,7 @@ async def test_40_41_and_47_a_ping_leads_to_a_fetch_and_a_post(
     await scene.subscribe(topic, callback)
     fetched_before = len(topic.requests)
     await scene.publish(topic)
-    await eventually(lambda: len(topic.requests) > fetched_before, seconds=60)
+    await eventually(lambda: len(topic.requests) > fetched_before)
     await eventually(lambda: bool(callback.deliveries))
     assert callback.deliveries[0].method == "POST"
 
