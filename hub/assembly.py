@@ -12,6 +12,7 @@ import hub
 from hub.clock import SystemClock
 from hub.config import Settings
 from hub.core.rate_limit import Rate, per_minute
+from hub.delivery.callback_pace import CallbackPace
 from hub.delivery.denials import Denials
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.jobs import Housekeeping
@@ -122,6 +123,7 @@ async def build_hub(
     )
     watch = LiveWatch(live, storage.feeds, storage.tokens)
     feeds = FeedService(storage, poller, addresses, clock, watch.wake)
+    pace = CallbackPace(network, clock)
     open_hub = build_open_hub(
         Surroundings(
             storage=storage,
@@ -130,6 +132,7 @@ async def build_hub(
             parser=parser,
             poller=poller,
             clock=clock,
+            pace=pace,
             public_url=public_url,
             contact=settings.contact,
         ),
@@ -154,7 +157,7 @@ async def build_hub(
         background={
             "poller": poller.run,
             "dispatcher": dispatcher.run,
-            "denials": Denials(storage, network, clock).run,
+            "denials": Denials(storage, network, clock, pace).run,
             **open_hub.background,
             "live stream": live.run,
             "live watch": watch.run,

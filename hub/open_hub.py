@@ -8,6 +8,7 @@ from typing import Any
 
 import hub
 from hub.clock import Clock
+from hub.delivery.callback_pace import CallbackPace
 from hub.net import Network
 from hub.parsing import Parser
 from hub.polling.handed_over import HandedOver
@@ -33,6 +34,7 @@ class Surroundings:
     parser: Parser
     poller: Poller
     clock: Clock
+    pace: CallbackPace
     public_url: str
     contact: str
 
@@ -53,7 +55,7 @@ def build_open_hub(around: Surroundings, policy: OpenHub) -> BuiltOpenHub:
     asking = user_agent(
         f"Fanfare/{hub.__version__}", url=around.hub_url, contact=around.contact
     )
-    questions = Questions(around.network, around.clock, asking)
+    questions = Questions(around.network, around.clock, asking, around.pace)
     topics = Topics(
         around.storage,
         around.poller,

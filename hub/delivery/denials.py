@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import structlog
 
 from hub.clock import Clock
+from hub.delivery.callback_pace import CallbackPace, Kind, host_of
 from hub.errors import NetworkError
 from hub.net import Network, Purpose, Request
 from protocols.websub.denial import denial_url
@@ -44,10 +44,17 @@ class _Failed:
 
 
 class Denials:
-    def __init__(self, storage: Storage, network: Network, clock: Clock) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        network: Network,
+        clock: Clock,
+        pace: CallbackPace | None = None,
+    ) -> None:
         self._subscriptions = storage.subscriptions
         self._network = network
         self._clock = clock
+        self._pace = pace or CallbackPace(network, clock)
         self._failed: dict[SubscriptionId, _Failed] = {}
         self._hosts: dict[str, float] = {}  # when each was last sent to
         self._page = PAGE
@@ -100,6 +107,7 @@ class Denials:
         request = Request(
             method="GET", url=url, purpose=Purpose.CALLBACK, cuts_body=True
         )
+        await self._pace.wait(subscription.callback, Kind.DENIAL)
         try:
             answer = await self._network.send(request)
         except NetworkError as error:
@@ -122,8 +130,11 @@ class Denials:
         failed = self._failed.get(subscription.id)
         if failed is not None and now < failed.next_try:
             return False
-        host = urlsplit(subscription.callback).hostname or ""
-        if host in self._hosts and not self._network.is_exempt(host, Purpose.CALLBACK):
+        callback = subscription.callback
+        if self._pace.is_exempt(callback):
+            return True
+        host = host_of(callback)
+        if host in self._hosts or self._pace.is_waited_for(callback, Kind.DENIAL):
             return False
         self._hosts[host] = now
         return True

@@ -1,22 +1,20 @@
 """What callbacks are asked, whether they want it, or told, that it is denied.
 
-Nobody is flooded with questions that a stranger caused: one a second for each host,
-none follows a redirect, and of an answer no more than a kilobyte is read.
+Nobody is flooded with questions that a stranger caused: one a second for each host
+(denials of what ended included), none follows a redirect, and of an answer no more
+than a kilobyte is read.
 """
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from urllib.parse import urlsplit
 
 from hub.clock import Clock
+from hub.delivery.callback_pace import CallbackPace, Kind
 from hub.errors import Blocked, NetworkError
 from hub.net import Answer, Limits, Network, Purpose, Request
-from hub.polling.pacing import HostPacer
 from protocols.websub.denial import denial_url
 from protocols.websub.verification import is_confirmed, verification_url
 from storage.records import Verification, VerificationMode, VerificationTry
@@ -48,16 +46,21 @@ class Questions:
         network: Network,
         clock: Clock,
         user_agent: str,
+        pace: CallbackPace | None = None,
         challenge: Callable[[], str] = draw_challenge,
     ) -> None:
         self._network = network
         self._clock = clock
         self._user_agent = user_agent
         self._challenge = challenge
-        self._pacer = HostPacer()
+        self._pace = pace or CallbackPace(network, clock)
 
     def is_paced(self, callback: str) -> bool:
-        return not self._network.is_exempt(host_of(callback), Purpose.CALLBACK)
+        return not self._pace.is_exempt(callback)
+
+    def is_waiting(self, callback: str) -> bool:
+        """Whether another question waits for the callback's host."""
+        return self._pace.is_waited_for(callback, Kind.QUESTION)
 
     async def ask(self, verification: Verification) -> Reply:
         """Ask the callback. Whatever it answers is final; no answer is not."""
@@ -83,7 +86,7 @@ class Questions:
         last = VerificationTry(
             at=self._clock.now(),
             status=answer.status,
-            excerpt=excerpt_of(answer.body),
+            excerpt=self._excerpt(verification.callback, answer),
             reason=reason,
         )
         return Reply(is_confirmed=not reason, is_final=True, last=last)
@@ -96,10 +99,12 @@ class Questions:
         except NetworkError as error:
             return error.status
 
+    def _excerpt(self, callback: str, answer: Answer) -> str:
+        """None of an exempt host: the diagnostics would read internal pages aloud."""
+        return excerpt_of(answer.body) if self.is_paced(callback) else ""
+
     async def _get(self, callback: str, url: str) -> Answer:
-        if self.is_paced(callback):
-            now = self._clock.monotonic()
-            await asyncio.sleep(self._pacer.reserve(host_of(callback), now) - now)
+        await self._pace.wait(callback, Kind.QUESTION)
         return await self._network.send(
             Request(
                 method="GET",
@@ -111,11 +116,6 @@ class Questions:
                 cut=MOST_READ,
             )
         )
-
-
-@lru_cache(1024)
-def host_of(callback: str) -> str:
-    return urlsplit(callback).hostname or ""
 
 
 def excerpt_of(body: bytes) -> str:

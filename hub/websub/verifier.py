@@ -11,8 +11,9 @@ import asyncio
 import structlog
 
 from hub.clock import Clock
+from hub.delivery.callback_pace import host_of
 from hub.websub.intents import Admission, Intents
-from hub.websub.questions import Questions, host_of
+from hub.websub.questions import Questions
 from hub.websub.topics import TopicBusy
 from protocols.urls import normal_url
 from storage.errors import StorageError
@@ -112,7 +113,7 @@ class Verifier:
         if _key(verification) in self._under_way:
             return False
         host = host_of(verification.callback)
-        if host in self._hosts:
+        if host in self._hosts or self._questions.is_waiting(verification.callback):
             return False
         if self._questions.is_paced(verification.callback):
             self._hosts[host] = self._clock.monotonic()

@@ -164,7 +164,7 @@ async def open_hub_scene(
             policy,
             "Fanfare",
         )
-        questions = Questions(callbacks, clock, "Fanfare", lambda: CHALLENGE)
+        questions = Questions(callbacks, clock, "Fanfare", challenge=lambda: CHALLENGE)
         intents = Intents(storage, topics, questions, clock)
         verifier = Verifier(storage, intents, questions, clock)
         pings = Pings(poller)

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from hub.delivery import denials
+from hub.delivery.callback_pace import CallbackPace, Kind
 from hub.delivery.denials import Denials
 from hub.errors import NetworkError, Unreachable
 from hub.net import Answer, Purpose, Request
@@ -78,7 +79,14 @@ class Scene:
         self.store = EndingSubscriptions()
         self.callbacks = Callbacks()
         storage = type("OnlySubscriptions", (), {"subscriptions": self.store})()
-        self.denials = Denials(cast("Storage", storage), self.callbacks, self.clock)
+        self.waits: list[float] = []
+        self.pace = CallbackPace(self.callbacks, self.clock, self.sleep)
+        self.denials = Denials(
+            cast("Storage", storage), self.callbacks, self.clock, self.pace
+        )
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
 
     @property
     def count(self) -> int:
@@ -187,3 +195,12 @@ async def test_it_runs_until_it_is_cancelled() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_a_denial_waits_for_its_turn_behind_a_question() -> None:
+    scene = Scene()
+    await scene.pace.wait("https://a.example/asked", Kind.QUESTION)
+    scene.store.end(1)
+    await scene.denials.tell()
+    assert scene.waits == [0.0, 1.0]
+    assert len(scene.callbacks.requests) == 1

@@ -11,8 +11,8 @@ from storage.records import Verification
 from tests.support.open_hub import OpenHubScene, a_subscription_request
 
 
-async def pending(scene: OpenHubScene) -> Verification:
-    await scene.request(a_subscription_request())
+async def pending(scene: OpenHubScene, **changes: object) -> Verification:
+    await scene.request(a_subscription_request(**changes))
     (found,) = await scene.storage.verifications.due(
         scene.clock.now(), per_host=1, limit=1
     )
@@ -35,6 +35,18 @@ async def test_a_question_reads_little_and_follows_no_redirect(
     assert (request.cuts_body, request.cut) == (True, MOST_READ)
     assert urlsplit(request.url).hostname == "reader.example"
     assert "redirects are not followed" in reply.last.reason
+
+
+@pytest.mark.parametrize(
+    ("callback", "excerpt"),
+    [("https://reader.example/", "a page"), ("https://reader.exempt/", "")],
+)
+async def test_what_an_exempt_host_answers_is_not_kept(
+    scene: OpenHubScene, callback: str, excerpt: str
+) -> None:
+    scene.callbacks.body = b"a page"
+    reply = await scene.questions.ask(await pending(scene, callback=callback))
+    assert (reply.last.excerpt, reply.last.status) == (excerpt, 200)
 
 
 async def test_a_body_that_was_not_read_to_its_end_confirms_nothing(

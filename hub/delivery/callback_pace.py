@@ -1,0 +1,64 @@
+"""At most one question or denial a second for each callback host, whoever sends it.
+
+Notifications are not counted: who gets them has asked for them. Exempt hosts are not
+paced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from hub.clock import Clock
+from hub.net import Network, Purpose
+from hub.polling.pacing import HostPacer
+
+
+class Kind(StrEnum):
+    """Who waits for a host. One of each kind at a time, and they take turns."""
+
+    QUESTION = "question"
+    DENIAL = "denial"
+
+
+class CallbackPace:
+    def __init__(
+        self,
+        network: Network,
+        clock: Clock,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._network = network
+        self._clock = clock
+        self._sleep = sleep
+        self._pacer = HostPacer()
+        self._waiting: Counter[tuple[Kind, str]] = Counter()
+
+    def is_exempt(self, callback: str) -> bool:
+        return self._network.is_exempt(host_of(callback), Purpose.CALLBACK)
+
+    def is_waited_for(self, callback: str, kind: Kind) -> bool:
+        """Whether one of that kind is already waiting for the host's next turn."""
+        return bool(self._waiting) and (kind, host_of(callback)) in self._waiting
+
+    async def wait(self, callback: str, kind: Kind) -> None:
+        """Until the callback's host may get one more request."""
+        if self.is_exempt(callback):
+            return
+        host, now = host_of(callback), self._clock.monotonic()
+        self._waiting[kind, host] += 1
+        try:
+            await self._sleep(self._pacer.reserve(host, now) - now)
+        finally:
+            self._waiting[kind, host] -= 1
+            if not self._waiting[kind, host]:
+                del self._waiting[kind, host]
+
+
+@lru_cache(1024)
+def host_of(callback: str) -> str:
+    return urlsplit(callback).hostname or ""
