@@ -137,6 +137,7 @@ async def build_hub(
             contact=settings.contact,
         ),
         OpenHub(settings.open_hub),
+        settings.min_lease,
     )
     services = Services(
         feeds=feeds,

@@ -23,6 +23,7 @@ from hub.config_readers import (
     whole,
 )
 from hub.core.cadence import PollingRules
+from protocols.websub.leases import LONGEST_LEASE, SHORTEST_LEASE
 from storage.records import Retention
 
 PREFIX = "FANFARE_"
@@ -112,6 +113,11 @@ class Settings:
         one_of("off", "known", "any"),
         "who may subscribe at /hub: nobody, whoever names a public topic or one that"
         " names this hub, or everybody",
+    )
+    min_lease: int = setting(
+        SHORTEST_LEASE,
+        whole(1, LONGEST_LEASE),
+        "seconds a subscription at /hub lasts at least, whatever is asked for",
     )
     open_stream: str = setting(
         "on",

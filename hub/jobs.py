@@ -54,7 +54,7 @@ class Housekeeping:
                 every=3_600,
                 page=self._purge_subscriptions,
             ),
-            Job(name="leases_expired", every=60, page=self._expire_leases),
+            Job(name="leases_expired", every=5, page=self._expire_leases),
             Job(name="requests_trimmed", every=3_600, page=self._trim_requests),
         )
 

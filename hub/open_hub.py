@@ -51,7 +51,9 @@ class BuiltOpenHub:
     background: dict[str, Callable[[], Coroutine[Any, Any, None]]]
 
 
-def build_open_hub(around: Surroundings, policy: OpenHub) -> BuiltOpenHub:
+def build_open_hub(
+    around: Surroundings, policy: OpenHub, shortest_lease: int
+) -> BuiltOpenHub:
     asking = user_agent(
         f"Fanfare/{hub.__version__}", url=around.hub_url, contact=around.contact
     )
@@ -76,6 +78,7 @@ def build_open_hub(around: Surroundings, policy: OpenHub) -> BuiltOpenHub:
         around.clock,
         policy=policy,
         public_url=around.public_url,
+        shortest_lease=shortest_lease,
     )
     return BuiltOpenHub(
         service=service, background={"verifier": verifier.run, "pings": pings.run}

@@ -12,6 +12,7 @@ from hub.services.errors import HubClosed, TooManyWaiting
 from hub.services.subscriptions import SHOWN_ATTEMPTS
 from hub.websub.pings import Pings
 from hub.websub.topics import OpenHub
+from protocols.websub.leases import SHORTEST_LEASE
 from protocols.websub.requests import (
     PublishRequest,
     SubscribeRequest,
@@ -82,6 +83,7 @@ class WebSubService:
         *,
         policy: OpenHub,
         public_url: str,
+        shortest_lease: int = SHORTEST_LEASE,
     ) -> None:
         self._storage = storage
         self._wake_verifier = wake_verifier
@@ -89,6 +91,7 @@ class WebSubService:
         self._clock = clock
         self._policy = policy
         self._public_url = public_url
+        self.shortest_lease = shortest_lease
 
     async def request(self, request: SubscribeRequest | UnsubscribeRequest) -> str:
         """Take a request; the URL of its diagnostics. Nothing is decided yet.

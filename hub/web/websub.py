@@ -46,9 +46,8 @@ class WebSubRoutes:
     async def _answer(self, request: Request) -> Response:
         body = await read_bytes(request)
         _check_type(request, body)
-        asked = read_request(
-            read_form(body, request.scope["query_string"].decode("latin-1"))
-        )
+        form = read_form(body, request.scope["query_string"].decode("latin-1"))
+        asked = read_request(form, self._websub.shortest_lease)
         if isinstance(asked, PublishRequest):
             return await self._publish(asked, request)
         link = HeaderLink(href=await self._websub.request(asked), rel="status")

@@ -10,12 +10,12 @@ SHORTEST_LEASE: Final = 300
 LONGEST_LEASE: Final = 2_592_000
 
 
-def granted_lease(asked: int | None) -> int:
+def granted_lease(asked: int | None, shortest: int = SHORTEST_LEASE) -> int:
     """What the hub grants; it "MAY choose to respect this value or not".
 
     A wish out of bounds is cut to them, never refused: subscribers that ask for a year
     do not know what to do with a 400.
     """
     if asked is None:
-        return DEFAULT_LEASE
-    return min(max(asked, SHORTEST_LEASE), LONGEST_LEASE)
+        asked = DEFAULT_LEASE
+    return min(max(asked, shortest), LONGEST_LEASE)

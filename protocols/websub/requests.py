@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from protocols.errors import InvalidValue
 from protocols.websub.callbacks import read_callback, read_web_url
 from protocols.websub.forms import Form
-from protocols.websub.leases import granted_lease
+from protocols.websub.leases import SHORTEST_LEASE, granted_lease
 from protocols.websub.signatures import ALGORITHMS
 
 LONGEST_SECRET = 199
@@ -67,12 +67,12 @@ class PublishRequest:
 HubRequest = SubscribeRequest | UnsubscribeRequest | PublishRequest
 
 
-def read_request(form: Form) -> HubRequest:
-    """Raises `InvalidValue`."""
+def read_request(form: Form, shortest_lease: int = SHORTEST_LEASE) -> HubRequest:
+    """``shortest_lease``: seconds that are granted at least. Raises `InvalidValue`."""
     mode = form.required("hub.mode", "subscribe, unsubscribe or publish")
     match mode:
         case "subscribe":
-            return _read_subscribe(form)
+            return _read_subscribe(form, shortest_lease)
         case "unsubscribe":
             return UnsubscribeRequest(
                 topic=_read_topic(form),
@@ -84,11 +84,11 @@ def read_request(form: Form) -> HubRequest:
     raise InvalidValue("hub.mode", "subscribe, unsubscribe or publish", mode)
 
 
-def _read_subscribe(form: Form) -> SubscribeRequest:
+def _read_subscribe(form: Form, shortest_lease: int) -> SubscribeRequest:
     return SubscribeRequest(
         topic=_read_topic(form),
         callback=_read_callback(form),
-        lease_seconds=granted_lease(_read_lease(form)),
+        lease_seconds=granted_lease(_read_lease(form), shortest_lease),
         secret=_read_secret(form),
         algorithm=_read_choice(form, "hub.signature_algorithm", ALGORITHMS) or "sha256",
         format=_read_choice(form, "format", FORMATS),

@@ -115,6 +115,27 @@ async def test_a_failed_renewal_leaves_the_old_secret_at_work(tmp_path: Path) ->
         assert "x-hub-signature" not in callback.deliveries[0].headers
 
 
+async def test_a_lease_that_is_over_is_told_and_nothing_is_delivered(
+    tmp_path: Path,
+) -> None:
+    async with websub_scene(tmp_path, FANFARE_MIN_LEASE="1") as scene:
+        topic, brief, lasting = scene.topic(), scene.callback(), scene.callback()
+        await scene.subscribe(topic, lasting)
+        answer = await scene.subscribe(topic, brief, lease_seconds="1")
+        assert dict(brief.parameters(0))["hub.lease_seconds"] == "1"
+        await eventually(lambda: "denied" in brief.modes, seconds=60)
+        told = dict(brief.parameters())
+        assert told["hub.topic"] == topic.url
+        assert told["hub.reason"] == "the lease is over"
+        document = await scene.diagnose(answer)
+        assert document["subscription"]["ended_reason"] == told["hub.reason"]  # type: ignore[index]
+
+        await scene.publish(topic)
+        await eventually(lambda: bool(lasting.deliveries), seconds=60)
+        assert brief.deliveries == []
+        assert lasting.modes == ["subscribe"]
+
+
 async def test_the_diagnostics_tell_of_everything_that_happened(tmp_path: Path) -> None:
     async with websub_scene(tmp_path) as scene:
         topic, callback = scene.topic(), scene.callback()
