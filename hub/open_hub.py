@@ -70,7 +70,7 @@ def build_open_hub(
     )
     intents = Intents(around.storage, topics, questions, around.clock)
     verifier = Verifier(around.storage, intents, questions, around.clock)
-    pings = Pings(around.poller)
+    pings = Pings(around.poller, around.clock)
     service = WebSubService(
         around.storage,
         verifier.wake,

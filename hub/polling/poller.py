@@ -81,6 +81,7 @@ class Poller:
             options.concurrency
         )
         self._asked: dict[FeedId, asyncio.Future[StorageError | None]] = {}
+        self._again: dict[FeedId, StoredFeed] = {}  # pinged while under way
         self._askers = asyncio.Semaphore(MOST_ASKED)
         self._awake = asyncio.Event()
         self._outage = Outage(storage)
@@ -107,9 +108,29 @@ class Poller:
         planned_at = polling.last_fetch or self._clock.now()
         return explain(polling, polling.subscribers, self._rules, planned_at)
 
-    def is_under_way(self, feed_id: FeedId) -> bool:
-        """Whether the feed is being fetched, maybe since before its latest news."""
-        return self._schedule.is_under_way(feed_id)
+    def ping(self, feed: StoredFeed) -> bool:
+        """Fetch a feed soon, and once more if it is being fetched; nobody waits.
+
+        False, and nothing is done, if its server asked for patience.
+        """
+        if not self._may_be_asked(feed):
+            return False
+        if self._schedule.is_under_way(feed.id):
+            self._again[feed.id] = feed
+        else:
+            self._ask(feed)
+        return True
+
+    def is_pinged(self, feed_id: FeedId) -> bool:
+        """Whether a fetch that was asked for is yet to begin."""
+        if feed_id in self._again:
+            return True
+        return feed_id in self._asked and not self._schedule.is_under_way(feed_id)
+
+    @property
+    def pinged(self) -> int:
+        """Feeds that were asked for."""
+        return len(self._asked) + len(self._again)
 
     async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
         """Fetch a feed, or join its fetch under way; the feed as it is afterwards.
@@ -254,6 +275,9 @@ class Poller:
         self._answer(due.feed_id, failure)
         if self._schedule.finish(due, started):
             self._awake.set()
+        again = self._again.pop(due.feed_id, None)
+        if again is not None:
+            self.ping(again)
 
     def _storage_failed(self, error: StorageError) -> None:
         self._outage.begin(error)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from hub.clock import Clock
 from hub.services.errors import HubClosed, TooManyWaiting
 from hub.services.subscriptions import SHOWN_ATTEMPTS
-from hub.websub.pings import Pings
+from hub.websub.pings import Pings, Taken
 from hub.websub.topics import OpenHub
 from protocols.websub.leases import SHORTEST_LEASE
 from protocols.websub.requests import (
@@ -47,8 +47,17 @@ class Ping(StrEnum):
     """What is done about a URL that was published."""
 
     FETCHED = "fetching"
+    COALESCED = "coalesced"  # with a ping before it that is yet to be served
+    LIMITED = "rate-limited"  # too often; or the topic's server wants patience
     NOT_LISTED = "not-listed"  # unknown and private topics look alike
     INVALID = "invalid"
+
+
+_OUTCOMES = {
+    Taken.ACCEPTED: Ping.FETCHED,
+    Taken.COALESCED: Ping.COALESCED,
+    Taken.PUT_OFF: Ping.LIMITED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +122,7 @@ class WebSubService:
         return f"{self._public_url}/hub/subscriptions/{token}"
 
     async def publish(self, request: PublishRequest) -> list[Pinged]:
-        """Fetch the topics that are known, at once. Raises `TooManyWaiting`."""
+        """Have the topics that are known fetched soon. Raises `TooManyWaiting`."""
         pinged = [await self._ping(topic) for topic in request.topics]
         return pinged + [
             Pinged(url=each.url, outcome=Ping.INVALID, reason=each.reason)
@@ -124,11 +133,12 @@ class WebSubService:
         feed = await self._storage.feeds.find(topic)
         if feed is None or feed.state in (FeedState.REMOVED, FeedState.PAUSED):
             return Pinged(url=topic, outcome=Ping.NOT_LISTED, reason=NOT_LISTED)
-        if not self._pings.add(feed.id):
+        taken = self._pings.add(feed)
+        if taken is Taken.REFUSED:
             raise TooManyWaiting("too many topics wait to be fetched")
         if feed.private:
             return Pinged(url=topic, outcome=Ping.NOT_LISTED, reason=NOT_LISTED)
-        return Pinged(url=topic, outcome=Ping.FETCHED)
+        return Pinged(url=topic, outcome=_OUTCOMES[taken])
 
     async def diagnose(self, token: str) -> Diagnosis:
         """Raises `NotFound`."""

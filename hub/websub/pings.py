@@ -1,66 +1,83 @@
-"""Publish pings: topics whose publisher says that there is news, fetched at once.
+"""Publish pings: topics whose publisher says that there is news, fetched soon.
 
-Equal pings that wait are one. A ping that comes while its topic is being fetched brings
-another fetch, since the news may have come after the answer.
+Nobody waits for the fetch. Equal pings that wait are one, and one that comes while its
+topic is being fetched brings another fetch, since the news may have come after the
+answer. A topic is fetched for pings at most so often, whoever sends them: a few at
+once, and then one a second.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
+from enum import StrEnum
 from typing import Protocol
 
-import structlog
-
-from storage.errors import StorageError
+from hub.clock import Clock
+from hub.polling.pacing import HostPacer
 from storage.records import FeedId, StoredFeed
 
 MOST_WAITING = 10_000
-AT_ONCE = 128
+"""Topics whose turn is yet to come; pings of more are turned away."""
 
-log = structlog.get_logger()
+
+class Taken(StrEnum):
+    """What is done about a ping."""
+
+    ACCEPTED = "accepted"
+    COALESCED = "coalesced"  # a fetch that is yet to begin serves it too
+    PUT_OFF = "put-off"  # too often: fetched a little later, if its server lets us
+    REFUSED = "refused"  # too many topics wait
 
 
 class PingedPoller(Protocol):
     """What is needed of `hub.polling.poller.Poller`, which paces pings by host."""
 
-    async def fetch_now(self, feed_id: FeedId) -> StoredFeed: ...
+    def ping(self, feed: StoredFeed) -> bool: ...
 
-    def is_under_way(self, feed_id: FeedId) -> bool: ...
+    def is_pinged(self, feed_id: FeedId) -> bool: ...
+
+    @property
+    def pinged(self) -> int: ...
 
 
 class Pings:
-    def __init__(self, poller: PingedPoller) -> None:
+    def __init__(self, poller: PingedPoller, clock: Clock) -> None:
         self._poller = poller
-        self._queue: asyncio.Queue[FeedId] = asyncio.Queue(MOST_WAITING)
-        self._waiting: set[FeedId] = set()
+        self._clock = clock
+        self._pacer = HostPacer()
+        self._later: dict[FeedId, StoredFeed] = {}
+        self._turns: list[tuple[float, FeedId]] = []
+        self._awake = asyncio.Event()
 
-    def add(self, feed_id: FeedId) -> bool:
-        """Fetch the feed soon; False if too many wait."""
-        if self.is_waiting(feed_id):
-            return True
-        try:
-            self._queue.put_nowait(feed_id)
-        except asyncio.QueueFull:
-            return False
-        self._waiting.add(feed_id)
-        return True
-
-    def is_waiting(self, feed_id: FeedId) -> bool:
-        return feed_id in self._waiting
+    def add(self, feed: StoredFeed) -> Taken:
+        """Have the feed fetched soon."""
+        if feed.id in self._later or self._poller.is_pinged(feed.id):
+            return Taken.COALESCED
+        if len(self._later) + self._poller.pinged >= MOST_WAITING:
+            return Taken.REFUSED
+        now = self._clock.monotonic()
+        turn = self._pacer.reserve(str(feed.id), now, is_ping=True)
+        if turn <= now:
+            return Taken.ACCEPTED if self._poller.ping(feed) else Taken.PUT_OFF
+        self._later[feed.id] = feed
+        heapq.heappush(self._turns, (turn, feed.id))
+        self._awake.set()
+        return Taken.PUT_OFF
 
     async def run(self) -> None:
-        """Answer pings until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for number in range(AT_ONCE):
-                group.create_task(self._work(), name=f"pings-{number}")
-
-    async def _work(self) -> None:
+        """Give those that were put off their turn, until cancelled."""
         while True:
-            feed_id = await self._queue.get()
-            self._waiting.discard(feed_id)
-            try:
-                if self._poller.is_under_way(feed_id):
-                    await self._poller.fetch_now(feed_id)
-                await self._poller.fetch_now(feed_id)
-            except StorageError as error:
-                log.warning("ping_failed", feed=feed_id, error=str(error))
+            self._awake.clear()
+            now = self._clock.monotonic()
+            while self._turns and self._turns[0][0] <= now:
+                _turn, feed_id = heapq.heappop(self._turns)
+                self._poller.ping(self._later.pop(feed_id))
+            await self._rest(self._turns[0][0] - now if self._turns else None)
+
+    async def _rest(self, seconds: float | None) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._awake.wait()
+        except TimeoutError:
+            pass

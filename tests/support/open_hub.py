@@ -167,7 +167,7 @@ async def open_hub_scene(
         questions = Questions(callbacks, clock, "Fanfare", challenge=lambda: CHALLENGE)
         intents = Intents(storage, topics, questions, clock)
         verifier = Verifier(storage, intents, questions, clock)
-        pings = Pings(poller)
+        pings = Pings(poller, clock)
         service = WebSubService(
             storage,
             verifier.wake,

@@ -47,6 +47,7 @@ class FakePoller:
     state: FeedState | None = None  # the feed's state once it was fetched
     hangs: bool = False
     fetched: list[FeedId] = field(default_factory=list)
+    asked: list[FeedId] = field(default_factory=list)  # pinged, never fetched
     woken: int = 0
 
     async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
@@ -75,8 +76,16 @@ class FakePoller:
     def explain(self, feed: StoredFeed) -> Plan:
         return explain(feed.polling, 1, PollingRules(), self.clock.now())
 
-    def is_under_way(self, feed_id: FeedId) -> bool:
-        return False
+    def ping(self, feed: StoredFeed) -> bool:
+        self.asked.append(feed.id)
+        return True
+
+    def is_pinged(self, feed_id: FeedId) -> bool:
+        return feed_id in self.asked
+
+    @property
+    def pinged(self) -> int:
+        return len(self.asked)
 
     def wake(self) -> None:
         self.woken += 1
@@ -151,7 +160,7 @@ async def open_hub(
             websub=WebSubService(
                 storage,
                 lambda: None,
-                Pings(poller),
+                Pings(poller, clock),
                 clock,
                 policy=OpenHub.KNOWN,
                 public_url="http://hub.example",

@@ -447,6 +447,49 @@ async def test_fetches_asked_for_together_are_one(stage: Stage) -> None:
     assert len(stage.fetcher.requests) == 1
 
 
+async def test_a_ping_is_a_fetch_that_nobody_waits_for(stage: Stage) -> None:
+    feed = a_feed(1, next_fetch=START + 9 * HOUR)
+    stage.add(feed)
+
+    async with stage.running():
+        assert stage.poller.ping(feed)
+        assert stage.poller.is_pinged(feed.id)
+        assert stage.poller.pinged == 1
+        await stage.committed(1)
+
+    assert stage.storage.commits[0].polling.message.startswith("Fetched (ping) 200")
+
+
+async def test_pings_during_a_fetch_bring_one_more_after_it(stage: Stage) -> None:
+    feed = a_feed(1)
+    stage.add(feed)
+    stage.fetcher.gate.clear()
+
+    async with stage.running():
+        await eventually(lambda: len(stage.fetcher.requests) == 1)
+        for _ in range(9):
+            assert stage.poller.ping(feed)
+        assert stage.poller.is_pinged(feed.id)
+        stage.fetcher.gate.set()
+        await stage.committed(2)
+        await stage.settled()
+
+    assert len(stage.fetcher.requests) == 2
+    assert not stage.poller.is_pinged(feed.id)
+
+
+async def test_a_server_that_asked_for_patience_is_not_pinged(stage: Stage) -> None:
+    later = START + HOUR
+    feed = polled(1, "https://a.example/", retry_after=later, next_fetch=later)
+    stage.add(feed)
+
+    async with stage.running():
+        assert not stage.poller.ping(feed)
+        await stage.settled()
+
+    assert stage.fetcher.requests == []
+
+
 async def test_it_comes_before_the_other_feeds_of_its_host(stage: Stage) -> None:
     stage.add(*(a_feed(n, f"https://one.example/{n}") for n in range(1, 5)))
     stage.fetcher.gate.clear()

@@ -71,7 +71,7 @@ async def test_a_public_topic_is_fetched_under_any_spelling(
     await scene.add_feed()
     assert await outcomes(scene, TOPIC, "https://FEEDS.example/%74opic") == [
         Ping.FETCHED,
-        Ping.FETCHED,
+        Ping.COALESCED,
     ]
 
 
@@ -83,7 +83,7 @@ async def test_private_and_unknown_topics_look_alike(scene: OpenHubScene) -> Non
     first, second = pinged
     assert (first.outcome, first.reason) == (second.outcome, second.reason)
     assert first.outcome is Ping.NOT_LISTED
-    assert scene.pings.is_waiting(feed.id)
+    assert feed.id in scene.poller.asked
 
 
 @pytest.mark.parametrize("state", [FeedState.PAUSED, FeedState.REMOVED])
@@ -93,7 +93,7 @@ async def test_a_feed_that_is_not_polled_is_not_pinged(
     feed = await scene.add_feed()
     await scene.storage.feeds.set_state(feed.id, state, scene.clock.now())
     assert await outcomes(scene, TOPIC) == [Ping.NOT_LISTED]
-    assert not scene.pings.is_waiting(feed.id)
+    assert feed.id not in scene.poller.asked
 
 
 async def test_a_bad_url_is_said_to_be_one(scene: OpenHubScene) -> None:

@@ -1,90 +1,120 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
 from hub.websub import pings as pings_module
-from hub.websub.pings import Pings
-from storage.errors import NotFound
+from hub.websub.pings import Pings, Taken
 from storage.records import FeedId, StoredFeed
+from tests.support.clock import ManualClock
 from tests.support.eventually import eventually
 from tests.support.fetch_targets import a_feed
 
 
-class GatedPoller:
-    """Counts its fetches; while the gate is closed they do not end."""
+class EagerPoller:
+    """Fetches at once whatever is pinged; while it is busy, only one feed more."""
 
     def __init__(self) -> None:
         self.fetched: list[FeedId] = []
-        self.running: set[FeedId] = set()
-        self.gate = asyncio.Event()
-        self.gate.set()
+        self.waiting: set[FeedId] = set()
+        self.is_busy = False
+        self.is_patient = False
 
-    async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
-        self.fetched.append(feed_id)
-        self.running.add(feed_id)
-        await self.gate.wait()
-        self.running.discard(feed_id)
-        if feed_id == 404:
-            raise NotFound("feed", feed_id)
-        return a_feed(feed_id)
+    def ping(self, feed: StoredFeed) -> bool:
+        if self.is_patient:
+            return False
+        if self.is_busy:
+            self.waiting.add(feed.id)
+        else:
+            self.fetched.append(feed.id)
+        return True
 
-    def is_under_way(self, feed_id: FeedId) -> bool:
-        return feed_id in self.running
+    def is_pinged(self, feed_id: FeedId) -> bool:
+        return feed_id in self.waiting
 
-
-@asynccontextmanager
-async def running(pings: Pings) -> AsyncIterator[None]:
-    task = asyncio.create_task(pings.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
+    @property
+    def pinged(self) -> int:
+        return len(self.waiting)
 
 
-async def test_a_ping_is_a_fetch_and_equal_ones_that_wait_are_one() -> None:
-    poller = GatedPoller()
-    pings = Pings(poller)
-    for feed_id in (1, 2, 1, 1):
-        assert pings.add(FeedId(feed_id))
-    async with running(pings):
-        await eventually(lambda: len(poller.fetched) == 2)
-    assert sorted(poller.fetched) == [1, 2]
+class Scene:
+    def __init__(self) -> None:
+        self.poller = EagerPoller()
+        self.clock = ManualClock()
+        self.pings = Pings(self.poller, self.clock)
+
+    def ping(self, number: int) -> Taken:
+        return self.pings.add(a_feed(FeedId(number)))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.pings.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
 
 
-async def test_a_ping_during_a_fetch_brings_another_after_it() -> None:
-    poller = GatedPoller()
-    pings = Pings(poller)
-    async with running(pings):
-        poller.gate.clear()
-        pings.add(FeedId(1))
-        await eventually(lambda: len(poller.fetched) == 1)
-        pings.add(FeedId(1))
-        await eventually(lambda: len(poller.fetched) == 2)  # joins the one under way
-        poller.gate.set()
-        await eventually(lambda: len(poller.fetched) == 3)
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
 
 
-async def test_a_feed_that_is_gone_harms_no_other() -> None:
-    poller = GatedPoller()
-    pings = Pings(poller)
-    async with running(pings):
-        pings.add(FeedId(404))
-        await eventually(lambda: len(poller.fetched) == 1)
-        pings.add(FeedId(1))
-        await eventually(lambda: len(poller.fetched) == 2)
+async def test_a_ping_is_handed_on_at_once(scene: Scene) -> None:
+    assert scene.ping(1) is Taken.ACCEPTED
+    assert scene.poller.fetched == [1]
 
 
-async def test_only_so_many_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_equal_pings_that_wait_are_one(scene: Scene) -> None:
+    scene.poller.is_busy = True
+    assert [scene.ping(number) for number in (1, 2, 1, 1)] == [
+        Taken.ACCEPTED,
+        Taken.ACCEPTED,
+        Taken.COALESCED,
+        Taken.COALESCED,
+    ]
+
+
+async def test_ten_thousand_pings_of_a_topic_are_few_fetches_and_delay_no_other(
+    scene: Scene,
+) -> None:
+    taken = Counter(scene.ping(1) for _ in range(10_000))
+    assert taken == {Taken.ACCEPTED: 10, Taken.PUT_OFF: 1, Taken.COALESCED: 9_989}
+    assert scene.ping(2) is Taken.ACCEPTED
+    assert scene.poller.fetched == [1] * 10 + [2]
+
+
+async def test_a_ping_that_was_put_off_has_its_turn_a_second_later(
+    scene: Scene,
+) -> None:
+    for _ in range(11):
+        scene.ping(1)
+    scene.clock.advance(1)
+    async with scene.running():
+        await eventually(lambda: len(scene.poller.fetched) == 11)
+        assert scene.ping(1) is Taken.PUT_OFF
+        scene.clock.advance(1)
+        await eventually(lambda: len(scene.poller.fetched) == 12)
+
+
+async def test_a_server_that_asked_for_patience_is_not_pinged(scene: Scene) -> None:
+    scene.poller.is_patient = True
+    assert scene.ping(1) is Taken.PUT_OFF
+
+
+async def test_only_so_many_may_wait(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pings_module, "MOST_WAITING", 2)
-    pings = Pings(GatedPoller())
-    assert [pings.add(FeedId(number)) for number in (1, 2, 3, 1)] == [
-        True,
-        True,
-        False,
-        True,
+    scene.poller.is_busy = True
+    assert [scene.ping(number) for number in (1, 2, 3, 1)] == [
+        Taken.ACCEPTED,
+        Taken.ACCEPTED,
+        Taken.REFUSED,
+        Taken.COALESCED,
     ]
