@@ -16,7 +16,7 @@ from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.freshness import fresh_until, retry_after
 from hub.core.hubs import hubs_of_header
 from hub.core.news_writes import entry_writes, has_news, news_records
-from hub.core.posting import count_posts, posting_history, velocity
+from hub.core.posting import count_change, count_posts, posting_history, velocity
 from hub.core.redirects import course_after_failure, course_after_success
 from hub.core.status import failure_line, status_of, success_line
 from hub.core.stopping import absence_after, state_after_absence
@@ -156,11 +156,18 @@ def _after_content(decision: Decision) -> FetchCommit:
     if fetched.status == 304 or digest == before.body_hash:
         polling = replace(_succeeded(decision, 0), unchanged=before.unchanged + 1)
         return _commit(decision, replace(polling, body_error=""))
+    is_first = not before.body_hash
     polling = replace(
-        _succeeded(decision, 0), body_hash=digest, body_error="", unchanged=0
+        _succeeded(decision, 0),
+        body_hash=digest,
+        body_error="",
+        unchanged=0,
+        posting=posting_history((), fetched.at)
+        if is_first
+        else count_change(before.posting, before.last_success, fetched.at),
     )
     commit = replace(_commit(decision, polling), body=_body(fetched, OCTET_STREAM))
-    if not before.body_hash:
+    if is_first:
         return commit  # the first document is no news
     status = status_of(commit.polling, commit.next_fetch, decision.target.feed.title)
     content = RecordWrite(kind=RecordKind.CONTENT, status=status)

@@ -36,13 +36,26 @@ def count_posts(
     Otherwise it counts half-way between the poll that did not show it and this one.
     """
     since = last_success or at
-    halfway = since + (at - since) / 2
+    halfway = _halfway(since, at)
     weight = _decayed(posting, at)
     for entry in new:
         date = entry.published
         is_likely = date is not None and since - LATE_DATES < date <= at
         weight += exp(-_days(date if date and is_likely else halfway, at) / MEMORY_DAYS)
     return Posting(weight=weight, at=at, since=posting.since or at)
+
+
+def count_change(
+    posting: Posting, last_success: datetime | None, at: datetime
+) -> Posting:
+    """Add one post without a date: a topic that is no feed is no longer the same."""
+    seen = exp(-_days(_halfway(last_success or at, at), at) / MEMORY_DAYS)
+    weight = _decayed(posting, at) + seen
+    return Posting(weight=weight, at=at, since=posting.since or at)
+
+
+def _halfway(since: datetime, at: datetime) -> datetime:
+    return since + (at - since) / 2
 
 
 def posting_rate(posting: Posting, now: datetime) -> float:
