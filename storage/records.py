@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import NewType
 
 from protocols.model import Hints, Status
-from storage.quick import quick_init
+from protocols.quick import quick_init
 
 AccountId = NewType("AccountId", int)
 FeedId = NewType("FeedId", int)
@@ -333,6 +333,7 @@ class NewSubscription:
     lease_end: datetime | None = None  # None: endless
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
     id: SubscriptionId
@@ -525,6 +526,7 @@ class Attempt:
     error: str = ""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkOutcome:
     """The chunk's member ``index`` needs nothing more from this chunk.

@@ -24,8 +24,8 @@ from hub.core.trouble import diagnose
 from hub.core.validators import next_validators
 from protocols.http import OCTET_STREAM, sendable_content_type
 from protocols.model import IdSource, ParsedFeed
+from protocols.quick import quick_init
 from storage.packing import pack, pack_bytes
-from storage.quick import quick_init
 from storage.records import (
     FeedState,
     FetchCommit,

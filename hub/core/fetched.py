@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from protocols.errors import FeedError
 from protocols.model import ParsedFeed
-from storage.quick import quick_init
+from protocols.quick import quick_init
 
 
 class Occasion(StrEnum):

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from hub.core.replies import Reply, Verdict
 from hub.core.retry import FAILURES_ALLOWED, retry_delay
 from hub.core.settlement import GONE, Settlement, attempt_of, reason_of
+from protocols.quick import quick_init
 from storage.records import (
     ChunkOutcome,
     ClaimedChunk,
@@ -25,6 +26,7 @@ UNANSWERED = "no answer within a second"
 NOT_STARTED = "held back: the callback's origin is busy or in trouble"
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstDelivery:
     """It brings its subscriber up to ``position``.

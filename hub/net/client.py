@@ -30,7 +30,8 @@ from hub.net.messages import MEBIBYTE, Answer, Limits, Purpose, Request
 from hub.net.resolving import AddressBlocked, GuardedResolver, Lookup, SystemLookup
 from hub.net.urls import wire_url
 
-_AUTOMATIC_HEADERS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+_AUTOMATIC_HEADERS = ("User-Agent", "Accept", "Accept-Encoding")
+"""What aiohttp adds by itself; to all but a bare GET a Content-Type as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +98,7 @@ class AiohttpNetwork:
                 request.method,
                 url,
                 headers=request.headers,
+                skip_auto_headers=_unwanted_headers(request),
                 data=_sendable(request.body),
                 allow_redirects=False,
                 timeout=_client_timeout(request.limits),
@@ -142,11 +144,20 @@ class AiohttpNetwork:
         session = ClientSession(
             connector=connector,
             cookie_jar=DummyCookieJar(),
-            skip_auto_headers=_AUTOMATIC_HEADERS,
             auto_decompress=False,
             trust_env=False,
         )
         return _Side(guard=guard, resolver=resolver, session=session)
+
+
+def _unwanted_headers(request: Request) -> list[str] | None:
+    """What aiohttp must be told not to add; None is its fast way."""
+    given = request.headers
+    unwanted = [name for name in _AUTOMATIC_HEADERS if name not in given]
+    is_bare = request.method == "GET" and request.body is None
+    if not is_bare and "Content-Type" not in given:
+        unwanted.append("Content-Type")
+    return unwanted or None
 
 
 async def _read(response: ClientResponse, request: Request) -> tuple[bytes, bool]:

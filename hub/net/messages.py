@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from storage.quick import quick_init
+from protocols.quick import quick_init
 
 MEBIBYTE = 1 << 20
 CUT = 64 * 1024

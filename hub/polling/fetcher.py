@@ -18,7 +18,7 @@ from hub.errors import NetworkError
 from hub.net import Answer, Limits, Network, Purpose, Request
 from hub.polling.hops import RedirectRefused, bare_url, origin, redirect_target
 from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers
-from storage.quick import quick_init
+from protocols.quick import quick_init
 from storage.records import Credentials, Validators
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

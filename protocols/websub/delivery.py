@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from protocols.http import HeaderLink, format_link_header, header_value
+from protocols.quick import quick_init
 from protocols.websub.signatures import sign, sign_webhook
 
 SHARED_HEADERS_KEPT = 256
 """Topics and formats whose headers are remembered while a record fans out."""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
     """A notification that is about to be sent.

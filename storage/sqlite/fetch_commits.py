@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from protocols.quick import quick_init
 from storage.errors import DocumentWanted, WriteFailed
-from storage.quick import quick_init
 from storage.records import (
     EntryWrite,
     FetchCommit,

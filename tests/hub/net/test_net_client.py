@@ -73,6 +73,42 @@ async def test_a_request_carries_the_given_headers_and_nothing_of_its_own(
     )
 
 
+@pytest.mark.parametrize(
+    ("method", "body"), [("GET", None), ("POST", None), ("POST", b"news")]
+)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"User-Agent": "Fanfare/1", "Accept": "text/xml", "Accept-Encoding": "gzip"},
+        {"Content-Type": "text/plain", "Accept": "text/xml"},
+        {"user-agent": "Fanfare/1", "accept": "text/xml", "content-type": "a/b"},
+    ],
+)
+async def test_no_header_is_added_whatever_is_given(
+    network: AiohttpNetwork,
+    origin: Origin,
+    headers: dict[str, str],
+    method: str,
+    body: bytes | None,
+) -> None:
+    await network.send(
+        Request(
+            method=method,
+            url=origin.url("/"),
+            purpose=Purpose.TOPIC,
+            headers=headers,
+            body=body,
+        )
+    )
+
+    expected = {name.lower(): value for name, value in headers.items()}
+    expected["host"] = f"127.0.0.1:{origin.port}"
+    if method == "POST":
+        expected["content-length"] = str(len(body or b""))
+    assert origin.requests[0].headers == expected
+
+
 async def test_a_url_outside_ascii_is_encoded(
     network: AiohttpNetwork, origin: Origin
 ) -> None:

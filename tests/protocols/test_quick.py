@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.quick import quick_init
+from protocols.quick import quick_init
 from storage.records import Polling
 
 
