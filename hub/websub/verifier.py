@@ -24,7 +24,7 @@ AT_ONCE = 256
 PAGE = 512
 PER_HOST = 64
 POLL_SECONDS = 1.0
-ROUND_SECONDS = 0.05
+ROUND_SECONDS = 0.1
 """Between two looks at what is due, however many requests come in."""
 HOST_PAUSE = 1.0
 FAULT_PAUSE = 10.0

@@ -42,7 +42,7 @@ from .verification_writes import (
 )
 from .writer import Writer
 
-ADDING_PAUSE = 0.02
+ADDING_PAUSE = 0.04
 CONFIRMING_PAUSE = 0.1
 """Seconds in which further ones gather. Somebody waits for the first, nobody for the
 second."""
