@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -47,9 +47,13 @@ class ScriptedCallbacks:
     complete: bool = True
     failure: NetworkError | None = None
     requests: list[Request] = field(default_factory=list)
+    meanwhile: Callable[[], Awaitable[object]] | None = None  # once, before it answers
 
     async def send(self, request: Request) -> Answer:
         self.requests.append(request)
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            await meanwhile()
         if self.failure is not None:
             raise self.failure
         return Answer(

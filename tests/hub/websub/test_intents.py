@@ -8,6 +8,7 @@ from hub.errors import Blocked, TimedOut
 from storage.records import (
     ANONYMOUS,
     OPERATOR,
+    FeedState,
     Format,
     NewSubscription,
     SubscriptionState,
@@ -195,3 +196,29 @@ async def test_a_topic_that_is_down_is_tried_three_times_and_then_denied(
     assert done.state is VerificationState.DENIED
     assert len(scene.fetches.requests) == 3
     assert scene.callbacks.modes == ["denied"]
+
+
+async def test_a_topic_removed_while_the_callback_was_asked_is_denied(
+    scene: OpenHubScene,
+) -> None:
+    feed = await scene.add_feed()
+    scene.callbacks.meanwhile = lambda: scene.storage.feeds.set_state(
+        feed.id, FeedState.REMOVED, scene.clock.now()
+    )
+    done = await scene.subscribe()
+    assert done.state is VerificationState.DENIED
+    assert scene.callbacks.modes == ["subscribe", "denied"]
+    assert "removed" in scene.callbacks.queries[-1]["hub.reason"]
+    assert await subscribed(scene) is None
+
+
+async def test_what_was_asked_for_again_meanwhile_is_confirmed_all_the_same(
+    scene: OpenHubScene,
+) -> None:
+    await scene.add_feed()
+    scene.callbacks.meanwhile = lambda: scene.request(
+        a_subscription_request(secret="new")
+    )
+    first = await scene.subscribe(secret="old")
+    assert first.state is VerificationState.VERIFIED
+    assert await subscribed(scene) == ("old", scene.clock.now() + SOON)
