@@ -138,6 +138,8 @@ def test_an_id_may_be_long_but_not_endless() -> None:
         ('{"type": "heartbeat"}', "cursor"),
         ('{"type": "heartbeat", "cursor": "now"}', "cursor"),
         ('{"type": "error", "error": "odd", "reason": "r"}', "error"),
+        ('{"type": "closed", "code": "1001", "reason": "r"}', "code"),
+        ('{"type": "closed", "code": true, "reason": "r"}', "code"),
         (
             '{"type": "notification", "topic": "t", "cursor": "a-1", "prev": "x"}',
             "prev",
