@@ -12,6 +12,7 @@ import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from statistics import median
 
 from tests.support.crash_campaign import Outcome, run_campaign
 
@@ -19,6 +20,8 @@ SEEDS = [int(seed) for seed in os.environ.get("FANFARE_CRASH_SEEDS", "").split()
     *range(1, 11)
 ]
 KILLS = 20  # in each campaign
+MOST_IN_THE_MIDDLE = 0.5
+"""Seconds: acknowledgements are written every 0.1 s, and the machine is busy."""
 AT_ONCE = 3  # campaigns, each in a process of its own: none delays another's answers
 
 
@@ -39,6 +42,8 @@ def test_no_kill_at_any_moment_breaks_a_promise(tmp_path: Path) -> None:
     assert not broken, "\n".join(map(_report, broken))
     assert sum(len(outcome.kills) for outcome in outcomes) == KILLS * len(SEEDS)
     assert all(outcome.failpoints_reached for outcome in outcomes)
+    ages = [age for outcome in outcomes for age in outcome.ages]
+    assert median(ages) < MOST_IN_THE_MIDDLE
 
 
 def _summary(outcome: Outcome) -> str:
