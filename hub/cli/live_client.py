@@ -41,6 +41,11 @@ class Lost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Listening:
+    """The hub has confirmed every topic: whatever is published from now on comes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Missed:
     """Records of a topic that cannot be sent any more, and from where it goes on."""
 
@@ -54,6 +59,18 @@ class Gone:
 
     topic: str
     reason: str
+
+
+@dataclass(slots=True)
+class _Confirmations:
+    """The topics of a connection that the hub has not confirmed yet."""
+
+    open: set[str]
+
+    def count(self, topic: str) -> Iterator[Listening]:
+        if self.open == {topic}:
+            yield Listening()
+        self.open.discard(topic)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,11 +112,12 @@ class LiveClient:
 
     def events(
         self, connection: ClientConnection
-    ) -> Iterator[NotificationMessage | Missed | Gone]:
+    ) -> Iterator[NotificationMessage | Listening | Missed | Gone]:
         """What happens, until the connection ends.
 
         Raises `Failure` for an error, and when no topic is left.
         """
+        confirmations = _Confirmations(set(self.topics))
         for text in connection:
             message = read_server_message(text)
             match message:
@@ -113,6 +131,7 @@ class LiveClient:
                     yield Missed(message.topic, message.cursor)
                 case Subscribed():
                     self.known[message.topic] = self.cursor = message.cursor
+                    yield from confirmations.count(message.topic)
                 case Heartbeat():
                     self.cursor = message.cursor
                     self.known = dict.fromkeys(self.known, message.cursor)
@@ -123,8 +142,6 @@ class LiveClient:
                     yield Gone(topic, message.reason or "unsubscribed")
                     if not self.topics:
                         raise Failure("none of the topics is left")
-                case _:
-                    pass
 
     def _is_gap(self, message: NotificationMessage) -> bool:
         """Whether the topic had a record that should have come before this one."""

@@ -84,13 +84,14 @@ class _Tail:
                 self._pause(str(error))
 
     def _follow_once(self) -> None:
-        from .live_client import Gone, Lost, Missed
+        from .live_client import Gone, Listening, Lost, Missed
 
         with self._client.connected() as connection:
-            self._greet()
             for event in self._client.events(connection):
                 self._wait = FIRST_WAIT
-                if isinstance(event, Missed):
+                if isinstance(event, Listening):
+                    self._greet()
+                elif isinstance(event, Missed):
                     self._print_missed(event)
                 elif isinstance(event, Gone):
                     topic, reason = printable(event.topic), printable(event.reason)
