@@ -84,8 +84,6 @@ class SubscriptionService:
         _check_signing(request)
         await self._addresses.check_callback("callback", callback)
         feed = await self._feed_behind(request.topic, request.account)
-        if feed.has_credentials and request.account != OPERATOR:
-            raise InvalidValue("topic", "a topic that is open to this account")
         topic = read_topic("topic", request.topic).url
         known = await self._storage.subscriptions.find(request.account, topic, callback)
         new = NewSubscription(
@@ -158,12 +156,14 @@ class SubscriptionService:
         known = await self._feeds.find(url)
         if known is not None and known.has_credentials and known.url != url:
             known = known if account == OPERATOR else None  # not as anybody gets it
-        if known is not None and known.state.is_stopped:
+        if known is None:
+            new = AddFeed(url=topic, private=True)
+            known = (await self._feeds.add(new, field="topic")).feed
+        if known.has_credentials and account != OPERATOR:
+            raise InvalidValue("topic", "a topic that is open to this account")
+        if known.state.is_stopped:
             return await self._feeds.resume(known.id)
-        if known is not None:
-            return known
-        added = await self._feeds.add(AddFeed(url=topic, private=True), field="topic")
-        return added.feed
+        return known
 
 
 def _check_signing(request: Subscribe) -> None:

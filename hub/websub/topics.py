@@ -114,11 +114,12 @@ class Topics:
             if feed is not None and is_there and not feed.private:
                 return await self._ready(feed)
             first = await self._look_at(topic, feed if is_there else None)
-            if feed is not None and feed.has_credentials:
-                raise TopicRefused(NOT_NAMED)  # it is not what was looked at
+            if feed is not None:
+                _check_open(feed)
             with self._fetcher.hand_over(topic, first):
                 if feed is None or not is_there:
                     feed = await self._add(topic)
+                    _check_open(feed)  # somebody may have added it meanwhile
                 return await self._ready(feed)
 
     async def _known(self, topic: str) -> StoredFeed | None:
@@ -205,6 +206,12 @@ class Topics:
         finally:
             self._waiting[host] -= 1
             self._waiting += Counter()  # drops those at zero
+
+
+def _check_open(feed: StoredFeed) -> None:
+    """What the hub gets with credentials is not what was looked at without."""
+    if feed.has_credentials:
+        raise TopicRefused(NOT_NAMED)
 
 
 def _check_usable(status: int, error: str) -> None:

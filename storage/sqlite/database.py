@@ -51,7 +51,7 @@ class SqliteStorage:
         self._log = SqliteLog(self._writer, readers, epoch, self._head)
         ended = EndedSubscriptions()
         self._subscriptions = SqliteSubscriptions(self._writer, readers, box, ended)
-        self._verifications = SqliteVerifications(self._writer, readers, box)
+        self._verifications = SqliteVerifications(self._writer, readers, box, ended)
         self._deliveries = SqliteDeliveries(self._writer, readers, box, ended)
         self._tokens = SqliteTokens(self._writer, readers)
 

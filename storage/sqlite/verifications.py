@@ -20,6 +20,7 @@ from storage.records import (
 from storage.secrets import SecretBox
 
 from .batches import Batches
+from .ended import EndedSubscriptions
 from .id_lists import pack_ids
 from .log_rows import hash_key
 from .readers import Readers
@@ -49,10 +50,17 @@ second."""
 
 
 class SqliteVerifications:
-    def __init__(self, writer: Writer, readers: Readers, box: SecretBox) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        readers: Readers,
+        box: SecretBox,
+        ended: EndedSubscriptions,
+    ) -> None:
         self._writer = writer
         self._readers = readers
         self._box = box
+        self._ended = ended
         self._additions = Batches(writer, add_all, pause=ADDING_PAUSE)
         self._confirmations = Batches(
             writer, subscribe_confirmed, pause=CONFIRMING_PAUSE
@@ -146,7 +154,9 @@ class SqliteVerifications:
             verification_id, last, VerificationState.VERIFIED, kept_until
         )
         unit = partial(unsubscribe_confirmed, parameters, subscription_id)
-        await self._writer.submit(unit)
+        await self._writer.submit(
+            unit, then=lambda _: self._ended.tell([subscription_id])
+        )
 
     async def find(self, token: str) -> Verification | None:
         row = await self._readers.first(

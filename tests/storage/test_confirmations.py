@@ -20,6 +20,7 @@ from storage.records import (
     NewFeed,
     NewSubscription,
     NewVerification,
+    SubscriptionId,
     SubscriptionState,
     Verification,
     VerificationMode,
@@ -196,9 +197,12 @@ async def test_a_confirmed_unsubscription_ends_it_untold(stores: Stores) -> None
     feed_id = await stores.add_feed()
     subscribed = await stores.subscriptions.add(wanted(feed_id), NOW)
     asked = await stores.request(mode=VerificationMode.UNSUBSCRIBE)
-    await stores.verifications.unsubscribe(
-        asked.id, subscribed.id, CONFIRMED, kept_until=LATER
-    )
+    told: list[SubscriptionId] = []
+    with stores.subscriptions.watch_endings(told.extend):
+        await stores.verifications.unsubscribe(
+            asked.id, subscribed.id, CONFIRMED, kept_until=LATER
+        )
+    assert told == [subscribed.id]
     ended = await stores.subscriptions.get(subscribed.id)
     assert ended is not None
     assert (ended.state, ended.ended_reason) == (

@@ -87,10 +87,13 @@ class ScriptedTopics:
     answer: Fetched = field(default_factory=lambda: named_by(NAMES_HUB))
     requests: list[FetchRequest] = field(default_factory=list)
     hook: Callable[[], None] = lambda: None
+    meanwhile: Callable[[], Awaitable[object]] | None = None  # before it answers
 
     async def fetch(self, request: FetchRequest) -> Fetched:
         self.requests.append(request)
         self.hook()
+        if self.meanwhile is not None:
+            await self.meanwhile()
         return self.answer
 
 

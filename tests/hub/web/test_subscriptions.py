@@ -238,3 +238,18 @@ async def test_an_account_gets_a_topic_as_anybody_does_under_another_spelling(
     assert operators.feed.id == plain.feed.id
     with pytest.raises(InvalidValue, match="open to this account"):
         await subscriptions.add(replace(request, topic=f"{URL}#u"))
+
+
+async def test_who_may_not_subscribe_to_a_feed_does_not_bring_it_back(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    made = await client.post("/api/feeds", json={"url": URL, "basic": "u:p"})
+    feed_id = made.json()["id"]
+    await hub.storage.feeds.set_state(feed_id, FeedState.GONE, hub.clock.now())
+    with pytest.raises(InvalidValue, match="open to this account"):
+        await hub.services.subscriptions.add(
+            Subscribe(callback=HOOK, topic=URL, account=AccountId(7))
+        )
+    found = await hub.storage.feeds.get(feed_id)
+    assert found is not None
+    assert found.state is FeedState.GONE

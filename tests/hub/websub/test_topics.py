@@ -183,6 +183,15 @@ async def test_a_removed_topic_with_credentials_does_not_return_for_strangers(
     assert found.state is FeedState.REMOVED
 
 
+async def test_a_topic_that_gets_credentials_while_it_is_looked_at_is_refused(
+    scene: OpenHubScene,
+) -> None:
+    new = NewFeed(url=TOPIC, private=True, credentials=Credentials(username="u"))
+    scene.fetches.meanwhile = lambda: scene.storage.feeds.add(new, scene.clock.now())
+    with pytest.raises(TopicRefused, match="does not name this hub"):
+        await scene.topics.admit(TOPIC)
+
+
 async def test_a_removed_topic_is_an_unknown_one(scene: OpenHubScene) -> None:
     feed = await scene.add_feed()
     await scene.storage.feeds.set_state(feed.id, FeedState.REMOVED, scene.clock.now())
