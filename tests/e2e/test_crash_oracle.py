@@ -36,7 +36,11 @@ def arrived(
 
 
 def complaints(
-    *receipts: Receipt, format: str = "json", kills: Mapping[int, float] | None = None
+    *receipts: Receipt,
+    format: str = "json",
+    kills: Mapping[int, float] | None = None,
+    in_flight: int = 0,
+    reading: float = 0.0,
 ) -> list[str]:
     subscriber = Subscriber(
         name="s",
@@ -55,6 +59,8 @@ def complaints(
                 for run, at in (kills or {}).items()
             },
             window=0.1,
+            in_flight=in_flight,
+            reading=reading,
         )
     )
 
@@ -85,6 +91,18 @@ def test_a_kill_explains_no_copy_from_the_same_process() -> None:
 def test_the_kill_of_another_process_explains_no_copy() -> None:
     copies = [arrived(2, 3, 4, at=5.0, run=2), arrived(2, 3, 4, at=6.0, run=3)]
     assert complaints(*copies, kills={1: 5.05}) != []
+
+
+@pytest.mark.parametrize(("in_flight", "is_fine"), [(1, True), (0, False)])
+def test_only_so_much_may_be_unread_when_a_process_is_killed(
+    in_flight: int, is_fine: bool
+) -> None:
+    copies = [arrived(2, 3, 4, at=5.0), arrived(2, 3, 4, at=9.0, run=2)]
+    kills = {1: 5.5}
+    found = complaints(*copies, kills=kills, in_flight=in_flight, reading=1.0)
+    assert (not found) is is_fine
+    found = complaints(*copies, kills=kills, in_flight=in_flight, reading=0.4)
+    assert found != []
 
 
 def test_an_as_is_subscriber_needs_only_the_latest_document() -> None:

@@ -8,6 +8,7 @@ broken promise as a sentence; an empty list is the proof.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -32,13 +33,17 @@ class Evidence:
     ``expected`` gives per feed the first and the last number every subscriber of it
     must have. ``kills`` are those of the processes, by the hub URL each named itself
     with; ``window`` is the seconds before one in which an acknowledgement may have been
-    lost with it. ``dead`` are the callbacks that the hub lists as given up.
+    lost with it. Besides, ``in_flight`` answers of each killed process may not have
+    been read by it, but none for longer than ``reading``. ``dead`` are the callbacks
+    that the hub lists as given up.
     """
 
     subscribers: Sequence[Subscriber]
     expected: Mapping[int, tuple[int, int]]
     kills: Mapping[str, Kill] = field(default_factory=dict)
     window: float = 0.0
+    in_flight: int = 0
+    reading: float = 0.0
     dead: frozenset[str] = frozenset()
 
 
@@ -48,7 +53,7 @@ def judge(evidence: Evidence) -> list[str]:
         f"{subscriber.name} ({subscriber.format}): {complaint}"
         for subscriber in evidence.subscribers
         for complaint in _complaints(subscriber, evidence)
-    ]
+    ] + _too_much_in_flight(evidence)
 
 
 def missing(subscriber: Subscriber, evidence: Evidence) -> set[int]:
@@ -118,11 +123,32 @@ def _unexplained_copies(subscriber: Subscriber, evidence: Evidence) -> Iterator[
         age = age_at_kill(earlier, later, evidence.kills)
         if age is None:
             yield f"received {later.entries} twice without a kill between"
-        elif age > evidence.window + evidence.kills[earlier.hub].lag:
+        elif age > max(evidence.window, evidence.reading) + _lag(earlier, evidence):
             yield (
                 f"received {later.entries} again although it had answered"
                 f" {age * 1000:.0f} ms before the kill"
             )
+
+
+def _too_much_in_flight(evidence: Evidence) -> list[str]:
+    """What was answered long before a kill had not been read, and that is bounded."""
+    unread = Counter(
+        earlier.hub
+        for subscriber in evidence.subscribers
+        for earlier, later in duplicates(subscriber, evidence.kills)
+        if (age_at_kill(earlier, later, evidence.kills) or 0.0)
+        > evidence.window + _lag(earlier, evidence)
+    )
+    return [
+        f"{hub}: {count} notifications came again that were answered long before"
+        for hub, count in unread.items()
+        if count > evidence.in_flight
+    ]
+
+
+def _lag(receipt: Receipt, evidence: Evidence) -> float:
+    kill = evidence.kills.get(receipt.hub)
+    return 0.0 if kill is None else kill.lag
 
 
 def _overlaps(subscriber: Subscriber, evidence: Evidence) -> Iterator[str]:
