@@ -1,0 +1,131 @@
+"""Which of very many track queries an entry matches.
+
+Each query waits under keys of which every match has at least one: of what it requires
+those that are rarest. Of an entry's few hundred keys all are looked up, and only the
+queries found there are held against it; how many others there are costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from itertools import pairwise
+from typing import Generic, NamedTuple, TypeVar
+
+from protocols.track.query import (
+    All,
+    AnyOf,
+    Language,
+    LinkTo,
+    Member,
+    Query,
+    Site,
+    Words,
+)
+from protocols.track.subject import (
+    ANY_KEY,
+    Subject,
+    language_key,
+    link_key,
+    site_key,
+)
+from protocols.track.words import folded
+
+Name = TypeVar("Name", bound=Hashable)
+"""What a query is known by."""
+Share = Callable[[str], float]
+"""Of a word: the share of all entries that have it, 0 to 1."""
+
+_SITE_SHARE = 0.001
+_LANGUAGE_SHARE = 0.3
+
+
+class _Requirement(NamedTuple):
+    """Every match has one of the keys, and so has this share of all entries."""
+
+    share: float
+    keys: frozenset[str]
+
+
+class QueryIndex(Generic[Name]):
+    """Queries by the names that they are added under. Not for several threads."""
+
+    def __init__(self, share_of: Share) -> None:
+        self._share_of = share_of
+        self._queries: dict[Name, tuple[Query, frozenset[str]]] = {}
+        # Of a query that matches wherever its key is, nothing is left to ask: None.
+        self._waiting: dict[str, dict[Name, Member | None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+    def add(self, name: Name, query: Query) -> None:
+        """Add a query, or put it in the place of the one that has its name."""
+        self.remove(name)
+        keys = _requirement(query.root, self._share_of).keys
+        self._queries[name] = query, keys
+        rest = None if _is_one_word(query.root) else query.root
+        for key in keys:
+            self._waiting.setdefault(key, {})[name] = rest
+
+    def remove(self, name: Name) -> None:
+        """Remove a query, if it is there."""
+        if name not in self._queries:
+            return
+        _, keys = self._queries.pop(name)
+        for key in keys:
+            waiting = self._waiting[key]
+            del waiting[name]
+            if not waiting:
+                del self._waiting[key]
+
+    def matches(self, subject: Subject) -> set[Name]:
+        """The names of all queries that the entry matches."""
+        found = {
+            name
+            for key in subject.keys & self._waiting.keys()
+            for name, rest in self._waiting[key].items()
+            if rest is None or rest.matches(subject)
+        }
+        return {name for name in found if self._queries[name][0].admits(subject)}
+
+
+def _is_one_word(member: Member) -> bool:
+    """In any case, so that it is there wherever its key is."""
+    return isinstance(member, Words) and len(member.words) == 1 and not member.is_exact
+
+
+def _requirement(member: Member, share_of: Share) -> _Requirement:
+    """The rarest keys that do; the share is above 1 for what requires nothing."""
+    if isinstance(member, All):
+        members = (_requirement(each, share_of) for each in member.members)
+        return min(members, key=lambda each: each.share)
+    if isinstance(member, AnyOf):
+        return _union(_requirement(each, share_of) for each in member.members)
+    if member.is_negated:
+        return _Requirement(2.0, frozenset({ANY_KEY}))
+    if isinstance(member, Words):
+        return _rarest(member, share_of)
+    if isinstance(member, Site):
+        return _Requirement(_SITE_SHARE, frozenset({site_key(member.host)}))
+    if isinstance(member, LinkTo):
+        return _Requirement(_SITE_SHARE, frozenset({link_key(member.place)}))
+    if isinstance(member, Language):
+        return _Requirement(_LANGUAGE_SHARE, frozenset({language_key(member.code)}))
+    return _Requirement(1.0, frozenset({ANY_KEY}))  # of popularity alone
+
+
+def _union(requirements: Iterable[_Requirement]) -> _Requirement:
+    shares, keys = zip(*requirements, strict=True)
+    return _Requirement(sum(shares), frozenset().union(*keys))
+
+
+def _rarest(words: Words, share_of: Share) -> _Requirement:
+    """A word, or of a phrase the two neighbours that are rarest by themselves."""
+    plain = [folded(word) for word in words.words]
+    if len(plain) == 1:
+        return _Requirement(share_of(plain[0]), frozenset(plain))
+    share, first, second = min(
+        (share_of(first) * share_of(second), first, second)
+        for first, second in pairwise(plain)
+    )
+    return _Requirement(share, frozenset({f"{first} {second}"}))

@@ -1,0 +1,229 @@
+"""Track queries read: what is between blanks is wanted together, ``|`` gives a choice.
+
+any    = all *("|" all)
+all    = member *(["+"] member)
+member = "-" member / "(" any ")" / phrase / flag / word
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from typing import Final
+
+from protocols.track.lexing import Mark, Token, tokens_of
+from protocols.track.query import (
+    All,
+    AnyOf,
+    Comparison,
+    Language,
+    Leaf,
+    LinkTo,
+    Member,
+    Popularity,
+    Query,
+    QueryError,
+    Site,
+    Words,
+    is_positive,
+)
+from protocols.track.subject import address_of
+from protocols.track.words import folded, words_of
+
+LONGEST_QUERY: Final = 2_048
+MOST_MEMBERS: Final = 100
+MOST_DEPTH: Final = 20
+
+_ENDS: Final = frozenset({Mark.OR, Mark.CLOSE, Mark.END})
+_MEMBER: Final = "a word, a phrase in quotes, a flag or a group"
+_HOST: Final = re.compile(r"[^\s/?#@:]+(?:\.[^\s/?#@:]+)*\.?")
+_NUMBER: Final = re.compile(r"(<=|>=|<|>)\s*(\d+(?:\.\d*)?|\.\d+)")
+_CODE: Final = re.compile(r"[a-z]{2}(?:[-_][a-z0-9]+)*", re.IGNORECASE)
+
+
+def parse_query(text: str) -> Query:
+    """Raises `QueryError`, which says where and what was expected."""
+    if len(text) > LONGEST_QUERY:
+        raise QueryError(LONGEST_QUERY + 1, f"the end of at most {LONGEST_QUERY}")
+    return _Parser(text).query()
+
+
+class _Parser:
+    """One reading of one query."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens: Iterator[Token] = tokens_of(text)
+        self._token = next(self._tokens)
+        self._members = 0
+        self._allowed: set[str] = set()
+
+    def query(self) -> Query:
+        root = self._any(depth=0)
+        if self._token.mark is not Mark.END:
+            raise self._unexpected("the end or an opening parenthesis before it")
+        if root is None or not is_positive(root):
+            raise QueryError(1, "something that must be there, in every alternative,")
+        return Query(
+            root=root,
+            allows_porn="porn" in self._allowed,
+            allows_bozo="bozo" in self._allowed,
+        )
+
+    def _any(self, depth: int) -> Member | None:
+        """Alternatives; ``None`` if there was nothing in them but ``porn:ok``."""
+        if depth > MOST_DEPTH:
+            raise self._unexpected(f"at most {MOST_DEPTH} groups in each other")
+        members = [self._all(depth)]
+        while self._token.mark is Mark.OR:
+            self._advance()
+            members.append(self._all(depth))
+        wanted = [member for member in members if member]
+        return _one_or(AnyOf, wanted)
+
+    def _all(self, depth: int) -> Member | None:
+        members: list[Member] = []
+        is_first = True
+        given: set[str] = set()
+        while is_first or self._token.mark not in _ENDS:
+            if self._token.mark is Mark.AND and not is_first:
+                self._advance()
+            position = self._token.position
+            member = self._member(depth)
+            is_first = False
+            if member:
+                _check_single(member, given, position)
+                members.append(member)
+        return _one_or(All, members)
+
+    def _member(self, depth: int) -> Member | None:
+        token = self._token
+        self._count()
+        if token.mark is Mark.NOT:
+            self._advance()
+            return self._negated(depth + 1)
+        if token.mark is Mark.OPEN:
+            return self._group(depth)
+        if token.mark in (Mark.WORD, Mark.QUOTED):
+            self._advance()
+            return _words(token)
+        if token.mark is Mark.FLAG:
+            self._advance()
+            return self._flag(token)
+        raise self._unexpected(_MEMBER)
+
+    def _negated(self, depth: int) -> Member | None:
+        if depth > MOST_DEPTH:
+            raise self._unexpected(f"at most {MOST_DEPTH} negations of each other")
+        position = self._token.position
+        member = self._member(depth)
+        if member is None:
+            raise QueryError(position, "something that can be absent")
+        return member.inverse()
+
+    def _group(self, depth: int) -> Member | None:
+        self._advance()
+        member = self._any(depth + 1)
+        if self._token.mark is not Mark.CLOSE:
+            raise self._unexpected("a closing parenthesis")
+        self._advance()
+        return member
+
+    def _flag(self, token: Token) -> Member | None:
+        if token.name in ("porn", "bozo"):
+            if token.text.lower() != "ok":
+                raise QueryError(token.position, f"{token.name}:ok", token.text)
+            self._allowed.add(token.name)
+            return None
+        return _FLAGS[token.name](token)
+
+    def _count(self) -> None:
+        self._members += 1
+        if self._members > MOST_MEMBERS:
+            raise self._unexpected(f"at most {MOST_MEMBERS} members")
+
+    def _advance(self) -> None:
+        self._token = next(self._tokens)
+
+    def _unexpected(self, expected: str) -> QueryError:
+        token = self._token
+        return QueryError(token.position, expected, token.text or token.mark)
+
+
+def _one_or(kind: type[All | AnyOf], members: list[Member]) -> Member | None:
+    if len(members) < 2:
+        return members[0] if members else None
+    parts = (each.members if isinstance(each, kind) else (each,) for each in members)
+    return kind(tuple(chain.from_iterable(parts)))
+
+
+def _check_single(member: Member, given: set[str], position: int) -> None:
+    """Of the same entry two of these cannot be wanted, or only to no purpose."""
+    if isinstance(member, Site | LinkTo | Language) and not member.is_negated:
+        name = str(member).partition(":")[0]
+    elif isinstance(member, Popularity):
+        name = "popularity"
+    else:
+        return
+    if name in given:
+        raise QueryError(position, f"no second {name}:", str(member))
+    given.add(name)
+
+
+def _words(token: Token) -> Words:
+    is_exact = token.mark is Mark.QUOTED
+    words = words_of(token.text)
+    if not is_exact:
+        words = [folded(word) for word in words]
+    if not words:
+        raise QueryError(token.position, "a letter or a digit", token.text)
+    return Words(tuple(words), is_exact)
+
+
+def _site(token: Token) -> Site:
+    return Site(_host(token, address_of(token.text)[0]))
+
+
+def _link(token: Token) -> LinkTo:
+    host, path = address_of(token.text)
+    if host:
+        return LinkTo(f"{host}{path or '/'}")
+    host, slash, _ = token.text.partition("/")
+    if slash and _HOST.fullmatch(host):
+        host, path = address_of(f"http://{token.text}")
+        return LinkTo(f"{host}{path or '/'}")
+    return LinkTo(_host(token, ""))
+
+
+def _host(token: Token, host: str) -> str:
+    if not host and _HOST.fullmatch(token.text):
+        host = address_of(f"http://{token.text}")[0]
+    if not host:
+        expected = "a host" if token.name == "site" else "a URL or a host"
+        raise QueryError(token.position, f"{expected} after {token.name}:", token.text)
+    return host
+
+
+def _language(token: Token) -> Language:
+    if _CODE.fullmatch(token.text) is None:
+        raise QueryError(
+            token.position, "two letters (ISO 639-1) after language:", token.text
+        )
+    return Language(token.text[:2].lower())
+
+
+def _popularity(token: Token) -> Popularity:
+    match = _NUMBER.fullmatch(token.text)
+    if match is None:
+        raise QueryError(
+            token.position, "<, <=, > or >= and a number after popularity:", token.text
+        )
+    return Popularity(Comparison(match[1]), float(match[2]))
+
+
+_FLAGS: Final[Mapping[str, Callable[[Token], Leaf]]] = {
+    "language": _language,
+    "link": _link,
+    "popularity": _popularity,
+    "site": _site,
+}

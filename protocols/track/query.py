@@ -1,0 +1,237 @@
+"""A track query, understood: what must be there, and what must not.
+
+Negations stand at the leaves: ``-(a b)`` is read as ``-a | -b``.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from protocols.errors import InvalidValue
+from protocols.track.subject import Subject
+
+MOST_PORN: Final = 0.2
+"""Feeds of a higher ``porn_rank`` are left out, unless the query says ``porn:ok``."""
+MOST_BOZO: Final = 0.3
+"""The same with ``bozo_rank`` and ``bozo:ok``."""
+
+
+class QueryError(InvalidValue):
+    """A query that cannot be read; ``position`` counts characters from 1."""
+
+    def __init__(self, position: int, expected: str, found: str = "") -> None:
+        super().__init__("query", expected, found)
+        self.position = position
+        shown = f", not {found[:80]!r}" if found else ""
+        self.args = (f"query: expected {expected} at character {position}{shown}",)
+
+
+class Comparison(StrEnum):
+    LESS = "<"
+    AT_MOST = "<="
+    MORE = ">"
+    AT_LEAST = ">="
+
+    @property
+    def inverse(self) -> Comparison:
+        return _INVERSES[self]
+
+    def holds(self, left: float, right: float) -> bool:
+        return _HOLDS[self](left, right)
+
+
+_INVERSES: Final = {
+    Comparison.LESS: Comparison.AT_LEAST,
+    Comparison.AT_MOST: Comparison.MORE,
+    Comparison.MORE: Comparison.AT_MOST,
+    Comparison.AT_LEAST: Comparison.LESS,
+}
+_HOLDS: Final[dict[Comparison, Callable[[float, float], bool]]] = {
+    Comparison.LESS: operator.lt,
+    Comparison.AT_MOST: operator.le,
+    Comparison.MORE: operator.gt,
+    Comparison.AT_LEAST: operator.ge,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words in a row; ``is_exact`` ones, from quotes, in their own case."""
+
+    words: tuple[str, ...]
+    is_exact: bool = False
+    is_negated: bool = False
+
+    def matches(self, subject: Subject) -> bool:
+        return self._is_in(subject) is not self.is_negated
+
+    def _is_in(self, subject: Subject) -> bool:
+        if len(self.words) == 1:
+            known = subject.exact_words if self.is_exact else subject.words
+            return self.words[0] in known
+        text = subject.exact_text if self.is_exact else subject.text
+        return f" {' '.join(self.words)} " in text
+
+    def inverse(self) -> Words:
+        return replace(self, is_negated=not self.is_negated)
+
+    def __str__(self) -> str:
+        words = " ".join(self.words)
+        quoted = f'"{words}"' if self.is_exact else words.replace(" ", "-")
+        return _signed(quoted, self.is_negated)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Published at a host, or at one under it."""
+
+    host: str
+    is_negated: bool = False
+
+    def matches(self, subject: Subject) -> bool:
+        return (self.host in subject.hosts) is not self.is_negated
+
+    def inverse(self) -> Site:
+        return replace(self, is_negated=not self.is_negated)
+
+    def __str__(self) -> str:
+        return _signed(f"site:{self.host}", self.is_negated)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTo:
+    """Links to a page, ``host/path``, or to any page of a host."""
+
+    place: str
+    is_negated: bool = False
+
+    def matches(self, subject: Subject) -> bool:
+        return (self.place in subject.links) is not self.is_negated
+
+    def inverse(self) -> LinkTo:
+        return replace(self, is_negated=not self.is_negated)
+
+    def __str__(self) -> str:
+        return _signed(f"link:{self.place}", self.is_negated)
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """In a language. Of an entry whose language is not known neither ``language:`` nor
+    ``-language:`` is true."""
+
+    code: str
+    is_negated: bool = False
+
+    def matches(self, subject: Subject) -> bool:
+        known = subject.language
+        return bool(known) and (known == self.code) is not self.is_negated
+
+    def inverse(self) -> Language:
+        return replace(self, is_negated=not self.is_negated)
+
+    def __str__(self) -> str:
+        return _signed(f"language:{self.code}", self.is_negated)
+
+
+@dataclass(frozen=True, slots=True)
+class Popularity:
+    comparison: Comparison
+    number: float
+
+    @property
+    def is_negated(self) -> bool:
+        return False
+
+    def matches(self, subject: Subject) -> bool:
+        return self.comparison.holds(subject.popularity, self.number)
+
+    def inverse(self) -> Popularity:
+        return Popularity(self.comparison.inverse, self.number)
+
+    def __str__(self) -> str:
+        return f"popularity:{self.comparison}{self.number:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every member holds."""
+
+    members: tuple[Member, ...]
+
+    def matches(self, subject: Subject) -> bool:
+        for member in self.members:  # noqa: SIM110  a generator costs half as much again
+            if not member.matches(subject):
+                return False
+        return True
+
+    def inverse(self) -> AnyOf:
+        return AnyOf(tuple(member.inverse() for member in self.members))
+
+    def __str__(self) -> str:
+        return " ".join(map(_grouped, self.members))
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one member holds."""
+
+    members: tuple[Member, ...]
+
+    def matches(self, subject: Subject) -> bool:
+        for member in self.members:  # noqa: SIM110
+            if member.matches(subject):
+                return True
+        return False
+
+    def inverse(self) -> All:
+        return All(tuple(member.inverse() for member in self.members))
+
+    def __str__(self) -> str:
+        return " | ".join(map(str, self.members))
+
+
+Leaf: TypeAlias = Words | Site | LinkTo | Language | Popularity
+Member: TypeAlias = Leaf | All | AnyOf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """What entries are held against. ``str()`` writes it out as it was understood."""
+
+    root: Member
+    allows_porn: bool = False
+    allows_bozo: bool = False
+
+    def matches(self, subject: Subject) -> bool:
+        return self.admits(subject) and self.root.matches(subject)
+
+    def admits(self, subject: Subject) -> bool:
+        """Whether the entry's feed is decent and sane enough for the query."""
+        is_decent = self.allows_porn or subject.porn_rank <= MOST_PORN
+        return is_decent and (self.allows_bozo or subject.bozo_rank <= MOST_BOZO)
+
+    def __str__(self) -> str:
+        flags = " porn:ok" * self.allows_porn + " bozo:ok" * self.allows_bozo
+        return (_grouped(self.root) if flags else str(self.root)) + flags
+
+
+def is_positive(member: Member) -> bool:
+    """Whether it asks for anything at all: if negations are enough, it does not."""
+    if isinstance(member, All):
+        return any(map(is_positive, member.members))
+    if isinstance(member, AnyOf):
+        return all(map(is_positive, member.members))
+    return not member.is_negated
+
+
+def _grouped(member: Member) -> str:
+    return f"({member})" if isinstance(member, AnyOf) else str(member)
+
+
+def _signed(text: str, is_negated: bool) -> str:
+    return f"-{text}" if is_negated else text

@@ -1,0 +1,175 @@
+"""What track queries look at: one entry of one feed, made ready for many of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from protocols.model import Entry, Feed
+from protocols.track.words import folded_words, spoken_text, words_of
+
+_HREF = re.compile(r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I)
+_ADDRESS = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#:]+)(?::\d*)?([^?#]*)", re.I)
+_BREAK = " \n "
+"""Between two fields; no phrase reaches over it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """``text`` and ``exact_text`` are words between single blanks, one also before the
+    first and after the last. ``hosts`` are the publisher's and all they are under;
+    ``links`` the pages (``host/path``) and the hosts that the entry links to.
+
+    ``keys`` name, as `protocols.track.query` does, all that a query may require.
+    """
+
+    words: frozenset[str]
+    exact_words: frozenset[str]
+    text: str
+    exact_text: str
+    hosts: frozenset[str]
+    links: frozenset[str]
+    language: str  # ISO 639-1; "" when it is not known
+    popularity: float
+    porn_rank: float
+    bozo_rank: float
+    keys: frozenset[str]
+
+
+def subject_of(
+    entry: Entry,
+    feed: Feed,
+    *,
+    feed_url: str,
+    popularity: float = 0.0,
+    porn_rank: float = 0.0,
+    bozo_rank: float = 0.0,
+) -> Subject:
+    """Title, summary, content and categories are searched; ranks are the feed's."""
+    exact = [words_of(part) for part in _texts(entry)]
+    plain = [folded_words(words) for words in exact]
+    words = frozenset(word for part in plain for word in part)
+    feed_hosts = frozenset(_hosts([feed_url, *_alternates(feed)]))
+    hosts = feed_hosts.union(_hosts(_own_pages(entry)))
+    links = frozenset(_linked(entry, feed_hosts))
+    language = primary_language(entry.language or feed.language)
+    return Subject(
+        words=words,
+        exact_words=frozenset(word for part in exact for word in part),
+        text=_joined(plain),
+        exact_text=_joined(exact),
+        hosts=hosts,
+        links=links,
+        language=language,
+        popularity=popularity,
+        porn_rank=porn_rank,
+        bozo_rank=bozo_rank,
+        keys=_keys(words, plain, hosts, links, language),
+    )
+
+
+def primary_language(tag: str) -> str:
+    """``en`` of ``en-US``; "" for what is no language of two letters."""
+    primary = tag.strip().replace("_", "-").partition("-")[0].lower()
+    return primary if len(primary) == 2 and primary.isalpha() else ""
+
+
+def address_of(url: str) -> tuple[str, str]:
+    """Host and path of a web URL, as links are compared; ("", "") of another.
+
+    The scheme, a user, the port, ``www.``, a last slash, the query and the fragment
+    make no difference.
+    """
+    match = _ADDRESS.match(url)
+    if match is None:
+        return "", ""
+    host = match[1].lower().rstrip(".").removeprefix("www.")
+    return host, match[2].rstrip("/")
+
+
+def _texts(entry: Entry) -> Iterator[str]:
+    yield entry.title
+    for text in (entry.summary, entry.content):
+        if text:
+            yield text.value if text.type == "text" else spoken_text(text.value)
+    for category in entry.categories:
+        yield category.label or category.term
+
+
+def _joined(parts: Iterable[list[str]]) -> str:
+    return f" {_BREAK.join(' '.join(part) for part in parts)} "
+
+
+def _own_pages(entry: Entry) -> list[str]:
+    source = _alternates(entry.source) if entry.source else []
+    return _alternates(entry) + source
+
+
+def _hosts(pages: Iterable[str]) -> Iterator[str]:
+    for page in pages:
+        yield from _with_parents(address_of(page)[0])
+
+
+def _alternates(what: Entry | Feed) -> list[str]:
+    return [link.href for link in what.links if link.rel == "alternate"]
+
+
+def _linked(entry: Entry, feed_hosts: frozenset[str]) -> Iterator[str]:
+    """Where the entry's text and links lead. Its page is such a place where the feed
+    comes from elsewhere, as those of link blogs do."""
+    for link in entry.links:
+        host, path = address_of(link.href)
+        if link.rel != "alternate" or host not in feed_hosts:
+            yield from _places(host, path)
+    for text in (entry.summary, entry.content):
+        if text and "href" in text.value:
+            for href in _HREF.findall(text.value):
+                yield from _places(*address_of("".join(href)))
+
+
+def _places(host: str, path: str) -> Iterator[str]:
+    if host:
+        yield f"{host}{path or '/'}"
+        yield from _with_parents(host)
+
+
+def _with_parents(host: str) -> Iterator[str]:
+    while host:
+        yield host
+        host = host.partition(".")[2]
+
+
+def _keys(
+    words: frozenset[str],
+    parts: Iterable[list[str]],
+    hosts: Iterable[str],
+    links: Iterable[str],
+    language: str,
+) -> frozenset[str]:
+    keys = set(words)
+    for part in parts:
+        keys.update(f"{first} {second}" for first, second in pairwise(part))
+    keys.update(map(site_key, hosts))
+    keys.update(map(link_key, links))
+    keys.add(language_key(language))
+    keys.add(ANY_KEY)
+    return frozenset(keys)
+
+
+ANY_KEY = ""
+"""The key that every entry has. A word is its own key, and so are two words with a
+blank between them; the other keys have what no word has."""
+
+
+def site_key(host: str) -> str:
+    return f"site:{host}"
+
+
+def link_key(place: str) -> str:
+    return f"link:{place}"
+
+
+def language_key(language: str) -> str:
+    return f"language:{language}"
