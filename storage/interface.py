@@ -228,9 +228,10 @@ class SubscriptionStore(Protocol):
         ...
 
     def watch_endings(
-        self, tell: Callable[[Sequence[SubscriptionId]], None]
+        self, tell: Callable[[Sequence[SubscriptionId], Position], None]
     ) -> AbstractContextManager[None]:
-        """While entered, call ``tell`` with subscriptions that have ended.
+        """While entered, call ``tell`` with subscriptions that have ended, and where
+        the log ended then.
 
         On the event loop, as soon as it is durable, and before whoever ended them goes
         on. One that had ended before may be named again.

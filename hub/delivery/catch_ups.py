@@ -40,14 +40,12 @@ class RunningCatchUp:
 
     ``is_lost``: a write showed that the lease is no longer ours, but somebody else's,
     or that the subscription ended. ``expires``: from then on (monotonic) it may be.
-    ``since``: the endings there were before the lease was taken (see `Endings`).
     """
 
     catch_up: CatchUp
     origin: str
     move_aside: Callable[[], None]  # called when a request hangs, if need be again
     expires: float
-    since: int
     is_lost: bool = False
 
     def follow(self, written: asyncio.Future[Flushed], expires: float) -> None:
@@ -89,32 +87,21 @@ class CatchUps:
         """Let each running end with the request it is making."""
         self._stopping = True
 
-    async def pursue(
-        self, catch_up: CatchUp, since: int, move_aside: Callable[[], None]
-    ) -> None:
-        """Send record after record. ``move_aside``: a request has begun to hang.
-
-        ``since``: the endings there were before it was claimed.
-        """
+    async def pursue(self, catch_up: CatchUp, move_aside: Callable[[], None]) -> None:
+        """Send record after record. ``move_aside``: a request has begun to hang."""
         origin = origin_of(catch_up.subscription.callback)
         expires = self._leases.expiry()
-        await self._go_on(RunningCatchUp(catch_up, origin, move_aside, expires, since))
+        await self._go_on(RunningCatchUp(catch_up, origin, move_aside, expires))
 
     async def conclude(
-        self,
-        catch_up: CatchUp,
-        expires: float,
-        since: int,
-        last: Position,
-        reply: Reply,
+        self, catch_up: CatchUp, expires: float, last: Position, reply: Reply
     ) -> None:
         """Take over a first delivery that hung, when its reply has come at last.
 
-        ``expires`` is the (monotonic) end of the lease that its straggler began with,
-        ``since`` the endings there were before its chunk was claimed.
+        ``expires`` is the (monotonic) end of the lease that its straggler began with.
         """
         origin = origin_of(catch_up.subscription.callback)
-        running = RunningCatchUp(catch_up, origin, lambda: None, expires, since)
+        running = RunningCatchUp(catch_up, origin, lambda: None, expires)
         if await self._settle(running, last, reply):
             await self._go_on(running)
 
@@ -162,9 +149,7 @@ class CatchUps:
     def _is_over(self, running: RunningCatchUp) -> bool:
         """Whether the subscription has ended: its straggler is gone, and nothing is
         left to be written."""
-        subscription_id = running.catch_up.subscription.id
-        has_ended = self._endings.has_ended(subscription_id, running.since)
-        return has_ended or running.is_lost
+        return running.is_lost or self._endings.has_ended(running.catch_up.subscription)
 
     async def _settle(
         self, running: RunningCatchUp, last: Position, reply: Reply

@@ -10,7 +10,6 @@ import structlog
 from hub.clock import Clock
 from hub.core.first_delivery import FirstDelivery
 from hub.delivery.acknowledgements import Acknowledgements
-from hub.delivery.endings import Endings
 from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk
 from hub.delivery.leases import LEASE_SECONDS, RENEWAL_SECONDS, Leases
 from hub.delivery.notifications import BEFORE_ALL, Document, Notifications
@@ -40,7 +39,6 @@ class Chunks:
         first_deliveries: FirstDeliveries,
         acknowledgements: Acknowledgements,
         leases: Leases,
-        endings: Endings,
         *,
         limit: int,
     ) -> None:
@@ -51,7 +49,6 @@ class Chunks:
         self._first_deliveries = first_deliveries
         self._acknowledgements = acknowledgements
         self._leases = leases
-        self._endings = endings
         self._limit = limit
         self._open: dict[int, OpenChunk] = {}
         self._wake = asyncio.Event()
@@ -101,9 +98,8 @@ class Chunks:
             await self._acknowledgements.until_healthy()
             self._wake.clear()
             self._drop_expired()
-            since = self._endings.count
             for claimed in await self._claim(self._limit - len(self._open)):
-                await self._start(claimed, since)
+                await self._start(claimed)
             await self._until_woken()
 
     async def _until_woken(self) -> None:
@@ -135,12 +131,11 @@ class Chunks:
                 log.warning("chunk_lease_expired", chunk=chunk.id)
                 del self._open[chunk.id]
 
-    async def _start(self, claimed: ClaimedChunk, since: int) -> None:
+    async def _start(self, claimed: ClaimedChunk) -> None:
         chunk = OpenChunk(
             id=claimed.id,
             lease_id=claimed.lease_id,
             expires=self._clock.monotonic() + LEASE_SECONDS,
-            since=since,
             unsettled=len(claimed.pending),
             close=self._close,
         )

@@ -148,7 +148,6 @@ class _Run:
             self._first_deliveries,
             self._acknowledgements,
             leases,
-            endings,
             limit=limits.chunks,
         )
         self._stragglers = Stragglers(
@@ -157,7 +156,6 @@ class _Run:
             self._catch_ups,
             self._acknowledgements,
             leases,
-            endings,
             crew=self._crew,
             limit=limits.catch_ups,
         )

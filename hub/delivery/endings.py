@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from storage.records import SubscriptionId
+from storage.records import Position, Subscription, SubscriptionId
 
 CAPACITY = 100_000
 """Endings that are remembered; work that waits so long is let go with the oldest."""
 
 
 class Endings:
-    """Counts endings, so that work remembers how many there were when it was claimed.
+    """Where in the log each was when it ended.
 
-    One that ended and began anew is owed nothing from before, but all from then on.
+    What is claimed for a subscription is of a record above where it began, and so it
+    began below where it ended. One that begins anew begins there or above: it is owed
+    nothing from before, but all from then on, however early that is claimed.
     """
 
     def __init__(self, *, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
-        self._ended: OrderedDict[SubscriptionId, int] = OrderedDict()
-        self._count = 0
+        self._ended: OrderedDict[SubscriptionId, Position] = OrderedDict()
 
-    @property
-    def count(self) -> int:
-        return self._count
-
-    def note(self, ids: Iterable[SubscriptionId]) -> None:
-        """These have ended, now."""
-        self._count += 1
+    def note(self, ids: Sequence[SubscriptionId], head: Position) -> None:
+        """These have ended when the log reached to ``head``."""
         for each in ids:
-            self._ended[each] = self._count
+            self._ended[each] = head
             self._ended.move_to_end(each)
         while len(self._ended) > self._capacity:
             self._ended.popitem(last=False)
 
-    def has_ended(self, subscription_id: SubscriptionId, since: int) -> bool:
-        """Whether it ended after ``count`` was ``since``."""
-        return self._ended.get(subscription_id, 0) > since
+    def has_ended(self, subscription: Subscription) -> bool:
+        """Whether it ended after it was read as it is here, with work to do."""
+        ended = self._ended.get(subscription.id)
+        return ended is not None and subscription.from_position < ended

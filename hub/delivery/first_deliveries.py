@@ -47,7 +47,6 @@ class OpenChunk:
     id: int
     lease_id: int
     expires: float
-    since: int  # endings there were before it was claimed; see `Endings`
     unsettled: int  # members whose outcome is not yet known
     close: Callable[[OpenChunk], None]  # when all outcomes are durable
 
@@ -147,7 +146,7 @@ class FirstDeliveries:
             if member.aside is not None:
                 catch_up, expires = member.aside
                 await self._catch_ups.conclude(
-                    catch_up, expires, member.chunk.since, member.first.position, reply
+                    catch_up, expires, member.first.position, reply
                 )
                 return
             self._settle(member, reply)
@@ -160,17 +159,13 @@ class FirstDeliveries:
             member = self._ready.popleft()
             if member.chunk.expires <= self._clock.monotonic():
                 continue  # no longer ours: whoever claims the chunk next delivers it
-            if self._has_ended(member):
+            if self._endings.has_ended(member.first.subscription):
                 self._write(member.chunk, nothing_to_send(member.first))
                 continue
             if self._poster.admits(member.origin):
                 return member
             self._park(member)
         return None
-
-    def _has_ended(self, member: Member) -> bool:
-        subscription_id = member.first.subscription.id
-        return self._endings.has_ended(subscription_id, member.chunk.since)
 
     @property
     def _may_begin(self) -> bool:

@@ -11,7 +11,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import structlog
 
@@ -38,6 +38,10 @@ KEPT_BYTES = 32 * 2**20
 log = structlog.get_logger()
 
 
+States: TypeAlias = tuple[tuple[EntryId, int], ...]
+"""The revisions of the entries that a document shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """The body of a notification with its media type, ready to be signed and sent.
@@ -49,6 +53,7 @@ class Document:
     content_type: str
     body: bytes
     position: Position = BEFORE_ALL
+    shows: States = ()
 
 
 class Taker(Protocol):
@@ -87,10 +92,6 @@ class Rendition:
         )
 
 
-_States = tuple[tuple[EntryId, int], ...]
-"""The revisions of the entries that a document shows."""
-
-
 class Notifications:
     """Renders records, and keeps the last documents, bounded by count and bytes.
 
@@ -101,7 +102,7 @@ class Notifications:
     def __init__(self, log: LogStore, hub_url: str) -> None:
         self._log = log
         self._hub_url = hub_url
-        self._kept: OrderedDict[Rendition, tuple[_States, Document | None]]
+        self._kept: OrderedDict[Rendition, tuple[States, Document | None]]
         self._kept = OrderedDict()
         self._kept_bytes = 0
         self._rendering = asyncio.Lock()
@@ -124,7 +125,7 @@ class Notifications:
             if kept is not None and kept[0] == states:
                 self._kept.move_to_end(rendition)
                 return kept[1]
-            document = await self._render(told, rendition)
+            document = await self._render(told, rendition, states)
             self._keep(rendition, states, document)
             return document
 
@@ -134,14 +135,14 @@ class Notifications:
         return Told(record, refs, stored)
 
     async def _render(
-        self, told: Sequence[Told], rendition: Rendition
+        self, told: Sequence[Told], rendition: Rendition, states: States
     ) -> Document | None:
         notification = await self._notification(told, rendition)
         if notification is None:
             return None
         if rendition.format is Format.ATOM:
-            return Document(ATOM_TYPE, render_atom(notification))
-        return Document(JSON_TYPE, render_json(notification))
+            return Document(ATOM_TYPE, render_atom(notification), shows=states)
+        return Document(JSON_TYPE, render_json(notification), shows=states)
 
     async def _latest_document(self, record: Record) -> Document | None:
         """The topic's own document; bytes and Content-Type are the publisher's."""
@@ -173,7 +174,7 @@ class Notifications:
         )
 
     def _keep(
-        self, rendition: Rendition, states: _States, document: Document | None
+        self, rendition: Rendition, states: States, document: Document | None
     ) -> None:
         _, outdated = self._kept.pop(rendition, ((), None))
         self._kept[rendition] = states, document

@@ -17,7 +17,6 @@ from hub.core.catch_up import CatchUp
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.crew import Crew
-from hub.delivery.endings import Endings
 from hub.delivery.leases import Leases
 from storage.errors import StorageError
 from storage.interface import DeliveryStore
@@ -39,7 +38,6 @@ class Stragglers:
         catch_ups: CatchUps,
         acknowledgements: Acknowledgements,
         leases: Leases,
-        endings: Endings,
         *,
         crew: Crew,
         limit: int,
@@ -49,7 +47,6 @@ class Stragglers:
         self._catch_ups = catch_ups
         self._acknowledgements = acknowledgements
         self._leases = leases
-        self._endings = endings
         self._crew = crew
         self._limit = limit
         self._in_hand = 0
@@ -59,11 +56,11 @@ class Stragglers:
         """Claim what is due and start on it, until cancelled."""
         while True:
             await self._acknowledgements.until_healthy()
-            room, since = self._limit - self._in_hand, self._endings.count
+            room = self._limit - self._in_hand
             claimed = await self._claim(room) if room else []
             for straggler in claimed:
                 self._in_hand += 1
-                self._crew.start(self._catch_up(straggler, since))
+                self._crew.start(self._catch_up(straggler))
             await self._rest(is_full=len(claimed) == room)
 
     async def _claim(self, room: int) -> list[Straggler]:
@@ -82,10 +79,10 @@ class Stragglers:
             log.warning("stragglers_not_claimed", error=str(error))
             return []
 
-    async def _catch_up(self, straggler: Straggler, since: int) -> None:
+    async def _catch_up(self, straggler: Straggler) -> None:
         place = _Place(self._free)
         try:
-            await self._catch_ups.pursue(CatchUp.of(straggler), since, place.free)
+            await self._catch_ups.pursue(CatchUp.of(straggler), place.free)
         finally:
             place.free()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from hub.delivery.notifications import Notifications
+from hub.delivery.notifications import Document, Notifications, States
 from hub.live.prepared import Prepared
 from hub.live.subscriptions import ChannelKey
 from protocols.live.messages import NotificationMessage
@@ -24,13 +24,29 @@ class _Rendered:
     key: ChannelKey
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A message, None if there is nothing to tell, and what it shows."""
+
+    message: Prepared | None
+    shows: States
+
+    @property
+    def size(self) -> int:
+        return 0 if self.message is None else len(self.message.payload)
+
+
 class Rendering:
-    """Keeps the last messages, bounded by count and bytes, for those who resume."""
+    """Keeps the last messages, bounded by count and bytes, for those who resume.
+
+    A kept one goes when another shows a newer state of one of its entries: who has
+    been told of that must not be taken back.
+    """
 
     def __init__(self, notifications: Notifications, epoch: str) -> None:
         self._notifications = notifications
         self._epoch = epoch
-        self._kept: OrderedDict[_Rendered, Prepared | None] = OrderedDict()
+        self._kept: OrderedDict[_Rendered, _Kept] = OrderedDict()
         self._kept_bytes = 0
 
     async def message(
@@ -40,35 +56,55 @@ class Rendering:
         rendered = _Rendered(record.position, prev, key)
         if rendered in self._kept:
             self._kept.move_to_end(rendered)
-            return self._kept[rendered]
+            return self._kept[rendered].message
         document = await self._notifications.document([record], key)
-        message = None
-        if document is not None:
-            is_atom = key.format is Format.ATOM
-            message = Prepared(
-                NotificationMessage(
-                    topic=key.topic,
-                    cursor=self.cursor(record.position),
-                    prev=self.cursor(prev) if prev else None,
-                    kind=record.kind.value,
-                    body=document.body.decode() if is_atom else document.body,
-                )
-            )
-        self._keep(rendered, message)
-        return message
+        if document is None:
+            kept = _Kept(None, ())
+        else:
+            kept = _Kept(self._message(record, key, prev, document), document.shows)
+        self._keep(rendered, kept)
+        return kept.message
 
     def cursor(self, position: Position) -> str:
         return str(Cursor(self._epoch, position))
 
-    def _keep(self, rendered: _Rendered, message: Prepared | None) -> None:
-        if rendered in self._kept:  # somebody else has rendered it meanwhile
+    def _message(
+        self, record: Record, key: ChannelKey, prev: Position, document: Document
+    ) -> Prepared:
+        is_atom = key.format is Format.ATOM
+        return Prepared(
+            NotificationMessage(
+                topic=key.topic,
+                cursor=self.cursor(record.position),
+                prev=self.cursor(prev) if prev else None,
+                kind=record.kind.value,
+                body=document.body.decode() if is_atom else document.body,
+            )
+        )
+
+    def _keep(self, rendered: _Rendered, kept: _Kept) -> None:
+        """Unless a newer state was shown, or somebody else rendered it, meanwhile."""
+        if self._is_outdated(rendered, kept) or rendered in self._kept:
             return
-        self._kept[rendered] = message
-        self._kept_bytes += _size(message)
+        self._kept[rendered] = kept
+        self._kept_bytes += kept.size
         while len(self._kept) > KEPT_MESSAGES or self._kept_bytes > KEPT_BYTES:
             _, dropped = self._kept.popitem(last=False)
-            self._kept_bytes -= _size(dropped)
+            self._kept_bytes -= dropped.size
 
-
-def _size(message: Prepared | None) -> int:
-    return 0 if message is None else len(message.payload)
+    def _is_outdated(self, rendered: _Rendered, kept: _Kept) -> bool:
+        """Whether a kept one shows a newer state; those that show an older one go."""
+        latest = dict(kept.shows)
+        is_outdated = False
+        for each, other in list(self._kept.items()):
+            if each.key.feed_id != rendered.key.feed_id:
+                continue
+            leads = [
+                latest[entry_id] - revision
+                for entry_id, revision in other.shows
+                if entry_id in latest
+            ]
+            is_outdated |= min(leads, default=0) < 0
+            if max(leads, default=0) > 0:
+                self._kept_bytes -= self._kept.pop(each).size
+        return is_outdated

@@ -49,7 +49,7 @@ class SqliteStorage:
         self._closing: asyncio.Future[None] | None = None
         self._feeds = SqliteFeeds(self._writer, readers, box)
         self._log = SqliteLog(self._writer, readers, epoch, self._head)
-        ended = EndedSubscriptions()
+        ended = EndedSubscriptions(self._head)
         self._subscriptions = SqliteSubscriptions(self._writer, readers, box, ended)
         self._verifications = SqliteVerifications(self._writer, readers, box, ended)
         self._deliveries = SqliteDeliveries(self._writer, readers, box, ended)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from storage.records import SubscriptionId
+from storage.records import Position, SubscriptionId
 
-Listener = Callable[[Sequence[SubscriptionId]], None]
+from .positions import LogHead
+
+Listener = Callable[[Sequence[SubscriptionId], Position], None]
 
 
 class EndedSubscriptions:
-    def __init__(self) -> None:
+    def __init__(self, head: LogHead) -> None:
+        self._head = head
         self._listeners: list[Listener] = []
 
     @contextmanager
@@ -23,5 +26,6 @@ class EndedSubscriptions:
             self._listeners.remove(listener)
 
     def tell(self, ids: Sequence[SubscriptionId]) -> None:
+        """Called in the order of the writes, so the head is that of the ending."""
         for listener in self._listeners:
-            listener(ids)
+            listener(ids, self._head.position)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -175,7 +176,7 @@ async def test_whoever_watches_is_told_of_endings_however_they_came(
     subscriptions = scene.storage.subscriptions
     told: list[SubscriptionId] = []
 
-    with subscriptions.watch_endings(told.extend):
+    with subscriptions.watch_endings(lambda ids, head: told.extend(ids)):
         await subscriptions.end(one.id, "enough", START, tell=True)
         await scene.flush(ended=((gone.id, "gone"),))
         await subscriptions.expire(at(10), 9)
@@ -183,6 +184,22 @@ async def test_whoever_watches_is_told_of_endings_however_they_came(
     await subscriptions.end(unseen.id, "enough", START, tell=True)
 
     assert told == [one.id, gone.id, over.id, last.id]
+
+
+async def test_whoever_watches_is_told_where_the_log_ended_then(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    one, gone = await scene.subscribe(feed, "one"), await scene.subscribe(feed, "gone")
+    subscriptions = scene.storage.subscriptions
+    heads: list[int] = []
+
+    with subscriptions.watch_endings(lambda ids, head: heads.append(head)):
+        await subscriptions.end(one.id, "enough", START, tell=True)
+        await scene.publish(feed)
+        await asyncio.gather(
+            scene.flush(ended=((gone.id, "gone"),)), scene.publish(feed)
+        )
+
+    assert heads == [0, 1]
 
 
 async def test_all_subscriptions_of_a_feed_are_ended_page_by_page(

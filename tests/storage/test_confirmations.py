@@ -198,7 +198,7 @@ async def test_a_confirmed_unsubscription_ends_it_untold(stores: Stores) -> None
     subscribed = await stores.subscriptions.add(wanted(feed_id), NOW)
     asked = await stores.request(mode=VerificationMode.UNSUBSCRIBE)
     told: list[SubscriptionId] = []
-    with stores.subscriptions.watch_endings(told.extend):
+    with stores.subscriptions.watch_endings(lambda ids, head: told.extend(ids)):
         await stores.verifications.unsubscribe(
             asked.id, subscribed.id, CONFIRMED, kept_until=LATER
         )

@@ -10,7 +10,6 @@ from typing import cast
 from hub.core.first_delivery import FirstDelivery
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.chunks import Chunks
-from hub.delivery.endings import Endings
 from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk
 from hub.delivery.leases import LEASE_SECONDS, Leases
 from hub.delivery.notifications import Notifications
@@ -107,7 +106,6 @@ class Scene:
             cast("FirstDeliveries", self.taken),
             Acknowledgements(deliveries, self.clock),
             Leases(self.clock, Random(1)),
-            Endings(),
             limit=limit,
         )
 

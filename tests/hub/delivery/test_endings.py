@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from random import Random
-from typing import cast
+from typing import Any, cast
+
+import orjson
 
 from hub.core.catch_up import CatchUp
 from hub.core.replies import Reply
@@ -12,45 +16,108 @@ from hub.delivery.endings import Endings
 from hub.delivery.leases import Leases
 from hub.delivery.notifications import Notifications
 from hub.delivery.poster import Poster
-from storage.interface import DeliveryStore, LogStore
-from storage.records import Position, Subscription, SubscriptionId
+from storage.interface import DeliveryStore, LogStore, Storage
+from storage.records import ClaimedChunk, Position, Subscription, SubscriptionId
 from tests.support.clock import ManualClock
+from tests.support.delivery_scene import delivery_scene
+from tests.support.eventually import eventually
 from tests.support.fake_log import FakeLog
 from tests.support.subscriptions import a_record, a_subscription
 
 ONE, OTHER = SubscriptionId(1), SubscriptionId(2)
 
 
+def of(subscription_id: int, *, since: int) -> Subscription:
+    """As it is read when something is claimed for it."""
+    return a_subscription(
+        id=SubscriptionId(subscription_id), from_position=Position(since)
+    )
+
+
 def test_what_was_claimed_before_an_ending_is_over() -> None:
     endings = Endings()
-    before = endings.count
 
-    endings.note([ONE])
+    endings.note([ONE], Position(5))
 
-    assert endings.has_ended(ONE, before)
-    assert not endings.has_ended(OTHER, before)
+    assert endings.has_ended(of(ONE, since=4))
+    assert not endings.has_ended(of(OTHER, since=4))
 
 
-def test_what_was_claimed_after_an_ending_is_not() -> None:
+def test_who_begins_anew_where_it_ended_is_another() -> None:
     endings = Endings()
-    endings.note([ONE])
-    begun_anew = endings.count
-    assert not endings.has_ended(ONE, begun_anew)
+    endings.note([ONE], Position(5))
+    assert not endings.has_ended(of(ONE, since=5))
 
-    endings.note([ONE])
+    endings.note([ONE], Position(6))
 
-    assert endings.has_ended(ONE, begun_anew)
+    assert endings.has_ended(of(ONE, since=5))
 
 
 def test_the_oldest_endings_are_forgotten() -> None:
     endings = Endings(capacity=2)
-    endings.note([ONE, OTHER])
-    endings.note([ONE])
-    endings.note([SubscriptionId(3)])
+    endings.note([ONE, OTHER], Position(1))
+    endings.note([ONE], Position(2))
+    endings.note([SubscriptionId(3)], Position(3))
 
-    kept = [each for each in (1, 2, 3) if endings.has_ended(SubscriptionId(each), 0)]
+    kept = [each for each in (1, 2, 3) if endings.has_ended(of(each, since=0))]
 
     assert kept == [1, 3]
+
+
+class InterruptedClaims:
+    """The store of a storage; ``meanwhile`` happens while its next claim is made."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.meanwhile: Callable[[], Awaitable[None]] | None = None
+        self._storage = storage
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._storage.deliveries, name)
+
+    async def claim_chunks(self, **terms: Any) -> list[ClaimedChunk]:
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            await meanwhile()
+        return await self._storage.deliveries.claim_chunks(**terms)
+
+
+class StorageWith:
+    """A storage with other deliveries."""
+
+    def __init__(self, storage: Storage, deliveries: InterruptedClaims) -> None:
+        self._storage = storage
+        self.deliveries = deliveries
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._storage, name)
+
+
+async def test_who_begins_anew_while_chunks_are_claimed_gets_what_comes_then(
+    tmp_path: Path,
+) -> None:
+    async with delivery_scene(tmp_path) as scene:
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a")
+        storage, claims = scene.storage, InterruptedClaims(scene.storage)
+        scene.storage = cast("Storage", StorageWith(storage, claims))
+
+        async def begin_anew() -> None:
+            await storage.subscriptions.end(
+                subscription.id, "enough", scene.clock.now(), tell=False
+            )
+            await scene.subscribe(feed, "/a")
+            await scene.publish(feed, "Since then")
+
+        await scene.publish(feed, "Before")
+        claims.meanwhile = begin_anew
+        async with scene.dispatching():
+            await scene.receiver.until_count("/a", 1)
+            await eventually(scene.is_settled)
+
+        (request,) = scene.receiver.to("/a")
+        assert [each["title"] for each in orjson.loads(request.body)["items"]] == [
+            "Since then"
+        ]
 
 
 class FatalPoster:
@@ -71,7 +138,7 @@ class FatalPoster:
         **more: object,
     ) -> Reply:
         self.posted.append(position)
-        self._endings.note([subscription.id])
+        self._endings.note([subscription.id], position)
         return Reply(status=200, milliseconds=1)
 
 
@@ -91,6 +158,6 @@ async def test_a_catch_up_goes_no_further_once_its_subscription_has_ended() -> N
     )
     standing = CatchUp(subscription=a_subscription(), lease_id=5, position=Position(0))
 
-    await catch_ups.pursue(standing, endings.count, lambda: None)
+    await catch_ups.pursue(standing, lambda: None)
 
     assert poster.posted == [1]

@@ -11,7 +11,6 @@ from hub.core.catch_up import CatchUp
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.crew import Crew
-from hub.delivery.endings import Endings
 from hub.delivery.leases import Leases
 from hub.delivery.stragglers import Stragglers
 from storage.errors import StorageError, StorageFull
@@ -61,9 +60,7 @@ class HeldCatchUps:
         self.asides: list[Callable[[], None]] = []
         self.ends: list[asyncio.Event] = []
 
-    async def pursue(
-        self, catch_up: CatchUp, since: int, move_aside: Callable[[], None]
-    ) -> None:
+    async def pursue(self, catch_up: CatchUp, move_aside: Callable[[], None]) -> None:
         self.asides.append(move_aside)
         self.ends.append(end := asyncio.Event())
         await end.wait()
@@ -81,7 +78,6 @@ async def running(store: DueStragglers) -> AsyncIterator[HeldCatchUps]:
             cast("CatchUps", catch_ups),
             Acknowledgements(deliveries, clock),
             Leases(clock, Random(1)),
-            Endings(),
             crew=crew,
             limit=2,
         )

@@ -142,7 +142,7 @@ class MemorySubscriptions:
                 self._state.ended_at[each] = milliseconds(now)
                 ended += 1
         for tell in self._state.watching:
-            tell(ids)
+            tell(ids, Position(self._state.head))
         return ended
 
     @contextmanager

@@ -1,0 +1,119 @@
+"""What is kept of messages, and what may not be shown any more."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any, cast
+
+import orjson
+import pytest
+
+from hub.delivery.notifications import Notifications
+from hub.live.rendering import Rendering
+from hub.live.subscriptions import ChannelKey
+from protocols.live.messages import NotificationMessage
+from storage.interface import LogStore
+from storage.records import (
+    FeedId,
+    Format,
+    Position,
+    Record,
+    StoredEntry,
+    Updates,
+)
+from tests.support.fake_log import FakeLog
+from tests.support.subscriptions import a_record
+
+KEY = ChannelKey(
+    feed_id=FeedId(1),
+    topic="https://feeds.example/1",
+    format=Format.JSON,
+    updates=Updates.FRESH,
+)
+NEVER = Position(0)
+
+
+class HeldLog(FakeLog):
+    """Whoever reads entries has to wait while ``gate`` is closed."""
+
+    def __init__(self, *records: Record) -> None:
+        super().__init__(*records)
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def entries(self, ids: Any) -> list[StoredEntry]:
+        found = await super().entries(ids)
+        await self.gate.wait()
+        return found
+
+
+def rendering_of(log: FakeLog) -> Rendering:
+    store = cast("LogStore", log)
+    return Rendering(Notifications(store, "https://hub.example/hub"), "e")
+
+
+async def titles(rendering: Rendering, record: Record) -> list[str]:
+    prepared = await rendering.message(record, KEY, NEVER)
+    if prepared is None:
+        return []
+    assert isinstance(prepared.message, NotificationMessage)
+    return [each["title"] for each in orjson.loads(prepared.message.body)["items"]]
+
+
+@pytest.fixture
+def records() -> tuple[Record, Record]:
+    """Two that tell of the same entry."""
+    first = a_record(1)
+    return first, replace(first, position=Position(2))
+
+
+async def test_a_message_is_kept_for_those_who_resume(
+    records: tuple[Record, Record],
+) -> None:
+    rendering = rendering_of(log := FakeLog(*records))
+    first = await rendering.message(records[0], KEY, NEVER)
+    log.states.clear()
+    assert await rendering.message(records[0], KEY, NEVER) is first
+
+
+async def test_nobody_is_shown_an_older_state_after_a_newer_one(
+    records: tuple[Record, Record],
+) -> None:
+    rendering = rendering_of(log := FakeLog(*records))
+    earlier, later = records
+    log.put_entry(10, "As it was", revision=1)
+    assert await titles(rendering, later) == ["As it was"]
+
+    log.put_entry(10, "As it is", revision=2)
+
+    assert await titles(rendering, earlier) == ["As it is"]
+    assert await titles(rendering, later) == ["As it is"]
+
+
+async def test_what_was_rendered_while_a_newer_state_was_shown_is_not_kept(
+    records: tuple[Record, Record],
+) -> None:
+    rendering = rendering_of(log := HeldLog(*records))
+    earlier, later = records
+    log.put_entry(10, "As it was", revision=1)
+    log.gate.clear()
+    slow = asyncio.create_task(titles(rendering, later))
+    await asyncio.sleep(0)
+    held, log.gate = log.gate, asyncio.Event()
+    log.gate.set()
+    log.put_entry(10, "As it is", revision=2)
+    assert await titles(rendering, earlier) == ["As it is"]
+    held.set()
+    assert await slow == ["As it was"]
+
+    assert await titles(rendering, later) == ["As it is"]
+
+
+async def test_other_entries_make_no_difference() -> None:
+    one, other = a_record(1), a_record(2)
+    rendering = rendering_of(log := FakeLog(one, other))
+    first = await rendering.message(one, KEY, NEVER)
+    log.put_entry(20, "As it is", revision=9)
+    await rendering.message(other, KEY, NEVER)
+    assert await rendering.message(one, KEY, NEVER) is first
