@@ -101,7 +101,7 @@ class SqliteStorage:
             " (SELECT count(*) FROM subscriptions WHERE state = 'active'),"
             " (SELECT count(*) FROM fanouts), (SELECT count(*) FROM chunks),"
             " (SELECT count(*) FROM stragglers), (SELECT count(*) FROM dead),"
-            " (SELECT min(next_fetch) FROM feeds WHERE state = 'active'),"
+            " (SELECT min(next_fetch) FROM schedule WHERE is_active = 1),"
             " (SELECT at FROM records WHERE position = ("
             "SELECT min(position) FROM (SELECT min(position) position FROM fanouts"
             " UNION ALL SELECT min(position) FROM chunks)))"

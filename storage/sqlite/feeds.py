@@ -37,7 +37,7 @@ from .times import (
 from .writer import Writer
 
 _GET = "SELECT * FROM stored_feeds WHERE id = ?"
-_DEFER = "UPDATE feeds SET next_fetch = ? WHERE id = ?"
+_DEFER = "UPDATE schedule SET next_fetch = ? WHERE feed_id = ?"
 
 
 class SqliteFeeds:
@@ -84,16 +84,18 @@ class SqliteFeeds:
     ) -> list[DueFeed]:
         last_due, last_id = (to_milliseconds(after[0]), after[1]) if after else (-1, 0)
         rows = await self._readers.all(
-            "SELECT id, CASE fetch_url WHEN '' THEN url ELSE fetch_url END, next_fetch"
-            " FROM feeds WHERE state = 'active' AND next_fetch <= ?"
-            " AND (next_fetch, id) > (?, ?) ORDER BY next_fetch, id LIMIT ?",
+            "SELECT f.id, CASE f.fetch_url WHEN '' THEN f.url ELSE f.fetch_url END,"
+            " s.next_fetch FROM schedule s CROSS JOIN feeds f ON f.id = s.feed_id"
+            " WHERE s.is_active = 1 AND s.next_fetch <= ?"
+            " AND (s.next_fetch, s.feed_id) > (?, ?)"
+            " ORDER BY s.next_fetch, s.feed_id LIMIT ?",
             (to_milliseconds(now), last_due, last_id, limit),
         )
         return [read_due(row) for row in rows]
 
     async def next_due(self) -> datetime | None:
         row = await self._readers.first(
-            "SELECT min(next_fetch) FROM feeds WHERE state = 'active'"
+            "SELECT min(next_fetch) FROM schedule WHERE is_active = 1"
         )
         return from_milliseconds_or_none(row[0] if row else None)
 
@@ -175,14 +177,15 @@ def _insert(
     feed: NewFeed, encrypted: str, now: int, connection: sqlite3.Connection
 ) -> int | None:
     feed_id = connection.execute(
-        "INSERT INTO feeds (url, state, private, section, title, format, next_fetch,"
-        " created_at, fetch_url, credentials, polling, resource_hash)"
-        " VALUES (?, 'active', ?, ?, '', '', ?, ?, '', ?, x'', ?)",
+        "INSERT INTO feeds (url, state, private, section, title, format, created_at,"
+        " fetch_url, credentials, polling, resource_hash)"
+        " VALUES (?, 'active', ?, ?, '', '', ?, '', ?, x'', ?)",
         (
-            *(feed.url, feed.private, feed.section, now, now, encrypted),
+            *(feed.url, feed.private, feed.section, now, encrypted),
             hash_resource(feed.url),
         ),
     ).lastrowid
+    connection.execute("INSERT INTO schedule VALUES (?, ?, 1)", (feed_id, now))
     return feed_id
 
 
@@ -218,9 +221,13 @@ def _set_state(
 ) -> Row | None:
     connection.execute(
         "UPDATE feeds SET state = :state,"
-        " next_fetch = coalesce(:next_fetch, next_fetch),"
         " removed_at = CASE :state WHEN 'removed' THEN coalesce(removed_at, :now) END"
         " WHERE id = :id",
+        parameters,
+    )
+    connection.execute(
+        "UPDATE schedule SET next_fetch = coalesce(:next_fetch, next_fetch)"
+        " WHERE feed_id = :id",
         parameters,
     )
     row: Row | None = connection.execute(_GET, (parameters["id"],)).fetchone()

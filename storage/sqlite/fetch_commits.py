@@ -49,18 +49,12 @@ class EncodedRecord:
 class EncodedCommit:
     feed_id: int
     at: int
-    feed: dict[str, object]  # parameters of the feed's own row
+    feed: dict[str, object]  # parameters of the feed's own rows
     entries: tuple[EncodedEntry, ...]
     records: tuple[EncodedRecord, ...]
     seen: bytes | None
     head: bytes | None
     body: StoredBody | None
-
-    @property
-    def is_single(self) -> bool:
-        """Whether the feed's own row is all that changes."""
-        parts = (self.entries, self.records, self.seen, self.head, self.body)
-        return parts == ((), (), None, None, None)
 
 
 def encode_commit(fetch: FetchCommit) -> EncodedCommit:
@@ -128,15 +122,17 @@ def apply_commit(
 ) -> tuple[Position, ...] | None:
     """The positions of its records; None if the feed was removed meanwhile."""
     updated = connection.execute(
-        "UPDATE feeds SET next_fetch = :next_fetch, polling = :polling,"
-        " fetch_url = :fetch_url, state = coalesce(:state, state),"
-        " title = coalesce(:title, title), format = coalesce(:format, format),"
-        " removed_at = :removed_at"
+        "UPDATE feeds SET polling = :polling, fetch_url = :fetch_url,"
+        " state = coalesce(:state, state), title = coalesce(:title, title),"
+        " format = coalesce(:format, format), removed_at = :removed_at"
         " WHERE id = :id AND state <> 'removed'",
         commit.feed,
     )
     if not updated.rowcount:
         return None
+    connection.execute(
+        "UPDATE schedule SET next_fetch = :next_fetch WHERE feed_id = :id", commit.feed
+    )
     _require_document(commit, connection)
     last_position = _assign_positions(len(commit.records), connection)
     first_position = last_position - len(commit.records) + 1

@@ -40,9 +40,7 @@ class SqliteLog:
     async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
         encoded = encode_commit(fetch)
         return await self._writer.submit(
-            partial(apply_commit, encoded),
-            is_single=encoded.is_single,
-            then=self._head.advance,
+            partial(apply_commit, encoded), then=self._head.advance
         )
 
     async def head(self) -> Cursor:

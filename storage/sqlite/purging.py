@@ -25,6 +25,7 @@ _PURGES_OF_FEED = (
     "DELETE FROM seen_sets WHERE feed_id = ?",
     "DELETE FROM topics WHERE feed_id = ? AND NOT EXISTS"
     " (SELECT 1 FROM subscriptions WHERE topic_id = topics.id)",
+    "DELETE FROM schedule WHERE feed_id = ?",
     "DELETE FROM feeds WHERE id = ?",
 )
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from storage.records import NewFeed
+from storage.interface import Storage
+from storage.records import FeedId, FeedState, NewFeed, StoredFeed
 from storage.sqlite import open_database
+from storage.sqlite.feed_choice import hash_resource
 from storage.sqlite.schema import (
     Migration,
     latest_version,
@@ -18,7 +21,8 @@ from storage.sqlite.schema import (
     run_pending,
     schema_version,
 )
-from tests.support.storage_scene import START
+from storage.sqlite.times import to_milliseconds
+from tests.support.storage_scene import MINUTE, START
 
 
 def test_migrations_are_numbered_from_one_without_gaps() -> None:
@@ -127,3 +131,57 @@ async def test_feeds_that_were_added_before_are_found_under_any_spelling(
 
     assert found is not None
     assert (found.id, again.id, is_new) == (feed_id, feed_id, False)
+
+
+DAY = timedelta(days=1)
+SCHEDULE = "_schedule.sql"
+
+
+def a_database_of_states(path: Path) -> None:
+    """As it was when a feed's own row had its next fetch: one minute apart, by id."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        run_before(SCHEDULE, connection)
+        for number, state in enumerate(FeedState, 1):
+            due = to_milliseconds(START + number * MINUTE)
+            connection.execute(
+                "INSERT INTO feeds VALUES (?, ?, ?, 0, '', '', '', ?, 0, NULL,"
+                " '', '', 0, 0, x'', ?)",
+                (number, f"https://{state}.example/", state, due, bytes([number])),
+            )
+
+
+def run_before(name: str, connection: sqlite3.Connection) -> None:
+    connection.create_function("resource_hash", 1, hash_resource, deterministic=True)
+    for migration in migrations():
+        if migration.name.endswith(name):
+            return
+        run(connection, migration)
+
+
+async def test_feeds_keep_their_next_fetch_and_only_active_ones_are_due(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "hub.db"
+    a_database_of_states(path)
+    times = {
+        state: START + number * MINUTE for number, state in enumerate(FeedState, 1)
+    }
+
+    storage = await open_database(path)
+    try:
+        due = await storage.feeds.due(START + DAY, after=None, limit=9)
+        kept = {state: await get(storage, state) for state in FeedState}
+        for feed in kept.values():
+            await storage.feeds.set_state(feed.id, FeedState.ACTIVE, START)
+        resumed = await storage.feeds.due(START + DAY, after=None, limit=9)
+    finally:
+        await storage.close()
+
+    assert [each.next_fetch for each in due] == [times[FeedState.ACTIVE]]
+    assert {state: feed.next_fetch for state, feed in kept.items()} == times
+    assert [each.next_fetch for each in resumed] == sorted(times.values())
+
+
+async def get(storage: Storage, state: FeedState) -> StoredFeed:
+    (feed,) = await storage.feeds.page(after=FeedId(0), limit=9, state=state)
+    return feed

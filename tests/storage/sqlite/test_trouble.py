@@ -115,5 +115,6 @@ async def test_a_page_of_due_feeds_is_a_range_of_an_index(
 
     steps = [row[3] for row in plan]
     assert [each.split(" (")[0] for each in steps] == [
-        "SEARCH feeds USING INDEX feeds_due"
+        "SEARCH s USING INDEX schedule_due",
+        "SEARCH f USING INTEGER PRIMARY KEY",
     ]
