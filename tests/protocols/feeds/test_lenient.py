@@ -43,6 +43,12 @@ def test_what_is_never_closed_swallows_no_entry(items: str) -> None:
     assert [entry.id for entry in parsed.entries] == ["1", "2", "3"]
 
 
+def test_only_entries_of_the_same_kind_are_put_back() -> None:
+    foreign = "<ttl>60<ttl>" + ONE + "<x:item xmlns:x='urn:x'/>" + TWO
+    parsed = parse_leniently(rss(foreign), CONTEXT)
+    assert [entry.id for entry in parsed.entries] == ["1", "2"]
+
+
 def test_a_recovered_entry_document_is_one_entry() -> None:
     body = atom("").replace(b"feed", b"entry")
     body = body.replace(b"></", b"><id>1</id><title>A & </i></title></")
