@@ -54,8 +54,11 @@ def _entries(
 
 def _complete(draft: EntryDraft, head: HeadDraft) -> None:
     """An id that is an address stands in for a link; the language is inherited."""
-    if draft.permalink and not draft.first_link("alternate"):
-        draft.add_link(Link(href=draft.permalink))
+    draft.settle()
+    if not draft.first_link("alternate"):
+        address = draft.permalink or draft.first_link("canonical")
+        if address:
+            draft.add_link(Link(href=address))
     draft.language = draft.language or head.language
 
 
@@ -72,12 +75,12 @@ def _shared_links(drafts: Sequence[EntryDraft], site: str) -> frozenset[str]:
 
 def _identify(draft: EntryDraft, shared_links: frozenset[str]) -> Identity:
     link = "" if draft.id else draft.first_link("alternate")
-    content = draft.content or draft.summary or draft.spare_summary
+    content = draft.content or draft.summary
     return identify(
         id=draft.id,
         link="" if key_of_link(link) in shared_links else link,
         enclosure=draft.first_link("enclosure"),
-        title=draft.title or draft.spare_title,
-        date=draft.published or draft.spare_published or draft.updated,
+        title=draft.title,
+        date=draft.published or draft.updated,
         content=content.value if content else "",
     )
