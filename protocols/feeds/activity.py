@@ -10,6 +10,7 @@ from protocols.feeds.element import Element, text_of
 from protocols.feeds.extensions import keep_element, keep_value
 from protocols.feeds.modules import Table, read_children
 from protocols.feeds.names import qualified
+from protocols.feeds.references import make_absolute
 from protocols.feeds.scope import Scope
 from protocols.model import ActivityObject
 
@@ -37,7 +38,7 @@ def _object(draft: EntryDraft, element: Element, scope: Scope) -> None:
             title=read.title,
             published=read.published,
             updated=read.updated,
-            content=read.content or read.summary,
+            content=make_absolute(read.content or read.summary, scope.base),
             authors=tuple(read.authors),
             categories=tuple(read.categories),
             links=read.links,

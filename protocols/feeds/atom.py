@@ -9,7 +9,7 @@ from protocols.feeds.activity import ACTIVITY
 from protocols.feeds.assembly import assemble
 from protocols.feeds.atomelements import ATOM_ELEMENTS, METADATA
 from protocols.feeds.constructs import read_plain_text
-from protocols.feeds.drafts import EntryDraft, HeadDraft
+from protocols.feeds.drafts import EntryDraft, HeadDraft, begin_entry
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import keep_element
 from protocols.feeds.modules import MODULES, Table, read_children
@@ -48,7 +48,7 @@ def read_atom(root: Element, scope: Scope) -> ParsedFeed:
 
 def _read_entry(element: Element, scope: Scope) -> EntryDraft:
     scope = scope.within(element)
-    draft = EntryDraft(language=scope.language)
+    draft = begin_entry(scope)
     read_children(draft, element, scope, ENTRY)
     return draft
 

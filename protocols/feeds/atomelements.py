@@ -17,8 +17,10 @@ from protocols.feeds.drafts import Draft, EntryDraft, read_date
 from protocols.feeds.element import Element, text_of
 from protocols.feeds.extensions import keep_element
 from protocols.feeds.modules import Table
-from protocols.feeds.names import qualified
+from protocols.feeds.names import XHTML, qualified
+from protocols.feeds.references import make_absolute
 from protocols.feeds.scope import Scope
+from protocols.model import Text
 from protocols.urls import is_absolute
 
 
@@ -82,7 +84,18 @@ def _created(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _summary(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.put("summary", read_text(element), element)
+    draft.put("summary", _read_text(element, scope), element)
+
+
+def _read_text(element: Element, scope: Scope) -> Text | None:
+    """With absolute references, where the text has a base of its own."""
+    inner = scope.within(element)
+    for child in element:
+        if child.tag.startswith(XHTML):
+            inner = inner.within(child)
+        break
+    text = read_text(element)
+    return text if inner.base == scope.base else make_absolute(text, inner.base)
 
 
 def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
@@ -94,7 +107,7 @@ def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
     if element.get("src") is not None:
         keep_element(draft.extensions, element)
     else:
-        draft.put("content", read_text(element), element)
+        draft.put("content", _read_text(element, scope), element)
 
 
 METADATA: Final[Table[Draft]] = {

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from protocols.dates import parse_date
 from protocols.feeds.element import Element, text_of
 from protocols.feeds.extensions import Groups, keep_element, keep_value
+from protocols.feeds.scope import Scope
 from protocols.identity import Identity
 from protocols.model import (
     ActivityObject,
@@ -193,6 +194,8 @@ class HeadDraft(Draft):
 @dataclass(slots=True)
 class EntryDraft(Draft):
     content: Text | None = None
+    base: str = ""  # what references in its texts are relative to
+    is_base_stated: bool = False  # by an xml:base; else its own link goes before
     permalink: str = ""  # an id that is said to be the entry's address
     verbs: list[str] = field(default_factory=list)
     object_types: list[str] = field(default_factory=list)
@@ -223,3 +226,10 @@ class EntryDraft(Draft):
             source=self.source,
             extensions=self.extensions,
         )
+
+
+def begin_entry(scope: Scope) -> EntryDraft:
+    """An entry of which nothing is read yet, in the scope inside of its element."""
+    return EntryDraft(
+        language=scope.language, base=scope.base, is_base_stated=scope.is_stated
+    )

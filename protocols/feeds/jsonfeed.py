@@ -122,6 +122,7 @@ def _read_item(item: dict[str, Json], base: str) -> EntryDraft:
         else None,
         summary=Text(value=summary, type="text") if summary else None,
         language=_text(item, "language"),
+        base=base,
     )
     draft.published = _date(item, "date_published", draft.extensions)
     draft.updated = _date(item, "date_modified", draft.extensions)

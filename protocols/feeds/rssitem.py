@@ -14,7 +14,7 @@ from protocols.feeds.constructs import (
     read_link,
     read_person,
 )
-from protocols.feeds.drafts import Draft, EntryDraft, read_date
+from protocols.feeds.drafts import Draft, EntryDraft, begin_entry, read_date
 from protocols.feeds.element import Element, text_of
 from protocols.feeds.extensions import keep_element, keep_value
 from protocols.feeds.mailbox import read_mailbox
@@ -29,7 +29,7 @@ from protocols.urls import is_web_url
 
 def read_item(element: Element, scope: Scope) -> EntryDraft:
     scope = scope.within(element)
-    draft = EntryDraft(language=scope.language)
+    draft = begin_entry(scope)
     read_children(draft, element, scope, ITEM)
     return draft
 
