@@ -13,6 +13,7 @@ from lxml import etree
 
 from protocols.dates import parse_date
 from protocols.feeds.mailbox import read_mailbox
+from protocols.feeds.references import resolve_references
 from protocols.text import collapse, text_of_html
 
 _XML = "{http://www.w3.org/XML/1998/namespace}"
@@ -42,21 +43,24 @@ def lost_values(document: bytes, reading: Any, base: str) -> Iterator[Value]:
     """Those of a document's values that are nowhere in what was read of it."""
     said = set(leaves(reading))
     everything = "\n".join(said)
+    bases = (base, *(each for each in said if each.startswith("http")))
     for value in values_of(document):
         is_said = any(
             all(part in said or part in everything for part in parts)
-            for parts in _forms(value.text, base)
+            for parts in _forms(value.text, bases)
         )
         if not is_said:
             yield value
 
 
-def _forms(text: str, base: str) -> Iterator[tuple[str, ...]]:
+def _forms(text: str, bases: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """The ways in which a reading may say it, each in one or more parts."""
     yield (text,)
     yield (collapse(text),)
     yield (text_of_html(text),)
-    yield (urljoin(base, text),)
+    yield (urljoin(bases[0], text),)
+    if "<" in text:
+        yield from ((resolve_references(text, base),) for base in bases)
     moment = parse_date(text)
     if moment:
         yield (moment.isoformat(),)

@@ -1,7 +1,8 @@
 """Nothing that a feed says is silently lost.
 
-Each text and each attribute of documents that have all the namespaces we know is
-somewhere in the feed or in an entry; what is not, and why, is written down here.
+Each text and each attribute of documents that have all the namespaces we know, and of
+such as well-known services write, is somewhere in the feed or in an entry; what is not,
+and why, is written down here.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ BASE = "https://all.example/"
 
 DROPPED = {
     r"/(rss|feed)@version": "the format says it",
+    r"item/guid@isPermaLink": "whether the id is an address: then it is a link, too",
     r".*@mode": "how Atom 0.3 encodes a text, which is decoded",
     r".*@xml:(base|lang|space)": "done: addresses are absolute, the entry's language is"
     " one; that of a single text has no place",
@@ -30,12 +32,19 @@ DROPPED = {
 """Places, as patterns, and why what is there is dropped."""
 
 
+SERVICES = {
+    *("arxiv", "blogger", "flickr", "github-commits", "github-releases", "hackernews"),
+    *("mastodon", "medium", "podcast20", "reddit", "stackexchange", "substack"),
+    *("wordpress", "youtube"),
+}
+
+
 def documents() -> list[Path]:
     return sorted(
         path
-        for name in ("rss", "rdf", "atom")
-        for path in (DATA / name).glob("*.xml")
-        if path.stem.startswith("everything")
+        for format in ("rss", "rdf", "atom")
+        for path in (DATA / format).glob("*.xml")
+        if path.stem.startswith("everything") or path.stem in SERVICES
     )
 
 
