@@ -26,7 +26,7 @@ from protocols.feeds.outline import (
     setting_of,
 )
 from protocols.feeds.prolog import read_prolog
-from protocols.feeds.slices import Slices, cut, replace_known
+from protocols.feeds.slices import Slices, cut, is_whole, replace_known
 from protocols.feeds.xml import build_tree, parse_tree, read_tree
 from protocols.identity import fingerprint, key_of_link
 from protocols.model import Entry, IdSource, Outline, ParsedFeed
@@ -75,6 +75,8 @@ def _read_all(document: Document, slices: Slices, context: ParseContext) -> Pars
         return parsed
     if not count == len(place.entries) == len(parsed.entries):
         return parsed
+    if not all(is_whole(document.body, slices, number) for number in range(count)):
+        return parsed
     outline = Outline(
         setting=setting_of(place, _declaration(document.body), parsed.feed, context),
         slices=slices.hashes,
@@ -92,6 +94,11 @@ def _read_unknown(
     if not met:
         return None
     is_known = [each is not None for each in here]
+    if not all(
+        known_here or is_whole(document.body, slices, number)
+        for number, known_here in enumerate(is_known)
+    ):
+        return None
     body, stand_ins = replace_known(document.body, slices, is_known)
     try:
         found = _read_with_stand_ins(body, stand_ins, context)

@@ -1,7 +1,8 @@
 """Where the entries of an XML document begin and end, found without parsing it.
 
 Only a guess: a start tag may stand in a CDATA section, a comment or another element.
-Whoever relies on it has the parser confirm that each start tag is an entry.
+Whoever relies on it has the parser confirm that each start tag is an entry, and looks
+at each slice that is new for another end tag.
 """
 
 from __future__ import annotations
@@ -25,27 +26,34 @@ class Slices:
 
 
 def cut(body: bytes, name: bytes) -> Slices | None:
-    """Find the elements of a name; ``None`` if some have no end, or stand in others.
+    """Each element from its start tag to the last end tag before the next one.
 
-    There are as many start tags as end tags, and one follows the other: if the parser
-    finds as many elements, each slice is the whole of one.
+    ``None`` if there is none, if one has no end, or if two are the same.
     """
-    starts, ends = _tags(body, b"<" + name), _tags(body, b"</" + name)
-    if not starts or len(starts) != len(ends):
+    starts = _start_tags(body, b"<" + name)
+    if not starts:
         return None
+    end_tag = b"</" + name
     spans = []
-    last = 0
-    for start, end_tag in zip(starts, ends, strict=True):
-        end = body.find(b">", end_tag) + 1
-        if not last <= start < end_tag < end:
+    for start, limit in zip(starts, (*starts[1:], len(body)), strict=True):
+        last = body.rfind(end_tag, start, limit)
+        end = body.find(b">", last, limit) + 1
+        if last < 0 or not end:
             return None
         spans.append((start, end))
-        last = end
     view = memoryview(body)
     hashes = tuple(_hash(view[start:end]) for start, end in spans)
     if len(set(hashes)) < len(hashes):
-        return None  # the same entry twice
+        return None
     return Slices(name, tuple(spans), hashes)
+
+
+def is_whole(body: bytes, slices: Slices, number: int) -> bool:
+    """Whether a slice is exactly one element, provided that its start tag begins one.
+
+    There is one end tag in it, so that is its own.
+    """
+    return body.count(b"</" + slices.name, *slices.spans[number]) == 1
 
 
 def replace_known(
@@ -71,7 +79,7 @@ def replace_known(
     return b"".join(parts), tuple(elements)
 
 
-def _tags(body: bytes, beginning: bytes) -> list[int]:
+def _start_tags(body: bytes, beginning: bytes) -> list[int]:
     """Where tags begin whose whole name that is."""
     length = len(beginning)
     found = []
