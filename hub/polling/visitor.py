@@ -14,10 +14,11 @@ from hub.clock import Clock
 from hub.core.cadence import PollingRules
 from hub.core.decide import body_hash, decide
 from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.remembered import known_slices
 from hub.core.trouble import is_known_body
 from hub.failpoints import failpoint
 from hub.metrics import Metrics
-from hub.parsing import Parser
+from hub.parsing import Parser, reader_name
 from hub.parsing.sanitizing import Sanitizer
 from hub.polling.fetcher import FetchRequest
 from hub.polling.sanitizing import sanitize_news
@@ -97,6 +98,7 @@ class Visitor:
         self._metrics = metrics
         self._jitter = jitter
         self._sanitizer = sanitizer
+        self._reader = reader_name()
 
     async def visit(self, target: FetchTarget, occasion: Occasion) -> Visit:
         """Fetch a feed and commit what that changes; validators are always sent.
@@ -129,7 +131,10 @@ class Visitor:
         if is_known_body(target.feed.polling, body_hash(fetched.body)):
             return Understood()
         context = ParseContext(
-            url=fetched.url, content_type=fetched.content_type, now=self._clock.now()
+            url=fetched.url,
+            content_type=fetched.content_type,
+            now=self._clock.now(),
+            known=known_slices(target.slices, target.seen, self._reader),
         )
         try:
             return Understood(feed=await self._parser.parse(fetched.body, context))
@@ -165,6 +170,7 @@ class Visitor:
                 rules=self._rules,
                 jitter=self._jitter(),
                 occasion=occasion,
+                reader=self._reader,
             )
 
         if len(fetched.body) > INLINE_BYTES and understood.feed is not None:

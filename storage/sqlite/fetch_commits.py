@@ -53,6 +53,7 @@ class EncodedCommit:
     entries: tuple[EncodedEntry, ...]
     records: tuple[EncodedRecord, ...]
     seen: bytes | None
+    slices: bytes | None
     head: bytes | None
     body: StoredBody | None
 
@@ -83,6 +84,7 @@ def encode_commit(fetch: FetchCommit) -> EncodedCommit:
         ),
         records=tuple(map(_encode_record, fetch.records, _superseded(fetch))),
         seen=fetch.seen,
+        slices=fetch.slices,
         head=fetch.head,
         body=fetch.body,
     )
@@ -167,6 +169,12 @@ def _put_documents(
             "INSERT INTO seen_sets VALUES (?, ?)"
             " ON CONFLICT (feed_id) DO UPDATE SET seen = excluded.seen",
             (commit.feed_id, commit.seen),
+        )
+    if commit.slices is not None:
+        connection.execute(
+            "INSERT INTO slices VALUES (?, ?)"
+            " ON CONFLICT (feed_id) DO UPDATE SET slices = excluded.slices",
+            (commit.feed_id, commit.slices),
         )
     if commit.head is not None:
         connection.execute(

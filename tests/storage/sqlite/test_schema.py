@@ -86,6 +86,7 @@ def test_records_from_before_they_could_be_superseded_bring_their_documents() ->
 
 
 BEFORE_RESOURCES = 5
+BEFORE_SLICES = 6
 
 
 def a_database_of_spellings(path: Path, *urls: str) -> None:
@@ -185,3 +186,26 @@ async def test_feeds_keep_their_next_fetch_and_only_active_ones_are_due(
 async def get(storage: Storage, state: FeedState) -> StoredFeed:
     (feed,) = await storage.feeds.page(after=FeedId(0), limit=9, state=state)
     return feed
+
+
+async def test_feeds_from_before_slices_were_remembered_have_none(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "hub.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.create_function("resource_hash", 1, hash_resource)
+        for migration in migrations()[:BEFORE_SLICES]:
+            run(connection, migration)
+        connection.execute(
+            "INSERT INTO feeds VALUES (1, 'https://a.example/', 'active', 0, '', '',"
+            " 'rss', 0, 0, NULL, '', '', 0, 0, x'', x'')"
+        )
+        connection.execute("INSERT INTO seen_sets VALUES (1, x'01')")
+
+    storage = await open_database(path)
+    try:
+        (target,) = await storage.feeds.targets([FeedId(1)])
+    finally:
+        await storage.close()
+
+    assert (target.seen, target.slices) == (b"\x01", b"")
