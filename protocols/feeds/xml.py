@@ -46,7 +46,7 @@ def parse_xml(document: Document, context: ParseContext) -> ParsedFeed:
             raise
         document = repaired
         root = parse_tree(document.body)
-    return document.sign(read_tree(root, context))
+    return document.sign(read_tree(root, document.body, context))
 
 
 def parse_tree(body: bytes) -> Element:
@@ -88,8 +88,8 @@ def syntax_error(
     return LimitExceeded("the size of one text in bytes", MAX_TEXT_BYTES)
 
 
-def read_tree(root: Element, context: ParseContext) -> ParsedFeed:
-    """Read a tree by its root. Raises `NotAFeed`, naming the root."""
+def read_tree(root: Element, body: bytes, context: ParseContext) -> ParsedFeed:
+    """Read the tree of a body by its root. Raises `NotAFeed`, naming the root."""
     name = local_name(root.tag)
     reader = _READERS.get(name.lower())
     if reader is None or (name == "entry" and not root.tag.startswith((ATOM, ATOM_03))):
@@ -99,7 +99,7 @@ def read_tree(root: Element, context: ParseContext) -> ParsedFeed:
         _rename(root, namespace_of(root.tag), {ATOM, ATOM_03}, ATOM)
     else:
         _rename(root, _rss_namespace(root), set(map(_braced, NAMESPACES["rss"])), "")
-    return reader(root, Scope.of_document(context))
+    return reader(root, Scope.of_document(context).within_root(root, body))
 
 
 def _rss_namespace(root: Element) -> str:
