@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import BinaryIO
 
+from hub import heap
 from hub.parsing.frames import (
     LENGTH,
     READY,
@@ -39,6 +40,7 @@ def main() -> None:
 
 def serve(read: Callable[[Task], ParsedFeed]) -> None:
     """Answer tasks from standard input with what ``read`` makes of them."""
+    heap.settle()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the hub to handle
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
