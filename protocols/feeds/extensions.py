@@ -1,7 +1,10 @@
 """What the entry model has no place for, kept as it came, grouped by prefix.
 
 An element becomes its text; one with attributes or children becomes a mapping of
-both, its text under ``value``; a repeated one becomes a list.
+both, its text under ``value``; a repeated one becomes a list. Attributes and children
+of another namespace than the element's are named ``prefix:name``. Where text and
+elements are mixed, and below `MAX_EXTENSION_DEPTH`, what is inside is kept as XML in
+a text, under ``markup``. ``xml:`` attributes are not kept.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ from typing import TypeAlias
 from protocols.errors import LimitExceeded
 from protocols.feeds.element import Element, local_name, namespace_of
 from protocols.feeds.limits import MAX_ATTRIBUTES, MAX_EXTENSION_DEPTH
-from protocols.feeds.names import NAMESPACES, PREFIXES, XML
+from protocols.feeds.markup import markup_inside
+from protocols.feeds.names import NAMESPACES, PREFIXES, XHTML, XML
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 Group: TypeAlias = dict[str, Json]
@@ -20,22 +24,21 @@ Groups: TypeAlias = dict[str, Group]
 
 def keep_element(groups: Groups, element: Element) -> None:
     """Keep an element under its prefix and local name, unless it says nothing."""
-    value = _value(element, MAX_EXTENSION_DEPTH)
+    value = _value(element, MAX_EXTENSION_DEPTH - 1)
     if value:
-        keep_value(groups, _prefix(element), local_name(element.tag), value)
+        prefix = _prefix(namespace_of(element.tag), element.prefix)
+        keep_value(groups, prefix, local_name(element.tag), value)
 
 
 def keep_value(groups: Groups, prefix: str, name: str, value: Json) -> None:
     _put(groups.setdefault(prefix, {}), name, value)
 
 
-def _prefix(element: Element) -> str:
+def _prefix(uri: str, own: str | None) -> str:
     """The usual prefix of a namespace, else the document's own if it is free."""
-    uri = namespace_of(element.tag)
     if uri in PREFIXES:
         return PREFIXES[uri]
-    is_free = element.prefix and element.prefix not in NAMESPACES
-    return (element.prefix if is_free else None) or uri
+    return own if own and own not in NAMESPACES else uri
 
 
 def _value(element: Element, depth: int) -> str | Group:
@@ -45,21 +48,45 @@ def _value(element: Element, depth: int) -> str | Group:
     if len(attributes) > MAX_ATTRIBUTES:
         raise LimitExceeded(f"attributes of <{element.tag[:80]}>", MAX_ATTRIBUTES)
     group: Group = {
-        local_name(name): value
+        _attribute_name(element, name) if name[0] == "{" else name: value
         for name, value in attributes.items()
         if not name.startswith(XML)
     }
-    if depth:
-        for child in element:
-            value = _value(child, depth - 1)
-            if value:
-                _put(group, local_name(child.tag), value)
+    if len(element) and (not depth or _is_markup(element)):
+        _put(group, "markup", markup_inside(element))
+        return group
+    for child in element:
+        value = _value(child, depth - 1)
+        if value:
+            _put(group, _child_name(element, child), value)
     text = (element.text or "").strip()
     if text and not group:
         return text
     if text:
-        group["value"] = text
+        _put(group, "value", text)
     return group
+
+
+def _is_markup(element: Element) -> bool:
+    return any(
+        child.tag.startswith(XHTML) or (child.tail and not child.tail.isspace())
+        for child in element
+    )
+
+
+def _attribute_name(element: Element, name: str) -> str:
+    uri = namespace_of(name)
+    if uri == namespace_of(element.tag):
+        return local_name(name)
+    own = (prefix for prefix, each in element.nsmap.items() if prefix and each == uri)
+    return f"{_prefix(uri, next(own, None))}:{local_name(name)}"
+
+
+def _child_name(element: Element, child: Element) -> str:
+    name, uri = local_name(child.tag), namespace_of(child.tag)
+    if not uri or uri == namespace_of(element.tag):
+        return name
+    return f"{_prefix(uri, child.prefix)}:{name}"
 
 
 def _put(group: Group, name: str, value: Json) -> None:
