@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
+from hashlib import blake2b, sha256
 
 from protocols.model import ActivityObject, Author, Entry, IdSource, Link, Text
 from protocols.quick import quick_init
@@ -80,6 +80,14 @@ def content_hash(entry: Entry) -> str:
     """
     parts = (f"{name}={_spaced(value)}" for name, value in _facts(entry) if value)
     return f"{CONTENT_HASH_VERSION}:{_digest(parts)}"
+
+
+def fingerprint(text: str) -> int:
+    """64 bits of a text; 0 for an empty one."""
+    if not text:
+        return 0
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
 
 
 def _facts(entry: Entry) -> Iterator[tuple[str, str]]:

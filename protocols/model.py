@@ -178,8 +178,27 @@ class Hints:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """All entries of a document in its order, by the bytes that each is written in.
+
+    ``slices`` are hashes of these bytes, ``setting`` one of all else that the reading
+    of each depends on. ``keys`` has the fingerprint of the key of an entry that was
+    known and therefore not read again, and 0 for one that was read.
+    """
+
+    setting: int
+    slices: tuple[int, ...]
+    keys: tuple[int, ...]
+    has_generated_ids: bool = False  # among those that were not read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedFeed:
-    """A whole document, understood. Entries keep the document's order."""
+    """A whole document, understood. Entries keep the document's order.
+
+    Where known entries were passed over (see `protocols.feeds.ParseContext`) the
+    outline has them, and ``entries`` are the others.
+    """
 
     format: FeedFormat
     feed: Feed
@@ -188,6 +207,19 @@ class ParsedFeed:
     hints: Hints = field(default_factory=Hints)
     path: str = "strict"  # which reading succeeded: strict, a repair's name, feedparser
     problems: tuple[str, ...] = ()  # what was dropped or repaired, for people
+    outline: Outline | None = None
+
+    @property
+    def entry_count(self) -> int:
+        """All entries that the document holds, known ones included."""
+        return len(self.outline.keys if self.outline else self.entries)
+
+    @property
+    def has_generated_ids(self) -> bool:
+        """Whether any entry's id is not the publisher's own."""
+        if self.outline and self.outline.has_generated_ids:
+            return True
+        return any(entry.id_source is not IdSource.FEED for entry in self.entries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -214,6 +214,7 @@ class FetchTarget:
     seen: bytes  # packed seen-set (hub.core.seen), b"" before the first fetch
     keeps_body: bool  # some active subscription is as-is
     subscribers: int
+    slices: bytes = b""  # packed by hub.core.remembered, b"" when nothing is
 
 
 # --- the log -------------------------------------------------------------------
@@ -312,6 +313,7 @@ class FetchCommit:
     format: str | None = None
     head: bytes | None = None  # packed protocols.model.Feed
     seen: bytes | None = None
+    slices: bytes | None = None
     entries: tuple[EntryWrite, ...] = ()
     records: tuple[RecordWrite, ...] = ()
     body: StoredBody | None = None

@@ -18,12 +18,13 @@ from hub.core.hubs import hubs_of_header
 from hub.core.news_writes import entry_writes, has_news, news_records
 from hub.core.posting import count_change, count_posts, posting_history, velocity
 from hub.core.redirects import course_after_failure, course_after_success
+from hub.core.remembered import UNNAMED, remember
 from hub.core.status import failure_line, status_of, success_line
 from hub.core.stopping import absence_after, state_after_absence
 from hub.core.trouble import diagnose
 from hub.core.validators import next_validators
 from protocols.http import OCTET_STREAM, sendable_content_type
-from protocols.model import IdSource, ParsedFeed
+from protocols.model import ParsedFeed
 from protocols.quick import quick_init
 from storage.packing import pack, pack_bytes
 from storage.records import (
@@ -51,6 +52,7 @@ class Decision:
     rules: PollingRules
     jitter: float
     occasion: Occasion
+    reader: bytes  # the name of the program that understood the document
 
     @property
     def polling(self) -> Polling:
@@ -71,11 +73,13 @@ def decide(
     rules: PollingRules,
     jitter: float,
     occasion: Occasion,
+    reader: bytes = UNNAMED,
 ) -> FetchCommit:
     """The whole commit of one fetch.
 
     ``understood`` is empty unless the body of a 200 had to be parsed (see
-    `hub.core.trouble.is_known_body`). ``jitter`` is drawn from -1 to 1.
+    `hub.core.trouble.is_known_body`). ``jitter`` is drawn from -1 to 1. ``reader``
+    names the program that understood it, as `hub.core.remembered` wants it.
     """
     decision = Decision(
         target=target,
@@ -84,6 +88,7 @@ def decide(
         rules=rules,
         jitter=jitter,
         occasion=occasion,
+        reader=reader,
     )
     if is_content(target, fetched, understood):
         return _after_content(decision)
@@ -191,11 +196,9 @@ def _after_document(decision: Decision, document: ParsedFeed) -> FetchCommit:
         unchanged=0,
         hints=document.hints,
         posting=_posting(before, news, fetched.at),
-        entry_count=len(document.entries),
+        entry_count=document.entry_count,
         bozo_rank=_bozo_rank(before, news, document),
-        generated_ids=any(
-            entry.id_source is not IdSource.FEED for entry in document.entries
-        ),
+        generated_ids=document.has_generated_ids,
     )
     return _commit(decision, polling, document, news)
 
@@ -245,7 +248,7 @@ def _posting(before: Polling, news: News, at: datetime) -> Posting:
 
 def _bozo_rank(before: Polling, news: News, document: ParsedFeed) -> float:
     """0 to 1: how much of the feed lately came back under other ids."""
-    share = news.rekeyed / len(document.entries) if document.entries else 0.0
+    share = news.rekeyed / document.entry_count if document.entry_count else 0.0
     return round((before.bozo_rank + share) / 2, 3)
 
 
@@ -283,12 +286,14 @@ def _commit(
     if document is None or news is None:
         return commit
     status = status_of(polling, planned.next_fetch, title)
+    slices = remember(target.slices, document, news.sightings, decision.reader)
     return replace(
         commit,
         title=title,
         format=document.format,
         head=pack(document.feed),
         seen=news.seen if news.seen != target.seen else None,
+        slices=slices if slices != target.slices else None,
         entries=entry_writes(news),
         records=records + news_records(news, status),
         body=_kept_body(decision, document, news),

@@ -7,19 +7,20 @@ Changed content is an update. Only a publisher's own word makes a deletion.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hub.core.seen import (
     DELETED,
+    PRESENT,
     SeenSet,
     Sighting,
     day_of,
-    fingerprint,
     sight,
     sighted_again,
 )
+from protocols.identity import fingerprint
 from protocols.model import Deletion, Entry, ParsedFeed
 
 FRESH_FOR = timedelta(minutes=3)
@@ -52,6 +53,7 @@ class News:
     updates: tuple[Update, ...] = ()
     deletions: tuple[Deletion, ...] = ()
     rekeyed: int = 0  # known entries that came back under another id
+    sightings: tuple[Sighting, ...] = ()  # of the document's entries, in its order
 
 
 def detect(
@@ -69,13 +71,17 @@ def detect(
     """
     known = SeenSet.unpack(seen)
     withdrawn = _withdrawn(document)
-    current = _sightings(document.entries, day_of(at), withdrawn)
+    current = _sightings(_in_order(document, known, day_of(at)), withdrawn)
     if current:  # an empty document has lost its entries, they have not vanished
         known.close_document(day_of(last_success or at))
     unknown = {key: None for key in current if known.get(key) is None}
     rekeyed = _rekey(known, current, unknown, is_reformatted)
     updates = _updates(known, current, at)
-    new = tuple(current[key][0] for key in unknown if key not in rekeyed)
+    new = tuple(
+        entry
+        for key in unknown
+        if key not in rekeyed and (entry := current[key][0]) is not None
+    )
     for key in unknown:
         known.put(current[key][1])
     deletions = _deletions(known, withdrawn)
@@ -87,10 +93,12 @@ def detect(
         updates=updates,
         deletions=deletions,
         rekeyed=len(rekeyed),
+        sightings=tuple(sighting for _, sighting in current.values()),
     )
 
 
-_Current = dict[int, tuple[Entry, Sighting]]
+_Current = dict[int, tuple[Entry | None, Sighting]]
+"""By key; entries that were not read, since they are as they were, are ``None``."""
 
 
 def _withdrawn(document: ParsedFeed) -> dict[int, Deletion]:
@@ -106,13 +114,27 @@ def _withdrawn(document: ParsedFeed) -> dict[int, Deletion]:
     return withdrawn
 
 
+def _in_order(
+    document: ParsedFeed, known: SeenSet, day: int
+) -> Iterator[tuple[Entry | None, Sighting]]:
+    """The document's entries; one that was not read again is as it was last seen."""
+    entries = iter(document.entries)
+    for key in document.outline.keys if document.outline else ():
+        if key:
+            yield None, known[key]._replace(day=day, changes=0, flags=PRESENT)
+        else:
+            entry = next(entries)
+            yield entry, sight(entry, day)
+    for entry in entries:
+        yield entry, sight(entry, day)
+
+
 def _sightings(
-    entries: Iterable[Entry], day: int, withdrawn: dict[int, Deletion]
+    entries: Iterable[tuple[Entry | None, Sighting]], withdrawn: dict[int, Deletion]
 ) -> _Current:
     """By key, in the document's order; of two with the same key the first counts."""
     current: _Current = {}
-    for entry in entries:
-        sighting = sight(entry, day)
+    for entry, sighting in entries:
         if sighting.key not in withdrawn:
             current.setdefault(sighting.key, (entry, sighting))
     return current
@@ -173,7 +195,8 @@ def _updates(known: SeenSet, current: _Current, at: datetime) -> tuple[Update, .
         if before is None:
             continue
         again = sighted_again(before, sighting)
-        if before.is_deleted or again.content != sighting.content:
+        is_changed = before.is_deleted or again.content != sighting.content
+        if entry is not None and is_changed:
             changed.append((entry, again))
             again = again.changed(sighting.content)
         known.put(again)

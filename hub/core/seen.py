@@ -9,10 +9,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 from typing import NamedTuple
 
-from protocols.identity import CONTENT_HASH_VERSION, content_hash, key_of_link
+from protocols.identity import (
+    CONTENT_HASH_VERSION,
+    content_hash,
+    fingerprint,
+    key_of_link,
+)
 from protocols.model import Entry
 
 KEPT_DAYS = 90
@@ -57,14 +61,6 @@ class Sighting(NamedTuple):
     def changed(self, content: int) -> Sighting:
         changes = min(self.changes + 1, _MOST_CHANGES)
         return self._replace(content=content, changes=changes)
-
-
-def fingerprint(text: str) -> int:
-    """64 bits of a text; 0 for an empty one."""
-    if not text:
-        return 0
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
 
 
 def day_of(moment: datetime) -> int:
@@ -118,6 +114,9 @@ class SeenSet:
 
     def put(self, sighting: Sighting) -> None:
         self._by_key[sighting.key] = sighting
+
+    def __getitem__(self, key: int) -> Sighting:
+        return self._by_key[key]
 
     def remove(self, key: int) -> None:
         del self._by_key[key]

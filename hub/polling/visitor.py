@@ -15,10 +15,11 @@ from hub.clock import Clock
 from hub.core.cadence import PollingRules
 from hub.core.decide import body_hash, decide
 from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.remembered import known_slices
 from hub.core.trouble import is_known_body
 from hub.failpoints import failpoint
 from hub.metrics import Metrics
-from hub.parsing import Parser
+from hub.parsing import Parser, reader_name
 from hub.polling.fetcher import FetchRequest
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
@@ -91,6 +92,7 @@ class Visitor:
         self._identity = identity
         self._metrics = metrics
         self._jitter = jitter
+        self._reader = reader_name()
 
     async def visit(self, target: FetchTarget, occasion: Occasion) -> Visit:
         """Fetch a feed and commit what that changes; validators are always sent.
@@ -123,7 +125,10 @@ class Visitor:
         if is_known_body(target.feed.polling, await _body_hash(fetched.body)):
             return Understood()
         context = ParseContext(
-            url=fetched.url, content_type=fetched.content_type, now=self._clock.now()
+            url=fetched.url,
+            content_type=fetched.content_type,
+            now=self._clock.now(),
+            known=known_slices(target.slices, target.seen, self._reader),
         )
         try:
             return Understood(feed=await self._parser.parse(fetched.body, context))
@@ -157,6 +162,7 @@ class Visitor:
             rules=self._rules,
             jitter=self._jitter(),
             occasion=occasion,
+            reader=self._reader,
         )
         if _is_large(fetched, understood):
             return await run_beside(decision)

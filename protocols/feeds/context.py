@@ -8,8 +8,14 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseContext:
-    """``url`` is the address that answered, ``content_type`` its header as sent."""
+    """``url`` is the address that answered, ``content_type`` its header as sent.
+
+    ``known`` lists entries that need not be read again, as
+    `protocols.feeds.outline.KnownSlices` packs them; b"" asks for the outline only by
+    which they may be known the next time, None for neither.
+    """
 
     url: str
     content_type: str = ""
     now: datetime
+    known: bytes | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document, open_document
+from protocols.feeds.incremental import read_incrementally
 from protocols.feeds.jsonfeed import read_json_feed
 from protocols.feeds.sniff import Kind
 from protocols.feeds.xml import parse_xml
@@ -23,4 +24,6 @@ def read_document(document: Document, context: ParseContext) -> ParsedFeed:
     """As `parse`, for a document that was opened before."""
     if document.kind == Kind.JSON:
         return document.sign(read_json_feed(document.body, context))
+    if context.known is not None:
+        return read_incrementally(document, context.known, context)
     return parse_xml(document, context)

@@ -38,15 +38,19 @@ _RESOURCE_LIMIT: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
 
 def parse_xml(document: Document, context: ParseContext) -> ParsedFeed:
     """Read an RSS, RDF or Atom document, repaired if need be. Raises a `FeedError`."""
+    document, root = build_tree(document)
+    return document.sign(read_tree(root, document.body, context))
+
+
+def build_tree(document: Document) -> tuple[Document, Element]:
+    """The tree, and the document it was built from: the same one, or repaired."""
     try:
-        root = parse_tree(document.body)
+        return document, parse_tree(document.body)
     except MalformedDocument:
         repaired = repair(document)
         if repaired is document:
             raise
-        document = repaired
-        root = parse_tree(document.body)
-    return document.sign(read_tree(root, document.body, context))
+        return repaired, parse_tree(repaired.body)
 
 
 def parse_tree(body: bytes) -> Element:

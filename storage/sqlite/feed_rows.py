@@ -43,14 +43,15 @@ def read_feed(row: Row) -> StoredFeed:
 
 
 def read_target(row: Row, box: SecretBox) -> FetchTarget:
-    """From the view ``stored_feeds`` and the seen-set."""
-    encrypted, as_is_subscribers, subscribers, seen = row[11:]
+    """From the view ``stored_feeds``, the seen-set and the slices."""
+    encrypted, as_is_subscribers, subscribers, seen, slices = row[11:]
     return FetchTarget(
         feed=read_feed(row),
         credentials=decrypt_credentials(encrypted, box),
         seen=seen or b"",
         keeps_body=as_is_subscribers > 0,
         subscribers=subscribers,
+        slices=slices or b"",
     )
 
 

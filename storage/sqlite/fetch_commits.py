@@ -54,14 +54,16 @@ class EncodedCommit:
     entries: tuple[EncodedEntry, ...]
     records: tuple[EncodedRecord, ...]
     seen: bytes | None
+    slices: bytes | None
     head: bytes | None
     body: StoredBody | None
 
     @property
     def is_single(self) -> bool:
         """Whether the feed's own row is all that changes."""
-        parts = (self.entries, self.records, self.seen, self.head, self.body)
-        return parts == ((), (), None, None, None)
+        if self.entries or self.records:
+            return False
+        return (self.seen, self.slices, self.head, self.body) == (None,) * 4
 
 
 def encode_commit(fetch: FetchCommit) -> EncodedCommit:
@@ -90,6 +92,7 @@ def encode_commit(fetch: FetchCommit) -> EncodedCommit:
         ),
         records=tuple(map(_encode_record, fetch.records, _superseded(fetch))),
         seen=fetch.seen,
+        slices=fetch.slices,
         head=fetch.head,
         body=fetch.body,
     )
@@ -172,6 +175,12 @@ def _put_documents(
             "INSERT INTO seen_sets VALUES (?, ?)"
             " ON CONFLICT (feed_id) DO UPDATE SET seen = excluded.seen",
             (commit.feed_id, commit.seen),
+        )
+    if commit.slices is not None:
+        connection.execute(
+            "INSERT INTO slices VALUES (?, ?)"
+            " ON CONFLICT (feed_id) DO UPDATE SET slices = excluded.slices",
+            (commit.feed_id, commit.slices),
         )
     if commit.head is not None:
         connection.execute(

@@ -23,6 +23,7 @@ _PURGES_OF_FEED = (
     "DELETE FROM bodies WHERE feed_id = ?",
     "DELETE FROM feed_heads WHERE feed_id = ?",
     "DELETE FROM seen_sets WHERE feed_id = ?",
+    "DELETE FROM slices WHERE feed_id = ?",
     "DELETE FROM topics WHERE feed_id = ? AND NOT EXISTS"
     " (SELECT 1 FROM subscriptions WHERE topic_id = topics.id)",
     "DELETE FROM feeds WHERE id = ?",

@@ -118,17 +118,27 @@ async def test_a_document_knows_the_last_record_that_is_news_of_it(
 
 async def test_what_a_commit_does_not_name_stays(scene: Scene) -> None:
     feed = await scene.add_feed()
-    await scene.storage.log.commit(fetch(feed, title="T", head=b"h", seen=b"s"))
+    first = fetch(feed, title="T", head=b"h", seen=b"s", slices=b"p")
+    await scene.storage.log.commit(first)
 
     await scene.storage.log.commit(fetch(feed, when=at(5), polling=Polling(code=304)))
 
     (target,) = await scene.storage.feeds.targets([feed.id])
-    assert (target.feed.title, target.seen, target.feed.polling.code) == (
-        "T",
-        b"s",
-        304,
-    )
+    assert (target.feed.title, target.seen, target.slices) == ("T", b"s", b"p")
+    assert target.feed.polling.code == 304
     assert await scene.storage.log.feed_head(feed.id) == b"h"
+
+
+async def test_slices_are_replaced_by_those_of_the_next_document(
+    scene: Scene,
+) -> None:
+    feed, other = await scene.add_feed(), await scene.add_feed("o")
+    await scene.storage.log.commit(fetch(feed, seen=b"s", slices=b"first"))
+
+    await scene.storage.log.commit(fetch(feed, when=at(5), slices=b"second"))
+
+    (target, without) = await scene.storage.feeds.targets([feed.id, other.id])
+    assert (target.slices, without.slices) == (b"second", b"")
 
 
 async def test_a_removed_or_unknown_feed_takes_no_commit(scene: Scene) -> None:

@@ -108,7 +108,8 @@ class PolledStorage:
             state=fetch.state or target.feed.state,
         )
         seen = fetch.seen if fetch.seen is not None else target.seen
-        self.known[fetch.feed_id] = replace(target, feed=feed, seen=seen)
+        slices = fetch.slices if fetch.slices is not None else target.slices
+        self.known[fetch.feed_id] = replace(target, feed=feed, seen=seen, slices=slices)
         return ()
 
     async def check(self) -> None:

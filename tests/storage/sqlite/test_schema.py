@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.records import NewFeed
+from storage.records import FeedId, NewFeed
 from storage.sqlite import open_database
+from storage.sqlite.feed_choice import hash_resource
 from storage.sqlite.schema import (
     Migration,
     latest_version,
@@ -82,6 +83,7 @@ def test_records_from_before_they_could_be_superseded_bring_their_documents() ->
 
 
 BEFORE_RESOURCES = 5
+BEFORE_SLICES = 6
 
 
 def a_database_of_spellings(path: Path, *urls: str) -> None:
@@ -127,3 +129,26 @@ async def test_feeds_that_were_added_before_are_found_under_any_spelling(
 
     assert found is not None
     assert (found.id, again.id, is_new) == (feed_id, feed_id, False)
+
+
+async def test_feeds_from_before_slices_were_remembered_have_none(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "hub.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.create_function("resource_hash", 1, hash_resource)
+        for migration in migrations()[:BEFORE_SLICES]:
+            run(connection, migration)
+        connection.execute(
+            "INSERT INTO feeds VALUES (1, 'https://a.example/', 'active', 0, '', '',"
+            " 'rss', 0, 0, NULL, '', '', 0, 0, x'', x'')"
+        )
+        connection.execute("INSERT INTO seen_sets VALUES (1, x'01')")
+
+    storage = await open_database(path)
+    try:
+        (target,) = await storage.feeds.targets([FeedId(1)])
+    finally:
+        await storage.close()
+
+    assert (target.seen, target.slices) == (b"\x01", b"")

@@ -150,6 +150,7 @@ class MemoryFeeds:
             feed=feed.stored,
             credentials=feed.credentials,
             seen=feed.seen,
+            slices=feed.slices,
             keeps_body=any(each.format is Format.AS_IS for each in subscribers),
             subscribers=len(subscribers),
         )

@@ -56,6 +56,7 @@ class MemoryLog:
             format=feed.stored.format if fetch.format is None else fetch.format,
         )
         feed.seen = feed.seen if fetch.seen is None else fetch.seen
+        feed.slices = feed.slices if fetch.slices is None else fetch.slices
         feed.head = feed.head if fetch.head is None else fetch.head
         subscribers = self._state.active(fetch.feed_id)
         if fetch.body and any(each.format is Format.AS_IS for each in subscribers):

@@ -36,6 +36,7 @@ class ModelFeed:
     stored: StoredFeed
     credentials: Credentials | None = None
     seen: bytes = b""
+    slices: bytes = b""
     head: bytes | None = None
     body: StoredBody | None = None
 

@@ -1,0 +1,104 @@
+"""Which entries need not be read again: what the bytes of each were read as.
+
+An entry is passed over only where the feed's last word on it is what these very bytes
+said, in the same setting and to the same program. So whatever a full reading would
+find, a partial one finds as well.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from hub.core.seen import SeenSet, Sighting
+from protocols.feeds.outline import KnownSlice, pack_known
+from protocols.model import IdSource, Outline, ParsedFeed
+
+READER_BYTES: Final = 8
+"""The length of a reader's name: a hash of the program that makes entries of bytes."""
+UNNAMED: Final = bytes(READER_BYTES)
+_SETTING: Final = struct.Struct("<Q")
+_LAYOUT: Final = struct.Struct("<QQQ?")
+_START: Final = READER_BYTES + _SETTING.size
+_MASK: Final = 2**64 - 1
+
+
+class _Slice(NamedTuple):
+    """25 bytes for an entry as it was read once from the bytes with this hash."""
+
+    slice: int
+    key: int
+    state: int
+    is_link: bool
+
+
+def known_slices(slices: bytes, seen: bytes, reader: bytes) -> bytes:
+    """What the parser is offered, as it wants it (`ParseContext.known`)."""
+    if not slices.startswith(reader) or len(slices) < _START:
+        return b""
+    remembered = [*_unpack(slices)]
+    last = SeenSet.unpack(seen)
+    (setting,) = _SETTING.unpack_from(slices, READER_BYTES)
+    return pack_known(
+        setting,
+        (
+            KnownSlice(each.slice, each.key, each.is_link)
+            for each in remembered
+            if _is_last_word(each, last.get(each.key))
+        ),
+    )
+
+
+def remember(
+    slices: bytes, document: ParsedFeed, sightings: Sequence[Sighting], reader: bytes
+) -> bytes:
+    """The slices of this document, and then as many of the documents before it.
+
+    Two versions of a document that take turns are both remembered. A document that
+    has no outline changes nothing.
+    """
+    outline = document.outline
+    if outline is None or len(sightings) != len(outline.slices):
+        return slices
+    start = reader + _SETTING.pack(outline.setting)
+    current = [*_current(slices, document, outline, sightings)]
+    here = set(outline.slices)
+    if slices.startswith(start):
+        older = [each for each in _unpack(slices) if each.slice not in here]
+        current += older[: len(here)]
+    return start + b"".join(_LAYOUT.pack(*each) for each in current)
+
+
+def _is_last_word(each: _Slice, sighting: Sighting | None) -> bool:
+    if sighting is None or sighting.is_deleted:
+        return False
+    return each.state == _state(sighting)
+
+
+def _state(sighting: Sighting) -> int:
+    """Python hashes numbers alike in all processes; if ever not, all is read again."""
+    return hash((sighting.link, sighting.title, sighting.content)) & _MASK
+
+
+def _current(
+    slices: bytes, document: ParsedFeed, outline: Outline, sightings: Iterable[Sighting]
+) -> Iterator[_Slice]:
+    """Those whose identity is their own affair: known by their id, or their link."""
+    before = {each.slice: each for each in _unpack(slices)}
+    entries = iter(document.entries)
+    for slice, key, sighting in zip(
+        outline.slices, outline.keys, sightings, strict=True
+    ):
+        source = _source_before(before[slice]) if key else next(entries).id_source
+        if source in (IdSource.FEED, IdSource.LINK):
+            is_link = source is IdSource.LINK
+            yield _Slice(slice, sighting.key, _state(sighting), is_link)
+
+
+def _source_before(each: _Slice) -> IdSource:
+    return IdSource.LINK if each.is_link else IdSource.FEED
+
+
+def _unpack(slices: bytes) -> Iterator[_Slice]:
+    return map(_Slice._make, _LAYOUT.iter_unpack(slices[_START:]))

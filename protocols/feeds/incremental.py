@@ -1,0 +1,153 @@
+"""Reading only what is new in a document.
+
+Most changed documents differ in their head alone, or in one entry. What an entry says
+depends on its own bytes and on its setting; where neither has changed, the entry need
+not be read again. The document is then parsed with a stand-in for each run of known
+entries: by finding every stand-in where entries belong, the parser confirms that they
+are no text, no comment, and no part of something else. Whenever anything is in doubt,
+the whole document is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from protocols.errors import FeedError
+from protocols.feeds.context import ParseContext
+from protocols.feeds.document import Document
+from protocols.feeds.limits import MAX_ENTRIES, MAX_TEXT_BYTES
+from protocols.feeds.outline import (
+    KnownSlice,
+    KnownSlices,
+    Place,
+    find_place,
+    setting_of,
+)
+from protocols.feeds.prolog import read_prolog
+from protocols.feeds.slices import Slices, cut, replace_known
+from protocols.feeds.xml import build_tree, parse_tree, read_tree
+from protocols.identity import fingerprint, key_of_link
+from protocols.model import Entry, IdSource, Outline, ParsedFeed
+
+PATH: Final = "incremental"
+
+_ENTRY_NAMES: Final[Mapping[str, bytes]] = {
+    "feed": b"entry",
+    "rdf": b"item",
+    "rss": b"item",
+}
+
+
+def read_incrementally(
+    document: Document, known: bytes, context: ParseContext
+) -> ParsedFeed:
+    """As `parse_xml`, but for entries that are among the ``known`` ones.
+
+    The outline is missing where it would not tell everything. Raises a `FeedError`.
+    """
+    slices = _cut(document.body)
+    if slices is None:
+        opened, root = build_tree(document)
+        return opened.sign(read_tree(root, opened.body, context))
+    slices_known = KnownSlices.unpack(known)
+    parsed = _read_unknown(document, slices, slices_known, context)
+    return parsed or _read_all(document, slices, context)
+
+
+def _cut(body: bytes) -> Slices | None:
+    root = read_prolog(body).root.rpartition(":")[2]
+    name = _ENTRY_NAMES.get(root.lower())
+    # A larger text is refused by the parser, and must be shown to it for that.
+    if name is None or len(body) > MAX_TEXT_BYTES:
+        return None
+    slices = cut(body, name)
+    return None if slices and len(slices.spans) > MAX_ENTRIES else slices
+
+
+def _read_all(document: Document, slices: Slices, context: ParseContext) -> ParsedFeed:
+    opened, root = build_tree(document)
+    place = find_place(root) if opened is document else None
+    parsed = opened.sign(read_tree(root, opened.body, context))
+    count = len(slices.spans)
+    if place is None or parsed.deletions:
+        return parsed
+    if not count == len(place.entries) == len(parsed.entries):
+        return parsed
+    outline = Outline(
+        setting=setting_of(place, _declaration(document.body), parsed.feed, context),
+        slices=slices.hashes,
+        keys=(0,) * count,
+    )
+    return replace(parsed, outline=outline)
+
+
+def _read_unknown(
+    document: Document, slices: Slices, known: KnownSlices, context: ParseContext
+) -> ParsedFeed | None:
+    """Read all but what is known; ``None`` if that is not certain to be the same."""
+    here = [known.by_hash.get(each) for each in slices.hashes]
+    met = [each for each in here if each is not None]
+    if not met:
+        return None
+    is_known = [each is not None for each in here]
+    body, stand_ins = replace_known(document.body, slices, is_known)
+    try:
+        found = _read_with_stand_ins(body, stand_ins, context)
+    except FeedError:
+        return None  # the whole document shows what is wrong with it, and where
+    if found is None or not _are_apart(met, found[1], len(here)):
+        return None
+    place, parsed = found
+    setting = setting_of(place, _declaration(body), parsed.feed, context)
+    if setting != known.setting:
+        return None
+    outline = Outline(
+        setting=setting,
+        slices=slices.hashes,
+        keys=tuple(each.key if each else 0 for each in here),
+        has_generated_ids=any(each.is_link for each in met),
+    )
+    return document.sign(replace(parsed, outline=outline), PATH)
+
+
+def _read_with_stand_ins(
+    body: bytes, stand_ins: tuple[bool, ...], context: ParseContext
+) -> tuple[Place, ParsedFeed] | None:
+    """``None`` unless every stand-in, and every entry to be read, is in one place."""
+    root = parse_tree(body)
+    place = find_place(root)
+    if place is None or len(place.entries) != len(stand_ins):
+        return None
+    for element, is_stand_in in zip(place.entries, stand_ins, strict=True):
+        if is_stand_in:
+            place.holder.remove(element)
+    return place, read_tree(root, body, context)
+
+
+def _are_apart(met: list[KnownSlice], parsed: ParsedFeed, count: int) -> bool:
+    """Whether what was read and what is known do not bear on each other.
+
+    Of two entries with one id the first counts, and a link that several entries
+    without an id share is the identity of none.
+    """
+    if parsed.deletions or len(parsed.entries) + len(met) != count:
+        return False
+    keys = {each.key for each in met} | {fingerprint(e.key) for e in parsed.entries}
+    links = {each.key for each in met if each.is_link}
+    return len(keys) == count and not any(
+        _own_link(entry) in links for entry in parsed.entries
+    )
+
+
+def _own_link(entry: Entry) -> int:
+    """The link by which an entry without an id might be known."""
+    if entry.id_source is IdSource.FEED:
+        return 0
+    hrefs = (link.href for link in entry.links if link.rel == "alternate")
+    return fingerprint(key_of_link(next(hrefs, "")))
+
+
+def _declaration(body: bytes) -> bytes:
+    return body[: body.find(b"?>") + 2] if body.startswith(b"<?xml") else b""

@@ -1,0 +1,110 @@
+"""What makes an entry's bytes mean the same again, and which bytes are known."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from protocols.feeds.context import ParseContext
+from protocols.feeds.element import Element, local_name
+from protocols.identity import fingerprint
+from protocols.model import Feed
+
+_HEADER: Final = struct.Struct("<Q")
+_LAYOUT: Final = struct.Struct("<QQ?")
+_SITE_RELATIONS: Final = ("alternate", "self")
+
+
+class KnownSlice(NamedTuple):
+    """``key`` is the fingerprint of the entry's key; ``is_link``: that is its link."""
+
+    slice: int
+    key: int
+    is_link: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSlices:
+    """Entries that were read before, in one setting, and need not be read again."""
+
+    setting: int = 0
+    by_hash: Mapping[int, KnownSlice] = field(default_factory=dict)
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> KnownSlices:
+        """Read `pack_known`'s bytes; ``b""`` when nothing is known."""
+        if not packed:
+            return cls()
+        (setting,) = _HEADER.unpack_from(packed)
+        known = map(KnownSlice._make, _LAYOUT.iter_unpack(packed[_HEADER.size :]))
+        return cls(setting, {each.slice: each for each in known})
+
+
+def pack_known(setting: int, slices: Iterable[KnownSlice]) -> bytes:
+    return _HEADER.pack(setting) + b"".join(_LAYOUT.pack(*each) for each in slices)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where all entries of a document stand, and what they inherit there."""
+
+    holder: Element
+    entries: tuple[Element, ...]
+    inherited: tuple[str, ...]
+
+
+def find_place(root: Element) -> Place | None:
+    """``None`` if entries stand in several places, or before the channel."""
+    if local_name(root.tag).lower() == "feed":
+        return Place(root, _children(root, "entry"), _inherited(root))
+    channels, beside = _children(root, "channel"), _children(root, "item")
+    if len(channels) != 1:
+        return None
+    channel = channels[0]
+    inherited = _inherited(root) + _inherited(channel)
+    inside = _children(channel, "item")
+    if not beside:
+        return Place(channel, inside, inherited)
+    first = next(each for each in root if local_name(each.tag) in ("channel", "item"))
+    if inside or first is not channel:
+        return None
+    return Place(root, beside, inherited)
+
+
+def setting_of(
+    place: Place, declaration: bytes, feed: Feed, context: ParseContext
+) -> int:
+    """A hash of all that an entry's reading depends on beside its own bytes.
+
+    That is the names and namespaces around it, bases and languages, and what it
+    inherits from the head; the head's other fields may change as they like.
+    """
+    sites = (
+        next((link.href for link in feed.links if link.rel == rel), "")
+        for rel in _SITE_RELATIONS
+    )
+    parts = (
+        context.url,
+        declaration.decode("utf-8", "replace"),
+        *place.inherited,
+        *sites,
+        feed.language,
+        feed.rights,
+        repr(feed.authors),
+    )
+    return fingerprint("".join(f"{len(part)}:{part}" for part in parts))
+
+
+def _children(element: Element, name: str) -> tuple[Element, ...]:
+    return tuple(each for each in element if local_name(each.tag) == name)
+
+
+def _inherited(element: Element) -> tuple[str, ...]:
+    return (
+        element.tag,
+        repr(element.prefix),
+        repr([*element.nsmap.items()]),
+        repr([*element.attrib.items()]),
+    )
