@@ -31,6 +31,12 @@ def _pattern(layout: str) -> re.Pattern[str]:
     return re.compile(layout, re.IGNORECASE)
 
 
+# Sat, 11 Jan 2020 10:00:00 GMT; 11 Jan 2020: most of all there are. The layouts say the
+# same of them, in ten times the time.
+_USUAL: Final = re.compile(
+    r"(?:[A-Z][a-z]{2}, )?([0-9]{1,2}) ([A-Z][a-z]{2}) ([0-9]{4})"
+    r"(?: ((?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}) (GMT|UTC|Z|[-+][0-9]{4}))?"
+)
 _LAYOUTS: Final = (
     # Sat, 11 Jan 2020 10:00:00 GMT; 11-Jan-20 10:00; 11. Januar 2020
     _pattern(
@@ -108,7 +114,9 @@ def parse_date(text: str | None) -> datetime | None:
     except (ValueError, OverflowError):
         pass
     try:
-        return _from_digits(written) if written.isdigit() else _from_layout(written)
+        if written.isdigit():
+            return _from_digits(written)
+        return _from_usual(written) or _from_layout(written)
     except (ValueError, OverflowError):
         return None
 
@@ -127,6 +135,17 @@ def _from_digits(digits: str) -> datetime | None:
         return datetime.fromtimestamp(int(digits) // 1000, UTC)
     layout = _DIGITS.get(len(digits))
     return datetime.strptime(digits, layout).replace(tzinfo=UTC) if layout else None
+
+
+def _from_usual(written: str) -> datetime | None:
+    match = _USUAL.fullmatch(written)
+    month = _MONTHS.get(match[2].lower()) if match else None
+    if match is None or month is None:
+        return None
+    day, _, year, clock, zone = match.groups()
+    offset = zone if zone and zone[0] in "+-" else "Z"
+    iso = f"{year}-{month:02}-{day:0>2}T{clock or '00:00:00'}{offset}"
+    return datetime.fromisoformat(iso).astimezone(UTC)
 
 
 def _from_layout(written: str) -> datetime | None:

@@ -13,6 +13,7 @@ from datetime import datetime
 from hashlib import blake2b, sha256
 
 from protocols.model import ActivityObject, Author, Entry, IdSource, Link, Text
+from protocols.quick import quick_init
 from protocols.urls import without_scheme, without_tracking
 
 LONGEST_KEY = 1_024
@@ -24,6 +25,7 @@ CONTENT_HASH_VERSION = 2
 _HASHED_RELATIONS = frozenset({"alternate", "enclosure", "related", "via"})
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
     """An entry's key, the id its readers are shown, and where both came from."""

@@ -14,6 +14,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from protocols.quick import quick_init
+
 Extensions = Mapping[str, Any]
 """JSON-like: str, int, float, bool, None, lists and mappings with string keys."""
 
@@ -40,6 +42,7 @@ class IdSource(StrEnum):
     CONTENT = "content"
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
     """Text with its Atom type: ``text``, ``html``, ``xhtml`` or a media type."""
@@ -48,6 +51,7 @@ class Text:
     type: str = "html"
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     href: str
@@ -57,6 +61,7 @@ class Link:
     length: int | None = None  # bytes, as enclosures announce it
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Author:
     name: str = ""
@@ -68,6 +73,7 @@ class Author:
     object_types: tuple[str, ...] = ()
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Category:
     term: str
@@ -75,12 +81,14 @@ class Category:
     label: str = ""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Geo:
     latitude: float
     longitude: float
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityObject:
     """An ``as:object`` of the ActivityStreams namespace."""
@@ -96,6 +104,7 @@ class ActivityObject:
     object_types: tuple[str, ...] = ()
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed:
     """The head of a feed document, or an entry's ``source``."""
@@ -117,6 +126,7 @@ class Feed:
     extensions: Extensions = field(default_factory=dict)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One item of one feed in its current state.

@@ -19,6 +19,8 @@ _LARGEST = 2**63 - 1
 
 def collapse(text: str) -> str:
     """Trimmed, with runs of white space as one space; no-break spaces stay."""
+    if "  " not in text and text.isprintable():  # the only white space is single spaces
+        return text.strip()
     return _SPACES.sub(" ", text).strip()
 
 

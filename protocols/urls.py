@@ -12,8 +12,10 @@ LONGEST = 8_192
 _BLANKS = re.compile(r"[\x00-\x20\x7f]")
 _LINE_BREAKS = re.compile(r"[\t\n\r]")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
-_WEB = re.compile(r"https?://", re.IGNORECASE)
-_AUTHORITY = re.compile(r"https?://[^/?#]*", re.IGNORECASE)
+# Each case by itself: ``re.IGNORECASE`` makes them several times slower.
+_WEB = re.compile(r"[hH][tT][tT][pP][sS]?://")
+_AUTHORITY = re.compile(r"[hH][tT][tT][pP][sS]?:(//[^/?#]*)")
+_USUAL = ("https://", "http://")
 _NO_LOCATION = ("javascript:", "vbscript:", "data:")
 _TRACKING = re.compile(r"(?<=[?&])utm_[^&#]*&?", re.IGNORECASE)
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -23,7 +25,7 @@ _ASCII = "".join(map(chr, range(128)))
 
 
 def is_web_url(url: str) -> bool:
-    return _WEB.match(url) is not None
+    return url.startswith(_USUAL) or _WEB.match(url) is not None
 
 
 def is_absolute(url: str) -> bool:
@@ -39,9 +41,9 @@ def resolve(reference: str | None, base: str) -> str:
     url = (reference or "").strip()
     if not url or len(url) > LONGEST:
         return ""
-    if _BLANKS.search(url):
+    if not url.isprintable() or " " in url:
         url = _BLANKS.sub("%20", _LINE_BREAKS.sub("", url))
-    if url.startswith(("https://", "http://")):
+    if url.startswith(_USUAL):
         return url
     if url.lower().startswith(_NO_LOCATION):
         return ""
@@ -121,4 +123,4 @@ def without_scheme(url: str) -> str:
     authority = _AUTHORITY.match(url)
     if authority is None:
         return url
-    return "//" + authority[0].partition("//")[2].lower() + url[authority.end() :]
+    return authority[1].lower() + url[authority.end() :]

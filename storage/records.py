@@ -252,6 +252,7 @@ class FeedTrail:
     trimmed: Position
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEntry:
     id: EntryId

@@ -11,10 +11,12 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, TypeAlias
 
 import structlog
 
+from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
 from hub.delivery.news import News, Told
 from protocols.model import Feed, Notification
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
@@ -34,6 +36,7 @@ from storage.wanted import wanted_entries
 BEFORE_ALL = Position(0)
 KEPT_DOCUMENTS = 128
 KEPT_BYTES = 32 * 2**20
+_LARGE_PACKED = LARGE_BYTES // 4
 
 log = structlog.get_logger()
 
@@ -137,7 +140,20 @@ class Notifications:
     async def _render(
         self, told: Sequence[Told], rendition: Rendition, states: States
     ) -> Document | None:
-        notification = await self._notification(told, rendition)
+        head = await self._log.feed_head(told[-1].record.feed_id)
+        rendering = partial(self._rendered, told, rendition, states, head)
+        if _is_large(told):
+            return await run_beside(rendering)
+        return rendering()
+
+    def _rendered(
+        self,
+        told: Sequence[Told],
+        rendition: Rendition,
+        states: States,
+        head: bytes | None,
+    ) -> Document | None:
+        notification = self._notification(told, rendition, head)
         if notification is None:
             return None
         if rendition.format is Format.ATOM:
@@ -150,11 +166,13 @@ class Notifications:
         if stored is None:
             log.warning("document_not_kept", feed=record.feed_id)
             return None
-        body = unpack_bytes(stored.body)
+        unpacking = partial(unpack_bytes, stored.body)
+        is_large = len(stored.body) > _LARGE_PACKED
+        body = await run_beside(unpacking) if is_large else unpacking()
         return Document(stored.content_type, body, stored.position)
 
-    async def _notification(
-        self, told: Sequence[Told], rendition: Rendition
+    def _notification(
+        self, told: Sequence[Told], rendition: Rendition, head: bytes | None
     ) -> Notification | None:
         news = News()
         for each in told:
@@ -162,7 +180,6 @@ class Notifications:
         if news.is_empty:
             return None
         last = told[-1].record
-        head = await self._log.feed_head(last.feed_id)
         return Notification(
             topic=rendition.topic,
             hub=self._hub_url,
@@ -182,6 +199,13 @@ class Notifications:
         while len(self._kept) > KEPT_DOCUMENTS or self._kept_bytes > KEPT_BYTES:
             _, (_, dropped) = self._kept.popitem(last=False)
             self._kept_bytes -= _size(dropped)
+
+
+def _is_large(told: Sequence[Told]) -> bool:
+    """Whether it takes long to unpack and render."""
+    stored = [entry for each in told for entry in each.stored]
+    size = sum(len(entry.body) for entry in stored)
+    return len(stored) > MANY_ENTRIES or size > _LARGE_PACKED
 
 
 def _size(document: Document | None) -> int:

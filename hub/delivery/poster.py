@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+from hub.beside import LARGE_BYTES, run_beside
 from hub.clock import Clock
 from hub.core.replies import STRAINED_STATUSES, Reply, Verdict, verdict
 from hub.delivery.notifications import Document
@@ -99,12 +101,14 @@ class Poster:
         answer within a second. WebSub 7: "the response body MUST be ignored".
         """
         visit = _Visit(self._origins, origin, self._clock, move_aside)
-        request = self._request(subscription, document, position, failures, missed)
+        request = await self._request(
+            subscription, document, position, failures, missed
+        )
         reply = await self._send(request, visit)
         visit.end(reply.status)
         return reply
 
-    def _request(
+    async def _request(
         self,
         subscription: Subscription,
         document: Document,
@@ -126,11 +130,13 @@ class Poster:
             missed=missed,
             user_agent=self._sender.user_agent,
         )
+        signing = partial(delivery_headers, delivery)
+        is_large = len(document.body) > LARGE_BYTES and subscription.secret
         return Request(
             method="POST",
             url=subscription.callback,
             purpose=Purpose.CALLBACK,
-            headers=delivery_headers(delivery),
+            headers=await run_beside(signing) if is_large else signing(),
             body=document.body,
             limits=LIMITS,
             cuts_body=True,

@@ -26,6 +26,10 @@ class Prepared:
         cursor = cursor_in_turn(message.cursor, message.topic)
         return Prepared(replace(message, cursor=cursor))
 
+    def encode(self) -> None:
+        """Make all encodings now: a large one takes long."""
+        _ = self.frame, self.deflated_frame, self.event_chunk
+
     @cached_property
     def payload(self) -> bytes:
         return encode(self.message)

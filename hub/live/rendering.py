@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from hub.beside import LARGE_BYTES, run_beside
 from hub.delivery.notifications import Document, Notifications, States
 from hub.live.prepared import Prepared
 from hub.live.subscriptions import ChannelKey
@@ -61,7 +62,10 @@ class Rendering:
         if document is None:
             kept = _Kept(None, ())
         else:
-            kept = _Kept(self._message(record, key, prev, document), document.shows)
+            message = self._message(record, key, prev, document)
+            if len(document.body) > LARGE_BYTES:
+                await run_beside(message.encode)
+            kept = _Kept(message, document.shows)
         self._keep(rendered, kept)
         return kept.message
 

@@ -1,12 +1,15 @@
 """What passes between the hub and a parse worker: length-prefixed MessagePack.
 
 The worker says that it is ready; then one task, one result. Feed errors travel as
-values, with their data.
+values, with their data. A document comes in a frame of its own, which is not copied;
+entries in several, so that nobody has to decode a large feed all at once.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -19,15 +22,18 @@ from protocols.errors import (
     NotAFeed,
 )
 from protocols.feeds import ParseContext
-from protocols.model import ParsedFeed
+from protocols.model import Entry, ParsedFeed
 
 LENGTH = struct.Struct("!I")
-MOST_BYTES = 64 << 20  # of one frame
+MOST_BYTES = 64 << 20  # of one result
+BATCH = 32
+"""Entries in one frame: they are decoded in a few milliseconds, however long."""
 READY = LENGTH.pack(0)
 """An empty frame: what a worker says first, once it can read documents."""
 
 
-class Task(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Task:
     """A document to read; ``is_malformed``: the strict parser has already given up."""
 
     body: bytes
@@ -35,8 +41,18 @@ class Task(msgspec.Struct, frozen=True):
     is_malformed: bool = False
 
 
+class Order(msgspec.Struct, frozen=True):
+    """A task without its document, which is the next frame."""
+
+    context: ParseContext
+    is_malformed: bool
+
+
 class Parsed(msgspec.Struct, frozen=True, tag=True):
+    """On its way its entries are in so many frames that follow."""
+
     feed: ParsedFeed
+    batches: int = 0
 
 
 class Empty(msgspec.Struct, frozen=True, tag=True):
@@ -62,23 +78,45 @@ class Exceeded(msgspec.Struct, frozen=True, tag=True):
 Result = Parsed | Empty | Other | Malformed | Exceeded
 
 _encoder = msgspec.msgpack.Encoder()
-_task_decoder = msgspec.msgpack.Decoder(Task)
+_order_decoder = msgspec.msgpack.Decoder(Order)
 _result_decoder: msgspec.msgpack.Decoder[Result] = msgspec.msgpack.Decoder(Result)
+_batch_decoder = msgspec.msgpack.Decoder(tuple[Entry, ...])
 
 
-def encode(message: Task | Result) -> bytes:
-    """The whole frame, length first."""
-    payload = _encoder.encode(message)
-    return LENGTH.pack(len(payload)) + payload
+def encode_task(task: Task) -> tuple[bytes, bytes]:
+    """Two frames: all but the last bytes of them, and these, which are the document."""
+    order = _frame(Order(task.context, task.is_malformed))
+    return order + LENGTH.pack(len(task.body)), task.body
 
 
-def decode_task(payload: bytes) -> Task:
-    return _task_decoder.decode(payload)
+def decode_task(order: bytes, body: bytes) -> Task:
+    decoded = _order_decoder.decode(order)
+    return Task(body, decoded.context, decoded.is_malformed)
+
+
+def encode_result(result: Result) -> list[bytes]:
+    """All its frames."""
+    if not isinstance(result, Parsed):
+        return [_frame(result)]
+    entries = result.feed.entries
+    starts = range(0, len(entries), BATCH)
+    head = Parsed(replace(result.feed, entries=()), len(starts))
+    return [_frame(head), *(_frame(entries[at : at + BATCH]) for at in starts)]
 
 
 def decode_result(payload: bytes) -> Result:
-    """Raises msgspec.DecodeError for anything else than a result."""
+    """The first frame. Raises msgspec.DecodeError for anything else than a result."""
     return _result_decoder.decode(payload)
+
+
+def decode_batch(payload: bytes) -> tuple[Entry, ...]:
+    """One of the frames after it. Raises msgspec.DecodeError."""
+    return _batch_decoder.decode(payload)
+
+
+def _frame(message: Order | Result | Sequence[Entry]) -> bytes:
+    payload = _encoder.encode(message)
+    return LENGTH.pack(len(payload)) + payload
 
 
 def describe(error: FeedError) -> Result:

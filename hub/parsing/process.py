@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
+from dataclasses import replace
 from pathlib import Path
 from typing import Self, cast
 
@@ -13,11 +14,14 @@ from hub.parsing.frames import (
     LENGTH,
     MOST_BYTES,
     READY,
+    Parsed,
     Result,
     Task,
+    decode_batch,
     decode_result,
-    encode,
+    encode_task,
 )
+from protocols.model import Entry
 
 WORKER_MODULE = "hub.parsing.worker"
 START_SECONDS = 60.0
@@ -77,14 +81,33 @@ class WorkerProcess:
         """Raises WorkerDied."""
         self.documents += 1
         try:
-            self._tasks.write(encode(task))
+            for piece in encode_task(task):
+                self._tasks.write(piece)
             await self._tasks.drain()
-            (length,) = LENGTH.unpack(await self._results.readexactly(LENGTH.size))
-            if length > MOST_BYTES:
-                raise WorkerDied
-            return decode_result(await self._results.readexactly(length))
+            return await self._read_result()
         except (OSError, EOFError, ValueError) as error:
             raise WorkerDied from error
+
+    async def _read_result(self) -> Result:
+        """Its entries batch by batch, and what else is ready to run in between."""
+        payload = await self._read_frame(MOST_BYTES)
+        result = decode_result(payload)
+        if not isinstance(result, Parsed):
+            return result
+        room = MOST_BYTES - len(payload)
+        entries: list[Entry] = []
+        for _ in range(result.batches):
+            payload = await self._read_frame(room)
+            room -= len(payload)
+            entries += decode_batch(payload)
+            await asyncio.sleep(0)
+        return Parsed(replace(result.feed, entries=tuple(entries)))
+
+    async def _read_frame(self, most_bytes: int) -> bytes:
+        (length,) = LENGTH.unpack(await self._results.readexactly(LENGTH.size))
+        if length > most_bytes:
+            raise WorkerDied
+        return await self._results.readexactly(length)
 
     def kill(self) -> None:
         if self.is_alive:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import BinaryIO
 
+from hub import heap
 from hub.parsing.frames import (
     LENGTH,
     READY,
@@ -22,7 +23,7 @@ from hub.parsing.frames import (
     Task,
     decode_task,
     describe,
-    encode,
+    encode_result,
 )
 from protocols.errors import FeedError, MalformedDocument
 from protocols.feeds import parse
@@ -39,6 +40,7 @@ def main() -> None:
 
 def serve(read: Callable[[Task], ParsedFeed]) -> None:
     """Answer tasks from standard input with what ``read`` makes of them."""
+    heap.settle()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the hub to handle
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -47,7 +49,7 @@ def serve(read: Callable[[Task], ParsedFeed]) -> None:
     target.flush()
     while (task := _read_task(source)) is not None:
         _grant_processor_time()
-        target.write(answer(task, read))
+        target.writelines(answer(task, read))
         target.flush()
 
 
@@ -59,26 +61,33 @@ def read_document(task: Task) -> ParsedFeed:
     return parse_leniently(task.body, task.context)
 
 
-def answer(task: Task, read: Callable[[Task], ParsedFeed]) -> bytes:
-    """The frame that says what became of a document, whatever that was."""
+def answer(task: Task, read: Callable[[Task], ParsedFeed]) -> list[bytes]:
+    """The frames that say what became of a document, whatever that was."""
     try:
-        return encode(Parsed(read(task)))
+        return encode_result(Parsed(read(task)))
     except FeedError as error:
-        return encode(describe(error))
+        result = describe(error)
     except MemoryError:
-        return encode(Exceeded("the memory to parse the document", MEMORY_BYTES))
+        result = Exceeded("the memory to parse the document", MEMORY_BYTES)
     except RecursionError:
-        return encode(Exceeded("the nesting of the document", sys.getrecursionlimit()))
+        result = Exceeded("the nesting of the document", sys.getrecursionlimit())
     except Exception as error:  # a parser's fault must not end the worker
-        return encode(Malformed(f"the parser failed on it ({type(error).__name__})"))
+        result = Malformed(f"the parser failed on it ({type(error).__name__})")
+    return encode_result(result)
 
 
 def _read_task(source: BinaryIO) -> Task | None:
+    order, body = _read_frame(source), _read_frame(source)
+    return None if order is None or body is None else decode_task(order, body)
+
+
+def _read_frame(source: BinaryIO) -> bytes | None:
+    """``None`` at the end of all frames."""
     prefix = source.read(LENGTH.size)
     if len(prefix) < LENGTH.size:
         return None
     (length,) = LENGTH.unpack(prefix)
-    return decode_task(source.read(length))
+    return source.read(length)
 
 
 def _claim_standard_output() -> BinaryIO:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import structlog
 
+from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
 from hub.clock import Clock
 from hub.core.cadence import PollingRules
 from hub.core.decide import body_hash, decide
@@ -28,9 +29,6 @@ from protocols.http import user_agent
 from storage.errors import DocumentWanted
 from storage.interface import LogStore
 from storage.records import FetchCommit, FetchTarget
-
-INLINE_BYTES = 256 * 1024
-"""Decisions on larger documents are made beside the event loop, not in it."""
 
 log = structlog.get_logger()
 _random = random.Random()  # noqa: S311 - spreads load, hides nothing, and is cheap
@@ -128,7 +126,7 @@ class Visitor:
         """Parse a whole 200, unless its bytes are known to be a feed."""
         if fetched.error or fetched.status != 200:
             return Understood()
-        if is_known_body(target.feed.polling, body_hash(fetched.body)):
+        if is_known_body(target.feed.polling, await _body_hash(fetched.body)):
             return Understood()
         context = ParseContext(
             url=fetched.url,
@@ -162,19 +160,18 @@ class Visitor:
         understood: Understood,
         occasion: Occasion,
     ) -> FetchCommit:
-        def decision() -> FetchCommit:
-            return decide(
-                target,
-                fetched,
-                understood,
-                rules=self._rules,
-                jitter=self._jitter(),
-                occasion=occasion,
-                reader=self._reader,
-            )
-
-        if len(fetched.body) > INLINE_BYTES and understood.feed is not None:
-            return await asyncio.to_thread(decision)
+        decision = partial(
+            decide,
+            target,
+            fetched,
+            understood,
+            rules=self._rules,
+            jitter=self._jitter(),
+            occasion=occasion,
+            reader=self._reader,
+        )
+        if _is_large(fetched, understood):
+            return await run_beside(decision)
         return decision()
 
     async def _store(self, commit: FetchCommit) -> bool:
@@ -187,6 +184,18 @@ class Visitor:
         if commit.records:
             failpoint("after-commit")
         return positions is not None
+
+
+async def _body_hash(body: bytes) -> str:
+    if len(body) > LARGE_BYTES:
+        return await run_beside(partial(body_hash, body))
+    return body_hash(body)
+
+
+def _is_large(fetched: Fetched, understood: Understood) -> bool:
+    """Whether the decision takes long: it hashes bodies, and compresses entries."""
+    entries = len(understood.feed.entries) if understood.feed else 0
+    return len(fetched.body) > LARGE_BYTES or entries > MANY_ENTRIES
 
 
 def _tell(target: FetchTarget, commit: FetchCommit) -> None:

@@ -25,7 +25,6 @@ _DELETED_ENTRY: Final = f"{TOMBSTONES}deleted-entry"
 
 def read_atom(root: Element, scope: Scope) -> ParsedFeed:
     """Read a ``feed`` element, or a lone ``entry`` (an Atom Entry Document)."""
-    scope = scope.within(root)
     head = HeadDraft(language=scope.language)
     if local_name(root.tag) == "entry":
         return assemble(FeedFormat.ATOM, head, [_read_entry(root, scope)])

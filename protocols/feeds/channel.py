@@ -32,7 +32,6 @@ def read_channel(root: Element, scope: Scope) -> tuple[HeadDraft, list[Element],
     Items and images stand inside the channel or, in RDF, beside it; either way is
     taken for both. A document may also be a channel and nothing else.
     """
-    scope = scope.within(root)
     head = HeadDraft(language=scope.language)
     items: list[Element] = []
     beside: list[Element] = []

@@ -72,7 +72,8 @@ def _trimmed(document: Document) -> Document:
     body = document.body.lstrip().removeprefix(BOM_UTF8).lstrip()
     if not body:
         raise EmptyDocument
-    junk = leading_junk(body, read_prolog(body).root)
+    begins_well = body.startswith((b"<?xml", b"{"))
+    junk = 0 if begins_well else leading_junk(body, read_prolog(body).root)
     if junk:
         problem = f"{junk} bytes before the document were dropped"
         return document.repaired(body[junk:], Repair(name="trimmed", problem=problem))

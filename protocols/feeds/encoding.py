@@ -119,7 +119,7 @@ def _decode(body: bytes, content_type: str) -> Utf8Document:
     for mark, codec in _BYTE_ORDER_MARKS:
         if body.startswith(mark):
             return _transcode(body[len(mark) :], [codec])
-    for beginning, codec in _WIDE_BEGINNINGS:
+    for beginning, codec in _WIDE_BEGINNINGS if b"\0" in body[:4] else ():
         if beginning.match(body):
             return _transcode(body, [codec])
     candidates = [*dict.fromkeys(_claims(body, content_type))]

@@ -50,7 +50,7 @@ def read_incrementally(
     slices = _cut(document.body)
     if slices is None:
         opened, root = build_tree(document)
-        return opened.sign(read_tree(root, context))
+        return opened.sign(read_tree(root, opened.body, context))
     slices_known = KnownSlices.unpack(known)
     parsed = _read_unknown(document, slices, slices_known, context)
     return parsed or _read_all(document, slices, context)
@@ -69,7 +69,7 @@ def _cut(body: bytes) -> Slices | None:
 def _read_all(document: Document, slices: Slices, context: ParseContext) -> ParsedFeed:
     opened, root = build_tree(document)
     place = find_place(root) if opened is document else None
-    parsed = opened.sign(read_tree(root, context))
+    parsed = opened.sign(read_tree(root, opened.body, context))
     count = len(slices.spans)
     if place is None or parsed.deletions:
         return parsed
@@ -130,7 +130,7 @@ def _read_with_stand_ins(
     for element, is_stand_in in zip(place.entries, stand_ins, strict=True):
         if is_stand_in:
             place.holder.remove(element)
-    return place, read_tree(root, context)
+    return place, read_tree(root, body, context)
 
 
 def _are_apart(met: list[KnownSlice], parsed: ParsedFeed, count: int) -> bool:

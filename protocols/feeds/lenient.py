@@ -60,7 +60,7 @@ def _recover(document: Document, context: ParseContext) -> ParsedFeed | None:
     try:
         if begun != _count_entries(root):
             return None
-        return document.sign(read_tree(root, context), "recovered")
+        return document.sign(read_tree(root, document.body, context), "recovered")
     except ValueError:
         # Recovery lets through what lxml itself refuses: names such as "a:", and
         # half characters.

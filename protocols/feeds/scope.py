@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from protocols.feeds.context import ParseContext
 from protocols.feeds.element import Element
@@ -17,18 +17,30 @@ _LANGUAGE = f"{XML}lang"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """``base`` resolves references; ``is_stated``: by an ``xml:base``, not a guess."""
+    """``base`` resolves references; ``is_stated``: by an ``xml:base``, not a guess.
+
+    ``is_uniform``: no element inside has a base or a language of its own, which need
+    not be looked for then.
+    """
 
     base: str
     language: str = ""
     is_stated: bool = False
+    is_uniform: bool = False
 
     @classmethod
     def of_document(cls, context: ParseContext) -> Scope:
         return cls(context.url if is_web_url(context.url) else "")
 
+    def within_root(self, root: Element, body: bytes) -> Scope:
+        """The scope inside the root of a document in UTF-8."""
+        own = sum(name.startswith(XML) for name in root.attrib)
+        return replace(self.within(root), is_uniform=body.count(b"xml:") <= own)
+
     def within(self, element: Element) -> Scope:
         """The scope inside an element; itself when the element changes nothing."""
+        if self.is_uniform:
+            return self
         base, language = element.get(_BASE), element.get(_LANGUAGE)
         if base is None and language is None:
             return self
@@ -48,7 +60,7 @@ class Scope:
         sites = {link.rel: link.href for link in reversed([*links])}
         for rel in rels:
             if is_web_url(sites.get(rel, "")):
-                return Scope(sites[rel], self.language)
+                return replace(self, base=sites[rel])
         return self
 
     def resolve(self, reference: str | None) -> str:

@@ -28,6 +28,7 @@ _SIGNATURES: Final = (
     (b"ID3", "an MP3 file"),
     (b"OggS", "an Ogg file"),
 )
+_BEGINNINGS: Final = tuple(signature for signature, _ in _SIGNATURES)
 _HTML_ROOTS: Final = frozenset(
     [
         "html",
@@ -59,6 +60,8 @@ _SAMPLE: Final = 8_192
 
 def refuse_binary(body: bytes) -> None:
     """Raise `NotAFeed` for what is no text in any encoding that feeds come in."""
+    if not body.startswith(_BEGINNINGS):
+        return
     for signature, found in _SIGNATURES:
         if body.startswith(signature):
             raise NotAFeed(found)

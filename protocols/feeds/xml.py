@@ -39,7 +39,7 @@ _RESOURCE_LIMIT: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
 def parse_xml(document: Document, context: ParseContext) -> ParsedFeed:
     """Read an RSS, RDF or Atom document, repaired if need be. Raises a `FeedError`."""
     document, root = build_tree(document)
-    return document.sign(read_tree(root, context))
+    return document.sign(read_tree(root, document.body, context))
 
 
 def build_tree(document: Document) -> tuple[Document, Element]:
@@ -92,8 +92,8 @@ def syntax_error(
     return LimitExceeded("the size of one text in bytes", MAX_TEXT_BYTES)
 
 
-def read_tree(root: Element, context: ParseContext) -> ParsedFeed:
-    """Read a tree by its root. Raises `NotAFeed`, naming the root."""
+def read_tree(root: Element, body: bytes, context: ParseContext) -> ParsedFeed:
+    """Read the tree of a body by its root. Raises `NotAFeed`, naming the root."""
     name = local_name(root.tag)
     reader = _READERS.get(name.lower())
     if reader is None or (name == "entry" and not root.tag.startswith((ATOM, ATOM_03))):
@@ -103,7 +103,7 @@ def read_tree(root: Element, context: ParseContext) -> ParsedFeed:
         _rename(root, namespace_of(root.tag), {ATOM, ATOM_03}, ATOM)
     else:
         _rename(root, _rss_namespace(root), set(map(_braced, NAMESPACES["rss"])), "")
-    return reader(root, Scope.of_document(context))
+    return reader(root, Scope.of_document(context).within_root(root, body))
 
 
 def _rss_namespace(root: Element) -> str:

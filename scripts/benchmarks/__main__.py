@@ -16,7 +16,16 @@ from hub.logs import configure_logs
 from scripts.benchmarks.measuring import Finding
 from scripts.benchmarks.report import as_json, as_table
 
-_NAMES = ("commit", "poll", "fanout", "live", "subscribe", "track", "footprint")
+_NAMES = (
+    "commit",
+    "poll",
+    "normalize",
+    "fanout",
+    "live",
+    "subscribe",
+    "track",
+    "footprint",
+)
 Measure = Callable[..., Coroutine[None, None, list[Finding]]]
 
 

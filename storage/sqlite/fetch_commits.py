@@ -26,6 +26,7 @@ _Entry = tuple[int, int]
 """Id and revision of an entry."""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedEntry:
     key: str

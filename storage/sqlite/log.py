@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -27,6 +28,9 @@ from .readers import Readers
 from .trimming import encode_limits, trim_log
 from .writer import Writer
 
+MANY_ENTRIES = 100
+"""So many in one commit are encoded beside the event loop."""
+
 
 class SqliteLog:
     def __init__(
@@ -38,7 +42,9 @@ class SqliteLog:
         self._head = head
 
     async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
-        encoded = encode_commit(fetch)
+        encoding = partial(encode_commit, fetch)
+        is_large = len(fetch.entries) > MANY_ENTRIES
+        encoded = await asyncio.to_thread(encoding) if is_large else encoding()
         return await self._writer.submit(
             partial(apply_commit, encoded), then=self._head.advance
         )

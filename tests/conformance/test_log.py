@@ -48,6 +48,21 @@ async def test_positions_are_dense_over_all_feeds(scene: Scene) -> None:
     assert head.epoch.isalnum()
 
 
+async def test_a_large_commit_is_one_like_any_other(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    keys = [f"key {number}" for number in range(300)]
+    writes = tuple(EntryWrite(key=key, body=b"body") for key in keys)
+
+    positions = await scene.storage.log.commit(
+        fetch(feed, entries=writes, records=(record(*keys),))
+    )
+
+    (stored,) = await scene.storage.log.records(after=Position(0), limit=10)
+    assert positions == (stored.position,)
+    entries = await scene.storage.log.entries([ref.entry_id for ref in stored.entries])
+    assert [entry.key for entry in entries] == keys
+
+
 async def test_a_commit_applies_all_that_a_fetch_found(scene: Scene) -> None:
     feed = await scene.add_feed()
     await scene.subscribe(feed, "as-is", format=Format.AS_IS)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 from typing import Any, cast
 
 import orjson
@@ -69,6 +70,23 @@ async def test_as_is_bytes_and_type_are_untouched() -> None:
         (record,), a_subscription(format=Format.AS_IS)
     )
     assert document == Document(content_type, body)
+
+
+async def test_large_as_is_bytes_are_untouched_too() -> None:
+    log = FakeLog(record := a_record(1))
+    body = Random(1).randbytes(500_000)
+    log.latest = StoredBody(content_type="text/x", body=pack_bytes(body))
+    document = await notifications_of(log).document(
+        (record,), a_subscription(format=Format.AS_IS)
+    )
+    assert document == Document("text/x", body)
+
+
+async def test_a_record_of_many_entries_is_told_like_any_other() -> None:
+    log = FakeLog(record := a_record(1, entries=200))
+    answer = await told(log, record)
+    titles = [item["title"] for item in answer["items"]]
+    assert titles == [f"Entry {number}" for number in range(10, 210)]
 
 
 async def test_as_is_a_later_record_is_never_told_by_an_earlier_document() -> None:

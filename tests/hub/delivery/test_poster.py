@@ -67,6 +67,7 @@ class Scene:
     async def post(
         self,
         *,
+        document: Document = DOCUMENT,
         failures: int = 0,
         missed: tuple[int, int] | None = None,
         **more: object,
@@ -74,7 +75,7 @@ class Scene:
         assert self.poster.admits(ORIGIN)
         return await self.poster.post(
             a_subscription(**more),
-            DOCUMENT,
+            document,
             Position(12),
             origin=ORIGIN,
             move_aside=self._move_aside,
@@ -107,6 +108,14 @@ async def test_a_request_says_what_it_is_and_where_from() -> None:
     assert headers["webhook-id"] == "ep0ch-12-1"
     assert verify(headers["X-Hub-Signature"], "s3cret", DOCUMENT.body)
     assert "X-Superfeedr-Retried" not in headers
+
+
+async def test_a_large_document_is_signed_like_any_other() -> None:
+    callback = OneCallback()
+    large = Document("application/json", b"[%b]" % (b" " * 300_000))
+    await Scene(callback).post(document=large, secret="s3cret")
+    (request,) = callback.requests
+    assert verify(request.headers["X-Hub-Signature"], "s3cret", large.body)
 
 
 async def test_a_retry_says_so_and_what_was_missed() -> None:

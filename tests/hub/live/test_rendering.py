@@ -77,6 +77,17 @@ async def test_a_message_is_kept_for_those_who_resume(
     assert await rendering.message(records[0], KEY, NEVER) is first
 
 
+async def test_a_large_message_has_its_encodings_before_it_is_written() -> None:
+    rendering = rendering_of(log := FakeLog(record := a_record(1)))
+    log.put_entry(10, "A long title. " * 30_000)
+    message = await rendering.message(record, KEY, NEVER)
+    assert message is not None
+    made = vars(message)
+    assert made["payload"] in made["frame"]
+    assert made["deflated_frame"]
+    assert made["event"] in made["event_chunk"]
+
+
 async def test_nobody_is_shown_an_older_state_after_a_newer_one(
     records: tuple[Record, Record],
 ) -> None:

@@ -1,18 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 
 import msgspec
 import pytest
 
 from hub.parsing.frames import (
+    BATCH,
     LENGTH,
     Parsed,
     Task,
+    decode_batch,
     decode_result,
     decode_task,
     describe,
-    encode,
+    encode_result,
+    encode_task,
     unwrap,
 )
 from protocols.errors import (
@@ -73,11 +78,28 @@ def payload(frame: bytes) -> bytes:
 def test_a_task_arrives_as_it_was_sent() -> None:
     context = ParseContext(url="https://x.example/", content_type="text/xml", now=NOW)
     task = Task(b"\x00\xff<rss/>", context, is_malformed=True)
-    assert decode_task(payload(encode(task))) == task
+    head, body = encode_task(task)
+    order = payload(head[: -LENGTH.size])
+    assert decode_task(order, payload(head[-LENGTH.size :] + body)) == task
 
 
-def test_a_feed_arrives_as_it_was_sent() -> None:
-    assert unwrap(decode_result(payload(encode(Parsed(FEED))))) == FEED
+def test_a_document_is_not_copied_into_its_frame() -> None:
+    body = b"<rss/>"
+    context = ParseContext(url="https://x.example/", now=NOW)
+    assert encode_task(Task(body, context))[-1] is body
+
+
+@pytest.mark.parametrize("count", [0, 1, BATCH, BATCH + 1, 3 * BATCH])
+def test_a_feed_arrives_as_it_was_sent(count: int) -> None:
+    entries = tuple(replace(FEED.entries[0], key=str(each)) for each in range(count))
+    feed = replace(FEED, entries=entries)
+    first, *others = map(payload, encode_result(Parsed(feed)))
+    head = decode_result(first)
+    batches = [decode_batch(each) for each in others]
+    assert isinstance(head, Parsed)
+    assert head.batches == len(batches)
+    assert all(len(batch) <= BATCH for batch in batches)
+    assert replace(unwrap(head), entries=tuple(chain(*batches))) == feed
 
 
 @pytest.mark.parametrize(
@@ -92,8 +114,9 @@ def test_a_feed_arrives_as_it_was_sent() -> None:
     ids=lambda error: type(error).__name__ + str(len(str(error))),
 )
 def test_a_feed_error_arrives_with_all_its_data(error: FeedError) -> None:
+    (frame,) = encode_result(describe(error))
     with pytest.raises(type(error)) as caught:
-        unwrap(decode_result(payload(encode(describe(error)))))
+        unwrap(decode_result(payload(frame)))
     assert str(caught.value) == str(error)
     assert vars(caught.value) == vars(error)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain
 
 import pytest
 
-from hub.parsing.frames import LENGTH, Task, decode_result, unwrap
+from hub.parsing.frames import LENGTH, Task, decode_batch, decode_result, unwrap
 from hub.parsing.worker import answer, read_document
 from protocols.errors import EmptyDocument, FeedError, LimitExceeded, MalformedDocument
 from protocols.feeds import ParseContext
@@ -21,8 +23,12 @@ RSS = (
 
 
 def outcome(read: Callable[[Task], ParsedFeed], body: bytes = b"x") -> ParsedFeed:
-    frame = answer(Task(body, CONTEXT), read)
-    return unwrap(decode_result(frame[LENGTH.size :]))
+    first, *others = (
+        frame[LENGTH.size :] for frame in answer(Task(body, CONTEXT), read)
+    )
+    feed = unwrap(decode_result(first))
+    batches = map(decode_batch, others)
+    return replace(feed, entries=tuple(chain.from_iterable(batches)))
 
 
 def raising(error: Exception) -> Callable[[Task], ParsedFeed]:

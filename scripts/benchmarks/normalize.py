@@ -1,0 +1,218 @@
+"""A set of feed documents as the web has them, read; and their entries, rendered.
+
+The hub: `protocols.feeds`, the whole ladder of repairs included. The floors: lxml
+building its tree and nothing else, feedparser with and without its cleaning of HTML,
+and orjson writing the entries as they are. All work in turn on one document before the
+next one comes, and each is timed by the CPU of this one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from statistics import median
+from time import thread_time
+
+import feedparser
+import orjson
+from lxml import etree
+
+from hub.core.decide import body_hash
+from hub.core.trouble import is_known_body
+from protocols.errors import FeedError
+from protocols.feeds.lenient import parse_leniently
+from protocols.model import Notification, ParsedFeed, Status
+from protocols.superfeedr.atom import render_atom
+from protocols.superfeedr.json import render_json
+from scripts.benchmarks.documents import FeedDocument, make_documents
+from scripts.benchmarks.measuring import Finding
+from storage.records import Polling
+
+ENTRIES = 10
+"""In a record that is rendered."""
+SMALL = 20_000
+"""Bytes; smaller documents are also measured by themselves."""
+
+Work = Callable[[], object]
+
+
+async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
+    documents = make_documents(24 if is_quick else 120)
+    rounds = 1 if is_quick else 9
+    xml = [each for each in documents if each.is_xml and each.is_well_formed]
+    small = [each for each in xml if len(each.body) < SMALL]
+    return [
+        *_against_feedparser([each for each in documents if each.is_xml], is_quick),
+        _whole("whole document", xml, rounds, at_most=4.5),
+        _whole("document under 20 kB", small, rounds, at_most=None),
+        _known_body(xml, rounds),
+        *_rendered(documents, rounds),
+    ]
+
+
+def _against_feedparser(
+    documents: Sequence[FeedDocument], is_quick: bool
+) -> list[Finding]:
+    """Ill-formed documents, too: both sides have to mend them."""
+    spent = _spend(
+        1 if is_quick else 2,
+        [
+            (
+                partial(_read, each),
+                partial(_feedparser, each.body),
+                partial(
+                    _feedparser,
+                    each.body,
+                    sanitize_html=False,
+                    resolve_relative_uris=False,
+                ),
+            )
+            for each in documents
+        ],
+    )
+    count = len(documents)
+    return [
+        _faster("whole document, feedparser's default", spent, 1, count, 25),
+        _faster("the same, unsanitized and unresolved", spent, 2, count, 9),
+    ]
+
+
+def _whole(
+    measure: str, documents: Sequence[FeedDocument], rounds: int, at_most: float | None
+) -> Finding:
+    works = [(partial(_read, each), partial(_build_tree, each)) for each in documents]
+    return _finding(measure, "lxml", _spend(rounds, works), len(documents), at_most)
+
+
+def _known_body(documents: Sequence[FeedDocument], rounds: int) -> Finding:
+    """A body that is the last one's: what it takes to know that."""
+    works = []
+    for each in documents:
+        polling = Polling(body_hash=body_hash(each.body))
+        known = partial(_recognize, polling, each.body)
+        works.append((known, partial(_build_tree, each)))
+    spent = _spend(rounds, works)
+    return _finding("body already seen", "lxml", spent, len(documents), 0.2)
+
+
+def _rendered(documents: Sequence[FeedDocument], rounds: int) -> list[Finding]:
+    notifications = [
+        _notification(each, parse_leniently(each.body, each.context))
+        for each in documents
+        if each.is_well_formed
+    ]
+    full = [each for each in notifications if len(each.entries or ()) == ENTRIES]
+    spent = _spend(
+        rounds,
+        [
+            tuple(partial(work, each) for work in (render_json, render_atom, _dump))
+            for each in full
+        ],
+    )
+    by_json = [(ours, bare) for ours, _, bare in spent]
+    by_atom = [(ours, bare) for _, ours, bare in spent]
+    return [
+        _finding("record of 10 entries, JSON", "orjson", by_json, len(full), 2),
+        _finding("record of 10 entries, Atom", "orjson", by_atom, len(full), 6),
+    ]
+
+
+def _notification(document: FeedDocument, parsed: ParsedFeed) -> Notification:
+    return Notification(
+        topic=document.context.url,
+        hub="https://hub.example/hub",
+        status=Status(
+            code=200, http="Fetched (ring) 200 3600 and parsed 10/10 entries"
+        ),
+        feed=parsed.feed,
+        entries=parsed.entries[:ENTRIES],
+    )
+
+
+# --- what is timed ---
+
+
+def _read(document: FeedDocument) -> None:
+    try:
+        parse_leniently(document.body, document.context)
+    except FeedError as error:
+        raise AssertionError(f"a {document.kind} is not read: {error}") from error
+
+
+def _build_tree(document: FeedDocument) -> None:
+    etree.fromstring(document.body)
+
+
+def _feedparser(body: bytes, **options: bool) -> None:
+    feedparser.parse(BytesIO(body), **options)
+
+
+def _recognize(polling: Polling, body: bytes) -> None:
+    if not is_known_body(polling, body_hash(body)):
+        raise AssertionError("a body that was seen is not known")
+
+
+def _dump(notification: Notification) -> None:
+    orjson.dumps(notification.entries)
+
+
+# --- how ---
+
+
+def _spend(rounds: int, works: Sequence[tuple[Work, ...]]) -> list[tuple[float, ...]]:
+    """CPU seconds of each kind of work in each round; a first round does not count.
+
+    Each document is worked on by all of them in turn before the next one is.
+    """
+    spent = []
+    for _ in range(rounds + 1):
+        sums = [0.0] * len(works[0])
+        for alternatives in works:
+            for kind, work in enumerate(alternatives):
+                begun = thread_time()
+                work()
+                sums[kind] += thread_time() - begun
+        spent.append(tuple(sums))
+    return spent[1:]
+
+
+def _finding(
+    measure: str,
+    floor: str,
+    spent: Sequence[tuple[float, ...]],
+    count: int,
+    at_most: float | None,
+) -> Finding:
+    """CPU for one; the ratio is the median of the rounds' own."""
+    ratio = median(ours / bare for ours, bare in spent)
+    return Finding(
+        bench="normalize",
+        measure=f"CPU us per {measure} (floor: {floor})",
+        hub=median(ours for ours, _ in spent) / count * 1e6,
+        floor=median(bare for _, bare in spent) / count * 1e6,
+        ratio=ratio,
+        target="" if at_most is None else f"<= {at_most:g} x",
+        met=at_most is None or ratio <= at_most,
+    )
+
+
+def _faster(
+    measure: str,
+    spent: Sequence[tuple[float, ...]],
+    other: int,
+    count: int,
+    at_least: float,
+) -> Finding:
+    """How many times faster than another parser: here more is better."""
+    ratio = median(each[other] / each[0] for each in spent)
+    return Finding(
+        bench="normalize",
+        measure=f"times faster: {measure}",
+        hub=median(each[0] for each in spent) / count * 1e6,
+        floor=median(each[other] for each in spent) / count * 1e6,
+        ratio=ratio,
+        target=f">= {at_least:g} x",
+        met=ratio >= at_least,
+    )
