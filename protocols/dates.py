@@ -139,7 +139,7 @@ def _from_digits(digits: str) -> datetime | None:
 
 def _from_usual(written: str) -> datetime | None:
     match = _USUAL.fullmatch(written)
-    month = _MONTHS.get(match[2].lower()) if match else None
+    month = month_number(match[2]) if match else None
     if match is None or month is None:
         return None
     day, _, year, clock, zone = match.groups()
