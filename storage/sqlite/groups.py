@@ -50,8 +50,10 @@ class Run:
         if self.errors or self.thens:
             return self._tell_each(results)
         for future, result in zip(self.futures, results, strict=False):
-            if not future.done():
+            try:
                 future.set_result(result)
+            except asyncio.InvalidStateError:  # cancelled
+                continue
 
     def _tell_each(self, results: Iterable[Any]) -> None:
         told = enumerate(zip(self.futures, results, strict=False))
