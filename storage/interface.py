@@ -9,7 +9,7 @@ key order. Any method may raise `StorageClosed`; writing ones `StorageBusy`,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -97,7 +97,7 @@ class FeedStore(Protocol):
         """The earliest ``next_fetch`` of an active feed."""
         ...
 
-    async def defer(self, moves: Sequence[tuple[FeedId, datetime]]) -> None:
+    def defer(self, moves: Sequence[tuple[FeedId, datetime]]) -> Awaitable[None]:
         """Move ``next_fetch`` of many feeds (a host that is paced or throttled)."""
         ...
 

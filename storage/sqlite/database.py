@@ -47,37 +47,13 @@ class SqliteStorage:
         self._head = LogHead(head)
         self._writer = Writer(connection)
         self._closing: asyncio.Future[None] | None = None
-        self._feeds = SqliteFeeds(self._writer, readers, box)
-        self._log = SqliteLog(self._writer, readers, epoch, self._head)
+        self.feeds = SqliteFeeds(self._writer, readers, box)
+        self.log = SqliteLog(self._writer, readers, epoch, self._head)
         ended = EndedSubscriptions(self._head)
-        self._subscriptions = SqliteSubscriptions(self._writer, readers, box, ended)
-        self._verifications = SqliteVerifications(self._writer, readers, box, ended)
-        self._deliveries = SqliteDeliveries(self._writer, readers, box, ended)
-        self._tokens = SqliteTokens(self._writer, readers)
-
-    @property
-    def feeds(self) -> SqliteFeeds:
-        return self._feeds
-
-    @property
-    def log(self) -> SqliteLog:
-        return self._log
-
-    @property
-    def subscriptions(self) -> SqliteSubscriptions:
-        return self._subscriptions
-
-    @property
-    def verifications(self) -> SqliteVerifications:
-        return self._verifications
-
-    @property
-    def deliveries(self) -> SqliteDeliveries:
-        return self._deliveries
-
-    @property
-    def tokens(self) -> SqliteTokens:
-        return self._tokens
+        self.subscriptions = SqliteSubscriptions(self._writer, readers, box, ended)
+        self.verifications = SqliteVerifications(self._writer, readers, box, ended)
+        self.deliveries = SqliteDeliveries(self._writer, readers, box, ended)
+        self.tokens = SqliteTokens(self._writer, readers)
 
     async def status(self) -> DatabaseStatus:
         row = await self._readers.first(

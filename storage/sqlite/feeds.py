@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -99,13 +99,12 @@ class SqliteFeeds:
         )
         return from_milliseconds_or_none(row[0] if row else None)
 
-    async def defer(self, moves: Sequence[tuple[FeedId, datetime]]) -> None:
+    def defer(self, moves: Sequence[tuple[FeedId, datetime]]) -> Awaitable[None]:
         if len(moves) == 1:
             ((feed_id, at),) = moves
-            await self._writer.execute(_DEFER, (to_milliseconds(at), feed_id))
-        else:
-            encoded = [(to_milliseconds(at), feed_id) for feed_id, at in moves]
-            await self._writer.submit(partial(_defer_all, encoded))
+            return self._writer.execute(_DEFER, (to_milliseconds(at), feed_id))
+        encoded = [(to_milliseconds(at), feed_id) for feed_id, at in moves]
+        return self._writer.submit(partial(_defer_all, encoded))
 
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
         rows = await self._readers.all(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
-from itertools import groupby
-from operator import itemgetter, length_hint
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from operator import length_hint
 from typing import Any, TypeVar
 
 from .failures import is_trouble, write_failure
@@ -20,14 +21,52 @@ Unit = Callable[[sqlite3.Connection], Result]
 """A declarative intent, ready to run: all encoding was done when it was made."""
 
 UNIT, SINGLE = "unit", "single statement"
-Waiting = tuple[str, Any, asyncio.Future[Any], Callable[[Any], None] | None]
-"""`UNIT` or `SINGLE` and the unit, or a statement's SQL and its parameters; its
-caller's future, and what to call with its result. A plain tuple, since one is made for
-every write; ``Any``, since each has its own type of result."""
 
-Outcome = tuple[Any, Exception | None]
-_DONE: Outcome = (None, None)
-_kind = itemgetter(0)
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """Writes of one kind that follow each other, their callers, and what came of them.
+
+    Lists side by side and not an object for each, of which there would be thousands a
+    second; ``Any``, since each write has its own type of result.
+    """
+
+    kind: str  # `UNIT`, `SINGLE`, or the SQL of statements
+    work: list[Any] = field(default_factory=list)  # units, or parameters
+    futures: list[asyncio.Future[Any]] = field(default_factory=list)
+    thens: dict[int, Callable[[Any], None]] = field(default_factory=dict)
+    results: list[Any] = field(default_factory=list)  # of units; statements have none
+    errors: dict[int, Exception] = field(default_factory=dict)
+
+    def fail(self, error: Exception) -> None:
+        """All of it; what had failed before keeps its own error."""
+        self.results = []
+        self.errors = {index: error for index in range(len(self.work))} | self.errors
+
+    def tell(self) -> None:
+        """On the event loop. A caller that was cancelled meanwhile is told nothing, but
+        what it wrote is written."""
+        results: Iterable[Any] = self.results or repeat(None)
+        if self.errors or self.thens:
+            return self._tell_each(results)
+        for future, result in zip(self.futures, results, strict=False):
+            try:
+                future.set_result(result)
+            except asyncio.InvalidStateError:  # cancelled
+                continue
+
+    def _tell_each(self, results: Iterable[Any]) -> None:
+        told = enumerate(zip(self.futures, results, strict=False))
+        for index, (future, result) in told:
+            error = self.errors.get(index)
+            if error is None and index in self.thens:
+                self.thens[index](result)
+            if future.done():
+                continue
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
 
 
 class GroupCommits:
@@ -40,55 +79,51 @@ class GroupCommits:
         self._connection = connection
         self.trouble = ""
 
-    def write(self, group: Sequence[Waiting]) -> list[Outcome]:
-        """What came of each, in order; durable where it is no error."""
+    def write(self, group: Sequence[Run]) -> None:
+        """Results and errors are noted in the runs; durable is what has no error."""
         connection = self._connection
-        outcomes: list[Outcome] = []
         changes = connection.total_changes
         try:
             connection.execute("BEGIN IMMEDIATE")
-            for kind, alike in groupby(group, _kind):
-                work = [each[1] for each in alike]
-                if kind is UNIT or kind is SINGLE:
-                    outcomes += [self._run(unit, kind is SINGLE) for unit in work]
+            for run in group:
+                if run.kind is UNIT or run.kind is SINGLE:
+                    for index, unit in enumerate(run.work):
+                        run.results.append(self._try(unit, index, run))
                 else:
-                    self._repeat(kind, work, outcomes)
+                    self._repeat(run)
             connection.execute("COMMIT")
         except Exception as error:
-            return self._fail(len(group), outcomes, error)
-        has_written = any(error is None for _, error in outcomes)
+            return self._fail(group, error)
+        has_written = any(len(run.errors) < len(run.work) for run in group)
         if has_written and connection.total_changes > changes:
             self.trouble = ""
-        return outcomes
 
-    def _run(self, unit: Unit[Any], is_single: bool) -> Outcome:
+    def _try(self, unit: Unit[Any], index: int, run: Run) -> Any:
         connection = self._connection
+        is_single = run.kind is SINGLE
         try:
             if is_single:
-                return unit(connection), None
+                return unit(connection)
             connection.execute("SAVEPOINT unit")
             result = unit(connection)
             connection.execute("RELEASE unit")
         except Exception as error:
-            return None, self._undo(error, is_single)
-        return result, None
+            run.errors[index] = self._undo(error, is_single)
+            return None
+        return result
 
-    def _repeat(
-        self, sql: str, parameters: Sequence[Any], outcomes: list[Outcome]
-    ) -> None:
+    def _repeat(self, run: Run) -> None:
         """The statement once with each parameters. Where a call stopped at a failure,
         what it had not yet taken tells which one failed; the next goes on behind it."""
-        left = iter(parameters)
+        left = iter(run.work)
         while count := length_hint(left):
             try:
-                self._connection.executemany(sql, left)
+                self._connection.executemany(run.kind, left)
             except Exception as error:
                 if length_hint(left) == count:
                     next(left)  # it failed before it took any
-                outcomes += [_DONE] * (count - length_hint(left) - 1)
-                outcomes.append((None, self._undo(error, is_single=True)))
-            else:
-                outcomes += [_DONE] * count
+                failed = len(run.work) - length_hint(left) - 1
+                run.errors[failed] = self._undo(error, is_single=True)
 
     def _undo(self, error: Exception, is_single: bool) -> Exception:
         """A unit's failure is its own, unless the whole transaction went with it."""
@@ -100,15 +135,13 @@ class GroupCommits:
             connection.execute("RELEASE unit")
         return self._explained(error)
 
-    def _fail(
-        self, count: int, outcomes: list[Outcome], error: Exception
-    ) -> list[Outcome]:
+    def _fail(self, group: Sequence[Run], error: Exception) -> None:
         """Nothing of the group is stored; units that failed before keep their error."""
         if self._connection.in_transaction:
             self._connection.rollback()
         explained = self._explained(error)
-        errors = [error for _, error in outcomes] + [None] * (count - len(outcomes))
-        return [(None, error or explained) for error in errors]
+        for run in group:
+            run.fail(explained)
 
     def _explained(self, error: Exception) -> Exception:
         if not isinstance(error, sqlite3.Error):

@@ -10,7 +10,8 @@ _START = datetime(1970, 1, 1, tzinfo=UTC)
 def to_milliseconds(time: datetime) -> int:
     """The millisecond that the time lies in: rounded down, before 1970 too."""
     since = time - _START  # of its parts only the days can be negative
-    return (since.days * 86_400 + since.seconds) * 1_000 + since.microseconds // 1_000
+    milliseconds = since.seconds * 1_000 + since.microseconds // 1_000
+    return since.days * 86_400_000 + milliseconds
 
 
 def to_milliseconds_or_none(time: datetime | None) -> int | None:

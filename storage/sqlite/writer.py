@@ -12,16 +12,19 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Final
 
 from storage.errors import StorageBusy, StorageClosed
 
-from .groups import SINGLE, UNIT, GroupCommits, Outcome, Result, Unit, Waiting
+from .groups import SINGLE, UNIT, GroupCommits, Result, Run, Unit
 
 CAPACITY = 10_000
 """Units that may wait; the next one is refused with `StorageBusy`."""
 GROUP_SIZE = 1_000
 """Units in one COMMIT at most, so that none waits long for its neighbours."""
+
+_NO_RUN: Final = Run("")
+"""Stands for the last run while nothing is gathered; nothing is ever put in it."""
 
 
 class Writer:
@@ -33,14 +36,20 @@ class Writer:
         self._connection = connection
         self._capacity = capacity
         self._loop = asyncio.get_running_loop()
-        self._waiting: deque[Waiting] = deque()
-        self._arrived = threading.Event()
-        self._will_call_thread = False
+        self._create_future = self._loop.create_future
         self._is_closing = False
+        self._run = _NO_RUN  # the last of those gathered
+        self._room = 0  # left in it
+        self._gathered: list[Run] = []
+        self._gathered_size = 0  # without the last run
+        self._accepted = 0  # ever; without the last run
+        self._groups: deque[list[Run]] = deque()  # from the loop to the thread
+        self._arrived = threading.Event()
+        self._taken = 0  # ever, by the thread
         self._closed = self._loop.create_future()
         self._commits = GroupCommits(connection)
         self._thread = threading.Thread(
-            target=self._run, name="storage-writer", daemon=True
+            target=self._work, name="storage-writer", daemon=True
         )
         self._thread.start()
 
@@ -62,54 +71,96 @@ class Writer:
         ``then`` is called with the result on the event loop, even if nobody waits for
         the future any more. Raises `StorageBusy`, `StorageClosed`.
         """
-        return self._queue(SINGLE if is_single else UNIT, unit, then)
+        kind = SINGLE if is_single else UNIT
+        run = self._run
+        if run.kind is not kind or not self._room:
+            run = self._begin_run(kind)
+        if then is not None:
+            run.thens[len(run.work)] = then
+        self._room -= 1
+        future: asyncio.Future[Result] = self._create_future()
+        run.work.append(unit)
+        run.futures.append(future)
+        return future
 
     def execute(self, sql: str, parameters: Sequence[object]) -> asyncio.Future[None]:
-        """Queue one INSERT, UPDATE or DELETE without a result: the cheapest unit."""
-        return self._queue(sql, parameters, None)
+        """Queue one INSERT, UPDATE or DELETE without a result: the cheapest unit.
+
+        Those alike that come in a row are one call, if ``sql`` is one and the same
+        object. Raises `StorageBusy`, `StorageClosed`.
+        """
+        run = self._run  # as in `submit`, without another call
+        if run.kind is not sql or not self._room:
+            run = self._begin_run(sql)
+        self._room -= 1
+        future: asyncio.Future[None] = self._create_future()
+        run.work.append(parameters)
+        run.futures.append(future)
+        return future
 
     async def close(self) -> None:
         """Finish what waits, fold the WAL into the file, and close. May be repeated."""
         if not self._is_closing:
+            self._hand_over()  # before the thread may end
             self._is_closing = True
             self._arrived.set()
         await asyncio.shield(self._closed)
 
-    def _queue(
-        self, kind: str, work: Any, then: Callable[[Any], None] | None
-    ) -> asyncio.Future[Any]:
+    def _begin_run(self, kind: str) -> Run:
+        """What bounds the queue and the group is asked here only, to keep the rest of
+        a write short: a run is told how much room there is."""
         if self._is_closing:
             raise StorageClosed("the database is closed")
-        if len(self._waiting) >= self._capacity:
+        self._end_run()
+        room = self._capacity - (self._accepted - self._taken)
+        if room <= 0:
             raise StorageBusy(f"{self._capacity} writes are waiting already")
-        future: asyncio.Future[Any] = self._loop.create_future()
-        self._waiting.append((kind, work, future, then))
-        if not self._will_call_thread:
-            self._will_call_thread = True
-            self._loop.call_soon(self._call_thread)
-        return future
+        if self._gathered_size >= GROUP_SIZE:
+            self._hand_over()
+        if not self._gathered:
+            self._loop.call_soon(self._hand_over)
+        self._run = Run(kind)
+        self._room = min(room, GROUP_SIZE - self._gathered_size)
+        self._gathered.append(self._run)
+        return self._run
 
-    def _call_thread(self) -> None:
+    def _end_run(self) -> None:
+        self._gathered_size += len(self._run.work)
+        self._accepted += len(self._run.work)
+        self._run = _NO_RUN
+
+    def _hand_over(self) -> None:
         """After all who run in this turn of the loop, so that they are one group and
         the thread does not wake up only to wait for the interpreter."""
-        self._will_call_thread = False
+        self._end_run()
+        if self._gathered:
+            self._groups.append(self._gathered)
+            self._gathered, self._gathered_size = [], 0
         self._arrived.set()
 
     # --- the thread ---
 
-    def _run(self) -> None:
-        while not self._is_closing or self._waiting:
+    def _work(self) -> None:
+        while not self._is_closing or self._groups:
             self._arrived.wait()
             self._arrived.clear()
             while group := self._next_group():
-                self._call_loop(_deliver, group, self._commits.write(group))
+                self._commits.write(group)
+                self._call_loop(_deliver, group)
         _checkpoint_and_close(self._connection)
         self._call_loop(self._finish)
 
-    def _next_group(self) -> list[Waiting]:
-        """What waits, the oldest first."""
-        count = min(len(self._waiting), GROUP_SIZE)
-        return [self._waiting.popleft() for _ in range(count)]
+    def _next_group(self) -> list[Run]:
+        """What waits, the oldest first, as far as it fits into one COMMIT."""
+        group: list[Run] = []
+        size = 0
+        while self._groups:
+            size += sum(len(run.work) for run in self._groups[0])
+            if group and size > GROUP_SIZE:
+                break
+            self._taken += sum(len(run.work) for run in self._groups[0])
+            group += self._groups.popleft()
+        return group
 
     def _call_loop(self, function: Callable[..., None], *arguments: object) -> None:
         try:
@@ -121,18 +172,9 @@ class Writer:
         self._closed.set_result(None)
 
 
-def _deliver(group: Sequence[Waiting], outcomes: Sequence[Outcome]) -> None:
-    """On the event loop. A caller that was cancelled meanwhile is told nothing, but
-    what it wrote is written."""
-    for (_, _, future, then), (result, error) in zip(group, outcomes, strict=True):
-        if error is None and then is not None:
-            then(result)
-        if future.done():
-            continue
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
+def _deliver(group: Sequence[Run]) -> None:
+    for run in group:
+        run.tell()
 
 
 def _checkpoint_and_close(connection: sqlite3.Connection) -> None:

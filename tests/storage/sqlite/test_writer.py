@@ -416,3 +416,25 @@ def test_a_loop_that_ended_does_not_stop_the_writer(tmp_path: Path) -> None:
             thread.join(10)
 
     assert pen.written() == [1]
+
+
+async def test_closing_finishes_what_was_asked_for_in_this_very_turn(pen: Pen) -> None:
+    waiting = [pen.state(number, 0) for number in range(3)]
+    await pen.writer.close()
+
+    assert await asyncio.gather(*waiting) == [None] * 3
+    assert pen.written() == [0, 1, 2]
+
+
+async def test_there_is_room_again_for_as_many_as_were_written(
+    make_pen: Callable[..., Pen],
+) -> None:
+    pen = make_pen(capacity=3)
+
+    for start in (0, 3, 6):
+        waiting = [pen.state(start + number, 0) for number in range(3)]
+        with pytest.raises(StorageBusy):
+            pen.state(99, 0)
+        await asyncio.gather(*waiting)
+
+    assert pen.written() == list(range(9))
