@@ -40,7 +40,7 @@ _DECLARATIONS: Final = re.compile(
 )
 # A bracket that begins no tag, and HTML that was not escaped and needs no end tag.
 _HTML: Final = re.compile(
-    rf"{_OPAQUE}|<(?![^\W\d]|[:/!?])"
+    rf"{_OPAQUE}|(?<=.)<(?![^\W\d]|[:/!?])"
     r"|<(?P<name>br|hr|wbr|img(?=\s))(?:\s[^<>]*)?(?<!/)>(?!\s{0,20}</(?P=name))",
     re.DOTALL | re.IGNORECASE,
 )
