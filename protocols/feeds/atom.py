@@ -105,9 +105,13 @@ HEAD: Final[Table[HeadDraft]] = {
             "icon": _icon,
             "logo": _logo,
             "subtitle": _subtitle,
+            "tagline": _subtitle,
         },
     ),
-    **qualified("atom03", {"generator": _generator, "tagline": _subtitle}),
+    **qualified(
+        "atom03",
+        {"generator": _generator, "subtitle": _subtitle, "tagline": _subtitle},
+    ),
 }
 ENTRY: Final[Table[EntryDraft]] = {
     **MODULES,

@@ -110,6 +110,20 @@ def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
         draft.put("content", _read_text(element, scope), element)
 
 
+# Both versions get the names of the other one: some changed the namespace, or the
+# elements, and left the rest.
+_OF_10: Final[Table[Draft]] = {
+    "category": _category,
+    "published": _published,
+    "rights": _rights,
+    "updated": _updated,
+}
+_OF_03: Final[Table[Draft]] = {
+    "copyright": _rights,
+    "created": _created,
+    "issued": _published,
+    "modified": _updated,
+}
 METADATA: Final[Table[Draft]] = {
     **qualified(
         "atom",
@@ -123,19 +137,18 @@ METADATA: Final[Table[Draft]] = {
             "rights": _rights,
             "title": _title,
             "updated": _updated,
+            **_OF_03,
         },
     ),
     **qualified(
         "atom03",
         {
+            **_OF_10,
+            **_OF_03,
             "author": _author,
             "contributor": _contributor,
-            "copyright": _rights,
-            "created": _created,
             "id": _id,
-            "issued": _published,
             "link": _link,
-            "modified": _updated,
             "title": _title,
         },
     ),

@@ -7,6 +7,7 @@ from typing import Final
 from protocols.feeds.drafts import Draft, EntryDraft, read_date
 from protocols.feeds.element import Element, text_of
 from protocols.feeds.extensions import keep_element
+from protocols.feeds.mailbox import read_mailbox
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
 from protocols.model import Author, Category, Text
@@ -14,9 +15,9 @@ from protocols.text import collapse, text_of_html, text_of_title
 
 
 def _creator(draft: Draft, element: Element, scope: Scope) -> None:
-    name = text_of_html(text_of(element))
-    if name:
-        draft.creators.append(Author(name=name))
+    creator = read_mailbox(text_of(element))  # many write one as RSS has it
+    if creator != Author():
+        draft.creators.append(creator)
 
 
 def _contributor(draft: Draft, element: Element, scope: Scope) -> None:

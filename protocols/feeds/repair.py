@@ -35,7 +35,18 @@ _SOUND_DECLARATION: Final = re.compile(
     + f"(?:{_attribute('standalone', '(?:yes|no)')})?"
     + r"\s*\?>(?!\s*<\?xml\s)"
 )
-_DECLARATION: Final = re.compile(r"<\?\s*xml(?![\w:.-])[^<>]{0,400}>", re.IGNORECASE)
+_DECLARATIONS: Final = re.compile(
+    r"(?:<\?\s{0,20}xml(?![\w:.-])[^<>]{0,400}>\s*)+", re.IGNORECASE
+)
+# A bracket that begins no tag, and HTML that was not escaped and needs no end tag.
+_HTML: Final = re.compile(
+    rf"{_OPAQUE}|(?<=.)<(?![^\W\d]|[:/!?])"
+    r"|<(?P<name>br|hr|wbr|img(?=\s))(?:\s[^<>]*)?(?<!/)>(?!\s{0,20}</(?P=name))",
+    re.DOTALL | re.IGNORECASE,
+)
+_NAMESPACE: Final = re.compile(
+    r"(\sxmlns(?::[\w.-]{1,40})?\s{0,20}=\s{0,20})(\"[^\"<>]*\"|'[^'<>]*')"
+)
 _XML_ENTITIES: Final = frozenset({"amp", "lt", "gt", "quot", "apos"})
 _PREFIXED: Final = re.compile(r"<([A-Za-z_][\w.-]{0,40}):|\s([A-Za-z_][\w.-]{0,40}):\w")
 _DECLARED: Final = re.compile(r"\sxmlns:([A-Za-z_][\w.-]{0,40})\s*=")
@@ -74,9 +85,13 @@ def _with_sound_declaration(text: str) -> str:
     """
     if _SOUND_DECLARATION.match(text):
         return text
-    while declaration := _DECLARATION.match(text):
-        text = text[declaration.end() :].lstrip()
-    return text
+    declarations = _DECLARATIONS.match(text)
+    return text[declarations.end() :] if declarations else text
+
+
+def _with_sound_namespaces(text: str) -> str:
+    """No URI has white space in it: lines were broken there."""
+    return _NAMESPACE.sub(lambda found: found[1] + "".join(found[2].split()), text)
 
 
 def _without_controls(text: str) -> str:
@@ -101,6 +116,16 @@ def _reference(match: re.Match[str]) -> str:
         code = int(match["hex"], 16) if match["hex"] else int(match["number"])
         return f"&#{code};" if _is_xml_character(code) else ""
     return "&amp;"
+
+
+def _with_xml_of_html(text: str) -> str:
+    return _HTML.sub(_as_xml, text)
+
+
+def _as_xml(match: re.Match[str]) -> str:
+    if match["name"]:
+        return f"{match[0][:-1]}/>"
+    return "&lt;" if match[0] == "<" else match[0]
 
 
 def _is_xml_character(code: int) -> bool:
@@ -152,6 +177,12 @@ _STEPS: Final = (
         "entities",
         "entities that XML does not know were replaced",
         _with_numeric_entities,
+    ),
+    ("html", "HTML that was not escaped was closed", _with_xml_of_html),
+    (
+        "namespaces",
+        "white space in the names of namespaces was dropped",
+        _with_sound_namespaces,
     ),
     ("prefixes", "undeclared prefixes were declared", _with_declared_prefixes),
     ("trailer", "text after the end of the document was dropped", _without_trailer),

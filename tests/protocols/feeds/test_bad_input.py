@@ -29,8 +29,8 @@ from protocols.feeds.limits import (
     MAX_MARKUP,
     MAX_TEXT_BYTES,
 )
-from tests.support.feeds import CONTEXT, rss
-from tests.support.golden import golden_documents
+from tests.support.feeds import CONTEXT, context, rss
+from tests.support.golden import DATA, golden_documents
 
 
 @pytest.mark.parametrize(
@@ -246,6 +246,65 @@ def _is_understood(body: bytes) -> bool:
 @given(st.binary(max_size=300))
 def test_any_bytes_are_a_feed_or_an_error_of_ours(body: bytes) -> None:
     assert _is_understood(body)
+
+
+@pytest.mark.parametrize(
+    "document", golden_documents(), ids=lambda path: str(path.relative_to(DATA))
+)
+def test_a_document_cut_off_anywhere_has_no_entry_but_its_own(document: Path) -> None:
+    body = document.read_bytes()
+    titles = {entry.title for entry in parse_leniently(body, CONTEXT).entries}
+    for end in range(0, len(body), max(1, len(body) // 24)):
+        assert titles.issuperset(_titles(body[:end]))
+
+
+def _titles(body: bytes) -> list[str]:
+    try:
+        parsed = parse_leniently(body, CONTEXT)
+    except FeedError:
+        return []
+    return [entry.title for entry in parsed.entries]
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-32", "cp1252", "koi8-r", "euc_jp"])
+@pytest.mark.parametrize(
+    "claimed", ["", "utf-8", "utf-16", "windows-1252", "shift_jis"]
+)
+def test_no_claim_about_the_encoding_is_more_than_a_claim(
+    codec: str, claimed: str
+) -> None:
+    item = "<item><guid>1</guid><title>日本 мир déjà</title></item>"
+    document = f"<?xml version='1.0' encoding='{claimed}'?>" + rss(item).decode()
+    content_type = f"text/xml; charset={claimed}"
+    for header in ("", content_type):
+        body = document.encode(codec, "replace")
+        parsed = parse_leniently(body, context(content_type=header))
+        assert [entry.id for entry in parsed.entries] == ["1"]
+
+
+_HUGE = {
+    "declarations": b"<?xml version='1.0'?>\n" * 90_000,
+    "markup declarations": b"<!DOCTYPE rss [" + b'<!ENTITY x "y">' * 130_000,
+    "comments": b"<!---->" * 100_000,
+    "sections": rss("<![CDATA[" * 100_000),
+    "entries in entries": rss("<item>" * 330_000),
+    "entries in an open element": rss("<ttl>" + "<item>1</item>" * 20_000),
+    "names of namespaces": rss(
+        "<a " + " ".join(f'xmlns:a{n}="u:{n}"' for n in range(100_000)) + "/>"
+    ),
+    "an attribute": rss(f'<item a="{"x" * 2_000_000}"/>'),
+    "quotes": rss("<a b='\"" * 100_000),
+    "bad bytes": rss("?" * 500_000).replace(b"?", b"\xff"),
+    "text that is UTF-8 twice": rss("Ã©" * 500_000),
+    "brackets in a person": rss(f"<item><author>{'a(' * 1_000_000}</author></item>"),
+    "tags in a title": rss(f"<item><title>{'&lt;b ' * 400_000}</title></item>"),
+}
+
+
+@pytest.mark.parametrize("body", _HUGE.values(), ids=_HUGE.keys())
+def test_megabytes_of_anything_are_within_bounds(body: bytes) -> None:
+    """It ends at all: what takes squared time takes hours of these."""
+    assert len(_titles(body)) <= MAX_ENTRIES
 
 
 _SNIPPETS = st.sampled_from(

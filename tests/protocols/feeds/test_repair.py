@@ -70,6 +70,38 @@ def test_a_declaration_that_is_none_is_dropped(declaration: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("a<br>b<br >c<hr/>", "a<br/>b<br/>c<hr/>"),
+        ("<img src='x' alt='y'>", '<img src="x" alt="y"/>'),
+        ("<img src='x'></img><br></br><br>", '<img src="x"/><br/><br/>'),
+        ("a < b<br>", "a &lt; b<br/>"),
+        ("1 <2 <", "1 <2 <"),
+        ("<img>x</img> <", "<img>x</img> &lt;"),
+    ],
+)
+def test_html_that_was_not_escaped_is_closed(written: str, read: str) -> None:
+    item = f"<item><guid>1</guid><description>{written}</description></item>"
+    parsed = parse(rss(item), CONTEXT)
+    summary = parsed.entries[0].summary
+    assert parsed.path == "html"
+    assert summary is not None
+    assert summary.value == read
+
+
+def test_white_space_in_the_name_of_a_namespace_is_dropped() -> None:
+    link = '<a:link xmlns:a="http://www\n.w3.org/2005/Atom " rel="self" href="/self"/>'
+    parsed = parse(rss(head=link), CONTEXT)
+    assert parsed.path == "namespaces"
+    assert [each.href for each in parsed.feed.links] == ["https://site.example/self"]
+
+
+def test_a_declaration_a_hundred_thousand_times_is_dropped_at_once() -> None:
+    many = "<?xml version='1.0'?>\n" * 100_000
+    assert parse(rss(prolog=many), CONTEXT).path == "declaration"
+
+
+@pytest.mark.parametrize(
     "declaration",
     [
         "<?xml version='1.0'?>",
@@ -94,7 +126,7 @@ def test_undeclared_prefixes_mean_what_they_usually_mean() -> None:
 def test_a_document_that_nothing_helps_is_left_as_it_is() -> None:
     document = Document(kind=Kind.XML, body=b"<rss><channel></rss>")
     assert repair(document) is document
-    nameless = Document(kind=Kind.XML, body=b"< a:b='1'")
+    nameless = Document(kind=Kind.XML, body=b" a:b='1'")
     assert repair(nameless) is nameless
 
 

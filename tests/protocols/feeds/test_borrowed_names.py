@@ -1,0 +1,52 @@
+"""Elements that stand where no specification has them, and are meant all the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.dates import parse_date
+from protocols.feeds import parse
+from protocols.feeds.names import ATOM, ATOM_03
+from protocols.model import Author
+from tests.support.feeds import CONTEXT, rss
+
+
+@pytest.mark.parametrize("namespace", [ATOM[1:-1], ATOM_03[1:-1]])
+@pytest.mark.parametrize(
+    ("published", "updated", "rights", "subtitle"),
+    [
+        ("published", "updated", "rights", "subtitle"),
+        ("issued", "modified", "copyright", "tagline"),
+        ("created", "modified", "copyright", "tagline"),
+    ],
+)
+def test_either_version_of_atom_has_the_elements_of_the_other(
+    namespace: str, published: str, updated: str, rights: str, subtitle: str
+) -> None:
+    body = f"""<feed xmlns="{namespace}"><{subtitle}>S</{subtitle}><entry>
+        <{published}>2020-01-11</{published}><{updated}>2020-01-12</{updated}>
+        <{rights}>R</{rights}></entry></feed>"""
+    parsed = parse(body.encode(), CONTEXT)
+    [entry] = parsed.entries
+    assert parsed.feed.subtitle == "S"
+    assert (entry.published, entry.updated, entry.rights) == (
+        parse_date("2020-01-11"),
+        parse_date("2020-01-12"),
+        "R",
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "author"),
+    [
+        ("Jo", Author(name="Jo")),
+        ("jo@a.example (Jo)", Author(name="Jo", email="jo@a.example")),
+        ("Jo (Reuters)", Author(name="Jo (Reuters)")),
+    ],
+)
+def test_a_creator_may_be_written_as_an_author_of_rss(
+    written: str, author: Author
+) -> None:
+    creator = f"<dc:creator>{written}</dc:creator><dc:creator> </dc:creator>"
+    parsed = parse(rss(f"<item>{creator}</item>"), CONTEXT)
+    assert parsed.entries[0].authors == (author,)
