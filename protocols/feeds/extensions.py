@@ -9,6 +9,7 @@ a text, under ``markup``. ``xml:`` attributes are not kept.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -63,7 +64,8 @@ def _value(element: Element, depth: int) -> str | Group:
         if not name.startswith(XML)
     }
     if len(element) and (not depth or _is_markup(element)):
-        _put(group, "markup", markup_inside(element))
+        # Of a copy: it is taken out of the tree, which has more readers.
+        _put(group, "markup", markup_inside(deepcopy(element)))
         return group
     own = element.tag[: element.tag.rfind("}") + 1]
     for child in element:

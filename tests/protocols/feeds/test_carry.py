@@ -16,7 +16,7 @@ import pytest
 from protocols.dates import parse_date
 from protocols.feeds import parse
 from protocols.feeds.names import NAMESPACES
-from protocols.model import Entry
+from protocols.model import Entry, Text
 from tests.support.carried import leaves, lost_values, values_of
 from tests.support.golden import CONTEXT, DATA, reading
 
@@ -139,6 +139,12 @@ def test_of_two_links_to_one_place_the_other_is_kept_too() -> None:
         "A",
         "B",
     ]
+
+
+def test_what_is_kept_is_still_read() -> None:
+    entry = entry_with("<itunes:summary>Some <b>bold</b> words</itunes:summary>")
+    assert entry.summary == Text(value="Some bold words")
+    assert entry.extensions["itunes"]["summary"] == {"markup": "Some <b>bold</b> words"}
 
 
 def test_a_category_holds_others_and_strangers() -> None:
