@@ -9,6 +9,8 @@ What an entry is read as depends on its own element, and beyond that only on:
 - the head's first ``alternate`` link, or else ``self``, where RSS states no base: it is
   the base of the entry's references (`Scope.within_site`); in Atom only for documents
   without a URL, ``self`` first;
+- the head's first ``alternate`` link, which tells whether the entry's own is a page of
+  the same site, and with it the base of its texts (`_page`);
 - the head's language, for entries without one (`_complete`);
 - for entries without an id: the head's ``alternate`` link and the links of all other
   entries without one (`_shared_links`): a link of several identifies none;
@@ -26,10 +28,10 @@ from collections.abc import Sequence
 
 from protocols.feeds.drafts import EntryDraft, HeadDraft
 from protocols.feeds.limits import MAX_ENTRIES
-from protocols.feeds.references import make_absolute
+from protocols.feeds.references import make_absolute, may_be_relative
 from protocols.identity import Identity, identify, key_of_link
 from protocols.model import Deletion, Entry, FeedFormat, Link, ParsedFeed
-from protocols.urls import is_web_url
+from protocols.urls import is_same_site, is_web_url
 
 _MOST_PROBLEMS = 50
 
@@ -64,7 +66,7 @@ def _entries(
     for draft in drafts:
         _complete(draft, head)
         identity = _identify(draft, shared_links)
-        _make_texts_absolute(draft)
+        _make_texts_absolute(draft, head)
         if identity.key in entries:
             problems.append(
                 f"a second entry with the id {identity.id[:200]} was left out"
@@ -84,13 +86,24 @@ def _complete(draft: EntryDraft, head: HeadDraft) -> None:
             draft.add_link(Link(href=address))
 
 
-def _make_texts_absolute(draft: EntryDraft) -> None:
-    """Texts are written for the page they are on: the entry's, or else the site."""
-    base, link = draft.base, draft.first_link("alternate")
-    if not draft.is_base_stated and is_web_url(link):
-        base = link
-    draft.content = make_absolute(draft.content, base)
-    draft.summary = make_absolute(draft.summary, base)
+def _make_texts_absolute(draft: EntryDraft, head: HeadDraft) -> None:
+    if any(text and may_be_relative(text) for text in (draft.content, draft.summary)):
+        base = draft.base if draft.is_base_stated else _page(draft, head) or draft.base
+        draft.content = make_absolute(draft.content, base)
+        draft.summary = make_absolute(draft.summary, base)
+
+
+def _page(draft: EntryDraft, head: HeadDraft) -> str:
+    """The page that an entry's texts are on: its own, if it is one of the feed's site.
+
+    The links of link blogs lead elsewhere, those of FeedBurner through its own host;
+    but what was copied from another feed is on the page it was copied from.
+    """
+    page = draft.first_link("canonical") or draft.first_link("alternate")
+    site = head.first_link("alternate")
+    is_here = is_same_site(page, site) or is_same_site(page, draft.base)
+    is_elsewhere = is_web_url(site) and not is_here and draft.source is None
+    return page if is_web_url(page) and not is_elsewhere else ""
 
 
 def _shared_links(drafts: Sequence[EntryDraft], site: str) -> frozenset[str]:

@@ -102,16 +102,19 @@ class Draft:
 
     def settle(self) -> None:
         """All is read: let spare values take the places that are free."""
-        for spare in sorted(self.spares, key=_rank) if self.spares else ():
-            present = getattr(self, spare.field)
-            if not present:
-                setattr(self, spare.field, spare.value)
-            elif spare.element is not None and spare.value != present:
-                keep_element(self.extensions, spare.element)
-        self.spares.clear()
-        for name, value in (("lat", self.latitude), ("long", self.longitude)):
-            if value:
-                keep_value(self.extensions, "geo", name, value)
+        if self.spares:
+            self.spares.sort(key=_rank)
+            for field, value, element, _ in self.spares:
+                present = getattr(self, field)
+                if not present:
+                    setattr(self, field, value)
+                elif element is not None and value != present:
+                    keep_element(self.extensions, element)
+            self.spares.clear()
+        if self.latitude:
+            keep_value(self.extensions, "geo", "lat", self.latitude)
+        if self.longitude:
+            keep_value(self.extensions, "geo", "long", self.longitude)
 
     def first_link(self, rel: str) -> str:
         links = self.links_by_use.values()

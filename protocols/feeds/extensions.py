@@ -9,6 +9,8 @@ a text, under ``markup``. ``xml:`` attributes are not kept.
 
 from __future__ import annotations
 
+from copy import deepcopy
+from functools import lru_cache
 from typing import TypeAlias
 
 from protocols.errors import LimitExceeded
@@ -26,19 +28,28 @@ def keep_element(groups: Groups, element: Element) -> None:
     """Keep an element under its prefix and local name, unless it says nothing."""
     value = _value(element, MAX_EXTENSION_DEPTH - 1)
     if value:
-        prefix = _prefix(namespace_of(element.tag), element.prefix)
-        keep_value(groups, prefix, local_name(element.tag), value)
+        prefix, name = _place(element.tag)
+        keep_value(groups, prefix or _own_prefix(element), name, value)
 
 
 def keep_value(groups: Groups, prefix: str, name: str, value: Json) -> None:
-    _put(groups.setdefault(prefix, {}), name, value)
+    group = groups.get(prefix)
+    if group is None:
+        groups[prefix] = {name: value}
+    else:
+        _put(group, name, value)
 
 
-def _prefix(uri: str, own: str | None) -> str:
-    """The usual prefix of a namespace, else the document's own if it is free."""
-    if uri in PREFIXES:
-        return PREFIXES[uri]
-    return own if own and own not in NAMESPACES else uri
+@lru_cache(4096)
+def _place(tag: str) -> tuple[str, str]:
+    """The usual prefix of a tag's namespace, "" for one without, and its name."""
+    return PREFIXES.get(namespace_of(tag), ""), local_name(tag)
+
+
+def _own_prefix(element: Element) -> str:
+    """The document's prefix, if it is no other namespace's usual one, else the URI."""
+    own = element.prefix
+    return own if own and own not in NAMESPACES else namespace_of(element.tag)
 
 
 def _value(element: Element, depth: int) -> str | Group:
@@ -53,12 +64,15 @@ def _value(element: Element, depth: int) -> str | Group:
         if not name.startswith(XML)
     }
     if len(element) and (not depth or _is_markup(element)):
-        _put(group, "markup", markup_inside(element))
+        # Of a copy: it is taken out of the tree, which has more readers.
+        _put(group, "markup", markup_inside(deepcopy(element)))
         return group
+    own = element.tag[: element.tag.rfind("}") + 1]
     for child in element:
         value = _value(child, depth - 1)
         if value:
-            _put(group, _child_name(element, child), value)
+            name = child.tag.removeprefix(own)
+            _put(group, _foreign_name(child) if name[0] == "{" else name, value)
     text = (element.text or "").strip()
     if text and not group:
         return text
@@ -68,25 +82,28 @@ def _value(element: Element, depth: int) -> str | Group:
 
 
 def _is_markup(element: Element) -> bool:
-    return any(
-        child.tag.startswith(XHTML) or (child.tail and not child.tail.isspace())
-        for child in element
-    )
+    for child in element:
+        tail = child.tail
+        if (tail and not tail.isspace()) or child.tag.startswith(XHTML):
+            return True
+    return False
 
 
 def _attribute_name(element: Element, name: str) -> str:
     uri = namespace_of(name)
     if uri == namespace_of(element.tag):
         return local_name(name)
-    own = (prefix for prefix, each in element.nsmap.items() if prefix and each == uri)
-    return f"{_prefix(uri, next(own, None))}:{local_name(name)}"
+    prefix, local = _place(name)
+    if not prefix:
+        own = (own for own, each in element.nsmap.items() if own and each == uri)
+        prefix = next(own, "")
+        prefix = prefix if prefix and prefix not in NAMESPACES else uri
+    return f"{prefix}:{local}"
 
 
-def _child_name(element: Element, child: Element) -> str:
-    name, uri = local_name(child.tag), namespace_of(child.tag)
-    if not uri or uri == namespace_of(element.tag):
-        return name
-    return f"{_prefix(uri, child.prefix)}:{name}"
+def _foreign_name(child: Element) -> str:
+    prefix, name = _place(child.tag)
+    return f"{prefix or _own_prefix(child)}:{name}"
 
 
 def _put(group: Group, name: str, value: Json) -> None:

@@ -95,11 +95,14 @@ def has_relative_references(markup: str) -> bool:
     return "<" in markup and _CANDIDATE.search(markup) is not None
 
 
+def may_be_relative(text: Text) -> bool:
+    """As `has_relative_references`, for a text, which need not be markup."""
+    return text.type in ("html", "xhtml") and has_relative_references(text.value)
+
+
 def make_absolute(text: Text | None, base: str) -> Text | None:
     """The same text with absolute references, if it is markup and there is a base."""
-    if text is None or not base or text.type not in ("html", "xhtml"):
-        return text
-    if not has_relative_references(text.value):
+    if text is None or not base or not may_be_relative(text):
         return text
     return replace(text, value=resolve_references(text.value, base))
 
@@ -130,8 +133,9 @@ def _tags(markup: str) -> Iterator[tuple[int, int]]:
         if token.lastindex:
             yield start, position
             raw = _END_OF_RAW.get(token[1].lower())
-            end = raw.search(markup, position) if raw else None
-            position = end.start() if end else position
+            if raw and not markup.endswith("/>", start, position):
+                end = raw.search(markup, position)
+                position = end.start() if end else len(markup)
 
 
 def _resolve_tag(tag: str, base: _Base) -> str:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from datetime import UTC, datetime
 
+import pytest
+from msgspec import json
+
+from hub.parsing.frames import Task
 from hub.parsing.sanitizing import WorkerSanitizer
+from hub.parsing.sanitizing_worker import sanitize_entries
+from protocols.feeds import ParseContext
 from protocols.model import Entry, Text
 
 BAD = Text(value="<b onclick=x>a</b>")
@@ -43,3 +49,11 @@ async def test_a_worker_that_fails_leaves_entries_disarmed(module: str) -> None:
         (entry,) = await sanitizer.sanitize(entries_of(Text(value="<b>")))
 
     assert entry.content == Text(value="&lt;b&gt;")
+
+
+def test_the_worker_reads_and_writes_entries() -> None:
+    body = json.encode(entries_of(BAD))
+    context = ParseContext(url="", now=datetime(2026, 1, 1, tzinfo=UTC))
+    assert sanitize_entries(Task(body, context)).entries == entries_of(
+        Text(value="<b>a</b>")
+    )

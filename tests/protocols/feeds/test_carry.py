@@ -14,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from protocols.dates import parse_date
+from protocols.feeds import parse
 from protocols.feeds.names import NAMESPACES
+from protocols.model import Entry, Text
 from tests.support.carried import leaves, lost_values, values_of
-from tests.support.golden import DATA, reading
+from tests.support.golden import CONTEXT, DATA, reading
 
 BASE = "https://all.example/"
 
@@ -96,3 +98,67 @@ def test_every_value_of_a_json_feed_is_in_the_feed_or_an_item() -> None:
 def _moment(text: str) -> str:
     moment = parse_date(text)
     return moment.isoformat() if moment else text
+
+
+NAMED = " ".join(
+    f'xmlns:{prefix}="{NAMESPACES[prefix][0]}"'
+    for prefix in ("atom", "dc", "feedburner", "itunes", "wfw")
+)
+
+
+def entry_with(elements: str) -> Entry:
+    item = f"<item><guid>1</guid>{elements}</item>"
+    document = f"<rss {NAMED}><channel>{item}</channel></rss>"
+    return parse(document.encode(), CONTEXT).entries[0]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dc:title",
+        "dc:description",
+        "itunes:summary",
+        "wfw:commentRss",
+        "feedburner:origLink",
+        "comments",
+        "itunes:keywords",
+        "itunes:category",
+    ],
+)
+def test_an_element_without_content_says_nothing(name: str) -> None:
+    assert entry_with(f"<{name}/>") == entry_with("")
+
+
+def test_of_two_links_to_one_place_the_other_is_kept_too() -> None:
+    entry = entry_with(
+        '<link>https://a.example/</link><link href="https://a.example/" title="A"/>'
+        '<atom:link href="https://a.example/" title="B"/>'
+    )
+    assert [link.title for link in entry.links] == [""]
+    assert [entry.extensions[each]["link"]["title"] for each in ("rss", "atom")] == [
+        "A",
+        "B",
+    ]
+
+
+def test_what_is_kept_is_still_read() -> None:
+    entry = entry_with("<itunes:summary>Some <b>bold</b> words</itunes:summary>")
+    assert entry.summary == Text(value="Some bold words")
+    assert entry.extensions["itunes"]["summary"] == {"markup": "Some <b>bold</b> words"}
+
+
+def test_a_category_holds_others_and_strangers() -> None:
+    entry = entry_with(
+        '<itunes:category text="A"><itunes:category text="B"/><dc:type>C</dc:type>'
+        "</itunes:category>"
+    )
+    assert [each.term for each in entry.categories] == ["A", "B"]
+    assert entry.extensions["itunes"]["category"]["dc:type"] == "C"
+
+
+def test_a_replaced_link_is_canonical_and_stands_in_for_a_missing_one() -> None:
+    original = "<feedburner:origLink>https://a.example/1</feedburner:origLink>"
+    link = "<link>https://proxy.example/1</link>"
+    relations = [each.rel for each in entry_with(link + original).links]
+    assert relations == ["alternate", "canonical"]
+    assert {each.rel for each in entry_with(original).links} == set(relations)

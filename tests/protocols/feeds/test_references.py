@@ -121,6 +121,7 @@ def test_a_relative_address_becomes_absolute(markup: str, expected: str) -> None
         '<img srcset=" , ">',
         '< a href="/x">',
         '</a href="/x">',
+        "<script/><style><a href=/x>",
     ],
 )
 def test_what_is_no_relative_address_stays_as_it_is(markup: str) -> None:
@@ -252,6 +253,66 @@ def test_the_base_is_the_stated_one_or_the_entrys_page_or_the_site(
     summary = first_entry(document).summary
     assert summary is not None
     assert f'<a href="{address}">' in summary.value
+
+
+LINKS = """<feed xmlns="http://www.w3.org/2005/Atom"><link href="{site}"/><entry>
+<id>1</id><link href="{link}"/>{more}<summary type="html">&lt;a href="x"></summary>
+</entry></feed>"""
+
+
+@pytest.mark.parametrize(
+    ("site", "link", "more", "address"),
+    [
+        ("https://me.example/", "https://me.example/p/1", "", "https://me.example/p/x"),
+        (
+            "https://me.example/",
+            "https://www.me.example/p/1",
+            "",
+            "https://www.me.example/p/x",
+        ),
+        (
+            "https://me.example/",
+            "https://news.example/1",
+            "",
+            "https://site.example/feeds/x",
+        ),
+        (
+            "https://me.example/",
+            "https://site.example/p/1",
+            "",
+            "https://site.example/p/x",
+        ),
+        ("urn:x:none", "https://news.example/p/1", "", "https://news.example/p/x"),
+        (
+            "https://me.example/",
+            "https://news.example/p/1",
+            "<source><id>o</id></source>",
+            "https://news.example/p/x",
+        ),
+        (
+            "https://me.example/",
+            "https://proxy.example/1",
+            "<link rel='canonical' href='https://me.example/p/1'/>",
+            "https://me.example/p/x",
+        ),
+        ("https://me.example/", "urn:x:1", "", "https://site.example/feeds/x"),
+    ],
+    ids=[
+        "own",
+        "www",
+        "link-blog",
+        "feed-host",
+        "no-site",
+        "copied",
+        "proxy",
+        "no-page",
+    ],
+)
+def test_the_entrys_page_counts_if_it_is_of_the_feeds_site(
+    site: str, link: str, more: str, address: str
+) -> None:
+    summary = first_entry(LINKS.format(site=site, link=link, more=more)).summary
+    assert summary == Text(value=f'<a href="{address}">')
 
 
 def test_a_document_of_no_address_keeps_its_relative_ones() -> None:
