@@ -9,7 +9,8 @@ a text, under ``markup``. ``xml:`` attributes are not kept.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Final, TypeAlias
 
 from protocols.errors import LimitExceeded
 from protocols.feeds.element import Element, local_name, namespace_of
@@ -21,13 +22,19 @@ Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | Non
 Group: TypeAlias = dict[str, Json]
 Groups: TypeAlias = dict[str, Group]
 
+_USUAL: Final[Mapping[str, str]] = {
+    ("{" + uri if uri else ""): prefix for uri, prefix in PREFIXES.items()
+}
+"""Prefixes by what precedes "}" in a Clark name."""
+
 
 def keep_element(groups: Groups, element: Element) -> None:
     """Keep an element under its prefix and local name, unless it says nothing."""
     value = _value(element, MAX_EXTENSION_DEPTH - 1)
     if value:
-        prefix = _prefix(namespace_of(element.tag), element.prefix)
-        keep_value(groups, prefix, local_name(element.tag), value)
+        braced, _, name = element.tag.rpartition("}")
+        prefix = _USUAL.get(braced) or _prefix(braced[1:], element.prefix)
+        keep_value(groups, prefix, name, value)
 
 
 def keep_value(groups: Groups, prefix: str, name: str, value: Json) -> None:
@@ -42,24 +49,18 @@ def _prefix(uri: str, own: str | None) -> str:
 
 
 def _value(element: Element, depth: int) -> str | Group:
-    attributes = element.attrib
-    if not attributes and not len(element):
-        return (element.text or "").strip()
-    if len(attributes) > MAX_ATTRIBUTES:
-        raise LimitExceeded(f"attributes of <{element.tag[:80]}>", MAX_ATTRIBUTES)
-    group: Group = {
-        _attribute_name(element, name) if name[0] == "{" else name: value
-        for name, value in attributes.items()
-        if not name.startswith(XML)
-    }
-    if len(element) and (not depth or _is_markup(element)):
+    text = (element.text or "").strip()
+    attributes, has_children = element.items(), len(element) > 0
+    if not attributes and not has_children:
+        return text
+    group = _attributes(element, attributes)
+    if has_children and (not depth or _is_markup(element)):
         _put(group, "markup", markup_inside(element))
         return group
-    for child in element:
+    for child in element if has_children else ():
         value = _value(child, depth - 1)
         if value:
             _put(group, _child_name(element, child), value)
-    text = (element.text or "").strip()
     if text and not group:
         return text
     if text:
@@ -67,11 +68,24 @@ def _value(element: Element, depth: int) -> str | Group:
     return group
 
 
+def _attributes(element: Element, attributes: list[tuple[str, str]]) -> Group:
+    if len(attributes) > MAX_ATTRIBUTES:
+        raise LimitExceeded(f"attributes of <{element.tag[:80]}>", MAX_ATTRIBUTES)
+    group: Group = {}
+    for name, value in attributes:
+        if name[0] != "{":
+            group[name] = value
+        elif not name.startswith(XML):
+            group[_attribute_name(element, name)] = value
+    return group
+
+
 def _is_markup(element: Element) -> bool:
-    return any(
-        child.tag.startswith(XHTML) or (child.tail and not child.tail.isspace())
-        for child in element
-    )
+    for child in element:
+        tail = child.tail
+        if (tail and not tail.isspace()) or child.tag.startswith(XHTML):
+            return True
+    return False
 
 
 def _attribute_name(element: Element, name: str) -> str:
@@ -83,10 +97,10 @@ def _attribute_name(element: Element, name: str) -> str:
 
 
 def _child_name(element: Element, child: Element) -> str:
-    name, uri = local_name(child.tag), namespace_of(child.tag)
-    if not uri or uri == namespace_of(element.tag):
+    braced, _, name = child.tag.rpartition("}")
+    if not braced or braced == element.tag.rpartition("}")[0]:
         return name
-    return f"{_prefix(uri, child.prefix)}:{name}"
+    return f"{_prefix(braced[1:], child.prefix)}:{name}"
 
 
 def _put(group: Group, name: str, value: Json) -> None:

@@ -21,7 +21,7 @@ from lxml import etree
 
 from hub.core.decide import body_hash
 from hub.core.trouble import is_known_body
-from protocols.errors import FeedError
+from protocols.errors import MalformedDocument
 from protocols.feeds.lenient import parse_leniently
 from protocols.model import Notification, ParsedFeed, Status
 from protocols.superfeedr.atom import render_atom
@@ -135,10 +135,12 @@ def _notification(document: FeedDocument, parsed: ParsedFeed) -> Notification:
 
 
 def _read(document: FeedDocument) -> None:
+    """Of an ill-formed document there may be nothing that is certain to be right."""
     try:
         parse_leniently(document.body, document.context)
-    except FeedError as error:
-        raise AssertionError(f"a {document.kind} is not read: {error}") from error
+    except MalformedDocument:
+        if document.is_well_formed:
+            raise
 
 
 def _build_tree(document: FeedDocument) -> None:
