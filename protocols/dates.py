@@ -11,6 +11,8 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
+from protocols.months import month_number
+
 LONGEST = 80
 """Characters; anything longer is no date."""
 
@@ -21,6 +23,7 @@ _CLOCK = (
 _ZONE = r"(?P<zone>[-+\u2212(A-Za-z].*)?"
 _AT = r"(?:(?:\s*[T,]\s*|\s+at\s+|\s+|\s+-\s+)" + _CLOCK + r"\s*" + _ZONE + ")?"
 _WEEKDAY = r"(?:[^\W\d]+\.?,?\s+)?"
+_DAY_FIRST = r"(?:[^\W\d]+\.?\s*,?\s*)?(?P<day>\d{1,2})"
 _MONTH = r"(?P<name>[^\W\d]{3,12})\.?"
 
 
@@ -37,13 +40,24 @@ _USUAL: Final = re.compile(
 _LAYOUTS: Final = (
     # Sat, 11 Jan 2020 10:00:00 GMT; 11-Jan-20 10:00; 11. Januar 2020
     _pattern(
-        r"(?:[^\W\d]+\.?\s*,?\s*)?(?P<day>\d{1,2})(?:st|nd|rd|th|\.)?(?:\s+de)?[\s-]*"
+        _DAY_FIRST
+        + r"(?:st|nd|rd|th|\.)?(?:\s+de(?=\s))?[\s-]*"
         + _MONTH
-        + r"(?:\s+de)?[\s,-]*(?P<year>\d{2,4})"
+        + r"(?:\s+de(?=\s))?[\s,-]*(?P<year>\d{2,4})"
         + _AT
     ),
     # 2020-01-11T10:00:00Z; 2020-1-11 10:00 +0200; 2020/01/11; 20200111T100000Z is below
-    _pattern(r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})" + _AT),
+    _pattern(
+        _WEEKDAY + r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})" + _AT
+    ),
+    # 2020年1月11日 10:00; 2020년 1월 11일; with or without blanks and a weekday
+    _pattern(
+        r"(?P<year>\d{4})\s*[年년]\s*(?P<month>\d{1,2})\s*[月월]"
+        r"\s*(?P<day>\d{1,2})\s*[日일](?:\s*[(\uff08]?\w{1,3}[)\uff09]?(?=\s|$))?"
+        r"(?:\s*" + _CLOCK + r"\s*" + _ZONE + ")?"
+    ),
+    # 2020. január 11. 10:00
+    _pattern(r"(?P<year>\d{4})[\s.-]+" + _MONTH + r"[\s-]+(?P<day>\d{1,2})\.?" + _AT),
     # Sat Jan 11 10:00:00 2020, with or without a zone before the year (asctime)
     _pattern(
         _WEEKDAY
@@ -71,28 +85,6 @@ _DIGITS: Final = {14: "%Y%m%d%H%M%S", 8: "%Y%m%d", 4: "%Y"}
 _SECONDS_SINCE_1970, _MILLISECONDS_SINCE_1970 = 10, 13
 
 # Three letters tell most months of the languages that feeds are written in.
-_MONTHS: Final = {
-    name: number
-    for number, names in enumerate(
-        (
-            "jan ene gen янв sty ian",
-            "feb fev fév fêv фев lut",
-            "mar mär mrt мар mrz mær",
-            "apr avr abr апр kwi",
-            "may mai mag mei maj мая май",
-            "jun jui giu июн cze iun",
-            "jul lug июл lip iul",
-            "aug aoû aou ago авг sie août",
-            "sep set сен wrz",
-            "oct okt out ott окт paź",
-            "nov noi ноя lis",
-            "dec dez dic déc дек gru des",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}
-_JULY_IN_FRENCH = "juil"
 
 _HOURS_EAST: Final = {
     "ut": 0.0, "utc": 0.0, "gmt": 0.0, "z": 0.0, "wet": 0.0,
@@ -102,7 +94,8 @@ _HOURS_EAST: Final = {
     "wib": 7.0, "ict": 7.0, "hkt": 8.0, "sgt": 8.0, "awst": 8.0, "pht": 8.0,
     "jst": 9.0, "kst": 9.0, "acst": 9.5, "aest": 10.0, "acdt": 10.5, "aedt": 11.0,
     "nzst": 12.0, "nzdt": 13.0,
-    "nst": -3.5, "ndt": -2.5, "brt": -3.0, "art": -3.0, "ast": -4.0, "adt": -3.0,
+    "nst": -3.5, "ndt": -2.5, "brt": -3.0, "art": -3.0,
+    "ast": -4.0, "adt": -3.0, "at": -4.0,
     "est": -5.0, "edt": -4.0, "et": -5.0, "cst": -6.0, "cdt": -5.0, "ct": -6.0,
     "mst": -7.0, "mdt": -6.0, "mt": -7.0, "pst": -8.0, "pdt": -7.0, "pt": -8.0,
     "akst": -9.0, "akdt": -8.0, "hst": -10.0,
@@ -170,10 +163,7 @@ def _from_layout(written: str) -> datetime | None:
 def _month(found: dict[str, str]) -> int | None:
     if "month" in found:
         return int(found["month"])
-    name = found["name"].lower()
-    if name.startswith(_JULY_IN_FRENCH):
-        return 7
-    return _MONTHS.get(name[:3])
+    return month_number(found["name"])
 
 
 def _moment(found: dict[str, str], month: int) -> datetime:

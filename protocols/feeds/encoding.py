@@ -3,7 +3,9 @@
 In this order: byte order mark, the charset of the HTTP header, the document's own
 declaration, and what the bytes look like. One exception: bytes that are valid UTF-8
 are UTF-8, whatever single-byte encoding is claimed for them. The claim is a common
-mistake, and such bytes would be gibberish in the encoding claimed.
+mistake, and such bytes would be gibberish in the encoding claimed. Two more mistakes
+are mended on the way: text that was encoded as UTF-8 twice, and characters of
+Windows-1252 that were taken for the control characters of ISO 8859-1.
 """
 
 from __future__ import annotations
@@ -13,6 +15,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
+
+from protocols.feeds.guess import guess_codec
+from protocols.feeds.mojibake import mend_mojibake
 
 _BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -43,28 +48,49 @@ _WIDER: Final = {
     "euc_kr": "cp949",
     "tis-620": "cp874",
     "iso8859-11": "cp874",
-    "utf-16": "utf-16-le",
-    "utf-32": "utf-32-le",
 }
-_SINGLE_BYTE: Final = frozenset(
-    {f"cp{page}" for page in (437, 850, 852, 855, 866, 874, *range(1250, 1259))}
-    | {f"iso8859-{part}" for part in range(1, 17)}
-    | {"koi8-r", "koi8-u", "mac-roman", "mac-cyrillic"}
+# Labels that Python does not know, less what stands before the names in them.
+_PREFIX: Final = re.compile(r"^(?:x-(?:x-)?|cs)", re.IGNORECASE)
+_LABELS: Final = {
+    "ansi": "cp1252",
+    "gb2312-80": "gb18030",
+    "iso-8859-8-i": "iso8859-8",
+    "mac": "mac-roman",
+    "macintosh": "mac-roman",
+    "mac-ce": "mac-latin2",
+    "sjis": "cp932",
+    "unicode-1-1-utf-8": "utf-8",
+    "utf8mb3": "utf-8",
+    "utf8mb4": "utf-8",
+    **{f"win-{page}": f"cp{page}" for page in range(1250, 1259)},
+}
+# All of them have ASCII in its usual place.
+_PAGES: Final = (
+    "437 720 737 775 850 852 855 856 857 858 860 861 862 863 865 866 869 874"
 )
+_SINGLE_BYTE: Final = frozenset(
+    {f"cp{page}" for page in (*_PAGES.split(), *range(1250, 1259), 1125)}
+    | {f"iso8859-{part}" for part in range(1, 17)}
+    | {"koi8-r", "koi8-t", "koi8-u", "kz1048", "ptcp154", "hp-roman8"}
+    | {f"mac-{name}" for name in ["croatian", "cyrillic", "greek", "iceland"]}
+    | {f"mac-{name}" for name in ["latin2", "roman", "romanian", "turkish"]}
+)
+# UTF-16 and UTF-32 are none: they show, so that who claims them of other bytes errs.
 _MULTI_BYTE: Final = frozenset(
     [
         "utf-8",
-        "utf-16-le",
-        "utf-16-be",
-        "utf-32-le",
-        "utf-32-be",
         "gb18030",
         "big5",
         "big5hkscs",
         "cp932",
         "euc_jp",
+        "euc_jis_2004",
+        "shift_jis_2004",
         "iso2022_jp",
+        "iso2022_jp_2",
+        "iso2022_kr",
         "cp949",
+        "hz",
         "johab",
     ]
 )
@@ -82,6 +108,14 @@ class Utf8Document:
 
 def to_utf8(body: bytes, content_type: str = "") -> Utf8Document:
     """Find a document's encoding and change it into UTF-8."""
+    document = _decode(body, content_type)
+    mended, problem = mend_mojibake(document.body)
+    if mended is document.body:
+        return document
+    return Utf8Document(body=mended, problem=document.problem or problem)
+
+
+def _decode(body: bytes, content_type: str) -> Utf8Document:
     for mark, codec in _BYTE_ORDER_MARKS:
         if body.startswith(mark):
             return _transcode(body[len(mark) :], [codec])
@@ -105,9 +139,13 @@ def _claims(body: bytes, content_type: str) -> Iterator[str]:
 
 def known_codec(label: str) -> str:
     """Python's codec for a charset label; "" for what is no encoding of text."""
-    try:
-        name = codecs.lookup(label).name
-    except (LookupError, ValueError):
+    for alias in (label, _PREFIX.sub("", label)):
+        try:
+            name = codecs.lookup(_LABELS.get(alias.lower(), alias)).name
+        except (LookupError, ValueError):
+            continue
+        break
+    else:
         return ""
     name = _WIDER.get(name, name)
     return name if name in _SINGLE_BYTE or name in _MULTI_BYTE else ""
@@ -122,7 +160,7 @@ def _transcode(body: bytes, candidates: list[str]) -> Utf8Document:
             text = body.decode(codec)
         except UnicodeDecodeError:
             continue
-        # UTF-16 holds surrogates in pairs, or the decoder would have failed.
+        # Surrogates are in pairs, or the decoder would have failed.
         return Utf8Document(body=body if codec == "utf-8" else text.encode())
     codec = next((each for each in candidates if each != "utf-8"), candidates[0])
     return Utf8Document(
@@ -131,16 +169,23 @@ def _transcode(body: bytes, candidates: list[str]) -> Utf8Document:
     )
 
 
-def mend_utf8(body: bytes) -> str:
-    """Decode UTF-8 with bad bytes in it, read as the Windows bytes they mostly are.
+def mend_utf8(body: bytes) -> tuple[str, str]:
+    """The text of bytes that are not all UTF-8, and the encoding of those.
 
-    Without any valid non-ASCII UTF-8 the whole document is Windows-1252.
+    Some bad ones in a document of UTF-8 are mostly of Windows-1252. If there are more
+    of them than of good characters, the document is in another encoding.
     """
     text = body.decode("utf-8", "surrogateescape")
-    return _ESCAPED_BYTES.sub(_from_windows, text)
+    bad = sum(map(len, _ESCAPED_BYTES.findall(text)))
+    good = len(_NON_ASCII.findall(text)) - bad
+    codec = guess_codec(body) if bad > good else _FALLBACK
+    if codec == _FALLBACK:
+        return _ESCAPED_BYTES.sub(_from_windows, text), codec
+    return body.decode(codec, "replace"), codec
 
 
 _ESCAPED_BYTES: Final = re.compile("[\udc80-\udcff]+")
+_NON_ASCII: Final = re.compile("[^\x00-\x7f]")
 
 
 def _from_windows(match: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from lxml import etree
 
@@ -24,6 +24,7 @@ from protocols.feeds.xml import read_tree, syntax_error, xml_parser
 from protocols.model import ParsedFeed
 
 _OPAQUE: Final = re.compile(rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
+_ENTRIES: Final = frozenset({"item", "entry"})
 _NAME: Final = rb"(?:[\w.-]{1,40}:)?(?:item|entry)"
 _STARTS: Final = re.compile(rb"<" + _NAME + rb"[\s/>]")
 _ENDS: Final = re.compile(rb"</" + _NAME + rb"\s*>|<" + _NAME + rb"(?:\s[^<>]*)?/>")
@@ -91,9 +92,27 @@ def _recover_tree(body: bytes) -> Element | None:
     if root is not None:
         # Recovery leaves unknown references in the tree, as nodes of their own kind.
         etree.strip_elements(root, etree.Entity, with_tail=False)
+        _lift_entries(root)
     return root
+
+
+def _lift_entries(root: Any) -> None:
+    """Put entries that stand inside of what was never closed back among the others.
+
+    ``<ttl>60<ttl>`` would swallow all that follow it, an item without an end the next.
+    """
+    entries = [each for each in root.iter() if local_name(each.tag) in _ENTRIES]
+    if not entries or entries[0] is root:
+        return
+    channels = (child for child in root if local_name(child.tag) == "channel")
+    home = next(channels, root)
+    if all(entry.getparent() in (home, root) for entry in entries):
+        return
+    for entry in entries:
+        if entry.tag == entries[0].tag:
+            home.append(entry)
 
 
 def _count_entries(root: Element) -> int:
     names = (local_name(element.tag) for element in root.iter())
-    return sum(name in ("item", "entry") for name in names)
+    return sum(name in _ENTRIES for name in names)

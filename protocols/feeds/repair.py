@@ -22,6 +22,20 @@ _AMPERSANDS: Final = re.compile(
     r"|(?P<name>[A-Za-z][A-Za-z0-9]{0,31});)?",
     re.DOTALL,
 )
+
+
+def _attribute(name: str, value: str) -> str:
+    return rf"\s+{name}\s*=\s*(?:\"{value}\"|'{value}')"
+
+
+_SOUND_DECLARATION: Final = re.compile(
+    r"<\?xml"
+    + _attribute("version", r"1\.\d+")
+    + f"(?:{_attribute('encoding', '[A-Za-z][A-Za-z0-9._-]*')})?"
+    + f"(?:{_attribute('standalone', '(?:yes|no)')})?"
+    + r"\s*\?>(?!\s*<\?xml\s)"
+)
+_DECLARATION: Final = re.compile(r"<\?\s*xml(?![\w:.-])[^<>]{0,400}>", re.IGNORECASE)
 _XML_ENTITIES: Final = frozenset({"amp", "lt", "gt", "quot", "apos"})
 _PREFIXED: Final = re.compile(r"<([A-Za-z_][\w.-]{0,40}):|\s([A-Za-z_][\w.-]{0,40}):\w")
 _DECLARED: Final = re.compile(r"\sxmlns:([A-Za-z_][\w.-]{0,40})\s*=")
@@ -47,8 +61,22 @@ def _decode(body: bytes) -> tuple[str, list[Repair]]:
     try:
         return body.decode(), []
     except UnicodeDecodeError as error:
-        problem = f"{error.reason} at byte {error.start}: read as Windows-1252"
-        return mend_utf8(body), [Repair(name="bytes", problem=problem)]
+        text, codec = mend_utf8(body)
+        name = codec.replace("cp125", "Windows-125")
+        problem = f"{error.reason} at byte {error.start}: read as {name}"
+        return text, [Repair(name="bytes", problem=problem)]
+
+
+def _with_sound_declaration(text: str) -> str:
+    """Without an XML declaration that is none, or is not the only one.
+
+    The text is UTF-8 by now, and XML 1.0: nothing is lost.
+    """
+    if _SOUND_DECLARATION.match(text):
+        return text
+    while declaration := _DECLARATION.match(text):
+        text = text[declaration.end() :].lstrip()
+    return text
 
 
 def _without_controls(text: str) -> str:
@@ -71,7 +99,7 @@ def _reference(match: re.Match[str]) -> str:
         )
     if match["hex"] or match["number"]:
         code = int(match["hex"], 16) if match["hex"] else int(match["number"])
-        return written if _is_xml_character(code) else ""
+        return f"&#{code};" if _is_xml_character(code) else ""
     return "&amp;"
 
 
@@ -114,6 +142,11 @@ def _without_trailer(text: str) -> str:
 
 
 _STEPS: Final = (
+    (
+        "declaration",
+        "an XML declaration that is none was dropped",
+        _with_sound_declaration,
+    ),
     ("characters", "control characters were dropped", _without_controls),
     (
         "entities",

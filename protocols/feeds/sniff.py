@@ -80,7 +80,8 @@ def sniff(body: bytes, root: str, doctype: str) -> Kind:
     if not body.startswith(b"<"):
         raise NotAFeed("plain text")
     is_html = root.lower() in _HTML_ROOTS or doctype.lower() == "html"
-    return Kind.HTML if is_html else Kind.XML
+    is_feed = f"<{root}".encode() in _ROOTS  # whatever type a template gave it
+    return Kind.HTML if is_html and not is_feed else Kind.XML
 
 
 def leading_junk(body: bytes, root: str) -> int:

@@ -75,6 +75,15 @@ MIDNIGHT = datetime(2020, 1, 11, tzinfo=UTC)
         ("11 juillet 2020", MIDNIGHT.replace(month=7)),
         ("11 juin 2020", MIDNIGHT.replace(month=6)),
         ("11 de enero de 2020", MIDNIGHT),
+        ("2020. január 11. 10:00", TEN),
+        ("2020-január-11 10:00", TEN),
+        ("Fri, 2020/01/11 05:00:00 EST", TEN),
+        ("2020年1月11日 10:00", TEN),
+        ("2020年01月11日(土) 10:00:00", TEN),
+        ("2020年1月11日", MIDNIGHT),
+        ("2020년 01월 11일  10:00:00", TEN),
+        ("Sat, 11 Jan 2020 06:00:00 AT", TEN),
+        ("Mon, \u0660\u0661 Jan 2020 10:00:00 GMT", TEN.replace(day=1)),
         # passed on as they stand
         ("Thu, 01 Jan 1970 00:00:00 GMT", datetime(1970, 1, 1, tzinfo=UTC)),
         ("2099-01-11T10:00:00Z", TEN.replace(year=2099)),
@@ -82,6 +91,52 @@ MIDNIGHT = datetime(2020, 1, 11, tzinfo=UTC)
 )
 def test_a_date_is_read_in_all_common_forms(written: str, expected: datetime) -> None:
     assert parse_date(written) == expected
+
+
+MONTHS = {
+    "cs": "ledna února března dubna května června července srpna září října listopadu "
+    "prosince",
+    "da": "januar februar marts april maj juni juli august september oktober november "
+    "december",
+    "de": "Januar Februar März April Mai Juni Juli August September Oktober November "
+    "Dezember",
+    "el": "Ιαν Φεβ Μάρ Απρ Μάι Ιούν Ιούλ Αύγ Σεπ Οκτ Νοέ Δεκ",  # noqa: RUF001
+    "en": "January February March April May June July August September October "
+    "November December",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre "
+    "noviembre diciembre",
+    "fi": "tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta "
+    "heinäkuuta elokuuta syyskuuta lokakuuta marraskuuta joulukuuta",
+    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre "
+    "décembre",
+    "hu": "január február március április május június július augusztus szeptember "
+    "október november december",
+    "id": "Januari Februari Maret April Mei Juni Juli Agustus September Oktober "
+    "November Desember",
+    "it": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre "
+    "novembre dicembre",
+    "nl": "januari februari maart april mei juni juli augustus september oktober "
+    "november december",
+    "pl": "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września "
+    "października listopada grudnia",
+    "pt": "janeiro fevereiro março abril maio junho julho agosto setembro outubro "
+    "novembro dezembro",
+    "ro": "ianuarie februarie martie aprilie mai iunie iulie august septembrie "
+    "octombrie noiembrie decembrie",
+    "ru": "января февраля марта апреля мая июня июля августа сентября октября ноября "
+    "декабря",
+    "tr": "Ocak Şubat Mart Nisan Mayıs Haziran Temmuz Ağustos Eylül Ekim Kasım Aralık",  # noqa: RUF001
+    "uk": "січня лютого березня квітня травня червня липня серпня вересня жовтня "
+    "листопада грудня",
+}
+
+
+@pytest.mark.parametrize("language", MONTHS)
+def test_months_are_read_in_the_languages_of_feeds(language: str) -> None:
+    for month, name in enumerate(MONTHS[language].split(), start=1):
+        expected = TEN.replace(month=month)
+        assert parse_date(f"11 {name} 2020 10:00:00 GMT") == expected, name
+        assert parse_date(f"11. {name.upper()} 2020 10:00") == expected, name
 
 
 @pytest.mark.parametrize(

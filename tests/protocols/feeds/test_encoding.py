@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 
 import pytest
 
@@ -26,8 +27,6 @@ def test_unicode_is_found_by_its_mark_or_its_look(
 ) -> None:
     body = document(TITLE, declared).encode(codec)
     body = "\ufeff".encode(codec) + body if mark else body
-    if not mark and codec == "utf-8" and declared == "utf-16":
-        return  # nothing tells that this is not what it says it is
     assert parse(body, CONTEXT).feed.title == TITLE
 
 
@@ -53,6 +52,16 @@ def test_unicode_is_found_by_its_mark_or_its_look(
         # the claim is no claim
         ("Déjà", "utf-8", "x-unknown", "text/xml; charset=rot13"),
         ("Plain", "ascii", "utf-7", ""),
+        ("Déjà", "utf-8", "utf-16", ""),
+        ("Déjà", "utf-8", "UTF-32", "text/xml; charset=utf-16"),
+        ("Déjà", "cp1252", "windows-1252", "text/xml; charset=utf-16"),
+        # labels that Python does not know
+        ("日本", "shift_jis", "x-sjis", ""),
+        ("中文", "gb18030", "x-gbk", ""),
+        ("中文", "big5", "x-x-big5", ""),
+        ("Мир", "cp1251", "win-1251", ""),
+        ("Мир", "mac-cyrillic", "x-mac-cyrillic", ""),
+        ("Déjà", "utf-8", "utf8mb4", ""),
     ],
 )
 def test_the_header_precedes_the_declaration_and_the_bytes_precede_both(
@@ -81,7 +90,86 @@ def test_a_single_byte_claim_with_undefined_bytes_still_reads() -> None:
 
 
 def test_utf8_with_windows_bytes_in_it_is_mended() -> None:
-    assert mend_utf8("Déjà ".encode() + b"\x93vu\x94 \x81") == "Déjà “vu” \ufffd"
+    body = "Déjà où ".encode() + b"\x93vu\x94 \x81"
+    assert mend_utf8(body) == ("Déjà où “vu” \ufffd", "cp1252")
+
+
+GUESSABLE = [
+    ("ja", "日本のニュース速報です。東京でカンファレンスが開かれました", "euc_jp"),
+    ("ja", "日本のニュース速報です。東京でカンファレンスが開かれました", "cp932"),
+    ("zh", "北京时间今天上午国家新闻出版总署发布了最新的通知", "gb18030"),
+    ("zh", "台北今天上午舉行記者會說明最新的經濟發展情況", "big5"),
+    ("ko", "서울에서 오늘 열린 회의에서 새로운 정책이 발표되었다", "cp949"),
+    ("ru", "Новости: сегодня прошла встреча министров", "cp1251"),
+    ("ru", "Новости: сегодня прошла встреча министров", "koi8-r"),
+    ("he", "חדשות היום בישראל: ראש הממשלה נפגש", "cp1255"),
+    ("th", "ข่าววันนี้กรุงเทพมหานคร รัฐบาลไทย", "cp874"),
+    ("fr", "Été à la plage, où êtes-vous?", "cp1252"),
+    ("de", "Größe, Öl und Übermut", "cp1252"),
+]
+
+
+@pytest.mark.parametrize(("language", "title", "codec"), GUESSABLE)
+@pytest.mark.parametrize("says", [True, False], ids=["says its language", "does not"])
+def test_an_encoding_that_nothing_names_is_guessed(
+    language: str, title: str, codec: str, says: bool
+) -> None:
+    said = f"<language>{language}</language>" if says else ""
+    body = document(title).replace("<title>", f"{said}<title>").encode(codec)
+    parsed = parse(body, CONTEXT)
+    assert (parsed.feed.title, parsed.path) == (title, "bytes")
+    name = codec.replace("cp125", "Windows-125")
+    assert parsed.problems[0].endswith(f": read as {name}")
+
+
+def test_a_guess_begins_where_the_bytes_do() -> None:
+    title = "x" * 100_000 + "Déjà vu"
+    assert parse(document(title).encode("cp1252"), CONTEXT).feed.title == title
+
+
+@pytest.mark.parametrize(
+    ("language", "title", "codec"),
+    [
+        ("pl", "Zażółć gęślą jaźń", "cp1250"),
+        ("el", "Νέα από την Αθήνα", "cp1253"),
+        ("tr", "Şişli, İstanbul", "cp1254"),
+    ],
+)
+def test_a_language_tells_encodings_that_look_alike(
+    language: str, title: str, codec: str
+) -> None:
+    text = f'<rss><channel xml:lang="{language}"><title>{title}</title></channel></rss>'
+    assert parse(text.encode(codec), CONTEXT).feed.title == title
+
+
+@pytest.mark.parametrize("title", ["Déjà vu", "“It\u2019s 5 €”", "a\u00a0b", "日本"])
+def test_text_that_is_utf8_twice_is_decoded_twice(title: str) -> None:
+    twice = document(title).encode().decode("cp1252", "surrogateescape")
+    twice = re.sub("[\udc80-\udcff]", lambda each: chr(ord(each[0]) - 0xDC00), twice)
+    parsed = parse(twice.encode(), CONTEXT)
+    assert (parsed.feed.title, parsed.path) == (title, "bytes")
+    assert parsed.problems == ("the text was encoded as UTF-8 twice",)
+
+
+@pytest.mark.parametrize("title", ["Ã© and é", "Âge", "Ã", "Ã© and 日本"])
+def test_text_that_only_looks_like_utf8_twice_is_left_alone(title: str) -> None:
+    parsed = parse(document(title).encode(), CONTEXT)
+    assert (parsed.feed.title, parsed.path) == (title, "strict")
+
+
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("don\x92t \x80 \x9f", "don\u2019t € Ÿ"),
+        ("don&#146;t &#0146; &#x92; &#X93;", "don\u2019t \u2019 \u2019 “"),
+        ("<![CDATA[don&#146;t]]>", "don\u2019t"),
+        ("\x81", "\x81"),  # nothing in Windows-1252 either
+        ("&#129;&#x8D;", "\x81\x8d"),
+        ("a&#160;&#127;&#1460;&#8217;", "a\xa0\x7f\u05b4\u2019"),
+    ],
+)
+def test_control_characters_are_the_ones_of_windows(written: str, title: str) -> None:
+    assert parse(document(written).encode(), CONTEXT).feed.title == title
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,37 @@ def test_recovery_counts_if_it_loses_no_entry() -> None:
     assert parsed.problems[0].startswith("line 1: ")
 
 
+@pytest.mark.parametrize(
+    "items",
+    [
+        "<ttl>60<ttl>" + ONE + TWO,
+        "<image><url>x</image>" + ONE + TWO,
+        "<item><guid>1</guid><title>A</title>" + TWO,
+        "<item><guid>1</guid><description><p>A</description>" + TWO,
+        ONE + "<item><guid>2</guid><description>",
+    ],
+    ids=["a field", "a group", "an entry", "markup", "the last entry"],
+)
+def test_what_is_never_closed_swallows_no_entry(items: str) -> None:
+    closed = rss(items + "<item><guid>3</guid></item>")
+    parsed = parse_leniently(closed, CONTEXT)
+    assert parsed.path == "recovered"
+    assert [entry.id for entry in parsed.entries] == ["1", "2", "3"]
+
+
+def test_only_entries_of_the_same_kind_are_put_back() -> None:
+    foreign = "<ttl>60<ttl>" + ONE + "<x:item xmlns:x='urn:x'/>" + TWO
+    parsed = parse_leniently(rss(foreign), CONTEXT)
+    assert [entry.id for entry in parsed.entries] == ["1", "2"]
+
+
+def test_a_recovered_entry_document_is_one_entry() -> None:
+    body = atom("").replace(b"feed", b"entry")
+    body = body.replace(b"></", b"><id>1</id><title>A & </i></title></")
+    parsed = parse_leniently(body, CONTEXT)
+    assert (parsed.path, len(parsed.entries)) == ("entities+recovered", 1)
+
+
 def test_unknown_references_are_dropped_in_recovery() -> None:
     body = rss("<![CDATA[]]><b>x</i>" + ONE + "<x y='<&foo;'/>&bar;" + TWO)
     parsed = parse_leniently(body.replace(b"&amp;", b"&"), CONTEXT)

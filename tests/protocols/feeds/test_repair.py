@@ -32,6 +32,7 @@ from tests.support.feeds import CONTEXT, rss
         (rss(head="<title>a&#xE000;&#x1F600;&</title>"), "entities", "a\ue000😀&"),
         (rss(head="<title><![CDATA[a & b]]> & c</title>"), "entities", "a & b & c"),
         (rss(head="<title>cafe</title>").replace(b"fe<", b"f\xe9<"), "bytes", "café"),
+        (rss(head="<title>&#X41;&#X20AC;</title>"), "entities", "A€"),
         (rss() + b"<script/>", "trailer", "Feed"),
         (rss(head="<title>Feed</title><a:b c:d='1'/>"), "prefixes", "Feed"),
     ],
@@ -42,6 +43,47 @@ def test_what_is_cheaply_mended_is_mended_and_noted(
     parsed = parse(body, CONTEXT)
     assert (parsed.path, parsed.feed.title) == (path, title)
     assert len(parsed.problems) == (path != "strict")
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "<?xml version='1.0' encoding='437'?>",
+        "<?xml version='1.0' encoding=''?>",
+        "<?xml version='1.0' encoding='utf-8;'?>",
+        "<?xml version='1.0' encoding='utf-8'standalone='yes'?>",
+        "<?xml version='1.0' encoding='utf-8'>",
+        "<?xml encoding='utf-8' version='1.0'?>",
+        "<?xml version='2.0'?>",
+        "<?xml version=1.0?>",
+        "<?xml version=“1.0”?>",
+        r"<?xml version=\"1.0\"?>",
+        "<?xml?>",
+        "<?XML version='1.0'?>",
+        "<? xml version='1.0'?>",
+        "<?xml version='1.0'?>\n<?xml version='1.0' encoding='utf-8'?>",
+    ],
+)
+def test_a_declaration_that_is_none_is_dropped(declaration: str) -> None:
+    parsed = parse(rss(head="<title>é</title>", prolog=declaration), CONTEXT)
+    assert (parsed.path, parsed.feed.title) == ("declaration", "é")
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "<?xml version='1.0'?>",
+        '<?xml version = "1.1" encoding="utf-8" standalone="no" ?>',
+        "<?xml-stylesheet href='x'?>",
+    ],
+)
+def test_a_sound_declaration_is_not_blamed_for_what_follows(declaration: str) -> None:
+    parsed = parse(rss(head="<title>&</title>", prolog=declaration), CONTEXT)
+    assert parsed.path == "entities"
+
+
+def test_a_feed_under_the_document_type_of_html_is_a_feed() -> None:
+    assert parse(rss(prolog="<!DOCTYPE html>"), CONTEXT).feed.title == "Feed"
 
 
 def test_undeclared_prefixes_mean_what_they_usually_mean() -> None:

@@ -1,0 +1,68 @@
+"""Text that is valid UTF-8 and was decoded wrongly before it became that.
+
+Two mistakes are common enough to be mended: all text was encoded as UTF-8 twice, and
+characters of Windows-1252 became the control characters of ISO 8859-1, which HTML
+has always read as what was meant.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_NON_ASCII: Final = re.compile(rb"[\x80-\xff]+")
+_LATIN_1: Final = {
+    ord(bytes([code]).decode("cp1252")): code
+    for code in range(0x80, 0xA0)
+    if bytes([code]).decode("cp1252", "ignore")
+}
+_WINDOWS: Final = {code: character for character, code in _LATIN_1.items()}
+_C1: Final = re.compile(rb"\xc2([\x80-\x9f])")
+_C1_REFERENCE: Final = re.compile(rb"&#(?:[xX]0{0,4}([89][0-9a-fA-F])|0{0,4}(1\d\d));")
+
+
+def mend_mojibake(body: bytes) -> tuple[bytes, str]:
+    """The same text as it was meant, and what was wrong; itself if nothing was."""
+    if body.isascii():
+        mended = body
+    else:
+        mended = _encoded_once(body)
+        if mended is not body:
+            return mended, "the text was encoded as UTF-8 twice"
+        mended = _C1.sub(_windows_bytes, body)
+    mended = _C1_REFERENCE.sub(_windows_reference, mended)
+    if mended == body:
+        return body, ""
+    return mended, "control characters were read as Windows-1252"
+
+
+def _encoded_once(body: bytes) -> bytes:
+    """All that is not ASCII has to be UTF-8 twice, or the document stays as it is.
+
+    What comes first tells of nearly all documents that it is not.
+    """
+    try:
+        body.decode("ascii")
+    except UnicodeDecodeError as error:
+        first = _NON_ASCII.search(body, error.start)
+    try:
+        return _NON_ASCII.sub(_run_once, body) if first and _run_once(first) else body
+    except UnicodeError:
+        return body
+
+
+def _run_once(match: re.Match[bytes]) -> bytes:
+    once = match[0].decode().translate(_LATIN_1).encode("latin-1")
+    once.decode()
+    return once
+
+
+def _windows_bytes(match: re.Match[bytes]) -> bytes:
+    code = _WINDOWS.get(match[1][0])
+    return chr(code).encode() if code else match[0]
+
+
+def _windows_reference(match: re.Match[bytes]) -> bytes:
+    written = int(match[1], 16) if match[1] else int(match[2])
+    code = _WINDOWS.get(written)
+    return b"&#%d;" % code if code else match[0]
