@@ -38,10 +38,8 @@ _USUAL: Final = re.compile(
     r"(?: ((?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}) (GMT|UTC|Z|[-+][0-9]{4}))?"
 )
 _ENGLISH: Final = {
-    name: number
-    for number, name in enumerate(
-        "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), start=1
-    )
+    "JanFebMarAprMayJunJulAugSepOctNovDec"[3 * month : 3 * month + 3]: month + 1
+    for month in range(12)
 }
 _LAYOUTS: Final = (
     # Sat, 11 Jan 2020 10:00:00 GMT; 11-Jan-20 10:00; 11. Januar 2020
