@@ -200,6 +200,11 @@ class ParsedFeed:
     outline: Outline | None = None
 
     @property
+    def is_partial(self) -> bool:
+        """Whether known entries were passed over."""
+        return self.outline is not None and any(self.outline.keys)
+
+    @property
     def entry_count(self) -> int:
         """All entries that the document holds, known ones included."""
         return len(self.outline.keys if self.outline else self.entries)
