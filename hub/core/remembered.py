@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from hub.core.seen import SeenSet, Sighting
+from hub.core.seen import Sighting, last_sightings
 from protocols.feeds.outline import KnownSlice, pack_known
 from protocols.model import IdSource, Outline, ParsedFeed
 
@@ -38,7 +38,7 @@ def known_slices(slices: bytes, seen: bytes, reader: bytes) -> bytes:
     if not slices.startswith(reader) or len(slices) < _START:
         return b""
     remembered = [*_unpack(slices)]
-    last = SeenSet.unpack(seen)
+    last = last_sightings(seen, {each.key for each in remembered})
     (setting,) = _SETTING.unpack_from(slices, READER_BYTES)
     return pack_known(
         setting,
