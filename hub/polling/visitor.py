@@ -18,7 +18,7 @@ from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.remembered import known_slices
 from hub.core.trouble import is_known_body
 from hub.failpoints import failpoint
-from hub.metrics import Metrics
+from hub.metrics import Metrics, Reading
 from hub.parsing import Parser, reader_name
 from hub.polling.fetcher import FetchRequest
 from protocols.errors import FeedError
@@ -123,6 +123,7 @@ class Visitor:
         if fetched.error or fetched.status != 200:
             return Understood()
         if is_known_body(target.feed.polling, await _body_hash(fetched.body)):
+            self._count(Reading.UNCHANGED)
             return Understood()
         context = ParseContext(
             url=fetched.url,
@@ -131,9 +132,15 @@ class Visitor:
             known=known_slices(target.slices, target.seen, self._reader),
         )
         try:
-            return Understood(feed=await self._parser.parse(fetched.body, context))
+            feed = await self._parser.parse(fetched.body, context)
         except FeedError as error:
+            self._count(Reading.UNREADABLE)
             return Understood(error=error)
+        self._count(Reading.INCREMENTAL if feed.is_partial else Reading.FULL)
+        return Understood(feed=feed)
+
+    def _count(self, reading: Reading) -> None:
+        self._metrics.documents.add(reading.value)
 
     async def _conclude(
         self,

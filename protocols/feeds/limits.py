@@ -33,9 +33,11 @@ def check_body(body: bytes) -> None:
 def check_xml(body: bytes) -> None:
     """Bound the tree before it is built: every tag and attribute takes memory."""
     if len(body) <= MAX_MARKUP:
-        return  # each is a byte at least
+        return  # no need to count: each takes a byte
     if body.count(b"<") > MAX_MARKUP:
         raise LimitExceeded("the number of tags", MAX_MARKUP)
+    if len(body) <= 2 * MAX_MARKUP:
+        return
     if body.count(b"=") > 2 * MAX_MARKUP:
         raise LimitExceeded("the number of attributes", 2 * MAX_MARKUP)
     if body.count(b"&") > 2 * MAX_MARKUP:

@@ -1,7 +1,8 @@
 """Where the entries of an XML document begin and end, found without parsing it.
 
 Only a guess: a start tag may stand in a CDATA section, a comment or another element.
-Whoever relies on it has the parser confirm that each start tag is an entry.
+Whoever relies on it has the parser confirm that each start tag is an entry, and looks
+at each slice that is new for another end tag.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha1
+from itertools import pairwise
 from typing import Final
 
 _BLANKS: Final = b" \t\r\n"
@@ -25,27 +27,53 @@ class Slices:
 
 
 def cut(body: bytes, name: bytes) -> Slices | None:
-    """Find the elements of a name; ``None`` if some have no end, or stand in others.
+    """Each element from its start tag to the last end tag before the next one.
 
-    There are as many start tags as end tags, and one follows the other: if the parser
-    finds as many elements, each slice is the whole of one.
+    ``None`` if there is none, if one has no end, or if two are the same.
     """
-    starts, ends = _tags(body, b"<" + name), _tags(body, b"</" + name)
-    if not starts or len(starts) != len(ends):
+    starts = _start_tags(body, b"<" + name)
+    if not starts:
         return None
+    end_tag = b"</" + name
     spans = []
-    last = 0
-    for start, end_tag in zip(starts, ends, strict=True):
-        end = body.find(b">", end_tag) + 1
-        if not last <= start < end_tag < end:
+    for start, limit in zip(starts, (*starts[1:], len(body)), strict=True):
+        last = body.rfind(end_tag, start, limit)
+        end = body.find(b">", last, limit) + 1
+        if last < 0 or not end:
             return None
         spans.append((start, end))
-        last = end
     view = memoryview(body)
     hashes = tuple(_hash(view[start:end]) for start, end in spans)
     if len(set(hashes)) < len(hashes):
-        return None  # the same entry twice
+        return None
     return Slices(name, tuple(spans), hashes)
+
+
+def cut_out(body: bytes, name: bytes) -> Slices | None:
+    """As one slice, all from the first start tag to the last end tag."""
+    start = _next_start_tag(body, b"<" + name, 0)
+    last = body.rfind(b"</" + name)
+    end = body.find(b">", last) + 1
+    if not 0 <= start < last < end:
+        return None
+    return Slices(name, ((start, end),), (_hash(memoryview(body)[start:end]),))
+
+
+def region_of(body: bytes, slices: Slices) -> int:
+    """The hash of what `cut_out` finds, or 0 if it is not slices and blanks alone."""
+    spans = slices.spans
+    for (_, end), (start, _) in pairwise(spans):
+        if body[end:start].strip(_BLANKS):
+            return 0
+    return _hash(memoryview(body)[spans[0][0] : spans[-1][1]])
+
+
+def is_whole(body: bytes, slices: Slices, number: int) -> bool:
+    """Whether a slice is exactly one element, provided that its start tag begins one.
+
+    There is one end tag in it, so that is its own.
+    """
+    return body.count(b"</" + slices.name, *slices.spans[number]) == 1
 
 
 def replace_known(
@@ -71,16 +99,24 @@ def replace_known(
     return b"".join(parts), tuple(elements)
 
 
-def _tags(body: bytes, beginning: bytes) -> list[int]:
-    """Where tags begin whose whole name that is."""
-    length = len(beginning)
+def _start_tags(body: bytes, beginning: bytes) -> list[int]:
     found = []
-    at = body.find(beginning)
+    at = _next_start_tag(body, beginning, 0)
     while at >= 0:
-        if body[at + length : at + length + 1] and body[at + length] in _NAME_ENDS:
-            found.append(at)
-        at = body.find(beginning, at + length)
+        found.append(at)
+        at = _next_start_tag(body, beginning, at + len(beginning))
     return found
+
+
+def _next_start_tag(body: bytes, beginning: bytes, start: int) -> int:
+    """Where a tag begins whose whole name that is; -1 if none does."""
+    at = body.find(beginning, start)
+    while at >= 0:
+        end = at + len(beginning)
+        if body[end : end + 1] and body[end] in _NAME_ENDS:
+            return at
+        at = body.find(beginning, end)
+    return at
 
 
 def _hash(slice: memoryview) -> int:

@@ -135,14 +135,14 @@ def _known(parsed: ParsedFeed, new: int) -> bytes:
     if outline is None:
         return b""
     pairs = [*zip(outline.slices, parsed.entries, strict=True)][new:]
-    return pack_known(
-        outline.setting,
-        (
-            KnownSlice(slice, fingerprint(each.key), each.id_source is IdSource.LINK)
-            for slice, each in pairs
-            if each.id_source in (IdSource.FEED, IdSource.LINK)
-        ),
-    )
+    known = [
+        KnownSlice(slice, fingerprint(each.key), each.id_source is IdSource.LINK)
+        for slice, each in pairs
+        if each.id_source in (IdSource.FEED, IdSource.LINK)
+    ]
+    is_all = len(known) == len(parsed.entries)
+    region, count = (outline.region, len(known)) if is_all else (0, 0)
+    return pack_known(outline.setting, known, region=region, count=count)
 
 
 def _rendered(documents: Sequence[FeedDocument], rounds: int) -> list[Finding]:
