@@ -28,6 +28,8 @@ from storage.errors import DocumentWanted
 from storage.interface import LogStore
 from storage.records import FetchCommit, FetchTarget
 
+_LARGE_SLICES = 16 * 1024  # of six hundred entries
+
 log = structlog.get_logger()
 _random = random.Random()  # noqa: S311 - spreads load, hides nothing, and is cheap
 
@@ -129,7 +131,7 @@ class Visitor:
             url=fetched.url,
             content_type=fetched.content_type,
             now=self._clock.now(),
-            known=known_slices(target.slices, target.seen, self._reader),
+            known=await self._known(target),
         )
         try:
             feed = await self._parser.parse(fetched.body, context)
@@ -138,6 +140,11 @@ class Visitor:
             return Understood(error=error)
         self._count(Reading.INCREMENTAL if feed.is_partial else Reading.FULL)
         return Understood(feed=feed)
+
+    async def _known(self, target: FetchTarget) -> bytes:
+        known = partial(known_slices, target.slices, target.seen, self._reader)
+        is_large = len(target.slices) > _LARGE_SLICES
+        return await run_beside(known) if is_large else known()
 
     def _count(self, reading: Reading) -> None:
         self._metrics.documents.add(reading.value)
