@@ -9,12 +9,22 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from enum import StrEnum
 
 from protocols.prometheus import Family, Kind, Sample, histogram_samples
 from storage.records import DeliveryFlush, FetchCommit, RecordKind
 
 LATENCY_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 ANSWER_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
+
+
+class Reading(StrEnum):
+    """How a document was read."""
+
+    FULL = "full"
+    INCREMENTAL = "incremental"  # only the entries that were not known
+    UNCHANGED = "unchanged"  # not at all: its bytes are those of the last one
+    UNREADABLE = "unreadable"
 
 
 class Tally:
@@ -86,6 +96,12 @@ class Metrics:
             "outcome",
             ("fetched", "not_modified", "failed"),
         )
+        self.documents = Tally(
+            "fanfare_documents_total",
+            "Documents fetched, by how they were read.",
+            "reading",
+            [reading.value for reading in Reading],
+        )
         self.entries = Tally(
             "fanfare_entries_total",
             "Entries written to the log, by kind of record.",
@@ -151,6 +167,7 @@ class Metrics:
     def families(self) -> list[Family]:
         counted = (
             self.polls,
+            self.documents,
             self.entries,
             self.deliveries,
             self.endings,

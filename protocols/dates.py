@@ -37,6 +37,10 @@ _USUAL: Final = re.compile(
     r"(?:[A-Z][a-z]{2}, )?([0-9]{1,2}) ([A-Z][a-z]{2}) ([0-9]{4})"
     r"(?: ((?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}) (GMT|UTC|Z|[-+][0-9]{4}))?"
 )
+_ENGLISH: Final = {
+    "JanFebMarAprMayJunJulAugSepOctNovDec"[3 * month : 3 * month + 3]: month + 1
+    for month in range(12)
+}
 _LAYOUTS: Final = (
     # Sat, 11 Jan 2020 10:00:00 GMT; 11-Jan-20 10:00; 11. Januar 2020
     _pattern(
@@ -139,7 +143,7 @@ def _from_digits(digits: str) -> datetime | None:
 
 def _from_usual(written: str) -> datetime | None:
     match = _USUAL.fullmatch(written)
-    month = month_number(match[2]) if match else None
+    month = _ENGLISH.get(match[2]) if match else None
     if match is None or month is None:
         return None
     day, _, year, clock, zone = match.groups()

@@ -183,12 +183,14 @@ class Outline:
 
     ``slices`` are hashes of these bytes, ``setting`` one of all else that the reading
     of each depends on. ``keys`` has the fingerprint of the key of an entry that was
-    known and therefore not read again, and 0 for one that was read.
+    known and therefore not read again, and 0 for one that was read. ``region`` is a
+    hash of all slices in one, 0 where something else stands between them.
     """
 
     setting: int
     slices: tuple[int, ...]
     keys: tuple[int, ...]
+    region: int = 0
     has_generated_ids: bool = False  # among those that were not read
 
 
@@ -208,6 +210,11 @@ class ParsedFeed:
     path: str = "strict"  # which reading succeeded: strict, a repair's name, feedparser
     problems: tuple[str, ...] = ()  # what was dropped or repaired, for people
     outline: Outline | None = None
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether known entries were passed over."""
+        return self.outline is not None and any(self.outline.keys)
 
     @property
     def entry_count(self) -> int:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
 from typing import Final, NamedTuple
 
-from hub.core.seen import SeenSet, Sighting
+from hub.core.seen import Sighting, last_sightings
 from protocols.feeds.outline import KnownSlice, pack_known
 from protocols.model import IdSource, Outline, ParsedFeed
 
@@ -19,8 +20,9 @@ READER_BYTES: Final = 8
 """The length of a reader's name: a hash of the program that makes entries of bytes."""
 UNNAMED: Final = bytes(READER_BYTES)
 _SETTING: Final = struct.Struct("<Q")
+_REGION: Final = struct.Struct("<QI")
 _LAYOUT: Final = struct.Struct("<QQQ?")
-_START: Final = READER_BYTES + _SETTING.size
+_START: Final = READER_BYTES + _SETTING.size + _REGION.size
 _MASK: Final = 2**64 - 1
 
 
@@ -38,16 +40,17 @@ def known_slices(slices: bytes, seen: bytes, reader: bytes) -> bytes:
     if not slices.startswith(reader) or len(slices) < _START:
         return b""
     remembered = [*_unpack(slices)]
-    last = SeenSet.unpack(seen)
+    last = last_sightings(seen, {each.key for each in remembered})
     (setting,) = _SETTING.unpack_from(slices, READER_BYTES)
-    return pack_known(
-        setting,
-        (
-            KnownSlice(each.slice, each.key, each.is_link)
-            for each in remembered
-            if _is_last_word(each, last.get(each.key))
-        ),
+    region, count = _REGION.unpack_from(slices, READER_BYTES + _SETTING.size)
+    is_known = [_is_last_word(each, last.get(each.key)) for each in remembered]
+    if not all(is_known[:count]):
+        region = count = 0
+    known = (
+        KnownSlice(each.slice, each.key, each.is_link)
+        for each in compress(remembered, is_known)
     )
+    return pack_known(setting, known, region=region, count=count)
 
 
 def remember(
@@ -63,11 +66,14 @@ def remember(
         return slices
     start = reader + _SETTING.pack(outline.setting)
     current = [*_current(slices, document, outline, sightings)]
+    count = len(current)
+    is_complete = outline.region and count == len(outline.slices)
+    region = _REGION.pack(*((outline.region, count) if is_complete else (0, 0)))
     here = set(outline.slices)
     if slices.startswith(start):
         older = [each for each in _unpack(slices) if each.slice not in here]
         current += older[: len(here)]
-    return start + b"".join(_LAYOUT.pack(*each) for each in current)
+    return start + region + b"".join(_LAYOUT.pack(*each) for each in current)
 
 
 def _is_last_word(each: _Slice, sighting: Sighting | None) -> bool:

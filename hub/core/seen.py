@@ -7,7 +7,7 @@ known. A sighting takes 36 bytes, and unpacking or packing fifty takes microseco
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -79,6 +79,17 @@ def sight(entry: Entry, day: int) -> Sighting:
         content=fingerprint(content_hash(entry)),
         day=day,
     )
+
+
+def last_sightings(packed: bytes, keys: Container[int]) -> dict[int, Sighting]:
+    """Of these keys only, without unpacking the whole set.
+
+    None at all from a set of another version, which compares to nothing.
+    """
+    if not packed.startswith(_HEADER):
+        return {}
+    sightings = _LAYOUT.iter_unpack(memoryview(packed)[len(_HEADER) :])
+    return {each[0]: Sighting._make(each) for each in sightings if each[0] in keys}
 
 
 class SeenSet:

@@ -18,7 +18,7 @@ from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.remembered import known_slices
 from hub.core.trouble import is_known_body
 from hub.failpoints import failpoint
-from hub.metrics import Metrics
+from hub.metrics import Metrics, Reading
 from hub.parsing import Parser, reader_name
 from hub.parsing.sanitizing import Sanitizer
 from hub.polling.fetcher import FetchRequest
@@ -29,6 +29,8 @@ from protocols.http import user_agent
 from storage.errors import DocumentWanted
 from storage.interface import LogStore
 from storage.records import FetchCommit, FetchTarget
+
+_LARGE_SLICES = 16 * 1024  # of six hundred entries
 
 log = structlog.get_logger()
 _random = random.Random()  # noqa: S311 - spreads load, hides nothing, and is cheap
@@ -127,17 +129,29 @@ class Visitor:
         if fetched.error or fetched.status != 200:
             return Understood()
         if is_known_body(target.feed.polling, await _body_hash(fetched.body)):
+            self._count(Reading.UNCHANGED)
             return Understood()
         context = ParseContext(
             url=fetched.url,
             content_type=fetched.content_type,
             now=self._clock.now(),
-            known=known_slices(target.slices, target.seen, self._reader),
+            known=await self._known(target),
         )
         try:
-            return Understood(feed=await self._parser.parse(fetched.body, context))
+            feed = await self._parser.parse(fetched.body, context)
         except FeedError as error:
+            self._count(Reading.UNREADABLE)
             return Understood(error=error)
+        self._count(Reading.INCREMENTAL if feed.is_partial else Reading.FULL)
+        return Understood(feed=feed)
+
+    async def _known(self, target: FetchTarget) -> bytes:
+        known = partial(known_slices, target.slices, target.seen, self._reader)
+        is_large = len(target.slices) > _LARGE_SLICES
+        return await run_beside(known) if is_large else known()
+
+    def _count(self, reading: Reading) -> None:
+        self._metrics.documents.add(reading.value)
 
     async def _conclude(
         self,

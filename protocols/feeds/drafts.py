@@ -76,7 +76,8 @@ class Draft:
 
         False: the one that is there says something else of it.
         """
-        return self.links_by_use.setdefault((link.rel, link.href), link) == link
+        present = self.links_by_use.setdefault((link.rel, link.href), link)
+        return present is link or present == link
 
     def offer(
         self, field: str, value: Any, element: Element | None = None, rank: int = 0
@@ -117,8 +118,10 @@ class Draft:
             keep_value(self.extensions, "geo", "long", self.longitude)
 
     def first_link(self, rel: str) -> str:
-        links = self.links_by_use.values()
-        return next((link.href for link in links if link.rel == rel), "")
+        for use, href in self.links_by_use:
+            if use == rel:
+                return href
+        return ""
 
     def add_category(self, category: Category) -> None:
         if category.term:
@@ -128,6 +131,8 @@ class Draft:
         """Authors and creators; one with a name only and one with an address only,
         as RSS has them side by side, are the same person."""
         authors, creators = self.authors, self.creators
+        if not creators and not self.spare_author:
+            return tuple(authors)
         if len(authors) == len(creators) == 1 and not authors[0].name:
             return (replace(authors[0], name=creators[0].name),)
         names = {author.name for author in authors}

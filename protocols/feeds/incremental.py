@@ -10,7 +10,7 @@ the whole document is read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -26,8 +26,15 @@ from protocols.feeds.outline import (
     setting_of,
 )
 from protocols.feeds.prolog import read_prolog
-from protocols.feeds.slices import Slices, cut, is_whole, replace_known
-from protocols.feeds.xml import build_tree, parse_tree, read_tree
+from protocols.feeds.slices import (
+    Slices,
+    cut,
+    cut_out,
+    is_whole,
+    region_of,
+    replace_known,
+)
+from protocols.feeds.xml import build_tree, parse_tree, parse_xml, read_tree
 from protocols.identity import fingerprint, key_of_link
 from protocols.model import Entry, IdSource, Outline, ParsedFeed
 
@@ -47,23 +54,26 @@ def read_incrementally(
 
     The outline is missing where it would not tell everything. Raises a `FeedError`.
     """
-    slices = _cut(document.body)
-    if slices is None:
-        opened, root = build_tree(document)
-        return opened.sign(read_tree(root, opened.body, context))
-    slices_known = KnownSlices.unpack(known)
-    parsed = _read_unknown(document, slices, slices_known, context)
+    name = _entry_name(document.body)
+    if name is None:
+        return parse_xml(document, context)
+    memory = KnownSlices.unpack(known)
+    parsed = _read_around(document, name, memory, context)
+    if parsed is not None:
+        return parsed
+    slices = cut(document.body, name)
+    if slices is None or len(slices.spans) > MAX_ENTRIES:
+        return parse_xml(document, context)
+    parsed = _read_unknown(document, slices, memory, context)
     return parsed or _read_all(document, slices, context)
 
 
-def _cut(body: bytes) -> Slices | None:
-    root = read_prolog(body).root.rpartition(":")[2]
-    name = _ENTRY_NAMES.get(root.lower())
+def _entry_name(body: bytes) -> bytes | None:
     # A larger text is refused by the parser, and must be shown to it for that.
-    if name is None or len(body) > MAX_TEXT_BYTES:
+    if len(body) > MAX_TEXT_BYTES:
         return None
-    slices = cut(body, name)
-    return None if slices and len(slices.spans) > MAX_ENTRIES else slices
+    root = read_prolog(body).root.rpartition(":")[2]
+    return _ENTRY_NAMES.get(root.lower())
 
 
 def _read_all(document: Document, slices: Slices, context: ParseContext) -> ParsedFeed:
@@ -81,8 +91,20 @@ def _read_all(document: Document, slices: Slices, context: ParseContext) -> Pars
         setting=setting_of(place, _declaration(document.body), parsed.feed, context),
         slices=slices.hashes,
         keys=(0,) * count,
+        region=region_of(document.body, slices),
     )
     return replace(parsed, outline=outline)
+
+
+def _read_around(
+    document: Document, name: bytes, known: KnownSlices, context: ParseContext
+) -> ParsedFeed | None:
+    """Read all but the entries, where these are the last document's, as they stood."""
+    region = cut_out(document.body, name) if known.region else None
+    if region is None or region.hashes != (known.region,):
+        return None
+    parts = replace_known(document.body, region, (True,))
+    return _read_parts(document, parts, known.last, known, context)
 
 
 def _read_unknown(
@@ -90,8 +112,7 @@ def _read_unknown(
 ) -> ParsedFeed | None:
     """Read all but what is known; ``None`` if that is not certain to be the same."""
     here = [known.by_hash.get(each) for each in slices.hashes]
-    met = [each for each in here if each is not None]
-    if not met:
+    if not any(here):
         return None
     is_known = [each is not None for each in here]
     if not all(
@@ -99,11 +120,29 @@ def _read_unknown(
         for number, known_here in enumerate(is_known)
     ):
         return None
-    body, stand_ins = replace_known(document.body, slices, is_known)
+    parts = replace_known(document.body, slices, is_known)
+    parsed = _read_parts(document, parts, here, known, context)
+    if parsed is None or parsed.outline is None:
+        return None
+    region = region_of(document.body, slices)
+    outline = replace(parsed.outline, slices=slices.hashes, region=region)
+    return replace(parsed, outline=outline)
+
+
+def _read_parts(
+    document: Document,
+    parts: tuple[bytes, tuple[bool, ...]],
+    here: Sequence[KnownSlice | None],
+    known: KnownSlices,
+    context: ParseContext,
+) -> ParsedFeed | None:
+    """Read what is left of a document without the entries that are known ``here``."""
+    body, stand_ins = parts
     try:
         found = _read_with_stand_ins(body, stand_ins, context)
     except FeedError:
         return None  # the whole document shows what is wrong with it, and where
+    met = [each for each in here if each is not None]
     if found is None or not _are_apart(met, found[1], len(here)):
         return None
     place, parsed = found
@@ -112,8 +151,9 @@ def _read_unknown(
         return None
     outline = Outline(
         setting=setting,
-        slices=slices.hashes,
+        slices=tuple(each.slice if each else 0 for each in here),
         keys=tuple(each.key if each else 0 for each in here),
+        region=known.region,
         has_generated_ids=any(each.is_link for each in met),
     )
     return document.sign(replace(parsed, outline=outline), PATH)

@@ -12,7 +12,7 @@ from protocols.feeds.element import Element, local_name
 from protocols.identity import fingerprint
 from protocols.model import Feed
 
-_HEADER: Final = struct.Struct("<Q")
+_HEADER: Final = struct.Struct("<QQI")
 _LAYOUT: Final = struct.Struct("<QQ?")
 _SITE_RELATIONS: Final = ("alternate", "self")
 
@@ -27,23 +27,36 @@ class KnownSlice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KnownSlices:
-    """Entries that were read before, in one setting, and need not be read again."""
+    """Entries that were read before, in one setting, and need not be read again.
+
+    If all entries of the last document are known, and nothing stood between them,
+    these are ``last``, and ``region`` is the hash of all that.
+    """
 
     setting: int = 0
     by_hash: Mapping[int, KnownSlice] = field(default_factory=dict)
+    region: int = 0
+    last: tuple[KnownSlice, ...] = ()
 
     @classmethod
     def unpack(cls, packed: bytes) -> KnownSlices:
         """Read `pack_known`'s bytes; ``b""`` when nothing is known."""
         if not packed:
             return cls()
-        (setting,) = _HEADER.unpack_from(packed)
-        known = map(KnownSlice._make, _LAYOUT.iter_unpack(packed[_HEADER.size :]))
-        return cls(setting, {each.slice: each for each in known})
+        setting, region, count = _HEADER.unpack_from(packed)
+        known = [
+            *map(KnownSlice._make, _LAYOUT.iter_unpack(packed[_HEADER.size :])),
+        ]
+        by_hash = {each.slice: each for each in known}
+        return cls(setting, by_hash, region, tuple(known[:count]))
 
 
-def pack_known(setting: int, slices: Iterable[KnownSlice]) -> bytes:
-    return _HEADER.pack(setting) + b"".join(_LAYOUT.pack(*each) for each in slices)
+def pack_known(
+    setting: int, slices: Iterable[KnownSlice], *, region: int = 0, count: int = 0
+) -> bytes:
+    """``count``: so many of them, the first, make up the region."""
+    header = _HEADER.pack(setting, region, count)
+    return header + b"".join(_LAYOUT.pack(*each) for each in slices)
 
 
 @dataclass(frozen=True, slots=True)

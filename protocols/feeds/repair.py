@@ -18,7 +18,7 @@ _CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 # Unclosed ones reach to the end, so that each is looked for only once.
 _OPAQUE: Final = r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)"
 _AMPERSANDS: Final = re.compile(
-    rf"{_OPAQUE}|&(?:#[xX](?P<hex>[0-9a-fA-F]{{1,8}});|#(?P<number>[0-9]{{1,8}});"
+    rf"{_OPAQUE}|&(?!(?:amp|lt|gt|quot|apos);)(?:#[xX](?P<hex>[0-9a-fA-F]{{1,8}});|#(?P<number>[0-9]{{1,8}});"
     r"|(?P<name>[A-Za-z][A-Za-z0-9]{0,31});)?",
     re.DOTALL,
 )
@@ -47,9 +47,10 @@ _HTML: Final = re.compile(
 _NAMESPACE: Final = re.compile(
     r"(\sxmlns(?::[\w.-]{1,40})?\s{0,20}=\s{0,20})(\"[^\"<>]*\"|'[^'<>]*')"
 )
-_XML_ENTITIES: Final = frozenset({"amp", "lt", "gt", "quot", "apos"})
-_PREFIXED: Final = re.compile(r"<([A-Za-z_][\w.-]{0,40}):|\s([A-Za-z_][\w.-]{0,40}):\w")
-_DECLARED: Final = re.compile(r"\sxmlns:([A-Za-z_][\w.-]{0,40})\s*=")
+_BEFORE_COLON: Final = re.compile(r"([<\s])([A-Za-z_][\w.-]{0,40})\Z")
+_LONGEST_PREFIX: Final = 42
+_WORD: Final = re.compile(r"\w")
+_DECLARED: Final = re.compile(r"xmlns:(?<=\sxmlns:)([A-Za-z_][\w.-]{0,40})\s*=")
 _ROOT: Final = re.compile(r"<[A-Za-z_][^\s<>/]*")
 _ROOT_ENDS: Final = ("</rss>", "</feed>", "</rdf:RDF>", "</RDF>", "</channel>")
 _MOST_PREFIXES: Final = 50
@@ -105,7 +106,7 @@ def _with_numeric_entities(text: str) -> str:
 
 def _reference(match: re.Match[str]) -> str:
     written = match[0]
-    if written.startswith("<") or match["name"] in _XML_ENTITIES:
+    if written.startswith("<"):
         return written
     if match["name"]:
         characters = html5.get(f"{match['name']};", "")
@@ -153,10 +154,14 @@ def _with_declared_prefixes(text: str) -> str:
 
 def _undeclared(text: str) -> Iterator[str]:
     known = {"xml", "xmlns", *_DECLARED.findall(text)}
-    for in_tag, in_attribute in _PREFIXED.findall(text):
-        prefix = in_tag or in_attribute
-        if prefix not in known:
-            yield prefix
+    at = text.find(":")
+    while at >= 0:
+        prefix = _BEFORE_COLON.search(text, max(0, at - _LONGEST_PREFIX), at)
+        at += 1
+        is_name = prefix is not None and (prefix[1] == "<" or _WORD.match(text, at))
+        if prefix is not None and is_name and prefix[2] not in known:
+            yield prefix[2]
+        at = text.find(":", at)
 
 
 def _without_trailer(text: str) -> str:

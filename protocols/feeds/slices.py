@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha1
+from itertools import pairwise
 from typing import Final
 
 _BLANKS: Final = b" \t\r\n"
@@ -48,6 +49,25 @@ def cut(body: bytes, name: bytes) -> Slices | None:
     return Slices(name, tuple(spans), hashes)
 
 
+def cut_out(body: bytes, name: bytes) -> Slices | None:
+    """As one slice, all from the first start tag to the last end tag."""
+    start = _next_start_tag(body, b"<" + name, 0)
+    last = body.rfind(b"</" + name)
+    end = body.find(b">", last) + 1
+    if not 0 <= start < last < end:
+        return None
+    return Slices(name, ((start, end),), (_hash(memoryview(body)[start:end]),))
+
+
+def region_of(body: bytes, slices: Slices) -> int:
+    """The hash of what `cut_out` finds, or 0 if it is not slices and blanks alone."""
+    spans = slices.spans
+    for (_, end), (start, _) in pairwise(spans):
+        if body[end:start].strip(_BLANKS):
+            return 0
+    return _hash(memoryview(body)[spans[0][0] : spans[-1][1]])
+
+
 def is_whole(body: bytes, slices: Slices, number: int) -> bool:
     """Whether a slice is exactly one element, provided that its start tag begins one.
 
@@ -80,15 +100,23 @@ def replace_known(
 
 
 def _start_tags(body: bytes, beginning: bytes) -> list[int]:
-    """Where tags begin whose whole name that is."""
-    length = len(beginning)
     found = []
-    at = body.find(beginning)
+    at = _next_start_tag(body, beginning, 0)
     while at >= 0:
-        if body[at + length : at + length + 1] and body[at + length] in _NAME_ENDS:
-            found.append(at)
-        at = body.find(beginning, at + length)
+        found.append(at)
+        at = _next_start_tag(body, beginning, at + len(beginning))
     return found
+
+
+def _next_start_tag(body: bytes, beginning: bytes, start: int) -> int:
+    """Where a tag begins whose whole name that is; -1 if none does."""
+    at = body.find(beginning, start)
+    while at >= 0:
+        end = at + len(beginning)
+        if body[end : end + 1] and body[end] in _NAME_ENDS:
+            return at
+        at = body.find(beginning, end)
+    return at
 
 
 def _hash(slice: memoryview) -> int:

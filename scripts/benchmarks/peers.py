@@ -2,7 +2,8 @@
 
 ``python -m scripts.benchmarks.peers FILE ADDRESS...`` listens on one port of all the
 addresses. It answers as fast as Python can: 204 to a POST; 304 to a GET that is
-conditional, a small feed with an ETag to one that is not. Connections of a GET are
+conditional, a small feed with an ETag to one that is not, and the file NAME beside FILE
+to one of ``/file/NAME``. Connections of a GET are
 closed, since between two polls of a feed they would be. It counts in FILE, which the
 measuring process maps into its memory, so that watching costs nothing.
 """
@@ -43,6 +44,11 @@ _FEED = (
     "HTTP/1.1 200 OK\r\nContent-Type: application/atom+xml\r\n"
     f"ETag: {ETAG}\r\nConnection: close\r\nContent-Length: {len(DOCUMENT)}\r\n\r\n"
 ).encode() + DOCUMENT
+_FILE = b"/file/"
+_FILE_HEAD = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\n"
+    b"Connection: close\r\nContent-Length: %d\r\n\r\n"
+)
 
 
 class Counts:
@@ -63,8 +69,10 @@ class Counts:
 class Answering(asyncio.Protocol):
     """One connection of the peer."""
 
-    def __init__(self, counts: Counts) -> None:
+    def __init__(self, counts: Counts, files: Path) -> None:
         self._counts = counts
+        self._files = files
+        self._file: Path | None = None
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport
         self._is_conditional = False
@@ -76,6 +84,10 @@ class Answering(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)
 
+    def on_url(self, url: bytes) -> None:
+        is_file = url.startswith(_FILE)
+        self._file = self._files / url.removeprefix(_FILE).decode() if is_file else None
+
     def on_header(self, name: bytes, value: bytes) -> None:
         if name.lower() == b"if-none-match":
             self._is_conditional = True
@@ -83,6 +95,10 @@ class Answering(asyncio.Protocol):
     def on_message_complete(self) -> None:
         if self._parser.get_method() == b"POST":
             self._transport.write(_NO_CONTENT)
+        elif self._file:
+            body = self._file.read_bytes()
+            self._transport.write(_FILE_HEAD % len(body) + body)
+            self._transport.close()
         else:
             self._transport.write(_NOT_MODIFIED if self._is_conditional else _FEED)
             self._transport.close()
@@ -145,16 +161,17 @@ def loopback_addresses(count: int) -> list[str]:
     return [f"127.0.{1 + number // 250}.{1 + number % 250}" for number in range(count)]
 
 
-async def _serve(counts: Counts, addresses: Sequence[str]) -> None:
+async def _serve(path: Path, addresses: Sequence[str]) -> None:
+    counts = Counts(path)
     loop = asyncio.get_running_loop()
     port = 0
     for address in addresses:
         listener = socket.create_server((address, port), backlog=512)
         port = listener.getsockname()[1]
-        await loop.create_server(lambda: Answering(counts), sock=listener)
+        await loop.create_server(lambda: Answering(counts, path.parent), sock=listener)
     print(port, flush=True)
     await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    uvloop.run(_serve(Counts(Path(sys.argv[1])), sys.argv[2:]))
+    uvloop.run(_serve(Path(sys.argv[1]), sys.argv[2:]))

@@ -70,7 +70,7 @@ def _post(random: Random, habits: Habits, entry: Item) -> str:
 
 
 def _release(random: Random, habits: Habits, entry: Item) -> str:
-    text = prose.html(random, random.randint(100, 2_500), root=habits.root)
+    text = prose.html(random, random.randint(300, 4_000), root=habits.root)
     return (
         f'\t\t<media:thumbnail height="30" width="30" url="{habits.site}/a.png"/>\n'
         f"{markup('content', text, habits, _HTML)}"

@@ -83,13 +83,15 @@ def _run(random: Random, root: str) -> str:
 
 def _inline(random: Random, root: str) -> str:
     kind = random.random()
-    if kind < 0.6:
+    if kind < 0.35:
         return sentence(random)
-    if kind < 0.8:
+    if kind < 0.65:
         href = f"{root}/{random.randrange(10**6)}/?a=1&amp;b=2"
-        return f'{sentence(random)} <a href="{href}">{words(random, 3)}</a>'
+        return f'{words(random, 6)} <a href="{href}" rel="noopener">{name(random)}</a>'
+    if kind < 0.8:
+        return f"<strong>{words(random, 2)}</strong> {words(random, 5)}"
     if kind < 0.9:
-        return f"<strong>{words(random, 2)}</strong> {sentence(random)}"
+        return f'<span style="font-weight: 400;">{words(random, 8)}</span>'
     return f"It&#8217;s&#160;<em>{words(random, 2)}</em> {sentence(random)}<br />"
 
 

@@ -27,7 +27,7 @@ def end() -> str:
 
 
 def item(random: Random, habits: Habits, kind: str, entry: Item) -> str:
-    text = prose.html(random, random.randint(300, 1_800), root=habits.root)
+    text = prose.html(random, random.randint(300, 4_000), root=habits.root)
     subjects = "".join(tag("dc:subject", term) for term in entry.terms)
     about = f' rdf:about="{entry.id}"' if entry.id else ""
     return (

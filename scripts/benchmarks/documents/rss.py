@@ -109,8 +109,9 @@ def _post(random: Random, habits: Habits, entry: Item) -> str:
 
 def _article(random: Random, habits: Habits, entry: Item) -> str:
     picture = f"{habits.site}/images/{entry.number}"
+    text = prose.html(random, random.choice((100, 100, 600, 2_500)), root=habits.root)
     return (
-        f"{markup('description', prose.sentence(random), habits)}"
+        f"{markup('description', text, habits)}"
         f"{tag('dc:creator', entry.author)}"
         f"{''.join(tag('category', term) for term in entry.terms)}"
         f'\t\t<media:content url="{picture}.jpg" medium="image" width="1200"'
@@ -122,7 +123,7 @@ def _article(random: Random, habits: Habits, entry: Item) -> str:
 
 
 def _episode(random: Random, habits: Habits, entry: Item) -> str:
-    notes = prose.html(random, random.randint(300, 2_200), root=habits.root)
+    notes = prose.html(random, random.randint(300, 4_000), root=habits.root)
     file = f"https://cdn.example/{entry.number}/audio.mp3"
     return (
         f"{markup('description', notes, habits)}"
@@ -139,7 +140,7 @@ def _episode(random: Random, habits: Habits, entry: Item) -> str:
 
 
 def _page(random: Random, habits: Habits, entry: Item) -> str:
-    text = prose.html(random, random.randint(200, 4_000), root=habits.root)
+    text = prose.html(random, random.randint(200, 7_000), root=habits.root)
     return markup("description", text, habits)
 
 

@@ -156,6 +156,16 @@ def test_an_empty_document_forgets_nothing() -> None:
     assert (parsed.path, titles_read(parsed)) == (PATH, ["three"])
 
 
+def test_a_change_of_the_head_alone_stores_neither_entries_nor_slices() -> None:
+    reader = Reader(is_incremental=True)
+    reader.read(rss(ONE, TWO))
+
+    _, commit = reader.fetch(rss(ONE, TWO, head="<title>New</title>"))
+
+    assert (commit.title, commit.entries) == ("New", ())
+    assert commit.slices is None
+
+
 def test_no_more_is_remembered_than_two_documents_hold() -> None:
     reader = Reader(is_incremental=True)
     sizes = set()

@@ -14,6 +14,7 @@ from hub.core.seen import (
     Sighting,
     day_of,
     fingerprint,
+    last_sightings,
     sight,
     sighted_again,
 )
@@ -62,6 +63,23 @@ def test_content_hashes_of_another_version_are_not_compared() -> None:
 
     assert [each.content for each in SeenSet.unpack(packed)] == [7]
     assert [each.content for each in SeenSet.unpack(other)] == [0]
+
+
+def test_a_few_keys_are_looked_up_without_the_others() -> None:
+    sightings = [Sighting(key, 2, 3, 4, 5) for key in range(1, 9)]
+    packed = SeenSet(sightings).pack()
+
+    found = last_sightings(packed, {3, 5, 99})
+
+    assert found == {3: sightings[2], 5: sightings[4]}
+
+
+def test_nothing_is_looked_up_where_content_hashes_are_of_another_version() -> None:
+    packed = SeenSet([Sighting(1, 2, 3, 4, 5)]).pack()
+    other = bytes((packed[0], packed[1] + 1)) + packed[2:]
+
+    assert last_sightings(other, {1}) == {}
+    assert last_sightings(b"", {1}) == {}
 
 
 def test_days_are_counted_from_1970() -> None:

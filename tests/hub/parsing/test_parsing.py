@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hub.parsing import WorkerParser
+from hub.parsing.parser import INLINE_BYTES
 from protocols.errors import EmptyDocument, LimitExceeded, MalformedDocument, NotAFeed
 from protocols.feeds import ParseContext
 from protocols.model import ParsedFeed
@@ -69,6 +70,16 @@ async def test_a_large_document_is_read_by_a_worker(parser: WorkerParser) -> Non
     parsed = await parser.parse(rss(2000), CONTEXT)
     assert len(parsed.entries) == 2000
     assert parsed.path == "strict"
+    assert len(processes() - before) == 1
+
+
+async def test_a_small_document_of_many_tags_is_read_by_a_worker(
+    parser: WorkerParser,
+) -> None:
+    before = processes()
+    body = b"<rss><channel>%b</channel></rss>" % (b"<item/>" * 5_000)
+    assert len(body) < INLINE_BYTES
+    await parser.parse(body, CONTEXT)
     assert len(processes() - before) == 1
 
 
