@@ -28,13 +28,14 @@ class Slices:
     hashes: tuple[int, ...]
 
 
-def cut(body: bytes, name: bytes) -> Slices | None:
+def cut(body: bytes, name: bytes, most: int) -> Slices | None:
     """Each element from its start tag to the last end tag before the next one.
 
-    ``None`` if there is none, if one has no end, or if two are the same.
+    ``None`` if there is none or more than ``most``, if one has no end, or if two are
+    the same.
     """
-    starts = _start_tags(body, b"<" + name)
-    if not starts:
+    starts = _start_tags(body, b"<" + name, most + 1)
+    if not 0 < len(starts) <= most:
         return None
     end_tag = b"</" + name
     spans = []
@@ -101,10 +102,11 @@ def replace_known(
     return b"".join(parts), tuple(elements)
 
 
-def _start_tags(body: bytes, beginning: bytes) -> list[int]:
-    found = []
+def _start_tags(body: bytes, beginning: bytes, most: int) -> list[int]:
+    """The first ones, no more than ``most``."""
+    found: list[int] = []
     at = _next_start_tag(body, beginning, 0)
-    while at >= 0:
+    while at >= 0 and len(found) < most:
         found.append(at)
         at = _next_start_tag(body, beginning, at + len(beginning))
     return found
