@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from hashlib import blake2b
 
 from hub.core.cadence import Plan, PollingRules, plan
 from hub.core.content import is_content
@@ -23,6 +22,7 @@ from hub.core.status import failure_line, status_of, success_line
 from hub.core.stopping import absence_after, state_after_absence
 from hub.core.trouble import diagnose
 from hub.core.validators import next_validators
+from protocols.checksum import checksum
 from protocols.http import OCTET_STREAM, sendable_content_type
 from protocols.model import ParsedFeed
 from protocols.quick import quick_init
@@ -102,7 +102,7 @@ def decide(
 
 def body_hash(body: bytes) -> str:
     """The identity of a document's bytes, in hex."""
-    return blake2b(body, digest_size=16).hexdigest()
+    return checksum(body).hex()
 
 
 def _after_failure(decision: Decision, trouble: str) -> FetchCommit:

@@ -61,8 +61,8 @@ def read_incrementally(
     parsed = _read_around(document, name, memory, context)
     if parsed is not None:
         return parsed
-    slices = cut(document.body, name)
-    if slices is None or len(slices.spans) > MAX_ENTRIES:
+    slices = cut(document.body, name, MAX_ENTRIES)
+    if slices is None:
         return parse_xml(document, context)
     parsed = _read_unknown(document, slices, memory, context)
     return parsed or _read_all(document, slices, context)

@@ -13,6 +13,8 @@ from hashlib import sha1
 from itertools import pairwise
 from typing import Final
 
+from protocols.checksum import checksum
+
 _BLANKS: Final = b" \t\r\n"
 _NAME_ENDS: Final = frozenset(_BLANKS + b"/>")
 
@@ -26,13 +28,14 @@ class Slices:
     hashes: tuple[int, ...]
 
 
-def cut(body: bytes, name: bytes) -> Slices | None:
+def cut(body: bytes, name: bytes, most: int) -> Slices | None:
     """Each element from its start tag to the last end tag before the next one.
 
-    ``None`` if there is none, if one has no end, or if two are the same.
+    ``None`` if there is none or more than ``most``, if one has no end, or if two are
+    the same.
     """
-    starts = _start_tags(body, b"<" + name)
-    if not starts:
+    starts = _start_tags(body, b"<" + name, most + 1)
+    if not 0 < len(starts) <= most:
         return None
     end_tag = b"</" + name
     spans = []
@@ -56,7 +59,7 @@ def cut_out(body: bytes, name: bytes) -> Slices | None:
     end = body.find(b">", last) + 1
     if not 0 <= start < last < end:
         return None
-    return Slices(name, ((start, end),), (_hash(memoryview(body)[start:end]),))
+    return Slices(name, ((start, end),), (_hash_region(body, start, end),))
 
 
 def region_of(body: bytes, slices: Slices) -> int:
@@ -65,7 +68,7 @@ def region_of(body: bytes, slices: Slices) -> int:
     for (_, end), (start, _) in pairwise(spans):
         if body[end:start].strip(_BLANKS):
             return 0
-    return _hash(memoryview(body)[spans[0][0] : spans[-1][1]])
+    return _hash_region(body, spans[0][0], spans[-1][1])
 
 
 def is_whole(body: bytes, slices: Slices, number: int) -> bool:
@@ -99,10 +102,11 @@ def replace_known(
     return b"".join(parts), tuple(elements)
 
 
-def _start_tags(body: bytes, beginning: bytes) -> list[int]:
-    found = []
+def _start_tags(body: bytes, beginning: bytes, most: int) -> list[int]:
+    """The first ones, no more than ``most``."""
+    found: list[int] = []
     at = _next_start_tag(body, beginning, 0)
-    while at >= 0:
+    while at >= 0 and len(found) < most:
         found.append(at)
         at = _next_start_tag(body, beginning, at + len(beginning))
     return found
@@ -119,7 +123,11 @@ def _next_start_tag(body: bytes, beginning: bytes, start: int) -> int:
     return at
 
 
+def _hash_region(body: bytes, start: int, end: int) -> int:
+    return int.from_bytes(checksum(memoryview(body)[start:end])[:8], "little")
+
+
 def _hash(slice: memoryview) -> int:
-    """SHA-1 for its speed: whoever finds two alike deceives about their own feed."""
+    """SHA-1, which begins sooner than `checksum`: most slices are short."""
     digest = sha1(slice, usedforsecurity=False).digest()
     return int.from_bytes(digest[:8], "little")

@@ -113,6 +113,15 @@ def test_what_did_not_change_is_not_read_again(
     assert titles_read(parsed) == read
 
 
+@pytest.mark.parametrize("between", ["<ttl>5</ttl>", "<!-- x -->", "<title>2</title>"])
+def test_what_stands_between_the_entries_counts_each_time(between: str) -> None:
+    documents = [
+        rss(ONE, between, TWO, head=f"<title>{number}</title>") for number in range(3)
+    ]
+
+    assert last(*documents).path == PATH
+
+
 def test_items_beside_the_channel_are_known_too() -> None:
     parsed = last(rdf(ONE, TWO), rdf(THREE, ONE, TWO))
 
