@@ -115,6 +115,7 @@ class Feed:
     icon: str = ""
     logo: str = ""
     extensions: Extensions = field(default_factory=dict)
+    status: Status | None = None  # of a source, where the hub knows it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,3 +217,4 @@ class Notification:
     entries: tuple[Entry, ...] | None = None
     deletions: tuple[Deletion, ...] = ()
     updated_keys: frozenset[str] = frozenset()
+    is_digest: bool = False  # what came in a day, whatever was sent of it before
