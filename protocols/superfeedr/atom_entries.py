@@ -110,8 +110,14 @@ def put_head(
 
 
 def _put_point(writer: XmlWriter, geo: Geo) -> None:
-    place = f"{geo.latitude!r} {geo.longitude!r}".encode()
+    place = f"{_decimal(geo.latitude)} {_decimal(geo.longitude)}".encode()
     writer.put(b"<geo:point>%b</geo:point>" % place)
+
+
+def _decimal(degrees: float) -> str:
+    """Without an exponent, which few readers of places expect."""
+    text = repr(degrees)
+    return f"{degrees:.12f}" if "e" in text else text
 
 
 def _put_object(writer: XmlWriter, activity_object: ActivityObject) -> None:
@@ -134,6 +140,11 @@ def _put_source(writer: XmlWriter, source: Feed) -> None:
     """What it does not say of itself is left out: nothing is required of a source."""
     writer.put(b"<source%b>" % language_attribute(source.language))
     if source.status is not None:
-        put_status(writer, source.status, topic=source_topic(source))
+        put_status(
+            writer,
+            source.status,
+            topic=source_topic(source),
+            has_generated_ids=source.status.generated_ids,
+        )
     put_head(writer, source, id=source_id(source), updated=source.updated)
     writer.put(b"</source>")

@@ -11,6 +11,8 @@ _NO_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _NO_IRI = re.compile('[\x00-\x20"<>\\\\^`{|}\x7f-\xa0]')
 _NAME = r"[A-Za-z0-9!#$&^_.+*'`|~%-]+"
 _MEDIA_TYPE = re.compile(rf"{_NAME}/{_NAME}(?:\s*;[^\x00-\x1f\x7f-\x9f]*)?")
+_RELATION = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=@-]+")
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]+")
 _COMPOSITE = ("multipart/", "message/")
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+")
@@ -26,7 +28,9 @@ def iri(reference: str) -> str:
 
 def relation(rel: str) -> str:
     """A name or an IRI (RFC 4287 4.2.7.2); without one it is ``alternate``."""
-    return iri(rel) or "alternate"
+    if not rel or _RELATION.fullmatch(rel) or (_IRI.fullmatch(rel) and iri(rel) == rel):
+        return rel or "alternate"
+    return quote(rel, safe="", errors="replace")
 
 
 @lru_cache(maxsize=256)

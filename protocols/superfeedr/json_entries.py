@@ -91,7 +91,11 @@ def feed_object(feed: Feed, *, id: str) -> JsonObject:
 def _source(source: Feed) -> JsonObject:
     found = feed_object(source, id=source_id(source))
     if source.status is not None:
-        found["status"] = status_object(source.status, topic=source_topic(source))
+        found["status"] = status_object(
+            source.status,
+            topic=source_topic(source),
+            has_generated_ids=source.status.generated_ids,
+        )
     return found
 
 

@@ -82,6 +82,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY, inner, max_size=3),
     max_leaves=8,
 )
+DEGREES = st.floats(-90, 90).map(lambda degrees: round(degrees, 9))
 EXTENSIONS = st.dictionaries(ANY, JSON, max_size=3)
 LANGUAGES = st.sampled_from(["", "en", "de-CH", "zh-Hant-TW"])
 OBJECTS = st.builds(
@@ -146,8 +147,7 @@ ENTRIES = st.builds(
     authors=several(AUTHORS),
     contributors=several(AUTHORS, 1),
     categories=several(CATEGORIES, 3),
-    geo=st.none()
-    | st.builds(Geo, latitude=st.floats(-90, 90), longitude=st.floats(-180, 180)),
+    geo=st.none() | st.builds(Geo, latitude=DEGREES, longitude=DEGREES),
     verbs=several(TYPES),
     object_types=several(TYPES),
     objects=several(OBJECTS),
