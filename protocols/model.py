@@ -124,6 +124,7 @@ class Feed:
     icon: str = ""
     logo: str = ""
     extensions: Extensions = field(default_factory=dict)
+    status: Status | None = None  # of a source, where the hub knows it
 
 
 @quick_init
@@ -265,3 +266,4 @@ class Notification:
     entries: tuple[Entry, ...] | None = None
     deletions: tuple[Deletion, ...] = ()
     updated_keys: frozenset[str] = frozenset()
+    is_digest: bool = False  # what came in a day, whatever was sent of it before

@@ -1,188 +1,150 @@
-"""Entries, people and links as Atom elements of the Superfeedr schema.
+"""Entries, deletions and feed heads as Atom elements of the Superfeedr schema.
 
-Whole elements as text, with their namespaces, in the order Superfeedr sent them.
+In the order Superfeedr sent them, each entry with its namespaces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
-from protocols.model import (
-    ActivityObject,
-    Author,
-    Category,
-    Deletion,
-    Entry,
-    Feed,
-    Link,
+from protocols.model import ActivityObject, Deletion, Entry, Feed, Geo
+from protocols.superfeedr.atom_status import SUPERFEEDR, put_status
+from protocols.superfeedr.atom_syntax import iri
+from protocols.superfeedr.atom_texts import put_content, put_text_construct
+from protocols.superfeedr.atom_values import (
+    date_element,
+    language_attribute,
+    one_alternate_a_type,
+    put_categories,
+    put_each,
+    put_links,
+    put_people,
+    timestamp,
 )
 from protocols.superfeedr.dates import updated_of
-from protocols.superfeedr.extensions import extensions_element, extensions_of
-from protocols.superfeedr.ids import author_id, feed_id
-from protocols.superfeedr.xml import (
-    attribute,
-    content_element,
-    element,
-    escape,
-    text_element,
-)
+from protocols.superfeedr.extensions import extensions_of, put_extensions
+from protocols.superfeedr.ids import source_id, source_topic
+from protocols.superfeedr.xml import XmlWriter
 
 ATOM: Final = "http://www.w3.org/2005/Atom"
 ACTIVITY: Final = "http://activitystrea.ms/spec/1.0/"
+DUBLIN_CORE_TERMS: Final = "http://purl.org/dc/terms/"
 GEORSS: Final = "http://www.georss.org/georss"
-SUPERFEEDR: Final = "http://superfeedr.com/xmpp-pubsub-ext"
 TOMBSTONES: Final = "http://purl.org/atompub/tombstones/1.0"
 
 _ENTRY: Final = (
     f'<entry xmlns="{ATOM}" xmlns:geo="{GEORSS}" xmlns:as="{ACTIVITY}"'
-    f' xmlns:sf="{SUPERFEEDR}"'
-)
+    f' xmlns:sf="{SUPERFEEDR}"%b><id>'
+).encode()
+_ISSUED: Final = (
+    f'<dcterms:issued xmlns:dcterms="{DUBLIN_CORE_TERMS}">%b</dcterms:issued>'
+).encode()
 
 
-def timestamp(moment: datetime) -> str:
-    """``2025-05-02T06:19:31.000Z``."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
-
-
-def date_element(tag: str, moment: datetime | None) -> str:
-    return f"<{tag}>{timestamp(moment)}</{tag}>" if moment else ""
-
-
-def language_attribute(language: str) -> str:
-    return f' xml:lang="{attribute(language)}"' if language else ""
-
-
-def entry_element(entry: Entry, *, undated: datetime, is_updated: bool = False) -> str:
+def put_entry(
+    writer: XmlWriter, entry: Entry, *, undated: datetime, is_updated: bool = False
+) -> None:
     """Atom requires ``updated``: ``undated`` is what an entry without dates gets."""
-    return "".join(
-        (
-            _ENTRY,
-            language_attribute(entry.language),
-            f"><id>{escape(entry.id)}</id>",
-            date_element("published", entry.published),
-            f"<updated>{timestamp(updated_of(entry) or undated)}</updated>",
-            f"<title>{escape(entry.title)}</title>",
-            text_element("summary", entry.summary),
-            content_element(entry.content),
-            _point(entry),
-            _links(entry.links),
-            *map(_category, entry.categories),
-            _people("author", entry.authors),
-            _people("contributor", entry.contributors),
-            element("rights", entry.rights),
-            *(element("as:verb", each) for each in entry.verbs),
-            _object_types(entry.object_types),
-            *map(_object, entry.objects),
-            _source(entry.source, undated),
-            extensions_element(extensions_of(entry, is_updated=is_updated)),
-            "</entry>",
-        )
+    published = date_element(b"published", entry.published)
+    updated = timestamp(updated_of(entry) or undated)
+    writer.parts += (
+        _ENTRY % language_attribute(entry.language),
+        entry.id,
+        b"</id>%b<updated>%b</updated><title>" % (published, updated),
+        entry.title,
+        b"</title>",
+        "",
     )
+    put_text_construct(writer, b"summary", entry.summary)
+    if put_content(writer, entry.content) and entry.summary is None:
+        writer.put(b'<summary type="text"></summary>')
+    if entry.geo is not None:
+        _put_point(writer, entry.geo)
+    put_links(writer, one_alternate_a_type(entry.links))
+    put_categories(writer, entry.categories)
+    put_people(writer, b"author", entry.authors)
+    put_people(writer, b"contributor", entry.contributors)
+    writer.put_element(b"rights", entry.rights)
+    put_each(writer, b"as:verb", entry.verbs)
+    put_each(writer, b"as:object-type", entry.object_types)
+    for each in entry.objects:
+        _put_object(writer, each)
+    if entry.source is not None:
+        _put_source(writer, entry.source)
+    put_extensions(writer, extensions_of(entry, is_updated=is_updated))
+    writer.put(b"</entry>")
 
 
-def deleted_entry_element(deletion: Deletion, *, undated: datetime) -> str:
+def put_deletion(writer: XmlWriter, deletion: Deletion, *, undated: datetime) -> None:
     """RFC 6721: ``ref`` and ``when`` are both required."""
-    when = timestamp(deletion.at or undated)
-    return (
-        f'<at:deleted-entry xmlns:at="{TOMBSTONES}" ref="{attribute(deletion.id)}"'
-        f' when="{when}"/>'
+    writer.parts += (
+        b'<at:deleted-entry xmlns:at="%b" ref="' % TOMBSTONES.encode(),
+        deletion.id,
+        b'" when="%b"/>' % timestamp(deletion.at or undated),
+        "",
     )
 
 
-def feed_elements(feed: Feed, *, id: str, updated: datetime) -> str:
+def put_head(
+    writer: XmlWriter, feed: Feed, *, id: str, updated: datetime | None
+) -> None:
     """The head of a feed or of a source, links first, as Superfeedr sent it."""
-    return "".join(
-        (
-            _links(feed.links),
-            f"<title>{escape(feed.title)}</title>",
-            f"<updated>{timestamp(updated)}</updated>",
-            f"<id>{escape(id)}</id>",
-            element("subtitle", feed.subtitle),
-            date_element("published", feed.published),
-            *map(_category, feed.categories),
-            _people("author", feed.authors),
-            _people("contributor", feed.contributors),
-            element("rights", feed.rights),
-            element("generator", feed.generator),
-            element("icon", feed.icon),
-            element("logo", feed.logo),
-            extensions_element(feed.extensions),
+    put_links(writer, one_alternate_a_type(feed.links))
+    writer.parts += (b"<title>", feed.title, b"</title>", "")
+    if updated:
+        writer.put(date_element(b"updated", updated))
+    writer.put_element(b"id", id)
+    writer.put_element(b"subtitle", feed.subtitle)
+    if feed.published:
+        # Atom knows no such date of a feed; the element of Dublin Core means it.
+        writer.put(_ISSUED % timestamp(feed.published))
+    put_categories(writer, feed.categories)
+    put_people(writer, b"author", feed.authors)
+    put_people(writer, b"contributor", feed.contributors)
+    writer.put_element(b"rights", feed.rights)
+    writer.put_element(b"generator", feed.generator)
+    writer.put_element(b"icon", iri(feed.icon))
+    writer.put_element(b"logo", iri(feed.logo))
+    put_extensions(writer, feed.extensions)
+
+
+def _put_point(writer: XmlWriter, geo: Geo) -> None:
+    place = f"{_decimal(geo.latitude)} {_decimal(geo.longitude)}".encode()
+    writer.put(b"<geo:point>%b</geo:point>" % place)
+
+
+def _decimal(degrees: float) -> str:
+    """Without an exponent, which few readers of places expect."""
+    text = repr(degrees)
+    return f"{degrees:.12f}" if "e" in text else text
+
+
+def _put_object(writer: XmlWriter, activity_object: ActivityObject) -> None:
+    writer.put(b"<as:object>")
+    put_each(writer, b"as:object-type", activity_object.object_types)
+    writer.put_element(b"id", activity_object.id)
+    writer.put_element(b"title", activity_object.title)
+    writer.put(
+        date_element(b"published", activity_object.published)
+        + date_element(b"updated", activity_object.updated)
+    )
+    put_content(writer, activity_object.content)
+    put_people(writer, b"author", activity_object.authors)
+    put_categories(writer, activity_object.categories)
+    put_links(writer, activity_object.links)
+    writer.put(b"</as:object>")
+
+
+def _put_source(writer: XmlWriter, source: Feed) -> None:
+    """What it does not say of itself is left out: nothing is required of a source."""
+    writer.put(b"<source%b>" % language_attribute(source.language))
+    if source.status is not None:
+        put_status(
+            writer,
+            source.status,
+            topic=source_topic(source),
+            has_generated_ids=source.status.generated_ids,
         )
-    )
-
-
-def _point(entry: Entry) -> str:
-    if entry.geo is None:
-        return ""
-    return f"<geo:point>{entry.geo.latitude!r} {entry.geo.longitude!r}</geo:point>"
-
-
-def _links(links: Iterable[Link]) -> str:
-    return "".join(map(_link, links))
-
-
-def _link(link: Link) -> str:
-    kind = f' type="{attribute(link.type)}"' if link.type else ""
-    length = f' length="{link.length}"' if link.length is not None else ""
-    return (
-        f'<link title="{attribute(link.title)}" rel="{attribute(link.rel)}"'
-        f' href="{attribute(link.href)}"{kind}{length}/>'
-    )
-
-
-def _category(category: Category) -> str:
-    scheme = f' scheme="{attribute(category.scheme)}"' if category.scheme else ""
-    label = f' label="{attribute(category.label)}"' if category.label else ""
-    return f'<category term="{attribute(category.term)}"{scheme}{label}/>'
-
-
-def _people(tag: str, people: Iterable[Author]) -> str:
-    return "".join(f"<{tag}>{_person(each)}</{tag}>" for each in people)
-
-
-def _person(person: Author) -> str:
-    """``name`` is required, and only what could be an address is an ``email``."""
-    has_address = "@" in person.email.strip("@")
-    return "".join(
-        (
-            f"<name>{escape(person.name)}</name>",
-            element("uri", person.uri),
-            element("email", person.email) if has_address else "",
-            element("id", author_id(person)),
-            element("title", person.title),
-            _object_types(person.object_types),
-            _links(person.links),
-        )
-    )
-
-
-def _object_types(types: Iterable[str]) -> str:
-    return "".join(element("as:object-type", each) for each in types)
-
-
-def _object(activity_object: ActivityObject) -> str:
-    return "".join(
-        (
-            "<as:object>",
-            _object_types(activity_object.object_types),
-            element("id", activity_object.id),
-            element("title", activity_object.title),
-            date_element("published", activity_object.published),
-            date_element("updated", activity_object.updated),
-            content_element(activity_object.content),
-            _people("author", activity_object.authors),
-            *map(_category, activity_object.categories),
-            _links(activity_object.links),
-            "</as:object>",
-        )
-    )
-
-
-def _source(source: Feed | None, undated: datetime) -> str:
-    if source is None:
-        return ""
-    updated = source.updated or undated
-    head = feed_elements(source, id=feed_id(source), updated=updated)
-    return f"<source{language_attribute(source.language)}>{head}</source>"
+    put_head(writer, source, id=source_id(source), updated=source.updated)
+    writer.put(b"</source>")

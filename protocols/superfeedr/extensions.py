@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from protocols.model import Entry, Extensions
-from protocols.superfeedr.xml import attribute, escape
+from protocols.superfeedr.xml import Parts, XmlWriter
 
 NAMESPACE: Final = "urn:fanfare:extensions"
 
@@ -23,39 +23,38 @@ def extensions_of(entry: Entry, *, is_updated: bool) -> Extensions:
     return {**entry.extensions, **_UPDATED} if is_updated else entry.extensions
 
 
-def extensions_element(extensions: Extensions) -> str:
-    """``<ext:extensions>``, or "" when there is nothing."""
-    if not extensions:
-        return ""
-    return (
-        f'<ext:extensions xmlns:ext="{NAMESPACE}">{_fields(extensions)}'
-        "</ext:extensions>"
-    )
+def put_extensions(writer: XmlWriter, extensions: Extensions) -> None:
+    """``<ext:extensions>``, or nothing when there is nothing."""
+    if extensions:
+        writer.put(b'<ext:extensions xmlns:ext="%b">' % NAMESPACE.encode())
+        _put_fields(writer.parts, extensions)
+        writer.put(b"</ext:extensions>")
 
 
-def _fields(mapping: Mapping[str, Any]) -> str:
-    return "".join(
-        _element("field", value, f' name="{attribute(name)}"')
-        for name, value in mapping.items()
-    )
+def _put_fields(parts: Parts, mapping: Mapping[str, Any]) -> None:
+    for name, value in mapping.items():
+        parts += (b'<ext:field name="', name)
+        if type(value) is str:
+            parts += (b'">', value, b"</ext:field>", "")
+        else:
+            _put_typed(parts, value, b'"', b"</ext:field>")
 
 
-def _element(tag: str, value: Any, name: str = "") -> str:
-    kind, content = _typed(value)
-    typed = f' type="{kind}"' if kind else ""
-    return f"<ext:{tag}{name}{typed}>{content}</ext:{tag}>"
-
-
-def _typed(value: Any) -> tuple[str, str]:
-    """The type, "" for text, and the element's content."""
+def _put_typed(parts: Parts, value: Any, opening: bytes, closing: bytes) -> None:
+    """``opening`` lacks the type and its end; text has no type."""
     if isinstance(value, str):
-        return "", escape(value)
-    if value is None:
-        return "null", ""
-    if isinstance(value, bool):
-        return "boolean", "true" if value else "false"
-    if isinstance(value, Mapping):
-        return "object", _fields(value)
-    if isinstance(value, Sequence):
-        return "list", "".join(_element("item", each) for each in value)
-    return "number", str(value)
+        parts += (opening + b">", value)
+    elif value is None:
+        parts += (opening + b' type="null">', "")
+    elif isinstance(value, bool):
+        parts += (opening + b' type="boolean">', "true" if value else "false")
+    elif isinstance(value, Mapping):
+        parts += (opening + b' type="object">', "")
+        _put_fields(parts, value)
+    elif isinstance(value, Sequence):
+        parts += (opening + b' type="list">', "")
+        for each in value:
+            _put_typed(parts, each, b"<ext:item", b"</ext:item>")
+    else:
+        parts += (opening + b' type="number">', str(value))
+    parts += (closing, "")

@@ -16,18 +16,28 @@ def slug(text: str) -> str:
     return _OTHERS.sub("-", text.lower())
 
 
-def feed_id(feed: Feed) -> str:
-    """The feed's own id; else ``slug(title)-Y-M-D-H`` of its date, as Superfeedr does.
+def feed_id(feed: Feed, topic: str) -> str:
+    """The feed's own id; else the topic, as long as anything is known of the feed.
 
-    "" for a feed without a title. A made one changes with every hour of ``updated``:
-    it is shown, and is no identity.
+    Superfeedr made one of the title and the hour of ``updated``, which was another one
+    with every hour; ours stays, and it is an IRI.
     """
-    if feed.id or not feed.title:
-        return feed.id
-    at = feed.updated
-    hour = f"{at.year}-{at.month}-{at.day}-{at.hour}" if at else ""
-    return f"{slug(feed.title)}-{hour}"
+    return feed.id or (topic if feed.title or feed.links else "")
+
+
+def source_id(source: Feed) -> str:
+    """Its own id, else where its document or its site is; "" if that is not known."""
+    return source.id or _link(source, "self") or _link(source, "alternate")
+
+
+def source_topic(source: Feed) -> str:
+    """Where a source can be subscribed to; "" if that is not known."""
+    return _link(source, "superfeedr") or _link(source, "self")
 
 
 def author_id(author: Author) -> str:
-    return author.id or slug(author.name)
+    return author.id or (slug(author.name) if author.name else "")
+
+
+def _link(feed: Feed, rel: str) -> str:
+    return next((link.href for link in feed.links if link.rel == rel), "")

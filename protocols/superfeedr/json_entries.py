@@ -6,21 +6,19 @@ key whose value is not known is absent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TypeGuard
 
-from protocols.model import ActivityObject, Category, Deletion, Entry, Feed, Text
-from protocols.superfeedr.dates import updated_of
+from protocols.model import ActivityObject, Deletion, Entry, Feed, Text
 from protocols.superfeedr.extensions import extensions_of
-from protocols.superfeedr.ids import feed_id
+from protocols.superfeedr.ids import source_id, source_topic
+from protocols.superfeedr.json_status import status_object
 from protocols.superfeedr.json_values import (
     JsonObject,
     actor_object,
     category_object,
     last_segment,
     permalink,
-    put_date,
     put_links,
-    put_text,
     seconds,
 )
 
@@ -29,46 +27,60 @@ DELETE = "delete"
 
 
 def entry_object(entry: Entry, *, is_updated: bool = False) -> JsonObject:
+    """An entry that never changed was last changed when it was published."""
     item: JsonObject = {"id": entry.id}
-    put_date(item, "published", entry.published)
-    put_date(item, "updated", updated_of(entry))
+    if entry.published is not None:
+        item["published"] = item["updated"] = seconds(entry.published)
+    if entry.updated is not None:
+        item["updated"] = seconds(entry.updated)
     item["title"] = entry.title
-    put_text(item, "summary", entry.summary)
-    put_text(item, "content", entry.content)
-    put_links(item, entry.links)
+    _put_contents(item, entry)
     if entry.authors:
         item["actor"] = actor_object(entry.authors[0])
     if entry.categories:
         item["categories"] = [each.term for each in entry.categories]
     _put_activity(item, entry)
-    if entry.language:
-        item["language"] = entry.language
     if entry.source is not None:
-        item["source"] = feed_object(entry.source)
-    own = extensions_of(entry, is_updated=is_updated)
-    extensions = {**own, **_entry_extensions(entry)}
+        item["source"] = _source(entry.source)
+    extensions = _entry_extensions(entry)
+    if entry.extensions or is_updated:
+        extensions = {**extensions_of(entry, is_updated=is_updated), **extensions}
     if extensions:
         item["extensions"] = extensions
     return item
 
 
+def _put_contents(item: JsonObject, entry: Entry) -> None:
+    if entry.summary is not None:
+        item["summary"] = entry.summary.value
+    if entry.content is not None:
+        item["content"] = entry.content.value
+    if entry.links:
+        put_links(item, entry.links)
+        links = item["standardLinks"]
+        if "image" in links:
+            item["image"] = links["image"][0]["href"]
+
+
 def deletion_object(deletion: Deletion) -> JsonObject:
     """``{"id": …, "verb": "delete", "updated": …}``: Superfeedr had no such thing."""
     item: JsonObject = {"id": deletion.id, "verb": DELETE}
-    put_date(item, "updated", deletion.at)
+    if deletion.at is not None:
+        item["updated"] = seconds(deletion.at)
     return item
 
 
-def feed_object(feed: Feed) -> JsonObject:
+def feed_object(feed: Feed, *, id: str) -> JsonObject:
     """The head of a feed or of a source; ``updated`` is null when it is not known."""
     head: JsonObject = {
         "title": feed.title,
         "updated": seconds(feed.updated) if feed.updated else None,
-        "id": feed_id(feed),
+        "id": id,
     }
     if feed.subtitle:
         head["subtitle"] = feed.subtitle
-    put_date(head, "published", feed.published)
+    if feed.published is not None:
+        head["published"] = seconds(feed.published)
     put_links(head, feed.links)
     extensions = {**feed.extensions, **_feed_extensions(feed)}
     if extensions:
@@ -76,8 +88,22 @@ def feed_object(feed: Feed) -> JsonObject:
     return head
 
 
+def _source(source: Feed) -> JsonObject:
+    found = feed_object(source, id=source_id(source))
+    if source.status is not None:
+        found["status"] = status_object(
+            source.status,
+            topic=source_topic(source),
+            has_generated_ids=source.status.generated_ids,
+        )
+    return found
+
+
 def _put_activity(item: JsonObject, entry: Entry) -> None:
-    """Where, what was done, to what. Latitude first: it is no GeoJSON."""
+    """Where, what was done, to what, and in which language.
+
+    Latitude first: it is no GeoJSON.
+    """
     if entry.geo is not None:
         place = [entry.geo.latitude, entry.geo.longitude]
         item["geo"] = {"type": "point", "coordinates": place}
@@ -85,6 +111,8 @@ def _put_activity(item: JsonObject, entry: Entry) -> None:
         item["verb"] = last_segment(entry.verbs)
     if entry.objects:
         item["object"] = _object(entry.objects[0])
+    if entry.language:
+        item["language"] = entry.language
 
 
 def _object(activity_object: ActivityObject) -> JsonObject:
@@ -95,9 +123,12 @@ def _object(activity_object: ActivityObject) -> JsonObject:
         "permalinkUrl": permalink(activity_object.links),
     }
     found = {key: value for key, value in facts.items() if value}
-    put_text(found, "content", activity_object.content)
-    put_date(found, "published", activity_object.published)
-    put_date(found, "updated", activity_object.updated)
+    if activity_object.content is not None:
+        found["content"] = activity_object.content.value
+    if activity_object.published is not None:
+        found["published"] = seconds(activity_object.published)
+    if activity_object.updated is not None:
+        found["updated"] = seconds(activity_object.updated)
     if activity_object.authors:
         found["actor"] = actor_object(activity_object.authors[0])
     return found
@@ -105,18 +136,30 @@ def _object(activity_object: ActivityObject) -> JsonObject:
 
 def _entry_extensions(entry: Entry) -> JsonObject:
     """What Atom says of an entry and Superfeedr's JSON has no key for."""
-    facts: JsonObject = {
-        "authors": [actor_object(each) for each in entry.authors[1:]],
-        "contributors": [actor_object(each) for each in entry.contributors],
-        "categories": _described(entry.categories),
-        "verbs": entry.verbs[:-1],
-        "objectTypes": entry.object_types,
-        "objects": [_object(each) for each in entry.objects[1:]],
-        "rights": entry.rights,
-        "summaryType": _unusual_type(entry.summary),
-        "contentType": _unusual_type(entry.content),
-    }
-    return {key: value for key, value in facts.items() if value}
+    found: JsonObject = {}
+    if len(entry.authors) > 1:
+        found["authors"] = [actor_object(each) for each in entry.authors[1:]]
+    if entry.contributors:
+        found["contributors"] = [actor_object(each) for each in entry.contributors]
+    if described := [
+        category_object(each)
+        for each in entry.categories
+        if each.scheme or each.label  # of which a term does not say everything
+    ]:
+        found["categories"] = described
+    if len(entry.verbs) > 1:
+        found["verbs"] = entry.verbs[:-1]
+    if entry.object_types:
+        found["objectTypes"] = entry.object_types
+    if len(entry.objects) > 1:
+        found["objects"] = [_object(each) for each in entry.objects[1:]]
+    if entry.rights:
+        found["rights"] = entry.rights
+    if _is_unusual(entry.summary):
+        found["summaryType"] = entry.summary.type
+    if _is_unusual(entry.content):
+        found["contentType"] = entry.content.type
+    return found
 
 
 def _feed_extensions(feed: Feed) -> JsonObject:
@@ -133,11 +176,6 @@ def _feed_extensions(feed: Feed) -> JsonObject:
     return {key: value for key, value in facts.items() if value}
 
 
-def _unusual_type(text: Text | None) -> str:
+def _is_unusual(text: Text | None) -> TypeGuard[Text]:
     """Texts are HTML where nothing else is said."""
-    return "" if text is None or text.type == "html" else text.type
-
-
-def _described(categories: Iterable[Category]) -> list[JsonObject]:
-    """Those of which the schema's list of terms does not say everything."""
-    return [category_object(each) for each in categories if each.scheme or each.label]
+    return text is not None and text.type != "html"

@@ -1,4 +1,8 @@
-"""Dates, texts, links and people as they stand in every JSON object of the schema."""
+"""Dates, texts, links and people as they stand in every JSON object of the schema.
+
+Written out key by key: this is done for every entry, and a loop over a table of keys
+would take several times as long.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from datetime import datetime
 from math import floor
 from typing import Any, TypeAlias
 
-from protocols.model import Author, Category, Link, Text
+from protocols.model import Author, Category, Link
 from protocols.superfeedr.ids import author_id
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -19,54 +23,54 @@ def seconds(moment: datetime) -> int:
     return floor(moment.timestamp())
 
 
-def put_date(target: JsonObject, key: str, moment: datetime | None) -> None:
-    if moment is not None:
-        target[key] = seconds(moment)
-
-
-def put_text(target: JsonObject, key: str, text: Text | None) -> None:
-    if text is not None:
-        target[key] = text.value
-
-
 def put_links(target: JsonObject, links: Iterable[Link]) -> None:
     """Every link by its relation, and the first alternate as the permalink."""
     grouped: dict[str, list[JsonObject]] = {}
     for link in links:
+        rel = link.rel
         each: JsonObject = {
             "title": link.title,
-            "rel": link.rel,
+            "rel": rel,
             "href": link.href,
             "type": link.type,
         }
         if link.length is not None:
             each["length"] = link.length
-        if link.rel in grouped:
-            grouped[link.rel].append(each)
+        if rel in grouped:
+            grouped[rel].append(each)
         else:
-            grouped[link.rel] = [each]
-    if "alternate" in grouped:
-        target["permalinkUrl"] = grouped["alternate"][0]["href"]
+            grouped[rel] = [each]
     if grouped:
+        if "alternate" in grouped:
+            target["permalinkUrl"] = grouped["alternate"][0]["href"]
         target["standardLinks"] = grouped
 
 
 def permalink(links: Iterable[Link]) -> str:
-    return next((link.href for link in links if link.rel == "alternate"), "")
+    for link in links:
+        if link.rel == "alternate":
+            return link.href
+    return ""
 
 
 def actor_object(person: Author) -> JsonObject:
     """Superfeedr's actors had no mail address, and ours have none."""
-    picture = (link.href for link in person.links if link.rel in _PICTURES)
-    facts = {
-        "displayName": person.name,
-        "id": author_id(person),
-        "title": person.title,
-        "permalinkUrl": permalink(person.links) or person.uri,
-        "image": next(picture, ""),
-        "objectType": last_segment(person.object_types),
-    }
-    return {key: value for key, value in facts.items() if value}
+    actor: JsonObject = {}
+    if person.name:
+        actor["displayName"] = person.name
+    if id := author_id(person):
+        actor["id"] = id
+    if person.title:
+        actor["title"] = person.title
+    if page := permalink(person.links) or person.uri:
+        actor["permalinkUrl"] = page
+    for link in person.links:
+        if link.rel in _PICTURES:
+            actor["image"] = link.href
+            break
+    if kind := last_segment(person.object_types):
+        actor["objectType"] = kind
+    return actor
 
 
 def last_segment(uris: Sequence[str]) -> str:
@@ -75,9 +79,9 @@ def last_segment(uris: Sequence[str]) -> str:
 
 
 def category_object(category: Category) -> JsonObject:
-    facts = {
-        "term": category.term,
-        "scheme": category.scheme,
-        "label": category.label,
-    }
-    return {key: value for key, value in facts.items() if value}
+    found: JsonObject = {"term": category.term}
+    if category.scheme:
+        found["scheme"] = category.scheme
+    if category.label:
+        found["label"] = category.label
+    return found

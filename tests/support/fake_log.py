@@ -26,6 +26,7 @@ class FakeLog:
         self.head_of_feed: Feed | None = None
         self.latest: StoredBody | None = None
         self.reads = 0
+        self.heads_read = 0
         for record in records:
             for ref in record.entries:
                 self.put_entry(ref.entry_id, f"Entry {ref.entry_id}")
@@ -59,6 +60,7 @@ class FakeLog:
         return [self.states[each] for each in ids if each in self.states]
 
     async def feed_head(self, feed_id: FeedId) -> bytes | None:
+        self.heads_read += 1
         return None if self.head_of_feed is None else pack(self.head_of_feed)
 
     async def body(self, feed_id: FeedId) -> StoredBody | None:

@@ -8,6 +8,7 @@ from lxml import etree
 
 PREFIXES = {
     "atom": "http://www.w3.org/2005/Atom",
+    "dcterms": "http://purl.org/dc/terms/",
     "as": "http://activitystrea.ms/spec/1.0/",
     "at": "http://purl.org/atompub/tombstones/1.0",
     "ext": "urn:fanfare:extensions",
