@@ -55,9 +55,9 @@ def markup_inside(element: Element) -> str:
         fragment.append(child)
     _use_html_names(fragment)
     etree.cleanup_namespaces(fragment)
-    parts = [escape(element.text or "", quote=False)]
-    parts += [etree.tostring(child, encoding="unicode") for child in fragment]
-    return "".join(parts).strip()
+    written: str = etree.tostring(fragment, encoding="unicode")
+    inside = written[len("<fragment>") : -len("</fragment>")]  # "" of "<fragment/>"
+    return (escape(element.text or "", quote=False) + inside).strip()
 
 
 def _use_html_names(fragment: Element) -> None:
