@@ -178,6 +178,7 @@ class ParsedFeed:
     hints: Hints = field(default_factory=Hints)
     path: str = "strict"  # which reading succeeded: strict, a repair's name, feedparser
     problems: tuple[str, ...] = ()  # what was dropped or repaired, for people
+    dropped: int = 0  # entries that were left out: duplicates, and too many of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
