@@ -16,14 +16,15 @@ from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.freshness import fresh_until, retry_after
 from hub.core.hubs import hubs_of_header
 from hub.core.news_writes import entry_writes, has_news, news_records
+from hub.core.oddities import oddities, remarks
 from hub.core.posting import count_change, count_posts, posting_history, velocity
-from hub.core.redirects import course_after_failure, course_after_success
+from hub.core.redirects import course_after_failure, course_after_success, landing
 from hub.core.status import failure_line, status_of, success_line
 from hub.core.stopping import absence_after, state_after_absence
 from hub.core.trouble import diagnose
 from hub.core.validators import next_validators
 from protocols.http import OCTET_STREAM, sendable_content_type
-from protocols.model import IdSource, ParsedFeed
+from protocols.model import ParsedFeed
 from protocols.quick import quick_init
 from storage.packing import pack, pack_bytes
 from storage.records import (
@@ -51,6 +52,7 @@ class Decision:
     rules: PollingRules
     jitter: float
     occasion: Occasion
+    elsewhere: bytes
 
     @property
     def polling(self) -> Polling:
@@ -71,11 +73,14 @@ def decide(
     rules: PollingRules,
     jitter: float,
     occasion: Occasion,
+    elsewhere: bytes = b"",
 ) -> FetchCommit:
     """The whole commit of one fetch.
 
     ``understood`` is empty unless the body of a 200 had to be parsed (see
-    `hub.core.trouble.is_known_body`). ``jitter`` is drawn from -1 to 1.
+    `hub.core.trouble.is_known_body`). ``jitter`` is drawn from -1 to 1. ``elsewhere``
+    is the seen-set of the feed that this one was redirected to, where
+    `hub.core.redirects.lands_elsewhere`.
     """
     decision = Decision(
         target=target,
@@ -84,6 +89,7 @@ def decide(
         rules=rules,
         jitter=jitter,
         occasion=occasion,
+        elsewhere=elsewhere,
     )
     if is_content(target, fetched, understood):
         return _after_content(decision)
@@ -182,6 +188,7 @@ def _after_document(decision: Decision, document: ParsedFeed) -> FetchCommit:
         at=fetched.at,
         last_success=before.last_success,
         is_reformatted=feed.format not in ("", document.format),
+        elsewhere=decision.elsewhere,
     )
     new = 0 if news.is_baseline else len(news.new)
     polling = replace(
@@ -192,10 +199,8 @@ def _after_document(decision: Decision, document: ParsedFeed) -> FetchCommit:
         hints=document.hints,
         posting=_posting(before, news, fetched.at),
         entry_count=len(document.entries),
-        bozo_rank=_bozo_rank(before, news, document),
-        generated_ids=any(
-            entry.id_source is not IdSource.FEED for entry in document.entries
-        ),
+        found_at=landing(feed.url, fetched),
+        **oddities(before, news, document, fetched.at),
     )
     return _commit(decision, polling, document, news)
 
@@ -243,12 +248,6 @@ def _posting(before: Polling, news: News, at: datetime) -> Posting:
     return count_posts(before.posting, news.new, before.last_success, at)
 
 
-def _bozo_rank(before: Polling, news: News, document: ParsedFeed) -> float:
-    """0 to 1: how much of the feed lately came back under other ids."""
-    share = news.rekeyed / len(document.entries) if document.entries else 0.0
-    return round((before.bozo_rank + share) / 2, 3)
-
-
 def _commit(
     decision: Decision,
     polling: Polling,
@@ -264,7 +263,12 @@ def _commit(
         period=planned.period,
         velocity=velocity(polling.posting, fetched.at),
         message=success_line(
-            fetched, decision.occasion, planned.period, new, polling.entry_count
+            fetched,
+            decision.occasion,
+            planned.period,
+            new,
+            polling.entry_count,
+            remarks(news, document) if news and document else (),
         ),
     )
     title = document.feed.title if document else target.feed.title

@@ -6,11 +6,11 @@ Changed content is an update. Only a publisher's own word makes a deletion.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from hub.core.rekeying import find_rekeyed
 from hub.core.seen import (
     DELETED,
     SeenSet,
@@ -29,8 +29,6 @@ UPDATES_A_DAY = 3
 versions that alternate behind a load balancer are no flood of updates."""
 REBUILT_ENTRIES = 5
 """From so many on, a change of most entries at once is a rebuilt site, not fresh."""
-REKEYED_ENTRIES = 2
-"""A single entry with a new id and a known link is news."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +50,7 @@ class News:
     updates: tuple[Update, ...] = ()
     deletions: tuple[Deletion, ...] = ()
     rekeyed: int = 0  # known entries that came back under another id
+    is_gap: bool = False  # none of the document was known: some may have been missed
 
 
 def detect(
@@ -61,25 +60,41 @@ def detect(
     at: datetime,
     last_success: datetime | None,
     is_reformatted: bool = False,
+    elsewhere: bytes = b"",
 ) -> News:
     """Compare a document with its feed's seen-set (``b""`` before the first one).
 
     ``last_success`` is when the previous document was last there. ``is_reformatted``
     says that the feed came in another format before, with other ids for what it had.
+    ``elsewhere`` is the seen-set of another feed, if this one has just come to be the
+    same document as that.
     """
     known = SeenSet.unpack(seen)
     withdrawn = _withdrawn(document)
     current = _sightings(document.entries, day_of(at), withdrawn)
+    if elsewhere:
+        _merge(known, elsewhere, current, last_success or at, at)
     if current:  # an empty document has lost its entries, they have not vanished
         known.close_document(day_of(last_success or at))
-    unknown = {key: None for key in current if known.get(key) is None}
-    rekeyed = _rekey(known, current, unknown, is_reformatted)
+    unknown = {
+        key: entry for key, (entry, _) in current.items() if known.get(key) is None
+    }
+    is_gap = len(known) > 0 and 0 < len(current) == len(unknown)
+    rekeyed = find_rekeyed(
+        known,
+        {key: sighting for key, (_, sighting) in current.items()},
+        {key: entry.id_source for key, entry in unknown.items()},
+        is_reformatted=is_reformatted,
+    )
+    for old_key in rekeyed.values():
+        known.remove(old_key)
     updates = _updates(known, current, at)
     new = tuple(current[key][0] for key in unknown if key not in rekeyed)
     for key in unknown:
         known.put(current[key][1])
     deletions = _deletions(known, withdrawn)
-    known.forget(day_of(at), len(current))
+    if current:
+        known.forget(day_of(at), len(current))
     return News(
         seen=known.pack(),
         is_baseline=not seen,
@@ -87,6 +102,7 @@ def detect(
         updates=updates,
         deletions=deletions,
         rekeyed=len(rekeyed),
+        is_gap=is_gap and not rekeyed,
     )
 
 
@@ -118,51 +134,20 @@ def _sightings(
     return current
 
 
-def _rekey(
-    known: SeenSet, current: _Current, unknown: dict[int, None], is_reformatted: bool
-) -> set[int]:
-    """Find known entries under new keys; their old keys are forgotten.
-
-    That is a site's move or redesign, a change of format, or ids that change with
-    each request. Links and titles count only where one entry alone has them.
-    """
-    if not is_reformatted and 2 * len(unknown) <= len(current):
-        return set()
-    vanished = [sighting for sighting in known if sighting.key not in current]
-    matches: dict[int, int] = {}
-    for attribute in (_link, _title):
-        old = _unique(attribute, vanished)
-        new = _unique(attribute, (sighting for _, sighting in current.values()))
-        for value, key in new.items():
-            if value in old and key in unknown:
-                matches.setdefault(key, old[value])
-    is_mass = 2 * len(matches) > len(current) and len(matches) >= REKEYED_ENTRIES
-    if not is_mass and not is_reformatted:
-        return set()
-    for old_key in set(matches.values()):
-        known.remove(old_key)
-    return set(matches)
-
-
-def _link(sighting: Sighting) -> int:
-    return sighting.link
-
-
-def _title(sighting: Sighting) -> int:
-    return sighting.title
-
-
-def _unique(
-    attribute: Callable[[Sighting], int], sightings: Iterable[Sighting]
-) -> dict[int, int]:
-    """Keys by the attribute, where it is there and belongs to one sighting only."""
-    sightings = list(sightings)
-    counts = Counter(map(attribute, sightings))
-    return {
-        value: each.key
-        for each in sightings
-        if (value := attribute(each)) and counts[value] == 1
-    }
+def _merge(
+    known: SeenSet,
+    elsewhere: bytes,
+    current: _Current,
+    last_success: datetime,
+    at: datetime,
+) -> None:
+    """Take over what another feed knows, but for what has come since the last time."""
+    for sighting in SeenSet.unpack(elsewhere):
+        entry, _ = current.get(sighting.key, (None, None))
+        date = entry.published or entry.updated if entry else None
+        is_since = date is not None and last_success < date <= at
+        if known.get(sighting.key) is None and not is_since:
+            known.put(sighting)
 
 
 def _updates(known: SeenSet, current: _Current, at: datetime) -> tuple[Update, ...]:

@@ -33,18 +33,24 @@ _LAYOUT = struct.Struct("<QQQQHBB")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 _MOST_CHANGES = 255
+_HALF = 0xFFFF_FFFF
 
 
 class Sighting(NamedTuple):
     """One entry as it was last seen. Hashes are 64 bits; 0 means there is none."""
 
     key: int
-    link: int
-    title: int  # of title and date together
+    link: int  # of its host, in the upper half, and of the rest of it
+    title: int  # of title and date together; 0 without a date
     content: int
     day: int  # of the last sighting, counted from 1970
     changes: int = 0  # of the content, on that day
     flags: int = PRESENT
+
+    @property
+    def path(self) -> int:
+        """Of the link without its host; 0 for one that is nothing else."""
+        return self.link & _HALF
 
     @property
     def is_present(self) -> bool:
@@ -74,15 +80,24 @@ def day_of(moment: datetime) -> int:
 def sight(entry: Entry, day: int) -> Sighting:
     """What is remembered of an entry that was in a document on that day."""
     link = next((link.href for link in entry.links if link.rel == "alternate"), "")
+    content = content_hash(entry)
     date = entry.published or entry.updated
-    dated = f"{entry.title}\n{date.isoformat()}" if entry.title and date else ""
+    dated = f"{entry.title or content}\n{date.isoformat()}" if date else ""
     return Sighting(
         key=fingerprint(entry.key),
-        link=fingerprint(key_of_link(link)),
+        link=_link_fingerprint(key_of_link(link)),
         title=fingerprint(dated),
-        content=fingerprint(content_hash(entry)),
+        content=fingerprint(content),
         day=day,
     )
+
+
+def _link_fingerprint(key: str) -> int:
+    """In halves, so that a site is known again on another host."""
+    start = key.find("/", 2) if key.startswith("//") else 0
+    host, path = (key[:start], key[start:]) if start >= 0 else (key, "")
+    low = 0 if path in ("", "/") else fingerprint(path) & _HALF
+    return (fingerprint(host) & _HALF) << 32 | low
 
 
 class SeenSet:

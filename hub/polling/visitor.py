@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import structlog
 
@@ -14,6 +14,7 @@ from hub.clock import Clock
 from hub.core.cadence import PollingRules
 from hub.core.decide import body_hash, decide
 from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.redirects import lands_elsewhere
 from hub.core.trouble import is_known_body
 from hub.failpoints import failpoint
 from hub.metrics import Metrics
@@ -23,7 +24,7 @@ from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.http import user_agent
 from storage.errors import DocumentWanted
-from storage.interface import LogStore
+from storage.interface import FeedStore, LogStore
 from storage.records import FetchCommit, FetchTarget
 
 INLINE_BYTES = 256 * 1024
@@ -71,11 +72,18 @@ class Visit:
     commit: FetchCommit
 
 
+class _Found(NamedTuple):
+    fetched: Fetched
+    understood: Understood
+    elsewhere: bytes  # the seen-set of the feed whose URL answered
+
+
 class Visitor:
     """Visits feeds; knows nothing of when, or of how many at once."""
 
     def __init__(
         self,
+        feeds: FeedStore,
         feed_log: LogStore,
         fetcher: FeedFetcher,
         parser: Parser,
@@ -85,6 +93,7 @@ class Visitor:
         metrics: Metrics,
         jitter: Callable[[], float] = draw_jitter,
     ) -> None:
+        self._feeds = feeds
         self._log = feed_log
         self._fetcher = fetcher
         self._parser = parser
@@ -101,11 +110,13 @@ class Visitor:
         """
         fetched = await self._fetcher.fetch(self._request(target))
         understood = await self._understand(target, fetched)
+        elsewhere = await self._seen_elsewhere(target, fetched, understood)
+        found = _Found(fetched, understood, elsewhere)
         try:
-            return await self._conclude(target, fetched, understood, occasion)
+            return await self._conclude(target, found, occasion)
         except DocumentWanted:  # the first as-is subscription came during the fetch
             target = replace(target, keeps_body=True)
-            return await self._conclude(target, fetched, understood, occasion)
+            return await self._conclude(target, found, occasion)
 
     def _request(self, target: FetchTarget) -> FetchRequest:
         polling = target.feed.polling
@@ -132,35 +143,40 @@ class Visitor:
         except FeedError as error:
             return Understood(error=error)
 
+    async def _seen_elsewhere(
+        self, target: FetchTarget, fetched: Fetched, understood: Understood
+    ) -> bytes:
+        """What the feed knows that this one has just been redirected to, if any."""
+        if understood.feed is None or not lands_elsewhere(target.feed, fetched):
+            return b""
+        other = await self._feeds.find(fetched.url)
+        if other is None or other.id == target.feed.id:
+            return b""
+        return b"".join(each.seen for each in await self._feeds.targets([other.id]))
+
     async def _conclude(
-        self,
-        target: FetchTarget,
-        fetched: Fetched,
-        understood: Understood,
-        occasion: Occasion,
+        self, target: FetchTarget, found: _Found, occasion: Occasion
     ) -> Visit:
-        commit = await self._decide(target, fetched, understood, occasion)
+        commit = await self._decide(target, found, occasion)
         if await self._store(commit):
             _tell(target, commit)
-        return Visit(fetched=fetched, commit=commit)
+        return Visit(fetched=found.fetched, commit=commit)
 
     async def _decide(
-        self,
-        target: FetchTarget,
-        fetched: Fetched,
-        understood: Understood,
-        occasion: Occasion,
+        self, target: FetchTarget, found: _Found, occasion: Occasion
     ) -> FetchCommit:
         def decision() -> FetchCommit:
             return decide(
                 target,
-                fetched,
-                understood,
+                found.fetched,
+                found.understood,
                 rules=self._rules,
                 jitter=self._jitter(),
                 occasion=occasion,
+                elsewhere=found.elsewhere,
             )
 
+        fetched, understood = found.fetched, found.understood
         if len(fetched.body) > INLINE_BYTES and understood.feed is not None:
             return await asyncio.to_thread(decision)
         return decision()

@@ -151,6 +151,46 @@ def test_show_explains_every_term(fanfare: Fanfare, api: FakeApi) -> None:
     assert "wanted  900 s  the rule" in lines
 
 
+def test_show_tells_what_is_odd_about_the_entries(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers["GET /api/feeds/7"] = (
+        200,
+        feed_document(
+            bozo_rank=0.25,
+            generated_ids=True,
+            rekeyed=1,
+            rekeyed_at="2026-01-01T10:00:00Z",
+            gap_at="2026-01-01T11:00:00Z",
+            dropped=2,
+            problems=["a second entry with the id 1 was left out"],
+        ),
+    )
+    text = fanfare("feeds", "show", "7").stdout
+    assert "bozo rank           0.25" in text
+    assert "ids                 some are made by the hub" in text
+    assert (
+        "re-keyed            1 known entry under new ids, 2026-01-01 10:00:00Z" in text
+    )
+    assert "gap                 no entry was known, 2026-01-01 11:00:00Z" in text
+    assert "left out            2 entries of the last document" in text
+    assert "note                a second entry with the id 1 was left out" in text
+
+
+def test_show_is_silent_about_what_is_not_odd(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/feeds/7"] = (200, feed_document())
+    text = fanfare("feeds", "show", "7").stdout
+    for word in (
+        "bozo rank",
+        "made by the hub",
+        "re-keyed",
+        "gap",
+        "left out",
+        "note ",
+    ):
+        assert word not in text
+
+
 def test_show_tells_trouble_redirects_and_limits(
     fanfare: Fanfare, api: FakeApi
 ) -> None:
