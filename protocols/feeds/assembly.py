@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from protocols.feeds.drafts import EntryDraft, HeadDraft
 from protocols.feeds.limits import MAX_ENTRIES
@@ -81,12 +82,16 @@ def _discard_shared_id(drafts: Sequence[EntryDraft], problems: list[str]) -> Non
 
 
 def _shared_links(drafts: Sequence[EntryDraft], site: str) -> frozenset[str]:
-    """Links that tell no entry from another: the site's, and those of several."""
-    counts = Counter(
-        key_of_link(link)
+    """Links that tell no entry from another: the site's, and those of several.
+
+    An entry that is there twice is one: it shares its link with itself.
+    """
+    entries = {
+        (key_of_link(link), draft.title or draft.spare_title, _date(draft))
         for draft in drafts
         if not draft.id and (link := draft.first_link("alternate"))
-    )
+    }
+    counts = Counter(link for link, _, _ in entries)
     shared = {key for key, count in counts.items() if count > 1}
     return frozenset(shared | {key_of_link(site)})
 
@@ -99,10 +104,14 @@ def _identify(draft: EntryDraft, shared_links: frozenset[str]) -> Identity:
         link="" if key_of_link(link) in shared_links else link,
         enclosure=draft.first_link("enclosure"),
         title=draft.title or draft.spare_title,
-        date=draft.published or draft.spare_published or draft.updated,
+        date=_date(draft),
         content=content.value if content else "",
     )
     if draft.id and draft.source and draft.source.id and not is_absolute(draft.id):
         # Collected from several feeds, and unique only within its own.
         return replace(identity, key=key_of_id(f"{draft.source.id} {draft.id}"))
     return identity
+
+
+def _date(draft: EntryDraft) -> datetime | None:
+    return draft.published or draft.spare_published or draft.updated

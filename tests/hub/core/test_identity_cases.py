@@ -336,6 +336,16 @@ def test_16_the_same_entry_twice_is_one() -> None:
     assert reading.polling.message.endswith("; 1 left out")
 
 
+def test_16_an_entry_that_is_there_twice_shares_its_link_with_nobody() -> None:
+    once = post(1, guid="")
+    reader = reader_of(rss(once, post(2)))
+
+    reading = reader.read(rss(once, once, post(2)))
+
+    assert reading.is_silent
+    assert reading.polling.rekeyed == 0
+
+
 def test_16_of_two_entries_with_the_same_id_the_first_counts() -> None:
     reader = reader_of(posts(1))
     document = rss(post(2), post(2, title="Other", text="Other"), post(1))
