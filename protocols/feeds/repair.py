@@ -36,7 +36,8 @@ def repair(document: Document) -> Document:
     for name, problem, mend in _STEPS:
         mended = mend(text)
         if mended != text:
-            repairs.append(Repair(name=name, problem=problem))
+            line = _line_of_difference(text, mended)
+            repairs.append(Repair(name=name, problem=f"line {line}: {problem}"))
             text = mended
     if not repairs:
         return document
@@ -47,8 +48,23 @@ def _decode(body: bytes) -> tuple[str, list[Repair]]:
     try:
         return body.decode(), []
     except UnicodeDecodeError as error:
-        problem = f"{error.reason} at byte {error.start}: read as Windows-1252"
+        line = body.count(b"\n", 0, error.start) + 1
+        problem = (
+            f"line {line}: {error.reason} at byte {error.start}: read as Windows-1252"
+        )
         return mend_utf8(body), [Repair(name="bytes", problem=problem)]
+
+
+def _line_of_difference(text: str, mended: str) -> int:
+    """The first line on which they differ."""
+    same, different = 0, min(len(text), len(mended)) + 1
+    while different - same > 1:
+        middle = (same + different) // 2
+        if text.startswith(mended[same:middle], same):
+            same = middle
+        else:
+            different = middle
+    return text.count("\n", 0, same) + 1
 
 
 def _without_controls(text: str) -> str:
