@@ -90,6 +90,7 @@ CHOICES: Mapping[str, Sequence[str]] = {
 
 SHAPES: Mapping[str, Shape] = {
     "Feed": FEED,
+    "AddedFeed": {**FEED, "added": "boolean"},
     "FetchedFeed": {**FEED, "fetched": "boolean"},
     "FeedReport": {
         **FEED,

@@ -24,6 +24,28 @@ def test_adding_a_feed_says_what_was_found(fanfare: Fanfare, api: FakeApi) -> No
     assert api.tokens == ["Bearer token"]
 
 
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (feed_document(added=False), "no section, public, no credentials"),
+        (
+            feed_document(
+                added=False, section="news", private=True, has_credentials=True
+            ),
+            "section news, private, with credentials",
+        ),
+    ],
+)
+def test_adding_a_known_feed_says_so_and_what_it_has_now(
+    fanfare: Fanfare, api: FakeApi, document: dict[str, object], words: str
+) -> None:
+    api.answers[ADD] = (200, document)
+    result = fanfare("feeds", "add", URL, "--section", "news")
+    assert result.exit_code == 0
+    assert f"known  {URL}  (feed 7)" in result.stdout
+    assert f"\n  {words}\n" in result.stdout
+
+
 def test_options_of_add_are_sent(fanfare: Fanfare, api: FakeApi) -> None:
     api.answers[ADD] = (201, feed_document())
     fanfare(
