@@ -50,6 +50,7 @@ class News:
     updates: tuple[Update, ...] = ()
     deletions: tuple[Deletion, ...] = ()
     rekeyed: int = 0  # known entries that came back under another id
+    sightings: tuple[Sighting, ...] = ()  # of the document's entries, in its order
     is_gap: bool = False  # none of the document was known: some may have been missed
 
 
@@ -102,6 +103,7 @@ def detect(
         updates=updates,
         deletions=deletions,
         rekeyed=len(rekeyed),
+        sightings=tuple(sighting for _, sighting in current.values()),
         is_gap=is_gap and not rekeyed,
     )
 

@@ -10,11 +10,12 @@ An empty document says nothing.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypedDict
 
 from hub.core.detect import News
-from protocols.model import Entry, IdSource, ParsedFeed
+from hub.core.seen import HASHED, MADE_UP, UNDATED, Sighting
+from protocols.model import ParsedFeed
 from storage.records import Polling
 
 CHANGED_ID = 1.0
@@ -24,8 +25,7 @@ HASHED_ID = 0.5
 MADE_UP_ID = 0.2
 """Known by its link or enclosure."""
 NO_DATE = 0.2
-"""None that can be read, or one that is more than a day ahead."""
-LONGEST_AHEAD = timedelta(days=1)
+"""None that can be read."""
 MOST_PROBLEMS = 5
 LONGEST_PROBLEM = 200
 
@@ -47,10 +47,8 @@ def oddities(
 ) -> Oddities:
     """What a document adds to them."""
     return Oddities(
-        bozo_rank=round(_bozo_rank(before, news, document, at), 3),
-        generated_ids=any(
-            entry.id_source is not IdSource.FEED for entry in document.entries
-        ),
+        bozo_rank=round(_bozo_rank(before, news, document), 3),
+        generated_ids=any(each.has_generated_id for each in news.sightings),
         rekeyed=news.rekeyed or before.rekeyed,
         rekeyed_at=at if news.rekeyed else before.rekeyed_at,
         gap_at=at if news.is_gap else before.gap_at,
@@ -71,33 +69,22 @@ def remarks(news: News, document: ParsedFeed) -> tuple[str, ...]:
     return tuple(remark for is_found, remark in found if is_found)
 
 
-def _bozo_rank(
-    before: Polling, news: News, document: ParsedFeed, at: datetime
-) -> float:
-    count = len(document.entries) + document.dropped
+def _bozo_rank(before: Polling, news: News, document: ParsedFeed) -> float:
+    count = len(news.sightings) + document.dropped
     if not count:
         return before.bozo_rank
-    faults = sum(_fault(entry, at) for entry in document.entries)
+    faults = sum(map(_fault, news.sightings))
     certain = document.dropped + CHANGED_ID * news.rekeyed
     share = min(1.0, (faults + certain) / count)
     return share if news.is_baseline else (before.bozo_rank + share) / 2
 
 
-def _fault(entry: Entry, at: datetime) -> float:
+def _fault(sighting: Sighting) -> float:
     return max(
-        _FAULTS[entry.id_source],
-        0.0 if _is_dated(entry, at) else NO_DATE,
+        weight if sighting.flags & flag else 0.0
+        for flag, weight in (
+            (HASHED, HASHED_ID),
+            (MADE_UP, MADE_UP_ID),
+            (UNDATED, NO_DATE),
+        )
     )
-
-
-_FAULTS = {
-    IdSource.FEED: 0.0,
-    IdSource.LINK: MADE_UP_ID,
-    IdSource.ENCLOSURE: MADE_UP_ID,
-    IdSource.CONTENT: HASHED_ID,
-}
-
-
-def _is_dated(entry: Entry, at: datetime) -> bool:
-    date = entry.published or entry.updated
-    return date is not None and date - at <= LONGEST_AHEAD

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from protocols.identity import CONTENT_HASH_VERSION, content_hash, key_of_link
-from protocols.model import Entry
+from protocols.model import Entry, IdSource
 
 KEPT_DAYS = 90
 """After its last sighting a key is kept this long."""
@@ -26,6 +26,12 @@ PRESENT = 1
 """Flag: the entry was in the last document."""
 DELETED = 2
 """Flag: its publisher said that it is gone."""
+MADE_UP = 4
+"""Flag: its id is its link or its enclosure."""
+HASHED = 8
+"""Flag: its id is a hash of what it says."""
+UNDATED = 16
+"""Flag: it has no date that can be read."""
 
 _HEADER = bytes((1, CONTENT_HASH_VERSION))
 """The version of the layout, and that of the content hashes."""
@@ -60,6 +66,10 @@ class Sighting(NamedTuple):
     def is_deleted(self) -> bool:
         return bool(self.flags & DELETED)
 
+    @property
+    def has_generated_id(self) -> bool:
+        return bool(self.flags & (MADE_UP | HASHED))
+
     def changed(self, content: int) -> Sighting:
         changes = min(self.changes + 1, _MOST_CHANGES)
         return self._replace(content=content, changes=changes)
@@ -89,7 +99,16 @@ def sight(entry: Entry, day: int) -> Sighting:
         title=fingerprint(dated),
         content=fingerprint(content),
         day=day,
+        flags=PRESENT | _SOURCES[entry.id_source] | (0 if date else UNDATED),
     )
+
+
+_SOURCES = {
+    IdSource.FEED: 0,
+    IdSource.LINK: MADE_UP,
+    IdSource.ENCLOSURE: MADE_UP,
+    IdSource.CONTENT: HASHED,
+}
 
 
 def _link_fingerprint(key: str) -> int:
@@ -178,5 +197,5 @@ def sighted_again(known: Sighting, current: Sighting) -> Sighting:
         link=current.link,
         title=current.title,
         content=known.content or current.content,
-        flags=PRESENT,
+        flags=current.flags,
     )
