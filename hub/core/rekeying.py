@@ -9,7 +9,7 @@ are news, as the contract has it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from hub.core.seen import SeenSet, Sighting
 from protocols.model import IdSource
@@ -20,6 +20,7 @@ titles."""
 
 _Matches = dict[int, int]
 """New keys, each with the key that the entry had."""
+_Attribute = Callable[[Sighting], int]
 
 
 def find_rekeyed(
@@ -51,26 +52,13 @@ def _match_documents(
     current: Mapping[int, Sighting],
     unknown: Mapping[int, IdSource],
 ) -> _Matches:
-    """By what is unique to one entry before and to one entry now.
+    """By links, titles and paths.
 
     What entries say counts only if their ids are hashes of that and of their dates.
     """
-    hashed = {key for key, source in unknown.items() if source is IdSource.CONTENT}
-    matches: _Matches = {}
-    for attribute, keys in (
-        (_link, unknown.keys()),
-        (_title, unknown.keys()),
-        (_path, unknown.keys()),
-        (_content, hashed),
-    ):
-        new = _unique(attribute, current.values())
-        free, taken = keys - matches.keys(), set(matches.values())
-        matches |= {
-            new[value]: old_key
-            for value, old_key in _unique(attribute, vanished).items()
-            if new.get(value) in free and old_key not in taken
-        }
-    return matches
+    keys, hashed = set(unknown), _hashed(unknown)
+    rules = ((_link, keys), (_title, keys), (_path, keys), (_content, hashed))
+    return _match(rules, vanished, current)
 
 
 def _match_twins(
@@ -84,18 +72,38 @@ def _match_twins(
     to be shared, or is no longer. An id that is a hash of what the entry says changes
     when that is edited: then title and date are enough.
     """
-    twins = {(each.content, each.title): each.key for each in vanished if each.content}
-    titled = {each.title: each.key for each in vanished if each.title}
+    doubted = {
+        key
+        for key, source in unknown.items()
+        if current[key].title or source is not IdSource.FEED
+    }
+    rules = ((_words, doubted), (_title, _hashed(unknown)))
+    return _match(rules, vanished, current)
+
+
+def _hashed(unknown: Mapping[int, IdSource]) -> set[int]:
+    return {key for key, source in unknown.items() if source is IdSource.CONTENT}
+
+
+def _match(
+    rules: Iterable[tuple[_Attribute, set[int]]],
+    vanished: list[Sighting],
+    current: Mapping[int, Sighting],
+) -> _Matches:
+    """By what is unique to one entry before and to one now; earlier rules go first."""
     matches: _Matches = {}
-    for key, source in unknown.items():
-        now = current[key]
-        old_key = None
-        if now.title or source is not IdSource.FEED:
-            old_key = twins.pop((now.content, now.title), None)
-        if old_key is None and source is IdSource.CONTENT:
-            old_key = titled.pop(now.title, None)
-        if old_key is not None and old_key not in matches.values():
-            matches[key] = old_key
+    for attribute, keys in rules:
+        free, taken = keys - matches.keys(), set(matches.values())
+        here = _unique(attribute, current.values())
+        wanted = {value: key for value, key in here.items() if key in free}
+        there = _unique(
+            attribute, [each for each in vanished if attribute(each) in wanted]
+        )
+        matches |= {
+            wanted[value]: old_key
+            for value, old_key in there.items()
+            if old_key not in taken
+        }
     return matches
 
 
@@ -115,11 +123,13 @@ def _content(sighting: Sighting) -> int:
     return sighting.content
 
 
-def _unique(
-    attribute: Callable[[Sighting], int], sightings: Iterable[Sighting]
-) -> _Matches:
+def _words(sighting: Sighting) -> int:
+    """All that it says, its date included."""
+    return sighting.content and sighting.content << 64 | sighting.title
+
+
+def _unique(attribute: _Attribute, sightings: Collection[Sighting]) -> dict[int, int]:
     """Keys by the attribute, where it is there and belongs to one sighting only."""
-    sightings = list(sightings)
     counts = Counter(map(attribute, sightings))
     return {
         value: each.key

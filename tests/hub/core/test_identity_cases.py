@@ -593,6 +593,17 @@ def test_23_when_no_entry_is_known_all_are_told_and_the_gap_is_marked() -> None:
     assert reading.polling.message.endswith("3/3 entries; none was known: a gap")
 
 
+def test_23_so_it_is_where_all_entries_say_the_same() -> None:
+    def alike(*numbers: int) -> bytes:
+        same = {"title": "Full", "date": "2026-01-01", "text": "It is full"}
+        link = "https://site.example/"
+        return rss(*(post(number, link=link, **same) for number in numbers))
+
+    reader = reader_of(alike(1, 2, 3))
+
+    assert len(reader.read(alike(4, 5, 6)).new) == 3
+
+
 def test_23_the_mark_stays_and_one_known_entry_is_no_gap() -> None:
     reader = reader_of(posts(3, 2, 1))
 
