@@ -144,12 +144,14 @@ def _merge(
     at: datetime,
 ) -> None:
     """Take over what another feed knows, but for what has come since the last time."""
+    since = {
+        key
+        for key, (entry, _) in current.items()
+        if (date := entry.published or entry.updated) and last_success < date <= at
+    }
     for sighting in SeenSet.unpack(elsewhere):
-        entry, _ = current.get(sighting.key, (None, None))
-        date = entry.published or entry.updated if entry else None
-        is_since = date is not None and last_success < date <= at
-        if known.get(sighting.key) is None and not is_since:
-            known.put(sighting)
+        if sighting.key not in since:
+            known.put(known.get(sighting.key) or sighting)
 
 
 def _updates(known: SeenSet, current: _Current, at: datetime) -> tuple[Update, ...]:

@@ -22,7 +22,15 @@ from protocols.feeds.lenient import parse_leniently
 from protocols.model import Entry, ParsedFeed
 from storage.interface import Storage
 from storage.packing import unpack
-from storage.records import FeedId, NewFeed, Polling, Position, Record, RecordKind
+from storage.records import (
+    FeedId,
+    FeedState,
+    NewFeed,
+    Polling,
+    Position,
+    Record,
+    RecordKind,
+)
 from storage.sqlite import open_database
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import an_answer
@@ -74,10 +82,16 @@ class PolledHub:
     sites: Sites
     poller: Poller
 
-    async def add(self, url: str) -> FeedId:
-        """A feed whose first document was fetched: its entries are no news."""
+    async def add(self, url: str, *, is_polled: bool = False) -> FeedId:
+        """A feed whose first document was fetched: its entries are no news.
+
+        Unless ``is_polled`` it is fetched when the test says so, and not else.
+        """
         feed, _ = await self.storage.feeds.add(NewFeed(url=url), self.clock.now())
         await self.fetch(feed.id)
+        if not is_polled:
+            now = self.clock.now()
+            await self.storage.feeds.set_state(feed.id, FeedState.PAUSED, now)
         return feed.id
 
     async def fetch(self, feed_id: FeedId) -> Polling:

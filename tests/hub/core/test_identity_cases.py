@@ -619,7 +619,7 @@ async def test_24_a_push_and_a_poll_of_the_same_entry_are_one_notification(
     hub: PolledHub,
 ) -> None:
     hub.sites.pages[SITE] = posts(1)
-    feed = await hub.add(SITE)
+    feed = await hub.add(SITE, is_polled=True)
     builds = iter(range(100))  # other bytes each time
     hub.sites.pages[SITE] = lambda: rss(
         post(2), post(1), head=f"<ttl>{next(builds)}</ttl>"
@@ -791,7 +791,7 @@ async def test_30_a_crash_before_the_commit_loses_and_doubles_nothing(
     database, clock = tmp_path / "hub.db", ManualClock()
     async with polled_hub(database, clock) as hub:
         hub.sites.pages[SITE] = posts(1)
-        feed = await hub.add(SITE)
+        feed = await hub.add(SITE, is_polled=True)
         hub.sites.pages[SITE] = posts(2, 1)
         clock.advance(7 * DAY.total_seconds())
         asked = len(hub.sites.asked)
