@@ -13,6 +13,7 @@ from datetime import datetime
 from hashlib import blake2b, sha256
 
 from protocols.model import ActivityObject, Author, Entry, IdSource, Link, Text
+from protocols.noise import without_noise
 from protocols.quick import quick_init
 from protocols.urls import without_scheme, without_tracking
 
@@ -36,8 +37,9 @@ class Identity:
 
 
 def key_of_id(id: str) -> str:
-    """The form in which ids are compared: trimmed, NFC, http the same as https."""
-    key = without_scheme(unicodedata.normalize("NFC", id.strip()))
+    """The form in which ids are compared: NFC, http the same as https, and white space
+    as little as possible, since lines are broken anew within an id, too."""
+    key = without_scheme(_spaced(unicodedata.normalize("NFC", id)))
     if len(key) > LONGEST_KEY:
         return f"urn:sha256:{_digest((key,))}"
     return key
@@ -76,7 +78,8 @@ def content_hash(entry: Entry) -> str:
     Dates are left out (a jittering date is no update), and so are extensions and
     pictures, where counters and signed addresses live. Empty fields count for
     nothing, so that a field new to the model changes no hash. White space, http or
-    https and ``utm_*`` parameters make no difference.
+    https and ``utm_*`` parameters make no difference, nor does what changes in texts
+    by itself (`protocols.noise`).
     """
     parts = (f"{name}={_spaced(value)}" for name, value in _facts(entry) if value)
     return f"{CONTENT_HASH_VERSION}:{_digest(parts)}"
@@ -119,7 +122,7 @@ def _object_facts(activity_object: ActivityObject) -> Iterator[tuple[str, str]]:
 
 
 def _texts(**texts: Text | None) -> Iterator[tuple[str, str]]:
-    return ((name, text.value) for name, text in texts.items() if text)
+    return ((name, without_noise(text.value)) for name, text in texts.items() if text)
 
 
 def _links(links: Iterable[Link]) -> Iterator[tuple[str, str]]:

@@ -192,7 +192,6 @@ class Outline:
     slices: tuple[int, ...]
     keys: tuple[int, ...]
     region: int = 0
-    has_generated_ids: bool = False  # among those that were not read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +209,7 @@ class ParsedFeed:
     hints: Hints = field(default_factory=Hints)
     path: str = "strict"  # which reading succeeded: strict, a repair's name, feedparser
     problems: tuple[str, ...] = ()  # what was dropped or repaired, for people
+    dropped: int = 0  # entries that were left out: duplicates, and too many of them
     outline: Outline | None = None
 
     @property
@@ -221,13 +221,6 @@ class ParsedFeed:
     def entry_count(self) -> int:
         """All entries that the document holds, known ones included."""
         return len(self.outline.keys if self.outline else self.entries)
-
-    @property
-    def has_generated_ids(self) -> bool:
-        """Whether any entry's id is not the publisher's own."""
-        if self.outline and self.outline.has_generated_ids:
-            return True
-        return any(entry.id_source is not IdSource.FEED for entry in self.entries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from urllib.parse import quote, urljoin
 
+import idna
+
 LONGEST = 8_192
 """Characters; a longer URL is not kept."""
 
@@ -100,14 +102,30 @@ def requested_url(url: str) -> str:
 def resource_url(url: str) -> str:
     """What all URLs have in common that ask for the same: feeds are known by it.
 
-    The `normal_url` of what is requested; what is not ASCII is escaped as UTF-8.
+    The `normal_url` of what is requested; what is not ASCII is escaped as UTF-8, and
+    in the host as punycode.
     """
     requested = requested_url(url)
     authority = _AUTHORITY.match(requested)
     if authority is None:
         return requested
     rest = quote(requested[authority.end() :], safe=_ASCII, errors="surrogatepass")
-    return normal_url(authority[0] + rest)
+    return normal_url(_in_ascii(authority[0]) + rest)
+
+
+def _in_ascii(authority: str) -> str:
+    """Its host as it is asked for, in punycode (UTS 46); as it is if it has none."""
+    if authority.isascii():
+        return authority
+    before, at, address = authority.rpartition("@")
+    if not at:
+        scheme, slashes, address = authority.partition("//")
+        before = scheme + slashes
+    host, colon, port = address.partition(":")
+    try:
+        return before + at + idna.encode(host, uts46=True).decode() + colon + port
+    except UnicodeError:
+        return authority
 
 
 def _normal_root(authority: str, rest: str) -> str:

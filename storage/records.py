@@ -151,8 +151,14 @@ class Polling:
     last_maintenance_at: datetime | None = None
     velocity: float = 0.0  # new entries a day
     subscribers: int = 0  # at the last fetch; they weigh the period
-    bozo_rank: float = 0.0
+    bozo_rank: float = 0.0  # 0 to 1: how badly its ids and dates serve (docs)
     generated_ids: bool = False
+    rekeyed: int = 0  # known entries that came under other ids, the last time any did
+    rekeyed_at: datetime | None = None
+    gap_at: datetime | None = None  # when no entry was known: some may have been missed
+    dropped: int = 0  # entries of the last document that were left out
+    problems: tuple[str, ...] = ()  # of the last document, the first few
+    found_at: str = ""  # the last document's resource, if it is not the feed's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from .client import Document
-from .wording import duration, moment, print_facts, print_table
+from .wording import duration, moment, plural, print_facts, print_table
 
 
 def explain_feed(feed: Document) -> None:
@@ -22,6 +22,7 @@ def explain_feed(feed: Document) -> None:
             ("velocity", f"{feed['velocity']:.3g} new entries a day"),
             ("entries", f"{feed['entries']} in the last document"),
             *_answer(feed),
+            *_oddities(feed),
             *_requests(feed),
             ("next fetch", _next_fetch(feed)),
             ("period", duration(feed["period"])),
@@ -62,6 +63,30 @@ def _answer(feed: Document) -> list[tuple[str, object]]:
         ("since", moment(feed["failing_since"]) if feed["failing_since"] else ""),
         ("last fetch", moment(feed["last_fetch"])),
         ("last parse", moment(feed["last_parse"])),
+    ]
+
+
+def _oddities(feed: Document) -> list[tuple[str, object]]:
+    """What is odd about its entries, or was."""
+    rekeyed = f"{plural(feed['rekeyed'], 'known entry', 'known entries')} under new ids"
+    return [
+        ("bozo rank", f"{feed['bozo_rank']:g}" if feed["bozo_rank"] else ""),
+        ("ids", "some are made by the hub" if feed["generated_ids"] else ""),
+        (
+            "re-keyed",
+            f"{rekeyed}, {moment(feed['rekeyed_at'])}" if feed["rekeyed"] else "",
+        ),
+        (
+            "gap",
+            f"no entry was known, {moment(feed['gap_at'])}" if feed["gap_at"] else "",
+        ),
+        (
+            "left out",
+            f"{plural(feed['dropped'], 'entry', 'entries')} of the last document"
+            if feed["dropped"]
+            else "",
+        ),
+        *(("note", problem) for problem in feed["problems"]),
     ]
 
 

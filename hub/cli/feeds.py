@@ -46,7 +46,8 @@ def add(
 ) -> None:
     """Add feeds and say what their first fetch found.
 
-    Credentials, also those in a URL, make a feed private.
+    Credentials, also those in a URL, make a feed private. A known feed takes the
+    section and credentials that are given.
     """
     wanted = [*urls, *_lines(file)]
     if not wanted:
@@ -77,7 +78,23 @@ def _add_one(hub: Hub, body: Document) -> bool:
             f"not added  {printable(str(body['url']))}\n  {error.message}", err=True
         )
         return False
-    return print_outcome("added", feed)
+    if feed["added"]:
+        return print_outcome("added", feed)
+    is_well = print_outcome("known", feed)
+    click.echo(f"  {_settings(feed)}")
+    return is_well
+
+
+def _settings(feed: Document) -> str:
+    """What a known feed has now of what the options of ``add`` ask for."""
+    section = printable(feed["section"])
+    return ", ".join(
+        (
+            f"section {section}" if section else "no section",
+            "private" if feed["private"] else "public",
+            "with credentials" if feed["has_credentials"] else "no credentials",
+        )
+    )
 
 
 def _lines(file: TextIO | None) -> Iterator[str]:

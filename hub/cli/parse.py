@@ -21,20 +21,40 @@ from .wording import plural, printable
     show_default=True,
     help="How to print it.",
 )
-def parse(source: str, format_: str) -> None:
+@click.option(
+    "--explain",
+    "is_explained",
+    is_flag=True,
+    help="Say why it is read as it is, instead of printing it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The explanation as JSON.")
+def parse(source: str, format_: str, is_explained: bool, as_json: bool) -> None:
     """Parse a feed and print it the way subscribers get it.
+
+    With --explain: which parser read it, in which encoding, after which repairs; what
+    each entry is known by and why; what was dropped and why.
 
     Needs no running hub. A URL is fetched under the address guard, with the
     FANFARE_ALLOW_… settings of this environment.
     """
+    from .parse_explanation import print_explanation
     from .parsing import ParseFailed, parse_source, render
 
+    if as_json and not is_explained:
+        raise click.UsageError("--json takes --explain; feeds are JSON by --format")
     try:
-        parsed = asyncio.run(parse_source(source))
+        document = asyncio.run(parse_source(source))
     except ParseFailed as error:
         raise Failure(str(error)) from error
     except OSError as error:
         raise Failure(f"cannot read {Path(source)}: {error.strerror}") from error
+    if is_explained:
+        print_explanation(document, as_json=as_json)
+    parsed = document.parsed
+    if parsed is None:
+        raise Failure(f"{source}: {document.error}")
+    if is_explained:
+        return
     click.echo(render(parsed, source, format_))
     click.echo(
         f"{parsed.format}, read by: {parsed.path},"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -23,13 +24,24 @@ from .client import read_settings
 
 
 class ParseFailed(Exception):
-    """The document could not be had, or is no feed."""
+    """The document could not be had."""
 
 
-async def parse_source(source: str) -> ParsedFeed:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """What was read, and what the parser made of it: a feed, or why there is none."""
+
+    body: bytes
+    content_type: str
+    parsed: ParsedFeed | None
+    error: str = ""
+
+
+async def parse_source(source: str) -> Document:
     """A file, or a URL under the address guard.
 
-    Raises `ParseFailed`, and `OSError` for a file that cannot be read.
+    Raises `ParseFailed` for what could not be had, and `OSError` for a file that
+    cannot be read.
     """
     clock = SystemClock()
     if source.lower().startswith(("http://", "https://")):
@@ -39,11 +51,13 @@ async def parse_source(source: str) -> ParsedFeed:
         url, body = await asyncio.to_thread(_read, Path(source))
         kind = ""
     context = ParseContext(url=url, content_type=kind, now=clock.now())
+    parsed, why = None, ""
     try:
         async with WorkerParser() as parser:
-            return await parser.parse(body, context)
+            parsed = await parser.parse(body, context)
     except FeedError as error:
-        raise ParseFailed(f"{source}: {error}") from error
+        why = str(error)
+    return Document(body=body, content_type=kind, parsed=parsed, error=why)
 
 
 def _read(path: Path) -> tuple[str, bytes]:

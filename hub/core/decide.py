@@ -15,8 +15,9 @@ from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.freshness import fresh_until, retry_after
 from hub.core.hubs import hubs_of_header
 from hub.core.news_writes import entry_writes, has_news, news_records
+from hub.core.oddities import oddities, remarks
 from hub.core.posting import count_change, count_posts, posting_history, velocity
-from hub.core.redirects import course_after_failure, course_after_success
+from hub.core.redirects import course_after_failure, course_after_success, landing
 from hub.core.remembered import UNNAMED, remember
 from hub.core.status import failure_line, status_of, success_line
 from hub.core.stopping import absence_after, state_after_absence
@@ -53,6 +54,7 @@ class Decision:
     jitter: float
     occasion: Occasion
     reader: bytes  # the name of the program that understood the document
+    elsewhere: bytes  # the seen-set of the feed that it was redirected to
 
     @property
     def polling(self) -> Polling:
@@ -74,12 +76,15 @@ def decide(
     jitter: float,
     occasion: Occasion,
     reader: bytes = UNNAMED,
+    elsewhere: bytes = b"",
 ) -> FetchCommit:
     """The whole commit of one fetch.
 
     ``understood`` is empty unless the body of a 200 had to be parsed (see
     `hub.core.trouble.is_known_body`). ``jitter`` is drawn from -1 to 1. ``reader``
     names the program that understood it, as `hub.core.remembered` wants it.
+    ``elsewhere`` is the seen-set of the feed that this one was redirected to, where
+    `hub.core.redirects.lands_elsewhere`.
     """
     decision = Decision(
         target=target,
@@ -89,6 +94,7 @@ def decide(
         jitter=jitter,
         occasion=occasion,
         reader=reader,
+        elsewhere=elsewhere,
     )
     if is_content(target, fetched, understood):
         return _after_content(decision)
@@ -187,6 +193,7 @@ def _after_document(decision: Decision, document: ParsedFeed) -> FetchCommit:
         at=fetched.at,
         last_success=before.last_success,
         is_reformatted=feed.format not in ("", document.format),
+        elsewhere=decision.elsewhere,
     )
     new = 0 if news.is_baseline else len(news.new)
     polling = replace(
@@ -197,8 +204,8 @@ def _after_document(decision: Decision, document: ParsedFeed) -> FetchCommit:
         hints=document.hints,
         posting=_posting(before, news, fetched.at),
         entry_count=document.entry_count,
-        bozo_rank=_bozo_rank(before, news, document),
-        generated_ids=document.has_generated_ids,
+        found_at=landing(feed.url, fetched),
+        **oddities(before, news, document, fetched.at),
     )
     return _commit(decision, polling, document, news)
 
@@ -246,12 +253,6 @@ def _posting(before: Polling, news: News, at: datetime) -> Posting:
     return count_posts(before.posting, news.new, before.last_success, at)
 
 
-def _bozo_rank(before: Polling, news: News, document: ParsedFeed) -> float:
-    """0 to 1: how much of the feed lately came back under other ids."""
-    share = news.rekeyed / document.entry_count if document.entry_count else 0.0
-    return round((before.bozo_rank + share) / 2, 3)
-
-
 def _commit(
     decision: Decision,
     polling: Polling,
@@ -267,7 +268,12 @@ def _commit(
         period=planned.period,
         velocity=velocity(polling.posting, fetched.at),
         message=success_line(
-            fetched, decision.occasion, planned.period, new, polling.entry_count
+            fetched,
+            decision.occasion,
+            planned.period,
+            new,
+            polling.entry_count,
+            remarks(news, document) if news and document else (),
         ),
     )
     title = document.feed.title if document else target.feed.title

@@ -6,11 +6,11 @@ Changed content is an update. Only a publisher's own word makes a deletion.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from hub.core.rekeying import find_rekeyed
 from hub.core.seen import (
     DELETED,
     PRESENT,
@@ -30,8 +30,6 @@ UPDATES_A_DAY = 3
 versions that alternate behind a load balancer are no flood of updates."""
 REBUILT_ENTRIES = 5
 """From so many on, a change of most entries at once is a rebuilt site, not fresh."""
-REKEYED_ENTRIES = 2
-"""A single entry with a new id and a known link is news."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +52,7 @@ class News:
     deletions: tuple[Deletion, ...] = ()
     rekeyed: int = 0  # known entries that came back under another id
     sightings: tuple[Sighting, ...] = ()  # of the document's entries, in its order
+    is_gap: bool = False  # none of the document was known: some may have been missed
 
 
 def detect(
@@ -63,29 +62,43 @@ def detect(
     at: datetime,
     last_success: datetime | None,
     is_reformatted: bool = False,
+    elsewhere: bytes = b"",
 ) -> News:
     """Compare a document with its feed's seen-set (``b""`` before the first one).
 
     ``last_success`` is when the previous document was last there. ``is_reformatted``
     says that the feed came in another format before, with other ids for what it had.
+    ``elsewhere`` is the seen-set of another feed, if this one has just come to be the
+    same document as that.
     """
     known = SeenSet.unpack(seen)
     withdrawn = _withdrawn(document)
     current = _sightings(_in_order(document, known, day_of(at)), withdrawn)
+    if elsewhere:
+        _merge(known, elsewhere, current, last_success or at, at)
     if current:  # an empty document has lost its entries, they have not vanished
         known.close_document(day_of(last_success or at))
-    unknown = {key: None for key in current if known.get(key) is None}
-    rekeyed = _rekey(known, current, unknown, is_reformatted)
-    updates = _updates(known, current, at)
-    new = tuple(
-        entry
-        for key in unknown
-        if key not in rekeyed and (entry := current[key][0]) is not None
+    unknown = {
+        key: entry
+        for key, (entry, _) in current.items()
+        if entry is not None and known.get(key) is None
+    }
+    is_gap = len(known) > 0 and 0 < len(current) == len(unknown)
+    rekeyed = find_rekeyed(
+        known,
+        {key: sighting for key, (_, sighting) in current.items()},
+        {key: entry.id_source for key, entry in unknown.items()},
+        is_reformatted=is_reformatted,
     )
+    for old_key in rekeyed.values():
+        known.remove(old_key)
+    updates = _updates(known, current, at)
+    new = tuple(entry for key, entry in unknown.items() if key not in rekeyed)
     for key in unknown:
         known.put(current[key][1])
     deletions = _deletions(known, withdrawn)
-    known.forget(day_of(at), len(current))
+    if current:
+        known.forget(day_of(at), len(current))
     return News(
         seen=known.pack(),
         is_baseline=not seen,
@@ -94,6 +107,7 @@ def detect(
         deletions=deletions,
         rekeyed=len(rekeyed),
         sightings=tuple(sighting for _, sighting in current.values()),
+        is_gap=is_gap and not rekeyed,
     )
 
 
@@ -121,7 +135,9 @@ def _in_order(
     entries = iter(document.entries)
     for key in document.outline.keys if document.outline else ():
         if key:
-            yield None, known[key]._replace(day=day, changes=0, flags=PRESENT)
+            before = known[key]
+            flags = before.flags | PRESENT
+            yield None, before._replace(day=day, changes=0, flags=flags)
         else:
             entry = next(entries)
             yield entry, sight(entry, day)
@@ -140,51 +156,27 @@ def _sightings(
     return current
 
 
-def _rekey(
-    known: SeenSet, current: _Current, unknown: dict[int, None], is_reformatted: bool
-) -> set[int]:
-    """Find known entries under new keys; their old keys are forgotten.
-
-    That is a site's move or redesign, a change of format, or ids that change with
-    each request. Links and titles count only where one entry alone has them.
-    """
-    if not is_reformatted and 2 * len(unknown) <= len(current):
-        return set()
-    vanished = [sighting for sighting in known if sighting.key not in current]
-    matches: dict[int, int] = {}
-    for attribute in (_link, _title):
-        old = _unique(attribute, vanished)
-        new = _unique(attribute, (sighting for _, sighting in current.values()))
-        for value, key in new.items():
-            if value in old and key in unknown:
-                matches.setdefault(key, old[value])
-    is_mass = 2 * len(matches) > len(current) and len(matches) >= REKEYED_ENTRIES
-    if not is_mass and not is_reformatted:
-        return set()
-    for old_key in set(matches.values()):
-        known.remove(old_key)
-    return set(matches)
-
-
-def _link(sighting: Sighting) -> int:
-    return sighting.link
-
-
-def _title(sighting: Sighting) -> int:
-    return sighting.title
-
-
-def _unique(
-    attribute: Callable[[Sighting], int], sightings: Iterable[Sighting]
-) -> dict[int, int]:
-    """Keys by the attribute, where it is there and belongs to one sighting only."""
-    sightings = list(sightings)
-    counts = Counter(map(attribute, sightings))
-    return {
-        value: each.key
-        for each in sightings
-        if (value := attribute(each)) and counts[value] == 1
+def _merge(
+    known: SeenSet,
+    elsewhere: bytes,
+    current: _Current,
+    last_success: datetime,
+    at: datetime,
+) -> None:
+    """Take over what another feed knows, but for what has come since the last time."""
+    since = {
+        key
+        for key, (entry, _) in current.items()
+        if entry and _came_between(entry, last_success, at)
     }
+    for sighting in SeenSet.unpack(elsewhere):
+        if sighting.key not in since:
+            known.put(known.get(sighting.key) or sighting)
+
+
+def _came_between(entry: Entry, start: datetime, end: datetime) -> bool:
+    date = entry.published or entry.updated
+    return date is not None and start < date <= end
 
 
 def _updates(known: SeenSet, current: _Current, at: datetime) -> tuple[Update, ...]:

@@ -7,6 +7,9 @@ from protocols.model import Entry, Status
 from storage.packing import pack
 from storage.records import EntryWrite, RecordKind, RecordWrite
 
+MOST_ENTRIES = 500
+"""That one record names, and so one notification brings (as Superfeedr's do)."""
+
 
 def has_news(news: News) -> bool:
     """Whether readers of the document would find it changed."""
@@ -24,7 +27,10 @@ def entry_writes(news: News) -> tuple[EntryWrite, ...]:
 
 
 def news_records(news: News, status: Status) -> tuple[RecordWrite, ...]:
-    """Deleted, updated, entries, in this order; none that would name no entry."""
+    """Deleted, updated, entries, in this order; none that would name no entry.
+
+    Each names at most `MOST_ENTRIES`: an import of thousands is sent in parts.
+    """
     news_kind = RecordKind.BASELINE if news.is_baseline else RecordKind.ENTRIES
     told = (
         (RecordKind.DELETED, tuple((each.key, True) for each in news.deletions)),
@@ -39,9 +45,11 @@ def news_records(news: News, status: Status) -> tuple[RecordWrite, ...]:
         (news_kind, tuple((entry.key, True) for entry in news.new)),
     )
     return tuple(
-        RecordWrite(kind=kind, status=status, entries=entries)
+        RecordWrite(
+            kind=kind, status=status, entries=entries[first : first + MOST_ENTRIES]
+        )
         for kind, entries in told
-        if entries
+        for first in range(0, len(entries), MOST_ENTRIES)
     )
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from hub.core.fetched import Fetched
-from storage.records import Polling, Redirect
+from protocols.urls import resource_url
+from storage.records import Polling, Redirect, StoredFeed
 
 PERMANENT = (301, 308)
 SIGHTINGS = 3
@@ -46,6 +47,21 @@ def course_after_failure(polling: Polling, fetched: Fetched) -> Course:
     if fetched.status in (404, 410):
         return Course(fetch_url="", redirect=None)
     return Course(fetch_url=polling.fetch_url, redirect=polling.redirect)
+
+
+def landing(url: str, fetched: Fetched) -> str:
+    """The resource that a feed's document came from; "" if it is the feed's own."""
+    resource = resource_url(fetched.url)
+    return "" if resource == resource_url(url) else resource
+
+
+def lands_elsewhere(feed: StoredFeed, fetched: Fetched) -> bool:
+    """Whether a document comes from where the last one did not: from another's URL.
+
+    What that other feed knows is then known to this one, too, once.
+    """
+    found_at = landing(feed.url, fetched)
+    return found_at not in ("", feed.polling.found_at)
 
 
 def _permanent_target(fetched: Fetched) -> str:

@@ -17,7 +17,7 @@ from protocols.identity import (
     fingerprint,
     key_of_link,
 )
-from protocols.model import Entry
+from protocols.model import Entry, IdSource
 
 KEPT_DAYS = 90
 """After its last sighting a key is kept this long."""
@@ -30,6 +30,12 @@ PRESENT = 1
 """Flag: the entry was in the last document."""
 DELETED = 2
 """Flag: its publisher said that it is gone."""
+MADE_UP = 4
+"""Flag: its id is its link or its enclosure."""
+HASHED = 8
+"""Flag: its id is a hash of what it says."""
+UNDATED = 16
+"""Flag: it has no date that can be read."""
 
 _HEADER = bytes((1, CONTENT_HASH_VERSION))
 """The version of the layout, and that of the content hashes."""
@@ -37,18 +43,24 @@ _LAYOUT = struct.Struct("<QQQQHBB")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 _MOST_CHANGES = 255
+_HALF = 0xFFFF_FFFF
 
 
 class Sighting(NamedTuple):
     """One entry as it was last seen. Hashes are 64 bits; 0 means there is none."""
 
     key: int
-    link: int
-    title: int  # of title and date together
+    link: int  # of its host, in the upper half, and of the rest of it
+    title: int  # of title and date together; 0 without a date
     content: int
     day: int  # of the last sighting, counted from 1970
     changes: int = 0  # of the content, on that day
     flags: int = PRESENT
+
+    @property
+    def path(self) -> int:
+        """Of the link without its host; 0 for one that is nothing else."""
+        return self.link & _HALF
 
     @property
     def is_present(self) -> bool:
@@ -57,6 +69,10 @@ class Sighting(NamedTuple):
     @property
     def is_deleted(self) -> bool:
         return bool(self.flags & DELETED)
+
+    @property
+    def has_generated_id(self) -> bool:
+        return bool(self.flags & (MADE_UP | HASHED))
 
     def changed(self, content: int) -> Sighting:
         changes = min(self.changes + 1, _MOST_CHANGES)
@@ -70,15 +86,33 @@ def day_of(moment: datetime) -> int:
 def sight(entry: Entry, day: int) -> Sighting:
     """What is remembered of an entry that was in a document on that day."""
     link = next((link.href for link in entry.links if link.rel == "alternate"), "")
+    content = content_hash(entry)
     date = entry.published or entry.updated
-    dated = f"{entry.title}\n{date.isoformat()}" if entry.title and date else ""
+    dated = f"{entry.title or content}\n{date.isoformat()}" if date else ""
     return Sighting(
         key=fingerprint(entry.key),
-        link=fingerprint(key_of_link(link)),
+        link=_link_fingerprint(key_of_link(link)),
         title=fingerprint(dated),
-        content=fingerprint(content_hash(entry)),
+        content=fingerprint(content),
         day=day,
+        flags=PRESENT | _SOURCES[entry.id_source] | (0 if date else UNDATED),
     )
+
+
+_SOURCES = {
+    IdSource.FEED: 0,
+    IdSource.LINK: MADE_UP,
+    IdSource.ENCLOSURE: MADE_UP,
+    IdSource.CONTENT: HASHED,
+}
+
+
+def _link_fingerprint(key: str) -> int:
+    """In halves, so that a site is known again on another host."""
+    start = key.find("/", 2) if key.startswith("//") else 0
+    host, path = (key[:start], key[start:]) if start >= 0 else (key, "")
+    low = 0 if path in ("", "/") else fingerprint(path) & _HALF
+    return (fingerprint(host) & _HALF) << 32 | low
 
 
 def last_sightings(packed: bytes, keys: Container[int]) -> dict[int, Sighting]:
@@ -173,5 +207,5 @@ def sighted_again(known: Sighting, current: Sighting) -> Sighting:
         link=current.link,
         title=current.title,
         content=known.content or current.content,
-        flags=PRESENT,
+        flags=current.flags,
     )

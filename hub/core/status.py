@@ -5,6 +5,7 @@ The line is in the words that Superfeedr used.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from hub.core.fetched import Fetched, Occasion
@@ -13,15 +14,24 @@ from storage.records import Polling
 
 
 def success_line(
-    fetched: Fetched, occasion: Occasion, period: float, new: int, total: int
+    fetched: Fetched,
+    occasion: Occasion,
+    period: float,
+    new: int,
+    total: int,
+    remarks: Sequence[str] = (),
 ) -> str:
-    """``Fetched (ring) 200 43200 and parsed 0/20 entries``, ``Fetched (ring) 304``."""
+    """``Fetched (ring) 200 43200 and parsed 0/20 entries``, ``Fetched (ring) 304``.
+
+    What was odd about the document's entries follows, if anything was.
+    """
     if fetched.status == 304:
         return f"Fetched ({occasion}) 304"
-    return (
+    line = (
         f"Fetched ({occasion}) {fetched.status} {period:.0f}"
         f" and parsed {new}/{total} entries"
     )
+    return "; ".join((line, *remarks))
 
 
 def failure_line(

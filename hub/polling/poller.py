@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import structlog
@@ -70,6 +70,7 @@ class Poller:
         self._rules = rules
         self._concurrency = options.concurrency
         self._visitor = Visitor(
+            storage.feeds,
             storage.log,
             fetcher,
             parser,
@@ -236,7 +237,9 @@ class Poller:
                 occasion = self._occasion(due)
                 await self._wait_for_turn(due, occasion)
                 started = self._clock.monotonic()
-                self._heed(await self._visitor.visit(target, occasion))
+                visit = await self._visitor.visit(target, occasion)
+                self._learn(target.feed, visit)
+                self._heed(visit)
         except StorageError as error:
             failure = error
             self._schedule.rest(due.feed_id, STORAGE_PAUSE)
@@ -260,6 +263,11 @@ class Poller:
         wait = self._schedule.turn(due, is_ping=occasion is Occasion.PING)
         if wait > 0:
             await asyncio.sleep(wait)
+
+    def _learn(self, feed: StoredFeed, visit: Visit) -> None:
+        """A ping that came meanwhile is answered by what the feed is now."""
+        if feed.id in self._again:
+            self._again[feed.id] = replace(feed, polling=visit.commit.polling)
 
     def _heed(self, visit: Visit) -> None:
         """Plan on by what the visit brought; a throttled host is left alone whole."""

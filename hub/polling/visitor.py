@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import structlog
 
@@ -15,6 +15,7 @@ from hub.clock import Clock
 from hub.core.cadence import PollingRules
 from hub.core.decide import body_hash, decide
 from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.redirects import lands_elsewhere
 from hub.core.remembered import known_slices
 from hub.core.trouble import is_known_body
 from hub.failpoints import failpoint
@@ -27,7 +28,7 @@ from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.http import user_agent
 from storage.errors import DocumentWanted
-from storage.interface import LogStore
+from storage.interface import FeedStore, LogStore
 from storage.records import FetchCommit, FetchTarget
 
 _LARGE_SLICES = 16 * 1024  # of six hundred entries
@@ -74,11 +75,18 @@ class Visit:
     commit: FetchCommit
 
 
+class _Found(NamedTuple):
+    fetched: Fetched
+    understood: Understood
+    elsewhere: bytes  # the seen-set of the feed whose URL answered
+
+
 class Visitor:
     """Visits feeds; knows nothing of when, or of how many at once."""
 
     def __init__(
         self,
+        feeds: FeedStore,
         feed_log: LogStore,
         fetcher: FeedFetcher,
         parser: Parser,
@@ -89,6 +97,7 @@ class Visitor:
         jitter: Callable[[], float] = draw_jitter,
         sanitizer: Sanitizer | None = None,
     ) -> None:
+        self._feeds = feeds
         self._log = feed_log
         self._fetcher = fetcher
         self._parser = parser
@@ -107,11 +116,13 @@ class Visitor:
         """
         fetched = await self._fetcher.fetch(self._request(target))
         understood = await self._understand(target, fetched)
+        elsewhere = await self._seen_elsewhere(target, fetched, understood)
+        found = _Found(fetched, understood, elsewhere)
         try:
-            return await self._conclude(target, fetched, understood, occasion)
+            return await self._conclude(target, found, occasion)
         except DocumentWanted:  # the first as-is subscription came during the fetch
             target = replace(target, keeps_body=True)
-            return await self._conclude(target, fetched, understood, occasion)
+            return await self._conclude(target, found, occasion)
 
     def _request(self, target: FetchTarget) -> FetchRequest:
         polling = target.feed.polling
@@ -153,38 +164,42 @@ class Visitor:
     def _count(self, reading: Reading) -> None:
         self._metrics.documents.add(reading.value)
 
+    async def _seen_elsewhere(
+        self, target: FetchTarget, fetched: Fetched, understood: Understood
+    ) -> bytes:
+        """What the feed knows that this one has just been redirected to, if any."""
+        if understood.feed is None or not lands_elsewhere(target.feed, fetched):
+            return b""
+        other = await self._feeds.find(fetched.url)
+        if other is None or other.id == target.feed.id:
+            return b""
+        return b"".join(each.seen for each in await self._feeds.targets([other.id]))
+
     async def _conclude(
-        self,
-        target: FetchTarget,
-        fetched: Fetched,
-        understood: Understood,
-        occasion: Occasion,
+        self, target: FetchTarget, found: _Found, occasion: Occasion
     ) -> Visit:
-        commit = await self._decide(target, fetched, understood, occasion)
+        commit = await self._decide(target, found, occasion)
         if self._sanitizer is not None:
             commit = await sanitize_news(commit, self._sanitizer)
         if await self._store(commit):
             _tell(target, commit)
-        return Visit(fetched=fetched, commit=commit)
+        return Visit(fetched=found.fetched, commit=commit)
 
     async def _decide(
-        self,
-        target: FetchTarget,
-        fetched: Fetched,
-        understood: Understood,
-        occasion: Occasion,
+        self, target: FetchTarget, found: _Found, occasion: Occasion
     ) -> FetchCommit:
         decision = partial(
             decide,
             target,
-            fetched,
-            understood,
+            found.fetched,
+            found.understood,
             rules=self._rules,
             jitter=self._jitter(),
             occasion=occasion,
             reader=self._reader,
+            elsewhere=found.elsewhere,
         )
-        if _is_large(fetched, understood):
+        if _is_large(found.fetched, found.understood):
             return await run_beside(decision)
         return decision()
 

@@ -19,6 +19,7 @@ from storage.records import (
     OPERATOR,
     AccountId,
     Attempt,
+    Credentials,
     Format,
     NewSubscription,
     StoredFeed,
@@ -152,7 +153,10 @@ class SubscriptionService:
         return found
 
     async def _feed_behind(self, topic: str, account: AccountId) -> StoredFeed:
-        url = read_topic("topic", topic).url
+        address = read_topic("topic", topic)
+        url = address.url
+        if account != OPERATOR:
+            await self._check_open(url, address.credentials)
         known = await self._feeds.find(url)
         if known is not None and known.has_credentials and known.url != url:
             known = known if account == OPERATOR else None  # not as anybody gets it
@@ -160,10 +164,21 @@ class SubscriptionService:
             new = AddFeed(url=topic, private=True)
             known = (await self._feeds.add(new, field="topic")).feed
         if known.has_credentials and account != OPERATOR:
-            raise InvalidValue("topic", "a topic that is open to this account")
+            raise _closed()  # somebody has added it meanwhile
         if known.state.is_stopped:
             return await self._feeds.resume(known.id)
         return known
+
+    async def _check_open(self, url: str, credentials: Credentials | None) -> None:
+        """Before anything is added or returns: a removed feed has its credentials."""
+        known = await self._storage.feeds.find(url)
+        is_closed = known is not None and known.url == url and known.has_credentials
+        if is_closed or credentials is not None:
+            raise _closed()
+
+
+def _closed() -> InvalidValue:
+    return InvalidValue("topic", "a topic that is open to this account")
 
 
 def _check_signing(request: Subscribe) -> None:

@@ -94,7 +94,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/feeds",
         right=Right.ADMIN,
         summary="Add a feed, and say what its first fetch found",
-        answers={201: "Feed", 200: "Feed"},
+        answers={201: "AddedFeed", 200: "AddedFeed"},
         query=(
             Parameter(
                 name="wait",

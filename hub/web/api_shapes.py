@@ -90,6 +90,7 @@ CHOICES: Mapping[str, Sequence[str]] = {
 
 SHAPES: Mapping[str, Shape] = {
     "Feed": FEED,
+    "AddedFeed": {**FEED, "added": "boolean"},
     "FetchedFeed": {**FEED, "fetched": "boolean"},
     "FeedReport": {
         **FEED,
@@ -101,6 +102,11 @@ SHAPES: Mapping[str, Shape] = {
         "fresh_until": "time?",
         "unchanged": "integer",
         "hints": "Hints",
+        "rekeyed": "integer",
+        "rekeyed_at": "time?",
+        "gap_at": "time?",
+        "dropped": "integer",
+        "problems": "[string]",
         "period_terms": "[PeriodTerm]",
     },
     "Redirect": {"target": "string", "sightings": "integer", "first_seen": "time"},

@@ -94,6 +94,11 @@ def feed_report_document(report: FeedReport) -> Members:
         "fresh_until": polling.fresh_until,
         "unchanged": polling.unchanged,
         "hints": polling.hints,
+        "rekeyed": polling.rekeyed,
+        "rekeyed_at": polling.rekeyed_at,
+        "gap_at": polling.gap_at,
+        "dropped": polling.dropped,
+        "problems": polling.problems,
         "period_terms": report.plan.terms,
     }
 

@@ -77,7 +77,8 @@ class FeedRoutes:
             )
         )
         status = HTTPStatus.CREATED if added.is_new else HTTPStatus.OK
-        return json_response(feed_document(added.feed), status)
+        document = feed_document(added.feed)
+        return json_response({**document, "added": added.is_new}, status)
 
     async def page(self, request: Request) -> Response:
         url = request.query_params.get("url")

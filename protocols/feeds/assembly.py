@@ -25,15 +25,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from protocols.feeds.drafts import EntryDraft, HeadDraft
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.references import make_absolute, may_be_relative
-from protocols.identity import Identity, identify, key_of_link
+from protocols.identity import Identity, identify, key_of_id, key_of_link
 from protocols.model import Deletion, Entry, FeedFormat, Link, ParsedFeed
-from protocols.urls import is_same_site, is_web_url
+from protocols.urls import is_absolute, is_same_site, is_web_url
 
 _MOST_PROBLEMS = 50
+_SHARED_BY = 3
+"""From so many entries on, an id that they share may be a mistake."""
 
 
 def assemble(
@@ -45,26 +48,31 @@ def assemble(
 ) -> ParsedFeed:
     """Finish what was read. Of two entries with the same key the first one counts."""
     problems: list[str] = []
-    if len(drafts) > MAX_ENTRIES:
-        problems.append(f"{len(drafts)} entries: only the first {MAX_ENTRIES} are kept")
+    written = len(drafts)
+    if written > MAX_ENTRIES:
+        problems.append(f"{written} entries: only the first {MAX_ENTRIES} are kept")
         drafts = drafts[:MAX_ENTRIES]
+    entries = _entries(drafts, head, problems)
     return ParsedFeed(
         format=format,
         feed=head.finish(),
-        entries=_entries(drafts, head, problems),
+        entries=entries,
         deletions=tuple(deletions),
         hints=head.hints(),
         problems=tuple(problems[:_MOST_PROBLEMS]),
+        dropped=written - len(entries),
     )
 
 
 def _entries(
     drafts: Sequence[EntryDraft], head: HeadDraft, problems: list[str]
 ) -> tuple[Entry, ...]:
+    for draft in drafts:
+        _complete(draft, head)
+    _discard_shared_id(drafts, problems)
     shared_links = _shared_links(drafts, head.first_link("alternate"))
     entries: dict[str, Entry] = {}
     for draft in drafts:
-        _complete(draft, head)
         identity = _identify(draft, shared_links)
         _make_texts_absolute(draft, head)
         if identity.key in entries:
@@ -106,13 +114,30 @@ def _page(draft: EntryDraft, head: HeadDraft) -> str:
     return page if is_web_url(page) and not is_elsewhere else ""
 
 
+def _discard_shared_id(drafts: Sequence[EntryDraft], problems: list[str]) -> None:
+    """An id that most entries have, each with another link, is no entry's id."""
+    counts = Counter(draft.id for draft in drafts if draft.id)
+    for id, count in counts.most_common(1):
+        of_it = [draft for draft in drafts if draft.id == id]
+        links = {draft.first_link("alternate") for draft in of_it}
+        if count < _SHARED_BY or 2 * count <= len(drafts) or len(links) < count:
+            return
+        problems.append(f"the id {id[:200]} of {count} entries was not used")
+        for draft in of_it:
+            draft.id = ""
+
+
 def _shared_links(drafts: Sequence[EntryDraft], site: str) -> frozenset[str]:
-    """Links that tell no entry from another: the site's, and those of several."""
-    counts = Counter(
-        key_of_link(link)
+    """Links that tell no entry from another: the site's, and those of several.
+
+    An entry that is there twice is one: it shares its link with itself.
+    """
+    entries = {
+        (key_of_link(link), draft.title, draft.published or draft.updated)
         for draft in drafts
         if not draft.id and (link := draft.first_link("alternate"))
-    )
+    }
+    counts = Counter(link for link, _, _ in entries)
     shared = {key for key, count in counts.items() if count > 1}
     return frozenset(shared | {key_of_link(site)})
 
@@ -120,7 +145,7 @@ def _shared_links(drafts: Sequence[EntryDraft], site: str) -> frozenset[str]:
 def _identify(draft: EntryDraft, shared_links: frozenset[str]) -> Identity:
     link = "" if draft.id else draft.first_link("alternate")
     content = draft.content or draft.summary
-    return identify(
+    identity = identify(
         id=draft.id,
         link="" if key_of_link(link) in shared_links else link,
         enclosure=draft.first_link("enclosure"),
@@ -128,3 +153,7 @@ def _identify(draft: EntryDraft, shared_links: frozenset[str]) -> Identity:
         date=draft.published or draft.updated,
         content=content.value if content else "",
     )
+    if draft.id and draft.source and draft.source.id and not is_absolute(draft.id):
+        # Collected from several feeds, and unique only within its own.
+        return replace(identity, key=key_of_id(f"{draft.source.id} {draft.id}"))
+    return identity

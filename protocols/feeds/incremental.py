@@ -81,7 +81,7 @@ def _read_all(document: Document, slices: Slices, context: ParseContext) -> Pars
     place = find_place(root) if opened is document else None
     parsed = opened.sign(read_tree(root, opened.body, context))
     count = len(slices.spans)
-    if place is None or parsed.deletions:
+    if place is None or parsed.deletions or parsed.problems:
         return parsed
     if not count == len(place.entries) == len(parsed.entries):
         return parsed
@@ -146,6 +146,8 @@ def _read_parts(
     if found is None or not _are_apart(met, found[1], len(here)):
         return None
     place, parsed = found
+    if parsed.problems:
+        return None  # they may be of entries that bear on those that are known
     setting = setting_of(place, _declaration(body), parsed.feed, context)
     if setting != known.setting:
         return None
@@ -154,7 +156,6 @@ def _read_parts(
         slices=tuple(each.slice if each else 0 for each in here),
         keys=tuple(each.key if each else 0 for each in here),
         region=known.region,
-        has_generated_ids=any(each.is_link for each in met),
     )
     return document.sign(replace(parsed, outline=outline), PATH)
 

@@ -76,7 +76,12 @@ def _without_incomplete(parsed: ParsedFeed, document: Document) -> ParsedFeed:
         return parsed
     problem = "the last entry is incomplete and was left out"
     problems = (*parsed.problems, problem)
-    return replace(parsed, entries=parsed.entries[:-1], problems=problems)
+    return replace(
+        parsed,
+        entries=parsed.entries[:-1],
+        problems=problems,
+        dropped=parsed.dropped + 1,
+    )
 
 
 def _recover_tree(body: bytes) -> Element | None:

@@ -62,7 +62,8 @@ def repair(document: Document) -> Document:
     for name, problem, mend in _STEPS:
         mended = mend(text)
         if mended != text:
-            repairs.append(Repair(name=name, problem=problem))
+            line = _line_of_difference(text, mended)
+            repairs.append(Repair(name=name, problem=f"line {line}: {problem}"))
             text = mended
     if not repairs:
         return document
@@ -75,7 +76,8 @@ def _decode(body: bytes) -> tuple[str, list[Repair]]:
     except UnicodeDecodeError as error:
         text, codec = mend_utf8(body)
         name = codec.replace("cp125", "Windows-125")
-        problem = f"{error.reason} at byte {error.start}: read as {name}"
+        line = body.count(b"\n", 0, error.start) + 1
+        problem = f"line {line}: {error.reason} at byte {error.start}: read as {name}"
         return text, [Repair(name="bytes", problem=problem)]
 
 
@@ -93,6 +95,18 @@ def _with_sound_declaration(text: str) -> str:
 def _with_sound_namespaces(text: str) -> str:
     """No URI has white space in it: lines were broken there."""
     return _NAMESPACE.sub(lambda found: found[1] + "".join(found[2].split()), text)
+
+
+def _line_of_difference(text: str, mended: str) -> int:
+    """The first line on which they differ."""
+    same, different = 0, min(len(text), len(mended)) + 1
+    while different - same > 1:
+        middle = (same + different) // 2
+        if text.startswith(mended[same:middle], same):
+            same = middle
+        else:
+            different = middle
+    return text.count("\n", 0, same) + 1
 
 
 def _without_controls(text: str) -> str:

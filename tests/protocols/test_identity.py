@@ -49,6 +49,7 @@ def identity(**known: Any) -> Identity:
         ("https://a.example/?p=1", "//a.example/?p=1"),
         ("https://a.example/?utm_source=x", "//a.example/?utm_source=x"),
         ("e\u0301", "\u00e9"),
+        ("tag:a.example,2026:\n   a  b", "tag:a.example,2026: a b"),
         ("Case", "Case"),
         ("case", "case"),
     ],

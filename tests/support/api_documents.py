@@ -31,6 +31,15 @@ def feed_document(**changes: object) -> dict[str, Any]:
         "answers_304": True,
         "retry_after": None,
         "fresh_until": None,
+        "has_credentials": False,
+        "added": True,
+        "bozo_rank": 0.0,
+        "generated_ids": False,
+        "rekeyed": 0,
+        "rekeyed_at": None,
+        "gap_at": None,
+        "dropped": 0,
+        "problems": [],
         "period_terms": [
             {"name": "wanted", "value": 900.0, "unit": "s", "note": "the rule"}
         ],

@@ -45,7 +45,11 @@ def reading(document: Path) -> Any:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        named = {each.name: getattr(value, each.name) for each in fields(value)}
+        named = {
+            each.name: getattr(value, each.name)
+            for each in fields(value)
+            if (each.default, getattr(value, each.name)) != (0, 0)  # nothing counted
+        }
         return {name: _plain(each) for name, each in named.items() if _says_much(each)}
     if isinstance(value, datetime):
         return value.isoformat()

@@ -15,6 +15,7 @@ from hub.polling.fetcher import FetchRequest
 from protocols.errors import EmptyDocument
 from protocols.feeds import ParseContext
 from protocols.model import ParsedFeed
+from protocols.urls import resource_url
 from storage.errors import StorageError
 from storage.records import (
     DueFeed,
@@ -66,6 +67,13 @@ class PolledStorage:
         target = self.known.get(feed_id)
         return target.feed if target else None
 
+    async def find(self, topic: str) -> StoredFeed | None:
+        resource = resource_url(topic)
+        feeds = (target.feed for target in self.known.values())
+        return next(
+            (each for each in feeds if resource_url(each.url) == resource), None
+        )
+
     async def due(
         self, now: datetime, *, after: tuple[datetime, FeedId] | None, limit: int
     ) -> list[DueFeed]:
@@ -106,6 +114,8 @@ class PolledStorage:
             polling=fetch.polling,
             next_fetch=fetch.next_fetch,
             state=fetch.state or target.feed.state,
+            format=fetch.format or target.feed.format,
+            title=fetch.title or target.feed.title,
         )
         seen = fetch.seen if fetch.seen is not None else target.seen
         slices = fetch.slices if fetch.slices is not None else target.slices

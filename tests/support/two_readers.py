@@ -107,7 +107,6 @@ def _compare(whole: Understood, new: Understood) -> None:
     assert new.feed.hints == whole.feed.hints
     assert new.feed.deletions == whole.feed.deletions
     assert new.feed.entry_count == whole.feed.entry_count
-    assert new.feed.has_generated_ids == whole.feed.has_generated_ids
     keys = new.feed.outline.keys if new.feed.outline else (0,) * whole.feed.entry_count
     read = tuple(
         entry for key, entry in zip(keys, whole.feed.entries, strict=True) if not key

@@ -24,6 +24,28 @@ def test_adding_a_feed_says_what_was_found(fanfare: Fanfare, api: FakeApi) -> No
     assert api.tokens == ["Bearer token"]
 
 
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        (feed_document(added=False), "no section, public, no credentials"),
+        (
+            feed_document(
+                added=False, section="news", private=True, has_credentials=True
+            ),
+            "section news, private, with credentials",
+        ),
+    ],
+)
+def test_adding_a_known_feed_says_so_and_what_it_has_now(
+    fanfare: Fanfare, api: FakeApi, document: dict[str, object], words: str
+) -> None:
+    api.answers[ADD] = (200, document)
+    result = fanfare("feeds", "add", URL, "--section", "news")
+    assert result.exit_code == 0
+    assert f"known  {URL}  (feed 7)" in result.stdout
+    assert f"\n  {words}\n" in result.stdout
+
+
 def test_options_of_add_are_sent(fanfare: Fanfare, api: FakeApi) -> None:
     api.answers[ADD] = (201, feed_document())
     fanfare(
@@ -149,6 +171,46 @@ def test_show_explains_every_term(fanfare: Fanfare, api: FakeApi) -> None:
     assert 'etag                "abc"' in lines
     assert "subscribers         2" in lines
     assert "wanted  900 s  the rule" in lines
+
+
+def test_show_tells_what_is_odd_about_the_entries(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers["GET /api/feeds/7"] = (
+        200,
+        feed_document(
+            bozo_rank=0.25,
+            generated_ids=True,
+            rekeyed=1,
+            rekeyed_at="2026-01-01T10:00:00Z",
+            gap_at="2026-01-01T11:00:00Z",
+            dropped=2,
+            problems=["a second entry with the id 1 was left out"],
+        ),
+    )
+    text = fanfare("feeds", "show", "7").stdout
+    assert "bozo rank           0.25" in text
+    assert "ids                 some are made by the hub" in text
+    assert (
+        "re-keyed            1 known entry under new ids, 2026-01-01 10:00:00Z" in text
+    )
+    assert "gap                 no entry was known, 2026-01-01 11:00:00Z" in text
+    assert "left out            2 entries of the last document" in text
+    assert "note                a second entry with the id 1 was left out" in text
+
+
+def test_show_is_silent_about_what_is_not_odd(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/feeds/7"] = (200, feed_document())
+    text = fanfare("feeds", "show", "7").stdout
+    for word in (
+        "bozo rank",
+        "made by the hub",
+        "re-keyed",
+        "gap",
+        "left out",
+        "note ",
+    ):
+        assert word not in text
 
 
 def test_show_tells_trouble_redirects_and_limits(

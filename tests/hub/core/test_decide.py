@@ -183,15 +183,16 @@ def test_an_unlogged_update_is_stored_without_a_record() -> None:
 def test_a_change_of_format_is_seen_through_by_links() -> None:
     poll = Poll()
     link = "https://feed.example/1"
-    poll.read(an_entry("guid", link=link))
-    atom = a_document(an_entry("tag:1", link=link), format=FeedFormat.ATOM)
+    poll.read(an_entry("guid", link=link, published=START))
+    moved = an_entry("tag:1", link=link, published=START)
+    atom = a_document(moved, format=FeedFormat.ATOM)
 
     commit = poll.fetch(an_answer(200, b"atom"), atom)
 
     assert commit.records == ()
     assert commit.format == "atom"
     assert commit.polling.bozo_rank == 0.5
-    assert poll.read(an_entry("tag:1", link=link)).polling.bozo_rank == 0.25
+    assert poll.read(replace(moved, title="edited")).polling.bozo_rank == 0.25
 
 
 def test_generated_ids_are_noted() -> None:

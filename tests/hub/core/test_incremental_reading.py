@@ -140,7 +140,6 @@ def test_entries_are_known_by_their_links_where_they_have_no_ids() -> None:
     parsed = last(rss(BY_LINK, ONE), rss(TWO, BY_LINK, ONE))
 
     assert (parsed.path, titles_read(parsed)) == (PATH, ["two"])
-    assert parsed.has_generated_ids
 
 
 def test_two_versions_that_take_turns_are_both_remembered() -> None:

@@ -478,6 +478,23 @@ async def test_pings_during_a_fetch_bring_one_more_after_it(stage: Stage) -> Non
     assert not stage.poller.is_pinged(feed.id)
 
 
+async def test_a_ping_during_a_fetch_heeds_what_that_learns(stage: Stage) -> None:
+    feed = a_feed(1)
+    stage.add(feed)
+    stage.fetcher.gate.clear()
+    stage.fetcher.answers = lambda request: an_answer(200, b"a", retry_after="3600")
+
+    async with stage.running():
+        await eventually(lambda: len(stage.fetcher.requests) == 1)
+        assert stage.poller.ping(feed)
+        stage.fetcher.gate.set()
+        await stage.committed(1)
+        await stage.settled()
+
+    assert len(stage.fetcher.requests) == 1
+    assert not stage.poller.is_pinged(feed.id)
+
+
 async def test_a_server_that_asked_for_patience_is_not_pinged(stage: Stage) -> None:
     later = START + HOUR
     feed = polled(1, "https://a.example/", retry_after=later, next_fetch=later)

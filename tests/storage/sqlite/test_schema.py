@@ -89,6 +89,26 @@ BEFORE_RESOURCES = 5
 BEFORE_SLICES = 6
 
 
+async def test_a_feed_with_a_host_in_letters_is_found_by_it_and_in_punycode(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "hub.db"
+    a_database_of_spellings(path, "https://b\u00fccher.example/feed")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        run_pending(connection)
+        connection.execute("UPDATE feeds SET resource_hash = x'00'")  # of before
+        *_, of_hosts = (each for each in migrations() if "(url)" in each.script)
+        connection.executescript(of_hosts.script)
+
+    storage = await open_database(path)
+    try:
+        for host in ("b\u00fccher", "B\u00dcCHER", "xn--bcher-kva"):
+            found = await storage.feeds.find(f"https://{host}.example/feed")
+            assert found is not None
+    finally:
+        await storage.close()
+
+
 def a_database_of_spellings(path: Path, *urls: str) -> None:
     """As it was when each spelling of a URL was a feed of its own."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:

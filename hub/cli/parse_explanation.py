@@ -1,0 +1,75 @@
+"""``fanfare parse --explain``: an explanation on the terminal, or as JSON."""
+
+from __future__ import annotations
+
+import click
+import orjson
+
+from protocols.feeds.explaining import (
+    Encoding,
+    Explanation,
+    explain,
+    explain_encoding,
+)
+
+from .parsing import Document
+from .wording import plural, print_facts, print_table, printable
+
+
+def print_explanation(document: Document, *, as_json: bool) -> None:
+    """Of what is no feed, too: then the encoding is all that is known."""
+    body, content_type = document.body, document.content_type
+    if document.parsed is None:
+        encoding = explain_encoding(body, content_type)
+        if as_json:
+            _print_json({"error": document.error, "encoding": encoding})
+        else:
+            print_facts(_encoding(encoding))
+        return
+    explanation = explain(body, content_type, document.parsed)
+    if as_json:
+        _print_json(explanation)
+    else:
+        _print(explanation)
+
+
+def _print_json(value: object) -> None:
+    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+
+
+def _print(explanation: Explanation) -> None:
+    left_out = explanation.left_out
+    print_facts(
+        [
+            ("format", explanation.format),
+            ("read by", explanation.path),
+            *_encoding(explanation.encoding),
+            ("entries", len(explanation.entries)),
+            ("left out", plural(left_out, "entry", "entries") if left_out else ""),
+        ]
+    )
+    for name, lines in (
+        ("NOTES", explanation.problems),
+        ("DROPPED", explanation.dropped),
+    ):
+        if lines:
+            click.echo(f"\n{name}")
+        for line in lines:
+            click.echo(f"  {printable(line)}")
+    if explanation.entries:
+        click.echo()
+        print_table(
+            ("KNOWN BY", "ID", "TITLE", "WHY"),
+            [
+                (each.rule, each.id[:60], each.title[:40], each.why)
+                for each in explanation.entries
+            ],
+        )
+
+
+def _encoding(encoding: Encoding) -> list[tuple[str, object]]:
+    return [
+        ("encoding", f"{encoding.name}, by {encoding.source}"),
+        ("said", "; ".join(encoding.claims)),
+        ("encoding trouble", encoding.problem),
+    ]

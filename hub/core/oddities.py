@@ -1,0 +1,90 @@
+"""What is odd about a feed's entries: for its status, and for people.
+
+The **bozo rank** says how badly the entries' ids and dates serve to tell them apart.
+Each entry of a document weighs as much as its worst fault (see below), one that was
+left out as a duplicate weighs 1, and the document's share is their mean. The rank of
+the first document is its share; then it moves half-way to each document's share, so
+that a fault that is mended is forgotten: after four documents a sixteenth is left.
+An empty document says nothing.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypedDict
+
+from hub.core.detect import News
+from hub.core.seen import HASHED, MADE_UP, UNDATED, Sighting
+from protocols.model import ParsedFeed
+from storage.records import Polling
+
+CHANGED_ID = 1.0
+"""Known under another id before. What was left out weighs as much."""
+HASHED_ID = 0.5
+"""No id, link or enclosure to know it by."""
+MADE_UP_ID = 0.2
+"""Known by its link or enclosure."""
+NO_DATE = 0.2
+"""None that can be read."""
+MOST_PROBLEMS = 5
+LONGEST_PROBLEM = 200
+
+
+class Oddities(TypedDict):
+    """Members of `storage.records.Polling`."""
+
+    bozo_rank: float
+    generated_ids: bool
+    rekeyed: int
+    rekeyed_at: datetime | None
+    gap_at: datetime | None
+    dropped: int
+    problems: tuple[str, ...]
+
+
+def oddities(
+    before: Polling, news: News, document: ParsedFeed, at: datetime
+) -> Oddities:
+    """What a document adds to them."""
+    return Oddities(
+        bozo_rank=round(_bozo_rank(before, news, document), 3),
+        generated_ids=any(each.has_generated_id for each in news.sightings),
+        rekeyed=news.rekeyed or before.rekeyed,
+        rekeyed_at=at if news.rekeyed else before.rekeyed_at,
+        gap_at=at if news.is_gap else before.gap_at,
+        dropped=document.dropped,
+        problems=tuple(
+            problem[:LONGEST_PROBLEM] for problem in document.problems[:MOST_PROBLEMS]
+        ),
+    )
+
+
+def remarks(news: News, document: ParsedFeed) -> tuple[str, ...]:
+    """For the status line of the fetch that found it."""
+    found = (
+        (news.rekeyed, f"{news.rekeyed} known under new ids"),
+        (document.dropped, f"{document.dropped} left out"),
+        (news.is_gap, "none was known: a gap"),
+    )
+    return tuple(remark for is_found, remark in found if is_found)
+
+
+def _bozo_rank(before: Polling, news: News, document: ParsedFeed) -> float:
+    count = len(news.sightings) + document.dropped
+    if not count:
+        return before.bozo_rank
+    faults = sum(map(_fault, news.sightings))
+    certain = document.dropped + CHANGED_ID * news.rekeyed
+    share = min(1.0, (faults + certain) / count)
+    return share if news.is_baseline else (before.bozo_rank + share) / 2
+
+
+def _fault(sighting: Sighting) -> float:
+    return max(
+        weight if sighting.flags & flag else 0.0
+        for flag, weight in (
+            (HASHED, HASHED_ID),
+            (MADE_UP, MADE_UP_ID),
+            (UNDATED, NO_DATE),
+        )
+    )

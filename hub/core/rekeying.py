@@ -1,0 +1,138 @@
+"""Known entries that come under other ids: they are no news.
+
+A site that moves, a redesign, another format, ids that change with each request: then
+most of a document has new ids, and links, or titles with their dates, that are known.
+A single entry needs more to be known again than that: a new id and a known link alone
+are news, as the contract has it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from hub.core.seen import SeenSet, Sighting
+from protocols.model import IdSource
+
+REKEYED_ENTRIES = 2
+"""So many at least, and more than half of the document, are known again by links or
+titles."""
+
+_Matches = dict[int, int]
+"""New keys, each with the key that the entry had."""
+_Attribute = Callable[[Sighting], int]
+
+
+def find_rekeyed(
+    known: SeenSet,
+    current: Mapping[int, Sighting],
+    unknown: Mapping[int, IdSource],
+    *,
+    is_reformatted: bool,
+) -> _Matches:
+    """Which of the unknown keys belong to known entries, and the keys they had.
+
+    ``current`` is the whole document, ``unknown`` says where the new ids came from.
+    """
+    if not unknown or not len(known):
+        return {}
+    vanished = [
+        each for each in known if each.key not in current and not each.is_deleted
+    ]
+    if is_reformatted or 2 * len(unknown) > len(current):
+        matches = _match_documents(vanished, current, unknown)
+        is_mass = 2 * len(matches) > len(current) and len(matches) >= REKEYED_ENTRIES
+        if is_mass or is_reformatted:
+            return matches
+    return _match_twins(vanished, current, unknown)
+
+
+def _match_documents(
+    vanished: list[Sighting],
+    current: Mapping[int, Sighting],
+    unknown: Mapping[int, IdSource],
+) -> _Matches:
+    """By links, titles and paths.
+
+    What entries say counts only if their ids are hashes of that and of their dates.
+    """
+    keys, hashed = set(unknown), _hashed(unknown)
+    rules = ((_link, keys), (_title, keys), (_path, keys), (_content, hashed))
+    return _match(rules, vanished, current)
+
+
+def _match_twins(
+    vanished: list[Sighting],
+    current: Mapping[int, Sighting],
+    unknown: Mapping[int, IdSource],
+) -> _Matches:
+    """One by one: what says the same, under the same date, as one that is gone.
+
+    Where there is no date only made-up ids are doubted: they change when a link comes
+    to be shared, or is no longer. An id that is a hash of what the entry says changes
+    when that is edited: then title and date are enough.
+    """
+    doubted = {
+        key
+        for key, source in unknown.items()
+        if current[key].title or source is not IdSource.FEED
+    }
+    rules = ((_words, doubted), (_title, _hashed(unknown)))
+    return _match(rules, vanished, current)
+
+
+def _hashed(unknown: Mapping[int, IdSource]) -> set[int]:
+    return {key for key, source in unknown.items() if source is IdSource.CONTENT}
+
+
+def _match(
+    rules: Iterable[tuple[_Attribute, set[int]]],
+    vanished: list[Sighting],
+    current: Mapping[int, Sighting],
+) -> _Matches:
+    """By what is unique to one entry before and to one now; earlier rules go first."""
+    matches: _Matches = {}
+    for attribute, keys in rules:
+        free, taken = keys - matches.keys(), set(matches.values())
+        here = _unique(attribute, current.values())
+        wanted = {value: key for value, key in here.items() if key in free}
+        there = _unique(
+            attribute, [each for each in vanished if attribute(each) in wanted]
+        )
+        matches |= {
+            wanted[value]: old_key
+            for value, old_key in there.items()
+            if old_key not in taken
+        }
+    return matches
+
+
+def _link(sighting: Sighting) -> int:
+    return sighting.link
+
+
+def _title(sighting: Sighting) -> int:
+    return sighting.title
+
+
+def _path(sighting: Sighting) -> int:
+    return sighting.path
+
+
+def _content(sighting: Sighting) -> int:
+    return sighting.content
+
+
+def _words(sighting: Sighting) -> int:
+    """All that it says, its date included."""
+    return sighting.content and sighting.content << 64 | sighting.title
+
+
+def _unique(attribute: _Attribute, sightings: Collection[Sighting]) -> dict[int, int]:
+    """Keys by the attribute, where it is there and belongs to one sighting only."""
+    counts = Counter(map(attribute, sightings))
+    return {
+        value: each.key
+        for each in sightings
+        if (value := attribute(each)) and counts[value] == 1
+    }

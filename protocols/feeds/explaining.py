@@ -1,0 +1,198 @@
+"""Why a document was read as it was: for people who wonder.
+
+What the parser says of its way is taken from the `ParsedFeed`; the rest is found out
+afterwards by looking at the document again, so that reading pays nothing for it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+from itertools import islice
+from typing import Final
+
+from protocols.dates import LONGEST as LONGEST_DATE
+from protocols.dates import parse_date
+from protocols.feeds.encoding import known_codec, to_utf8
+from protocols.identity import LONGEST_KEY, key_of_link
+from protocols.model import Entry, IdSource, ParsedFeed
+from protocols.urls import LONGEST as LONGEST_URL
+
+MOST_DROPPED = 50
+"""Values that are named; further ones are like them."""
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_CHARSET: Final = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.I)
+_DECLARED: Final = re.compile(
+    rb"<\?xml[^>]{0,200}?\sencoding\s*=\s*[\"']([A-Za-z0-9._:-]{1,40})[\"']"
+)
+_UNCLAIMED: Final = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "cp1252")
+_SAMPLE: Final = 1_024
+_DATES: Final = re.compile(
+    r"<(?:(?:dc|dcterms|atom|a10):)?(?:pubDate|published|updated|lastBuildDate|date"
+    r"|issued|modified|created)(?:\s[^<>]*)?>\s*(?:<!\[CDATA\[)?(?P<xml>[^<>\]]+)"
+    r"|\"date_(?:published|modified)\"\s*:\s*\"(?P<json>[^\"\\]+)\"",
+    re.IGNORECASE,
+)
+_LONG_URLS: Final = re.compile(
+    rf"\s(?:href|url|src)\s*=\s*[\"'](?P<attribute>[^\"'<>]{{{LONGEST_URL + 1},}})"
+    rf"|<link>(?P<text>[^<>]{{{LONGEST_URL + 1},}})",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoding:
+    """``source``: what said so. ``claims`` are all that was said of it, as written."""
+
+    name: str
+    source: str
+    claims: tuple[str, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRule:
+    """What an entry is known by, and why not by what comes before that."""
+
+    title: str
+    id: str
+    key: str
+    rule: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """``problems`` are the parser's own: repairs and entries that were left out."""
+
+    format: str
+    path: str
+    encoding: Encoding
+    problems: tuple[str, ...]
+    dropped: tuple[str, ...]  # values that are not in the entries
+    left_out: int  # entries
+    entries: tuple[EntryRule, ...]
+
+
+def explain(body: bytes, content_type: str, parsed: ParsedFeed) -> Explanation:
+    """Explain how a document came to be that feed."""
+    return Explanation(
+        format=parsed.format,
+        path=parsed.path,
+        encoding=explain_encoding(body, content_type),
+        problems=parsed.problems,
+        dropped=_dropped(to_utf8(body, content_type).body.decode("utf-8", "replace")),
+        left_out=parsed.dropped,
+        entries=tuple(_rule(entry, parsed) for entry in parsed.entries),
+    )
+
+
+def explain_encoding(body: bytes, content_type: str) -> Encoding:
+    """Which encoding a document was read in: the first said that gives what was read.
+
+    Tried out instead of asked for, it is right whatever rules reading follows.
+    """
+    found = to_utf8(body, content_type)
+    said = [*_said(body, content_type)]
+    claims = tuple(f"{source}: {label}" for source, label in said)
+    for source, label in said:
+        if _decoded(body, known_codec(label)) == found.body:
+            name = known_codec(label)
+            return Encoding(
+                name=name, source=source, claims=claims, problem=found.problem
+            )
+    name = "utf-8"
+    if found.body != body:
+        fitting = (each for each in _UNCLAIMED if _decoded(body, each) == found.body)
+        name = next(fitting, "unknown")
+    default = "its bytes, against what is said" if said else "its bytes"
+    return Encoding(name=name, source=default, claims=claims, problem=found.problem)
+
+
+def _said(body: bytes, content_type: str) -> Iterator[tuple[str, str]]:
+    for mark, codec in _MARKS:
+        if body.startswith(mark):
+            yield "byte order mark", codec
+            break
+    if charset := _CHARSET.search(content_type):
+        yield "HTTP header", charset[1]
+    if declared := _DECLARED.search(body[:_SAMPLE]):
+        yield "declaration", declared[1].decode()
+
+
+def _decoded(body: bytes, codec: str) -> bytes:
+    if not codec:
+        return b""
+    if codec == "utf-8":
+        return body.removeprefix(codecs.BOM_UTF8)
+    text = body.decode(codec, "replace").removeprefix("\ufeff")
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _dropped(text: str) -> tuple[str, ...]:
+    found = [
+        *islice(_unreadable_dates(text), MOST_DROPPED),
+        *islice(_long_urls(text), MOST_DROPPED),
+    ]
+    return tuple(why for _, why in sorted(found)[:MOST_DROPPED])
+
+
+def _unreadable_dates(text: str) -> Iterator[tuple[int, str]]:
+    for match in _DATES.finditer(text):
+        written = unescape(match["xml"] or match["json"]).strip()
+        if written and parse_date(written) is None:
+            line = _line(text, match.start())
+            why = "is too long for one" if len(written) > LONGEST_DATE else "is none"
+            yield line, f"line {line}: a date that {why}: {written[:80]}"
+
+
+def _long_urls(text: str) -> Iterator[tuple[int, str]]:
+    for match in _LONG_URLS.finditer(text):
+        line, url = _line(text, match.start()), match["attribute"] or match["text"]
+        yield (
+            line,
+            f"line {line}: a URL of more than {LONGEST_URL} characters: {url[:80]}",
+        )
+
+
+def _line(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def _rule(entry: Entry, parsed: ParsedFeed) -> EntryRule:
+    links = [link.href for link in entry.links if link.rel == "alternate"]
+    match entry.id_source:
+        case IdSource.FEED:
+            rule = "its id"
+            why = (
+                f"over {LONGEST_KEY} characters" if len(entry.id) > LONGEST_KEY else ""
+            )
+        case IdSource.LINK:
+            rule, why = "its link", "it has no id of its own"
+        case IdSource.ENCLOSURE:
+            rule, why = "its enclosure", _why_not_link(links, parsed)
+        case _:
+            rule, why = (
+                "a hash of title, date and content",
+                _why_not_link(links, parsed),
+            )
+    return EntryRule(title=entry.title, id=entry.id, key=entry.key, rule=rule, why=why)
+
+
+def _why_not_link(links: list[str], parsed: ParsedFeed) -> str:
+    if not links:
+        return "it has neither id nor link"
+    sites = (link.href for link in parsed.feed.links if link.rel == "alternate")
+    if key_of_link(links[0]) in map(key_of_link, sites):
+        return "it has no id, and its link is the site's own"
+    return "it has no id, and shares its link with others"
