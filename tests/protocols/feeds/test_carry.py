@@ -162,3 +162,8 @@ def test_a_replaced_link_is_canonical_and_stands_in_for_a_missing_one() -> None:
     relations = [each.rel for each in entry_with(link + original).links]
     assert relations == ["alternate", "canonical"]
     assert {each.rel for each in entry_with(original).links} == set(relations)
+
+
+@pytest.mark.parametrize("again", ["<title>A</title>", "<title/>"])
+def test_what_is_said_twice_is_said_once(again: str) -> None:
+    assert entry_with(f"<title>A</title>{again}") == entry_with("<title>A</title>")
