@@ -60,11 +60,9 @@ _SAMPLE: Final = 8_192
 
 def refuse_binary(body: bytes) -> None:
     """Raise `NotAFeed` for what is no text in any encoding that feeds come in."""
-    if not body.startswith(_BEGINNINGS):
-        return
-    for signature, found in _SIGNATURES:
-        if body.startswith(signature):
-            raise NotAFeed(found)
+    if body.startswith(_BEGINNINGS):
+        kinds = (found for start, found in _SIGNATURES if body.startswith(start))
+        raise NotAFeed(next(kinds))
 
 
 def sniff(body: bytes, root: str, doctype: str) -> Kind:

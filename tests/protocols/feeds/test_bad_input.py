@@ -125,6 +125,14 @@ def test_a_broken_document_is_refused_with_line_and_cause(
     assert cause in caught.value.cause
 
 
+@pytest.mark.parametrize("size", [MAX_MARKUP + 1, 2 * MAX_MARKUP + 1])
+def test_a_large_document_of_few_tags_is_read(size: int) -> None:
+    text = "x" * size
+    json = f'{{"version":"https://jsonfeed.org/version/1.1","title":"{text}"}}'
+    assert parse(rss(head=f"<title>{text}</title>"), CONTEXT).feed.title == text
+    assert parse(json.encode(), CONTEXT).feed.title == text
+
+
 @pytest.mark.parametrize("read", [parse, parse_leniently])
 @pytest.mark.parametrize(
     ("body", "limit"),
