@@ -24,6 +24,7 @@ from hub.net.guard import Guard
 from hub.net.resolving import SystemLookup
 from hub.open_hub import Surroundings, build_open_hub
 from hub.parsing import WorkerParser
+from hub.parsing.sanitizing import WorkerSanitizer
 from hub.polling.fetcher import Fetcher
 from hub.polling.handed_over import HandedOver
 from hub.polling.poller import Poller, PollerOptions
@@ -89,6 +90,7 @@ async def build_hub(
     metrics = Metrics()
     network = await stack.enter_async_context(create_network(settings))
     parser = await stack.enter_async_context(WorkerParser())
+    sanitizer = await _sanitizer(settings, stack)
     fetcher = HandedOver(Fetcher(network, clock, Limits()))
     poller = Poller(
         storage,
@@ -101,6 +103,7 @@ async def build_hub(
             concurrency=settings.poll_concurrency,
             identity=identity(settings),
             metrics=metrics,
+            sanitizer=sanitizer,
         ),
     )
     dispatcher = Dispatcher(
@@ -165,6 +168,14 @@ async def build_hub(
             "housekeeping": Housekeeping(storage, clock, settings.retention).run,
         },
     )
+
+
+async def _sanitizer(
+    settings: Settings, stack: AsyncExitStack
+) -> WorkerSanitizer | None:
+    if settings.sanitize == "off":
+        return None
+    return await stack.enter_async_context(WorkerSanitizer())
 
 
 def _request_limits(settings: Settings) -> RequestLimits:

@@ -172,6 +172,12 @@ class Settings:
     delivery_concurrency: int = setting(
         256, whole(1, 5_000), "deliveries under way at the same time"
     )
+    sanitize: str = setting(
+        "off",
+        one_of("off", "on"),
+        "whether content of new and changed entries is cleaned until it is safe to show"
+        " in a page",
+    )
     log_retention_seconds: float = setting(
         30 * DAY,
         seconds(60, 3_650 * DAY),

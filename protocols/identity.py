@@ -18,7 +18,7 @@ from protocols.urls import without_scheme, without_tracking
 LONGEST_KEY = 1_024
 """Characters; a longer id is represented by its hash."""
 
-CONTENT_HASH_VERSION = 1
+CONTENT_HASH_VERSION = 2
 """Raised whenever `content_hash` gives other values for the same entries."""
 
 _HASHED_RELATIONS = frozenset({"alternate", "enclosure", "related", "via"})

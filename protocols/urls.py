@@ -53,6 +53,22 @@ def resolve(reference: str | None, base: str) -> str:
         return ""
 
 
+def is_same_site(one: str, other: str) -> bool:
+    """Whether two web URLs have the same host, or one host is below the other."""
+    hosts = [_host(one), _host(other)]
+    short, long = sorted(hosts, key=len)
+    return bool(short) and f".{long}".endswith(f".{short}")
+
+
+def _host(url: str) -> str:
+    """Without ``www.``; "" of what is no web URL."""
+    authority = _AUTHORITY.match(url)
+    if authority is None:
+        return ""
+    host = authority[0].lower().partition("://")[2].rpartition("@")[2]
+    return host.partition(":")[0].removeprefix("www.")
+
+
 @lru_cache(4096)
 def normal_url(url: str) -> str:
     """What all spellings of a web URL have in common (RFC 3986 6.2.2 and 6.2.3).

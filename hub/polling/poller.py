@@ -19,6 +19,7 @@ from hub.core.fetched import Occasion
 from hub.metrics import Metrics
 from hub.net import Network
 from hub.parsing import Parser
+from hub.parsing.sanitizing import Sanitizer
 from hub.polling.outage import Outage
 from hub.polling.schedule import Schedule
 from hub.polling.visitor import FeedFetcher, Identity, Visit, Visitor
@@ -44,6 +45,7 @@ class PollerOptions:
     concurrency: int = 64  # feeds visited at the same time
     identity: Identity = field(default_factory=Identity)
     metrics: Metrics = field(default_factory=Metrics)
+    sanitizer: Sanitizer | None = None  # of what is stored; None: stored as it came
 
 
 class Poller:
@@ -75,6 +77,7 @@ class Poller:
             rules,
             options.identity,
             options.metrics,
+            sanitizer=options.sanitizer,
         )
         self._schedule = Schedule(storage.feeds, network, clock)
         self._jobs: asyncio.Queue[tuple[Due, FetchTarget]] = asyncio.Queue(

@@ -18,7 +18,9 @@ from hub.core.trouble import is_known_body
 from hub.failpoints import failpoint
 from hub.metrics import Metrics
 from hub.parsing import Parser
+from hub.parsing.sanitizing import Sanitizer
 from hub.polling.fetcher import FetchRequest
+from hub.polling.sanitizing import sanitize_news
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.http import user_agent
@@ -84,6 +86,7 @@ class Visitor:
         identity: Identity,
         metrics: Metrics,
         jitter: Callable[[], float] = draw_jitter,
+        sanitizer: Sanitizer | None = None,
     ) -> None:
         self._log = feed_log
         self._fetcher = fetcher
@@ -93,6 +96,7 @@ class Visitor:
         self._identity = identity
         self._metrics = metrics
         self._jitter = jitter
+        self._sanitizer = sanitizer
 
     async def visit(self, target: FetchTarget, occasion: Occasion) -> Visit:
         """Fetch a feed and commit what that changes; validators are always sent.
@@ -140,6 +144,8 @@ class Visitor:
         occasion: Occasion,
     ) -> Visit:
         commit = await self._decide(target, fetched, understood, occasion)
+        if self._sanitizer is not None:
+            commit = await sanitize_news(commit, self._sanitizer)
         if await self._store(commit):
             _tell(target, commit)
         return Visit(fetched=fetched, commit=commit)

@@ -7,8 +7,10 @@ from typing import Final
 from protocols.feeds.atomelements import ATOM_ELEMENTS
 from protocols.feeds.drafts import EntryDraft
 from protocols.feeds.element import Element, text_of
+from protocols.feeds.extensions import keep_element, keep_value
 from protocols.feeds.modules import Table, read_children
 from protocols.feeds.names import qualified
+from protocols.feeds.references import make_absolute
 from protocols.feeds.scope import Scope
 from protocols.model import ActivityObject
 
@@ -25,13 +27,18 @@ def _object(draft: EntryDraft, element: Element, scope: Scope) -> None:
     """An ``as:object``: an entry in small."""
     read = EntryDraft()
     read_children(read, element, scope.within(element), _OBJECT)
+    read.settle()
+    if read.extensions or read.rights or read.contributors:
+        keep_element(draft.extensions, element)
+    if read.content and read.summary:
+        keep_value(draft.extensions, "as", "object", {"summary": read.summary.value})
     draft.objects.append(
         ActivityObject(
             id=read.id,
             title=read.title,
             published=read.published,
             updated=read.updated,
-            content=read.content or read.summary,
+            content=make_absolute(read.content or read.summary, scope.base),
             authors=tuple(read.authors),
             categories=tuple(read.categories),
             links=read.links,

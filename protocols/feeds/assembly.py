@@ -1,4 +1,25 @@
-"""From drafts to a `ParsedFeed`: identities, duplicates and the number of entries."""
+"""From drafts to a `ParsedFeed`: identities, duplicates and the number of entries.
+
+What an entry is read as depends on its own element, and beyond that only on:
+
+- the document: its format, its URL (the base of all references), the namespace of its
+  first channel or item (`protocols.feeds.xml`), and the namespaces with their prefixes
+  that are declared around the entry;
+- ``xml:base`` and ``xml:lang`` of the elements around it (`Scope.within`);
+- the head's first ``alternate`` link, or else ``self``, where RSS states no base: it is
+  the base of the entry's references (`Scope.within_site`); in Atom only for documents
+  without a URL, ``self`` first;
+- the head's first ``alternate`` link, which tells whether the entry's own is a page of
+  the same site, and with it the base of its texts (`_page`);
+- the head's language, for entries without one (`_complete`);
+- for entries without an id: the head's ``alternate`` link and the links of all other
+  entries without one (`_shared_links`): a link of several identifies none;
+- entries before it with the same key: it is left out then (`_entries`);
+- its number, beyond `MAX_ENTRIES`.
+
+Nothing else of the head or of other entries may be looked at, neither here nor in the
+readers: reading entries singly relies on it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +28,10 @@ from collections.abc import Sequence
 
 from protocols.feeds.drafts import EntryDraft, HeadDraft
 from protocols.feeds.limits import MAX_ENTRIES
+from protocols.feeds.references import make_absolute, may_be_relative
 from protocols.identity import Identity, identify, key_of_link
 from protocols.model import Deletion, Entry, FeedFormat, Link, ParsedFeed
+from protocols.urls import is_same_site, is_web_url
 
 _MOST_PROBLEMS = 50
 
@@ -43,6 +66,7 @@ def _entries(
     for draft in drafts:
         _complete(draft, head)
         identity = _identify(draft, shared_links)
+        _make_texts_absolute(draft, head)
         if identity.key in entries:
             problems.append(
                 f"a second entry with the id {identity.id[:200]} was left out"
@@ -54,9 +78,32 @@ def _entries(
 
 def _complete(draft: EntryDraft, head: HeadDraft) -> None:
     """An id that is an address stands in for a link; the language is inherited."""
-    if draft.permalink and not draft.first_link("alternate"):
-        draft.add_link(Link(href=draft.permalink))
+    draft.settle()
     draft.language = draft.language or head.language
+    if not draft.first_link("alternate"):
+        address = draft.permalink or draft.first_link("canonical")
+        if address:
+            draft.add_link(Link(href=address))
+
+
+def _make_texts_absolute(draft: EntryDraft, head: HeadDraft) -> None:
+    if any(text and may_be_relative(text) for text in (draft.content, draft.summary)):
+        base = draft.base if draft.is_base_stated else _page(draft, head) or draft.base
+        draft.content = make_absolute(draft.content, base)
+        draft.summary = make_absolute(draft.summary, base)
+
+
+def _page(draft: EntryDraft, head: HeadDraft) -> str:
+    """The page that an entry's texts are on: its own, if it is one of the feed's site.
+
+    The links of link blogs lead elsewhere, those of FeedBurner through its own host;
+    but what was copied from another feed is on the page it was copied from.
+    """
+    page = draft.first_link("canonical") or draft.first_link("alternate")
+    site = head.first_link("alternate")
+    is_here = is_same_site(page, site) or is_same_site(page, draft.base)
+    is_elsewhere = is_web_url(site) and not is_here and draft.source is None
+    return page if is_web_url(page) and not is_elsewhere else ""
 
 
 def _shared_links(drafts: Sequence[EntryDraft], site: str) -> frozenset[str]:
@@ -72,12 +119,12 @@ def _shared_links(drafts: Sequence[EntryDraft], site: str) -> frozenset[str]:
 
 def _identify(draft: EntryDraft, shared_links: frozenset[str]) -> Identity:
     link = "" if draft.id else draft.first_link("alternate")
-    content = draft.content or draft.summary or draft.spare_summary
+    content = draft.content or draft.summary
     return identify(
         id=draft.id,
         link="" if key_of_link(link) in shared_links else link,
         enclosure=draft.first_link("enclosure"),
-        title=draft.title or draft.spare_title,
-        date=draft.published or draft.spare_published or draft.updated,
+        title=draft.title,
+        date=draft.published or draft.updated,
         content=content.value if content else "",
     )

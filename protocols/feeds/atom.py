@@ -9,7 +9,7 @@ from protocols.feeds.activity import ACTIVITY
 from protocols.feeds.assembly import assemble
 from protocols.feeds.atomelements import ATOM_ELEMENTS, METADATA
 from protocols.feeds.constructs import read_plain_text
-from protocols.feeds.drafts import EntryDraft, HeadDraft
+from protocols.feeds.drafts import EntryDraft, HeadDraft, begin_entry
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import keep_element
 from protocols.feeds.modules import MODULES, Table, read_children
@@ -48,7 +48,7 @@ def read_atom(root: Element, scope: Scope) -> ParsedFeed:
 
 def _read_entry(element: Element, scope: Scope) -> EntryDraft:
     scope = scope.within(element)
-    draft = EntryDraft(language=scope.language)
+    draft = begin_entry(scope)
     read_children(draft, element, scope, ENTRY)
     return draft
 
@@ -68,16 +68,16 @@ def _read_deletion(element: Element) -> list[Deletion]:
     return [Deletion(key=key_of_id(id), id=id, at=at)] if id else []
 
 
-def _source(draft: EntryDraft, element: Element, scope: Scope) -> None:
+def read_source(draft: EntryDraft, element: Element, scope: Scope) -> None:
     """The head of the feed that an entry was copied from."""
     scope = scope.within(element)
     source = HeadDraft(language=scope.language)
     read_children(source, element, scope, HEAD)
-    draft.source = source.finish()
+    draft.put("source", source.finish(), element)
 
 
 def _subtitle(draft: HeadDraft, element: Element, scope: Scope) -> None:
-    draft.subtitle = read_plain_text(element)
+    draft.put("subtitle", read_plain_text(element), element)
 
 
 def _generator(draft: HeadDraft, element: Element, scope: Scope) -> None:
@@ -118,5 +118,5 @@ ENTRY: Final[Table[EntryDraft]] = {
     **MODULES,
     **ATOM_ELEMENTS,
     **ACTIVITY,
-    **qualified("atom", {"source": _source}),
+    **qualified("atom", {"source": read_source}),
 }

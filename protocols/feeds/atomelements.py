@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from protocols.dates import parse_date
 from protocols.feeds.constructs import (
+    has_more_than_link,
+    has_more_than_person,
     read_category,
     read_link,
     read_person,
     read_plain_text,
     read_text,
 )
-from protocols.feeds.drafts import Draft, EntryDraft
+from protocols.feeds.drafts import Draft, EntryDraft, read_date
 from protocols.feeds.element import Element, text_of
 from protocols.feeds.extensions import keep_element
 from protocols.feeds.modules import Table
-from protocols.feeds.names import qualified
+from protocols.feeds.names import XHTML, qualified
+from protocols.feeds.references import make_absolute
 from protocols.feeds.scope import Scope
+from protocols.model import Text
 from protocols.urls import is_absolute
 
 
@@ -26,62 +29,85 @@ def _id(draft: Draft, element: Element, scope: Scope) -> None:
     id = text_of(element)
     scope = scope.within(element)
     is_relative = scope.is_stated and not is_absolute(id)
-    draft.id = draft.id or (scope.resolve(id) if is_relative else id)
+    draft.put("id", scope.resolve(id) if is_relative else id, element)
 
 
 def _title(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.title = draft.title or read_plain_text(element)
+    draft.put("title", read_plain_text(element), element)
 
 
 def _rights(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.rights = read_plain_text(element)
+    draft.put("rights", read_plain_text(element), element)
 
 
 def _link(draft: Draft, element: Element, scope: Scope) -> None:
     link = read_link(element, scope)
-    if link:
-        draft.add_link(link)
+    is_told = draft.add_link(link) if link else "href" in element.attrib
+    if not is_told or has_more_than_link(element):
+        keep_element(draft.extensions, element)
 
 
 def _author(draft: Draft, element: Element, scope: Scope) -> None:
     author = read_person(element, scope)
     if author:
         draft.authors.append(author)
+    if has_more_than_person(element):
+        keep_element(draft.extensions, element)
 
 
 def _contributor(draft: Draft, element: Element, scope: Scope) -> None:
     contributor = read_person(element, scope)
     if contributor:
         draft.contributors.append(contributor)
+    if has_more_than_person(element):
+        keep_element(draft.extensions, element)
 
 
 def _category(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.add_category(read_category(element))
+    category = read_category(element)
+    draft.add_category(category)
+    if not category.term or text_of(element) not in ("", category.term):
+        keep_element(draft.extensions, element)
 
 
 def _published(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.published = parse_date(text_of(element))
+    draft.put("published", read_date(draft, element), element)
 
 
 def _updated(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.updated = parse_date(text_of(element))
+    draft.put("updated", read_date(draft, element), element)
 
 
 def _created(draft: Draft, element: Element, scope: Scope) -> None:
     """Atom 0.3: when it was written, which may be before it was issued."""
-    draft.spare_published = parse_date(text_of(element))
+    draft.offer("published", read_date(draft, element), element, rank=1)
 
 
 def _summary(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.summary = read_text(element)
+    draft.put("summary", _read_text(element, scope), element)
+
+
+def _read_text(element: Element, scope: Scope) -> Text | None:
+    """With absolute references, where the text has a base of its own."""
+    inner = scope.within(element)
+    for child in element:
+        if child.tag.startswith(XHTML):
+            inner = inner.within(child)
+        break
+    text = read_text(element)
+    return text if inner.base == scope.base else make_absolute(text, inner.base)
 
 
 def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    """Content elsewhere (``src``) is no content; it is kept as an extension."""
+    """Content elsewhere (``src``) is no content; it is kept as an extension.
+
+    Its language is the entry's where the entry has none.
+    """
+    draft.language = draft.language or scope.within(element).language
     if element.get("src") is not None:
         keep_element(draft.extensions, element)
-    elif draft.content is None:
-        draft.content = read_text(element)
+    else:
+        draft.put("content", _read_text(element, scope), element)
 
 
 # Both versions get the names of the other one: some changed the namespace, or the

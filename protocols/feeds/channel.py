@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from protocols.dates import parse_date
 from protocols.feeds.atomelements import METADATA
-from protocols.feeds.drafts import HeadDraft
+from protocols.feeds.drafts import HeadDraft, read_date
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import keep_element
 from protocols.feeds.modules import MODULES, Table
@@ -65,23 +64,26 @@ def _read_children(
 
 
 def _description(head: HeadDraft, element: Element, scope: Scope) -> None:
-    head.subtitle = text_of_html(text_of(element))
+    head.put("subtitle", text_of_html(text_of(element)), element)
 
 
 def _copyright(head: HeadDraft, element: Element, scope: Scope) -> None:
-    head.rights = text_of_html(text_of(element))
+    head.put("rights", text_of_html(text_of(element)), element)
 
 
 def _generator(head: HeadDraft, element: Element, scope: Scope) -> None:
-    head.generator = text_of(element)
+    head.put("generator", text_of(element), element)
 
 
 def _language(head: HeadDraft, element: Element, scope: Scope) -> None:
-    head.language = text_of(element) or head.language
+    language = text_of(element)
+    if head.language and language != head.language:
+        keep_element(head.extensions, element)
+    head.language = language or head.language
 
 
 def _last_build_date(head: HeadDraft, element: Element, scope: Scope) -> None:
-    head.updated = parse_date(text_of(element))
+    head.put("updated", read_date(head, element), element)
 
 
 def _image(head: HeadDraft, element: Element, scope: Scope) -> None:

@@ -7,7 +7,7 @@ from base64 import b64decode
 
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.markup import markup_inside, xhtml_inside
-from protocols.feeds.names import ATOM_03
+from protocols.feeds.names import ATOM_03, XML, qualified
 from protocols.feeds.scope import Scope
 from protocols.model import Author, Category, Link, Text
 from protocols.text import collapse, text_of_html, whole_number
@@ -38,8 +38,17 @@ _FILE_TYPES = {
     "svg": "image/svg+xml",
     "webp": "image/webp",
 }
+_PICTURES = frozenset(qualified("gd", {"image": True}))
 _RELATIONS_TO_FILES = frozenset(
     {"banner", "enclosure", "image", "picture", "thumbnail"}
+)
+
+
+_LINK_ATTRIBUTES = frozenset(
+    {"href", "rel", "type", "title", "length", f"{XML}base", f"{XML}lang"}
+)
+_PERSON_PARTS = frozenset(
+    {"email", "id", "link", "name", "object-type", "title", "uri", "url"}
 )
 
 
@@ -77,6 +86,19 @@ def read_link(element: Element, scope: Scope) -> Link | None:
     )
 
 
+def has_more_than_link(element: Element) -> bool:
+    """Whether an ``atom:link`` says what `Link` has no place for."""
+    return not _LINK_ATTRIBUTES.issuperset(element.attrib)
+
+
+def has_more_than_person(element: Element) -> bool:
+    """Whether a person has parts that `Author` has no place for."""
+    return any(
+        local_name(child.tag) not in _PERSON_PARTS and child.tag not in _PICTURES
+        for child in element
+    )
+
+
 def read_category(element: Element) -> Category:
     """An ``atom:category``; some write the term as text, as RSS does."""
     return Category(
@@ -99,6 +121,9 @@ def read_person(element: Element, scope: Scope) -> Author | None:
             links.extend([link] if link else [])
         elif name == "object-type":
             object_types.append(text_of(child))
+        elif child.tag in _PICTURES:
+            picture = scope.within(child).resolve(child.get("src"))
+            links.extend([make_link(picture, "picture")] if picture else [])
         else:
             parts.setdefault(name, collapse(text_of(child)))
     author = Author(

@@ -1,15 +1,20 @@
 """Heads and entries while they are being read, before they become values.
 
-The ``spare`` fields hold what an extension module says; they count only where the
-format's own element is missing, whatever order both come in.
+What an extension module says of a field that the format has an element for is spare:
+it counts only where that element is missing, whatever order both come in. What then
+does not count, and the second of what there can be one of only, becomes an extension.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any, NamedTuple
 
-from protocols.feeds.extensions import Groups
+from protocols.dates import parse_date
+from protocols.feeds.element import Element, text_of
+from protocols.feeds.extensions import Groups, keep_element, keep_value
+from protocols.feeds.scope import Scope
 from protocols.identity import Identity
 from protocols.model import (
     ActivityObject,
@@ -23,6 +28,20 @@ from protocols.model import (
     Text,
 )
 from protocols.text import text_of_html
+
+
+class Spare(NamedTuple):
+    """A module's word for a field. ``element`` is what to keep if it does not count;
+    ``None``: it is kept anyway. The lowest ``rank`` counts first."""
+
+    field: str
+    value: Any
+    element: Element | None
+    rank: int
+
+
+def _rank(spare: Spare) -> int:
+    return spare.rank
 
 
 @dataclass(slots=True)
@@ -40,24 +59,62 @@ class Draft:
     language: str = ""
     rights: str = ""
     extensions: Groups = field(default_factory=dict)
-    summary: Text | None = None  # of a head: its subtitle
-    latitude: str = ""
+    summary: Text | None = None
+    latitude: str = ""  # both are empty again once they are the place
     longitude: str = ""
     geo: Geo | None = None
     creators: list[Author] = field(default_factory=list)
-    spare_title: str = ""
-    spare_summary: Text | None = None
-    spare_published: datetime | None = None
-    spare_updated: datetime | None = None
+    spares: list[Spare] = field(default_factory=list)
     spare_author: str = ""
 
     @property
     def links(self) -> tuple[Link, ...]:
         return tuple(self.links_by_use.values())
 
-    def add_link(self, link: Link) -> None:
-        """Add a link, unless one to the same place for the same purpose is there."""
-        self.links_by_use.setdefault((link.rel, link.href), link)
+    def add_link(self, link: Link) -> bool:
+        """Add a link, unless one to the same place for the same purpose is there.
+
+        False: the one that is there says something else of it.
+        """
+        return self.links_by_use.setdefault((link.rel, link.href), link) == link
+
+    def offer(
+        self, field: str, value: Any, element: Element | None = None, rank: int = 0
+    ) -> None:
+        """A module's value for a field, if it has one; see `Spare`."""
+        if value:
+            self.spares.append(Spare(field, value, element, rank))
+
+    def offer_summary(
+        self, summary: Text, element: Element | None = None, rank: int = 0
+    ) -> None:
+        """As `offer`, for a text that describes what it stands in."""
+        if summary.value:
+            self.offer("summary", summary, element, rank)
+
+    def put(self, field: str, value: Any, element: Element) -> None:
+        """The format's own value for a field: the first one that says anything."""
+        present = getattr(self, field)
+        if not present:
+            setattr(self, field, value)
+        elif value and value != present:
+            keep_element(self.extensions, element)
+
+    def settle(self) -> None:
+        """All is read: let spare values take the places that are free."""
+        if self.spares:
+            self.spares.sort(key=_rank)
+            for field, value, element, _ in self.spares:
+                present = getattr(self, field)
+                if not present:
+                    setattr(self, field, value)
+                elif element is not None and value != present:
+                    keep_element(self.extensions, element)
+            self.spares.clear()
+        if self.latitude:
+            keep_value(self.extensions, "geo", "lat", self.latitude)
+        if self.longitude:
+            keep_value(self.extensions, "geo", "long", self.longitude)
 
     def first_link(self, rel: str) -> str:
         links = self.links_by_use.values()
@@ -80,26 +137,41 @@ class Draft:
         return tuple(everyone)
 
 
+def read_date(draft: Draft, element: Element) -> datetime | None:
+    """An element's date; one that cannot be read is kept as it is written."""
+    written = text_of(element)
+    date = parse_date(written)
+    if date is None and written:
+        keep_element(draft.extensions, element)
+    return date
+
+
 @dataclass(slots=True)
 class HeadDraft(Draft):
     subtitle: str = ""
     generator: str = ""
     icon: str = ""
     logo: str = ""
-    spare_logo: str = ""
     ttl_minutes: int | None = None
     update_period: str = ""
     update_frequency: int | None = None
     skip_hours: tuple[int, ...] = ()
     skip_days: tuple[int, ...] = ()
 
+    def offer_summary(
+        self, summary: Text, element: Element | None = None, rank: int = 0
+    ) -> None:
+        self.offer("subtitle", text_of_html(summary.value), element, rank)
+
     def finish(self) -> Feed:
+        """The head as a value; spare values have their places then."""
+        self.settle()
         return Feed(
             id=self.id,
-            title=self.title or self.spare_title,
-            subtitle=self._subtitle(),
-            published=self.published or self.spare_published,
-            updated=self.updated or self.spare_updated,
+            title=self.title,
+            subtitle=self.subtitle,
+            published=self.published,
+            updated=self.updated,
             links=self.links,
             authors=self.all_authors(),
             contributors=tuple(self.contributors),
@@ -108,13 +180,9 @@ class HeadDraft(Draft):
             rights=self.rights,
             generator=self.generator,
             icon=self.icon,
-            logo=self.logo or self.spare_logo,
+            logo=self.logo,
             extensions=self.extensions,
         )
-
-    def _subtitle(self) -> str:
-        summary = self.summary or self.spare_summary
-        return self.subtitle or (text_of_html(summary.value) if summary else "")
 
     def hints(self) -> Hints:
         return Hints(
@@ -129,6 +197,8 @@ class HeadDraft(Draft):
 @dataclass(slots=True)
 class EntryDraft(Draft):
     content: Text | None = None
+    base: str = ""  # what references in its texts are relative to
+    is_base_stated: bool = False  # by an xml:base; else its own link goes before
     permalink: str = ""  # an id that is said to be the entry's address
     verbs: list[str] = field(default_factory=list)
     object_types: list[str] = field(default_factory=list)
@@ -136,15 +206,16 @@ class EntryDraft(Draft):
     source: Feed | None = None
 
     def finish(self, identity: Identity) -> Entry:
+        """The entry as a value, after `settle`."""
         return Entry(
             key=identity.key,
             id=identity.id,
             id_source=identity.source,
-            title=self.title or self.spare_title,
-            summary=self.summary or self.spare_summary,
+            title=self.title,
+            summary=self.summary,
             content=self.content,
-            published=self.published or self.spare_published,
-            updated=self.updated or self.spare_updated,
+            published=self.published,
+            updated=self.updated,
             links=self.links,
             authors=self.all_authors(),
             contributors=tuple(self.contributors),
@@ -158,3 +229,10 @@ class EntryDraft(Draft):
             source=self.source,
             extensions=self.extensions,
         )
+
+
+def begin_entry(scope: Scope) -> EntryDraft:
+    """An entry of which nothing is read yet, in the scope inside of its element."""
+    return EntryDraft(
+        language=scope.language, base=scope.base, is_base_stated=scope.is_stated
+    )

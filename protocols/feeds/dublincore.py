@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from protocols.dates import parse_date
-from protocols.feeds.drafts import Draft, EntryDraft
+from protocols.feeds.drafts import Draft, EntryDraft, read_date
 from protocols.feeds.element import Element, text_of
+from protocols.feeds.extensions import keep_element
 from protocols.feeds.mailbox import read_mailbox
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
@@ -29,17 +29,21 @@ def _contributor(draft: Draft, element: Element, scope: Scope) -> None:
 def _date(draft: Draft, element: Element, scope: Scope) -> None:
     """An entry's day of birth; of a whole feed, when it last changed."""
     if isinstance(draft, EntryDraft):
-        _created(draft, element, scope)
+        _issued(draft, element, scope)
     else:
         _modified(draft, element, scope)
 
 
 def _created(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.spare_published = draft.spare_published or parse_date(text_of(element))
+    draft.offer("published", read_date(draft, element), element, rank=1)
+
+
+def _issued(draft: Draft, element: Element, scope: Scope) -> None:
+    draft.offer("published", read_date(draft, element), element)
 
 
 def _modified(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.spare_updated = draft.spare_updated or parse_date(text_of(element))
+    draft.offer("updated", read_date(draft, element), element)
 
 
 def _subject(draft: Draft, element: Element, scope: Scope) -> None:
@@ -47,39 +51,37 @@ def _subject(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _title(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.spare_title = draft.spare_title or text_of_title(text_of(element))
+    draft.offer("title", text_of_title(text_of(element)), element)
 
 
 def _description(draft: Draft, element: Element, scope: Scope) -> None:
-    description = text_of(element)
-    if description and draft.spare_summary is None:
-        draft.spare_summary = Text(value=description)
+    draft.offer_summary(Text(value=text_of(element)), element, rank=1)
 
 
 def _language(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.language = text_of(element) or draft.language
+    language = text_of(element)
+    if draft.language and language != draft.language:
+        keep_element(draft.extensions, element)
+    draft.language = language or draft.language
 
 
 def _rights(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.rights = draft.rights or text_of_html(text_of(element))
+    draft.offer("rights", text_of_html(text_of(element)), element)
 
 
+_ELEMENTS: Final = {
+    "contributor": _contributor,
+    "creator": _creator,
+    "date": _date,
+    "description": _description,
+    "language": _language,
+    "rights": _rights,
+    "subject": _subject,
+    "title": _title,
+}
+_DATES: Final = {"created": _created, "issued": _issued, "modified": _modified}
+# "dcterms:title" is the "dc:title" of today: all fifteen elements are terms, too.
 DUBLIN_CORE: Final = {
-    **qualified(
-        "dc",
-        {
-            "contributor": _contributor,
-            "creator": _creator,
-            "date": _date,
-            "description": _description,
-            "language": _language,
-            "rights": _rights,
-            "subject": _subject,
-            "title": _title,
-        },
-    ),
-    **qualified(
-        "dcterms",
-        {"created": _created, "issued": _created, "modified": _modified},
-    ),
+    **qualified("dc", _ELEMENTS),
+    **qualified("dcterms", _ELEMENTS | _DATES),
 }

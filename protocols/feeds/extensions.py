@@ -1,17 +1,23 @@
 """What the entry model has no place for, kept as it came, grouped by prefix.
 
 An element becomes its text; one with attributes or children becomes a mapping of
-both, its text under ``value``; a repeated one becomes a list.
+both, its text under ``value``; a repeated one becomes a list. Attributes and children
+of another namespace than the element's are named ``prefix:name``. Where text and
+elements are mixed, and below `MAX_EXTENSION_DEPTH`, what is inside is kept as XML in
+a text, under ``markup``. ``xml:`` attributes are not kept.
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
+from functools import lru_cache
 from typing import TypeAlias
 
 from protocols.errors import LimitExceeded
 from protocols.feeds.element import Element, local_name, namespace_of
 from protocols.feeds.limits import MAX_ATTRIBUTES, MAX_EXTENSION_DEPTH
-from protocols.feeds.names import NAMESPACES, PREFIXES, XML
+from protocols.feeds.markup import markup_inside
+from protocols.feeds.names import NAMESPACES, PREFIXES, XHTML, XML
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 Group: TypeAlias = dict[str, Json]
@@ -20,22 +26,30 @@ Groups: TypeAlias = dict[str, Group]
 
 def keep_element(groups: Groups, element: Element) -> None:
     """Keep an element under its prefix and local name, unless it says nothing."""
-    value = _value(element, MAX_EXTENSION_DEPTH)
+    value = _value(element, MAX_EXTENSION_DEPTH - 1)
     if value:
-        keep_value(groups, _prefix(element), local_name(element.tag), value)
+        prefix, name = _place(element.tag)
+        keep_value(groups, prefix or _own_prefix(element), name, value)
 
 
 def keep_value(groups: Groups, prefix: str, name: str, value: Json) -> None:
-    _put(groups.setdefault(prefix, {}), name, value)
+    group = groups.get(prefix)
+    if group is None:
+        groups[prefix] = {name: value}
+    else:
+        _put(group, name, value)
 
 
-def _prefix(element: Element) -> str:
-    """The usual prefix of a namespace, else the document's own if it is free."""
-    uri = namespace_of(element.tag)
-    if uri in PREFIXES:
-        return PREFIXES[uri]
-    is_free = element.prefix and element.prefix not in NAMESPACES
-    return (element.prefix if is_free else None) or uri
+@lru_cache(4096)
+def _place(tag: str) -> tuple[str, str]:
+    """The usual prefix of a tag's namespace, "" for one without, and its name."""
+    return PREFIXES.get(namespace_of(tag), ""), local_name(tag)
+
+
+def _own_prefix(element: Element) -> str:
+    """The document's prefix, if it is no other namespace's usual one, else the URI."""
+    own = element.prefix
+    return own if own and own not in NAMESPACES else namespace_of(element.tag)
 
 
 def _value(element: Element, depth: int) -> str | Group:
@@ -45,21 +59,51 @@ def _value(element: Element, depth: int) -> str | Group:
     if len(attributes) > MAX_ATTRIBUTES:
         raise LimitExceeded(f"attributes of <{element.tag[:80]}>", MAX_ATTRIBUTES)
     group: Group = {
-        local_name(name): value
+        _attribute_name(element, name) if name[0] == "{" else name: value
         for name, value in attributes.items()
         if not name.startswith(XML)
     }
-    if depth:
-        for child in element:
-            value = _value(child, depth - 1)
-            if value:
-                _put(group, local_name(child.tag), value)
+    if len(element) and (not depth or _is_markup(element)):
+        # Of a copy: it is taken out of the tree, which has more readers.
+        _put(group, "markup", markup_inside(deepcopy(element)))
+        return group
+    own = element.tag[: element.tag.rfind("}") + 1]
+    for child in element:
+        value = _value(child, depth - 1)
+        if value:
+            name = child.tag.removeprefix(own)
+            _put(group, _foreign_name(child) if name[0] == "{" else name, value)
     text = (element.text or "").strip()
     if text and not group:
         return text
     if text:
-        group["value"] = text
+        _put(group, "value", text)
     return group
+
+
+def _is_markup(element: Element) -> bool:
+    for child in element:
+        tail = child.tail
+        if (tail and not tail.isspace()) or child.tag.startswith(XHTML):
+            return True
+    return False
+
+
+def _attribute_name(element: Element, name: str) -> str:
+    uri = namespace_of(name)
+    if uri == namespace_of(element.tag):
+        return local_name(name)
+    prefix, local = _place(name)
+    if not prefix:
+        own = (own for own, each in element.nsmap.items() if own and each == uri)
+        prefix = next(own, "")
+        prefix = prefix if prefix and prefix not in NAMESPACES else uri
+    return f"{prefix}:{local}"
+
+
+def _foreign_name(child: Element) -> str:
+    prefix, name = _place(child.tag)
+    return f"{prefix or _own_prefix(child)}:{name}"
 
 
 def _put(group: Group, name: str, value: Json) -> None:

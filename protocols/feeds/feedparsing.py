@@ -69,7 +69,7 @@ def _read_head(fields: Fields, scope: Scope) -> HeadDraft:
 
 
 def _read_entry(fields: Fields, scope: Scope) -> EntryDraft:
-    entry = EntryDraft(content=_content(fields))
+    entry = EntryDraft(content=_content(fields), base=scope.base)
     _read_common(entry, fields, scope)
     summary = _text(fields, "summary")
     if summary and (entry.content is None or summary != entry.content.value):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from protocols.feeds.drafts import Draft
+from protocols.feeds.drafts import Draft, HeadDraft
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import keep_element
 from protocols.feeds.names import qualified
@@ -27,16 +27,25 @@ def read_point(text: str) -> Geo | None:
 
 
 def _point(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.geo = draft.geo or read_point(text_of(element))
+    """A head has no place of its own, and an entry only one."""
+    point = read_point(text_of(element))
+    if point is None or isinstance(draft, HeadDraft) or draft.geo not in (None, point):
+        keep_element(draft.extensions, element)
+    else:
+        draft.geo = point
 
 
 def _where(draft: Draft, element: Element, scope: Scope) -> None:
-    """GML: the position of a point; lines and areas stay extensions."""
-    for inner in element.iter():
-        if local_name(inner.tag) == "pos":
-            _point(draft, inner, scope)
-            return
-    keep_element(draft.extensions, element)
+    """GML: the position of a point; lines, areas and details stay extensions."""
+    inside = [*element.iter()][1:]
+    is_point = [local_name(each.tag) for each in inside] == ["Point", "pos"]
+    position = read_point(text_of(inside[1])) if is_point else None
+    has_details = any(each.attrib for each in inside)
+    is_placed = position is not None and not isinstance(draft, HeadDraft)
+    if is_placed and draft.geo is None:
+        draft.geo = position
+    if not is_placed or has_details or draft.geo != position:
+        keep_element(draft.extensions, element)
 
 
 def _latitude(draft: Draft, element: Element, scope: Scope) -> None:
@@ -50,13 +59,18 @@ def _longitude(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _meet(draft: Draft) -> None:
-    draft.geo = draft.geo or read_point(f"{draft.latitude} {draft.longitude}")
+    point = read_point(f"{draft.latitude} {draft.longitude}")
+    if point and not isinstance(draft, HeadDraft) and draft.geo in (None, point):
+        draft.geo = point
+        draft.latitude = draft.longitude = ""
 
 
 def _w3c_point(draft: Draft, element: Element, scope: Scope) -> None:
     for child in element:
         if child.tag in _COORDINATES:
             _COORDINATES[child.tag](draft, child, scope)
+        else:
+            keep_element(draft.extensions, child)
 
 
 _COORDINATES: Final = qualified(

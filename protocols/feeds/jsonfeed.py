@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 import orjson
@@ -12,7 +13,7 @@ from protocols.feeds.assembly import assemble
 from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
 from protocols.feeds.drafts import Draft, EntryDraft, HeadDraft
-from protocols.feeds.extensions import Json, keep_value
+from protocols.feeds.extensions import Groups, Json, keep_value
 from protocols.feeds.limits import MAX_EXTENSION_DEPTH, MAX_JSON_DEPTH
 from protocols.model import Author, Category, FeedFormat, ParsedFeed, Text
 from protocols.text import collapse
@@ -55,6 +56,8 @@ _ITEM_KEYS: Final = frozenset(
         "attachments",
     ]
 )
+_AUTHOR_KEYS: Final = frozenset({"name", "url", "avatar"})
+_ATTACHMENT_KEYS: Final = frozenset({"url", "mime_type", "title", "size_in_bytes"})
 
 
 def read_json_feed(body: bytes, context: ParseContext) -> ParsedFeed:
@@ -92,16 +95,17 @@ def _read_head(feed: dict[str, Json], base: str) -> HeadDraft:
         language=_text(feed, "language"),
         logo=resolve(_text(feed, "icon"), base),
         icon=resolve(_text(feed, "favicon"), base),
-        authors=_authors(feed, base),
     )
+    head.authors = _authors(feed, base, head.extensions)
     _link(head, feed, "home_page_url", base, "alternate")
     _link(head, feed, "feed_url", base, "self", "application/feed+json")
     _link(head, feed, "next_url", base, "next", "application/feed+json")
     for hub in _objects(feed, "hubs"):
         # Other types, such as rssCloud, are told in other ways and no rel=hub.
-        if _text(hub, "type").lower() == "websub":
+        is_websub = _text(hub, "type").lower() == "websub"
+        if is_websub:
             _link(head, hub, "url", base, "hub")
-        else:
+        if not is_websub or len(hub) > 2:
             keep_value(head.extensions, "jsonfeed", "hubs", _shallow(hub))
     _keep_others(head, feed, _HEAD_KEYS)
     return head
@@ -117,11 +121,12 @@ def _read_item(item: dict[str, Json], base: str) -> EntryDraft:
         if html or text
         else None,
         summary=Text(value=summary, type="text") if summary else None,
-        published=parse_date(_text(item, "date_published")),
-        updated=parse_date(_text(item, "date_modified")),
         language=_text(item, "language"),
-        authors=_authors(item, base),
+        base=base,
     )
+    draft.published = _date(item, "date_published", draft.extensions)
+    draft.updated = _date(item, "date_modified", draft.extensions)
+    draft.authors = _authors(item, base, draft.extensions)
     _link(draft, item, "url", base, "alternate")
     _link(draft, item, "external_url", base, "related")
     _link(draft, item, "image", base, "image")
@@ -132,6 +137,15 @@ def _read_item(item: dict[str, Json], base: str) -> EntryDraft:
         draft.add_category(Category(term=collapse(_string(tag))))
     _keep_others(draft, item, _ITEM_KEYS if html else _ITEM_KEYS | {"content_text"})
     return draft
+
+
+def _date(item: dict[str, Json], name: str, extensions: Groups) -> datetime | None:
+    """A date; one that cannot be read is kept as it is written."""
+    written = _text(item, name)
+    date = parse_date(written)
+    if date is None and written:
+        keep_value(extensions, "jsonfeed", name, written)
+    return date
 
 
 def _attach(draft: EntryDraft, attachment: dict[str, Json], base: str) -> None:
@@ -146,16 +160,21 @@ def _attach(draft: EntryDraft, attachment: dict[str, Json], base: str) -> None:
                 _text(attachment, "size_in_bytes"),
             )
         )
-    if "duration_in_seconds" in attachment:
+    if not _ATTACHMENT_KEYS.issuperset(attachment):
         keep_value(draft.extensions, "jsonfeed", "attachments", _shallow(attachment))
 
 
-def _authors(holder: dict[str, Json], base: str) -> list[Author]:
+def _authors(holder: dict[str, Json], base: str, extensions: Groups) -> list[Author]:
     """Version 1.1 has ``authors``; the ``author`` of 1.0 counts without them."""
     listed = _objects(holder, "authors")
     single = holder.get("author")
     if not listed and isinstance(single, dict):
         listed = [single]
+    elif listed and isinstance(single, dict) and single not in listed:
+        keep_value(extensions, "jsonfeed", "author", _shallow(single))
+    for author in listed:
+        if not _AUTHOR_KEYS.issuperset(author):
+            keep_value(extensions, "jsonfeed", "authors", _shallow(author))
     authors = [_author(each, base) for each in listed]
     return [author for author in authors if author != Author()]
 

@@ -14,8 +14,11 @@ from protocols.feeds.element import Element, text_of
 from protocols.feeds.extensions import keep_element
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
-from protocols.model import Text
-from protocols.text import text_of_title
+from protocols.model import Category, Text
+from protocols.text import collapse, text_of_title
+
+SCHEME: Final = "http://search.yahoo.com/mrss/category_schema"
+"""Of categories without one, as Media RSS 1.5.1 has it (media:category)."""
 
 
 def _kept(draft: Draft, element: Element, scope: Scope) -> None:
@@ -49,21 +52,41 @@ def _thumbnail(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _title(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.spare_title = draft.spare_title or text_of_title(text_of(element))
+    draft.offer("title", text_of_title(text_of(element)), rank=1)
 
 
 def _description(draft: Draft, element: Element, scope: Scope) -> None:
     """``type`` is plain by default (Media RSS 1.5.1, media:description)."""
     description = text_of(element)
-    if description and draft.spare_summary is None:
-        type = "html" if element.get("type") == "html" else "text"
-        draft.spare_summary = Text(value=description, type=type)
+    type = "html" if element.get("type") == "html" else "text"
+    draft.offer_summary(Text(value=description, type=type), rank=1)
+
+
+def _category(draft: Draft, element: Element, scope: Scope) -> None:
+    draft.add_category(
+        Category(
+            term=collapse(text_of(element)),
+            scheme=(element.get("scheme") or "").strip() or SCHEME,
+            label=collapse(element.get("label") or ""),
+        )
+    )
+
+
+def _keywords(draft: Draft, element: Element, scope: Scope) -> None:
+    for keyword in text_of(element).split(","):
+        draft.add_category(Category(term=collapse(keyword), scheme=SCHEME))
 
 
 # Three levels, none of which holds itself: nothing here recurses.
 _DETAILS: Final = qualified(
     "media",
-    {"description": _description, "thumbnail": _thumbnail, "title": _title},
+    {
+        "category": _category,
+        "description": _description,
+        "keywords": _keywords,
+        "thumbnail": _thumbnail,
+        "title": _title,
+    },
 )
 _PARTS: Final = {**_DETAILS, **qualified("media", {"content": _content})}
 _ELEMENTS: Final = {**_PARTS, **qualified("media", {"group": _group})}

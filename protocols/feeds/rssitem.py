@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from protocols.dates import parse_date
 from protocols.feeds.activity import ACTIVITY
+from protocols.feeds.atom import read_source
 from protocols.feeds.atomelements import ATOM_ELEMENTS
-from protocols.feeds.constructs import make_link, read_html, read_link, read_person
-from protocols.feeds.drafts import Draft, EntryDraft
+from protocols.feeds.constructs import (
+    has_more_than_person,
+    make_link,
+    read_html,
+    read_link,
+    read_person,
+)
+from protocols.feeds.drafts import Draft, EntryDraft, begin_entry, read_date
 from protocols.feeds.element import Element, text_of
+from protocols.feeds.extensions import keep_element, keep_value
 from protocols.feeds.mailbox import read_mailbox
 from protocols.feeds.markup import markup_inside
 from protocols.feeds.modules import MODULES, Table, read_children
@@ -22,13 +29,13 @@ from protocols.urls import is_web_url
 
 def read_item(element: Element, scope: Scope) -> EntryDraft:
     scope = scope.within(element)
-    draft = EntryDraft(language=scope.language)
+    draft = begin_entry(scope)
     read_children(draft, element, scope, ITEM)
     return draft
 
 
 def read_title(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.title = text_of_title(text_of(element)) or draft.title
+    draft.put("title", text_of_title(text_of(element)), element)
 
 
 def read_page_link(draft: Draft, element: Element, scope: Scope) -> None:
@@ -38,8 +45,8 @@ def read_page_link(draft: Draft, element: Element, scope: Scope) -> None:
     else:
         href = scope.within(element).resolve(text_of(element))
         link = Link(href=href) if href else None
-    if link:
-        draft.add_link(link)
+    if link and not draft.add_link(link):
+        keep_element(draft.extensions, element)
 
 
 def read_author(draft: Draft, element: Element, scope: Scope) -> None:
@@ -49,35 +56,43 @@ def read_author(draft: Draft, element: Element, scope: Scope) -> None:
     )
     if author and author != Author():
         draft.authors.append(author)
+    if is_structured and has_more_than_person(element):
+        keep_element(draft.extensions, element)
 
 
 def read_category(draft: Draft, element: Element, scope: Scope) -> None:
     scheme = (element.get("domain") or "").strip()
-    draft.add_category(Category(term=collapse(text_of(element)), scheme=scheme))
+    term = collapse(text_of(element))
+    if term:
+        draft.add_category(Category(term=term, scheme=scheme))
+    else:
+        keep_element(draft.extensions, element)
 
 
 def read_publication_date(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.published = parse_date(text_of(element))
+    draft.put("published", read_date(draft, element), element)
 
 
 def _description(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    draft.summary = read_html(element) or draft.summary
+    draft.put("summary", read_html(element), element)
 
 
 def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    draft.content = draft.content or read_html(element)
+    draft.put("content", read_html(element), element)
 
 
 def _body(draft: EntryDraft, element: Element, scope: Scope) -> None:
     markup = markup_inside(element)
     if markup and draft.content is None:
         draft.content = Text(value=markup, type="xhtml")
+    elif markup:
+        keep_value(draft.extensions, "xhtml", "body", {"markup": markup})
 
 
 def _guid(draft: EntryDraft, element: Element, scope: Scope) -> None:
     """ "If its value is false, the guid may not be assumed to be a url"."""
     guid = text_of(element)
-    draft.id = guid or draft.id
+    draft.put("id", guid, element)
     is_permalink = (element.get("isPermaLink") or "").strip().lower() != "false"
     if is_permalink and is_web_url(guid):
         draft.permalink = scope.resolve(guid)
@@ -91,10 +106,11 @@ def _comments(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
 def _enclosure(draft: EntryDraft, element: Element, scope: Scope) -> None:
     href = scope.within(element).resolve(element.get("url"))
-    if href:
-        type = (element.get("type") or "").strip()
-        length = element.get("length")
-        draft.add_link(make_link(href, "enclosure", type, length=length))
+    type = (element.get("type") or "").strip()
+    link = make_link(href, "enclosure", type, length=element.get("length"))
+    is_told = draft.add_link(link) if href else "url" in element.attrib
+    if not is_told or not _ENCLOSURE_ATTRIBUTES.issuperset(element.attrib):
+        keep_element(draft.extensions, element)
 
 
 def _source(draft: EntryDraft, element: Element, scope: Scope) -> None:
@@ -103,9 +119,28 @@ def _source(draft: EntryDraft, element: Element, scope: Scope) -> None:
     title = text_of_html(text_of(element))
     if href or title:
         link = Link(href=href, rel="self", type="application/rss+xml")
-        draft.source = Feed(title=title, links=(link,) if href else ())
+        source = Feed(title=title, links=(link,) if href else ())
+        draft.put("source", source, element)
 
 
+def _comment_feed(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    href = scope.within(element).resolve(text_of(element))
+    if href:
+        draft.add_link(Link(href=href, rel="replies", type="application/rss+xml"))
+
+
+def _original_link(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    """FeedBurner replaces an item's link with its own; this is the one before that.
+
+    What an item calls its link stays its link; beside it this one is the canonical.
+    """
+    keep_element(draft.extensions, element)
+    href = scope.within(element).resolve(text_of(element))
+    if href:
+        draft.add_link(Link(href=href, rel="canonical"))
+
+
+_ENCLOSURE_ATTRIBUTES: Final = frozenset({"url", "type", "length"})
 _ELEMENTS: Final[Table[EntryDraft]] = {
     "author": read_author,
     "category": read_category,
@@ -123,7 +158,10 @@ ITEM: Final[Table[EntryDraft]] = {
     **MODULES,
     **ATOM_ELEMENTS,
     **ACTIVITY,
+    **qualified("atom", {"source": read_source}),
     **qualified("content", {"encoded": _content}),
+    **qualified("feedburner", {"origLink": _original_link}),
+    **qualified("wfw", {"commentRss": _comment_feed, "commentRSS": _comment_feed}),
     **qualified("xhtml", {"body": _body}),
     **qualified("rss", _ELEMENTS),
 }

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from protocols.urls import (
     LONGEST,
     is_absolute,
+    is_same_site,
     is_web_url,
     normal_url,
     requested_url,
@@ -175,3 +176,24 @@ def test_a_resource_is_its_own(rest: str) -> None:
 def test_a_normal_form_is_its_own(rest: str) -> None:
     once = normal_url(f"https://a.example/{rest.replace('%', '%25')}")
     assert normal_url(once) == once
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("https://a.example/x", "http://A.example:8080/y", True),
+        ("https://www.a.example/x", "https://a.example/", True),
+        ("https://blog.a.example/x", "https://a.example/", True),
+        ("https://a.example/", "https://me@www.blog.a.example", True),
+        ("https://a.example/", "https://b.example/", False),
+        ("https://ba.example/", "https://a.example/", False),
+        ("https://a.example/", "", False),
+        ("", "", False),
+        ("tag:a.example", "tag:a.example", False),
+    ],
+)
+def test_a_site_is_a_host_with_all_below_it(
+    one: str, other: str, is_same: bool
+) -> None:
+    assert is_same_site(one, other) is is_same
+    assert is_same_site(other, one) is is_same

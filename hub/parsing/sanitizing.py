@@ -1,0 +1,70 @@
+"""Cleaning entries so that none harms the hub: in a process that may be killed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Protocol, Self
+
+import structlog
+from msgspec import json
+
+from hub.parsing.parser import WorkerParser
+from protocols.errors import FeedError
+from protocols.feeds import ParseContext
+from protocols.model import Entry
+from protocols.sanitizing import disarm
+
+log = structlog.get_logger(__name__)
+
+WORKER_MODULE = "hub.parsing.sanitizing_worker"
+_MOST_WAITING = 5_000  # more than feeds are fetched at the same time
+_CONTEXT = ParseContext(url="", now=datetime(1970, 1, 1, tzinfo=UTC))
+
+
+class Sanitizer(Protocol):
+    """The seam behind which entries become safe to show."""
+
+    async def sanitize(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """As many entries in the same order; never fails."""
+        ...
+
+
+class WorkerSanitizer:
+    """A `Sanitizer` with at most two worker processes, started when needed.
+
+    Entries that take a worker more than ``seconds``, or its life, are disarmed instead:
+    they show the source of their markup. Use it as an async context manager.
+    """
+
+    def __init__(self, *, seconds: float = 5.0, module: str = WORKER_MODULE) -> None:
+        self._worker = WorkerParser(
+            workers=2,
+            seconds=seconds,
+            waiting=_MOST_WAITING,
+            inline_bytes=-1,
+            module=module,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._worker.__aexit__(kind, error, traceback)
+
+    async def sanitize(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        """See `Sanitizer`."""
+        reason = "the worker lost some"
+        try:
+            parsed = await self._worker.parse(json.encode(entries), _CONTEXT)
+            if [each.key for each in parsed.entries] == [each.key for each in entries]:
+                return parsed.entries
+        except FeedError as error:
+            reason = str(error)
+        log.warning("entries_disarmed", entries=len(entries), error=reason)
+        return tuple(map(disarm, entries))

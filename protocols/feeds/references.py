@@ -1,0 +1,184 @@
+"""Relative references in HTML and XHTML, made absolute where they stand.
+
+Nothing is parsed into a tree: tags are found by HTML's own rules (comments, scripts,
+quotes and unquoted values included) and single values replaced, so that all else stays
+byte for byte as the publisher wrote it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from html import unescape
+from typing import Final
+
+from protocols.model import Text
+from protocols.urls import is_absolute, resolve
+
+_NAMES: Final = (
+    "action",
+    "background",
+    "cite",
+    "data",
+    "formaction",
+    "href",
+    "longdesc",
+    "poster",
+    "src",
+)
+_LISTS: Final = ("imagesrcset", "srcset")
+_ADDRESSES: Final = frozenset(_NAMES)
+_ABSOLUTE: Final = "https?:|mailto:|data:"
+# Begins with a literal, so that what is not "=" is passed over at the speed of memchr,
+# and then asks what is cheapest first. Capitals are looked at more closely.
+_CANDIDATE: Final = re.compile(
+    r"""=(?!"https?:)(?<=[acdefnrtA-Z\s]=)(?:(?<=[A-Z\s]=)|"""
+    + "|".join(rf"""(?<=[\s"'/]{name}=)""" for name in (*_NAMES, *_LISTS))
+    + rf""")(?!["']?(?:{_ABSOLUTE}))"""
+)
+# Nothing here can fail after it has begun, or be tried again: no input takes squared
+# time. What is not closed ends with the text, as it does for browsers.
+_PLAIN: Final = r"""[^<>"'=]*+(?:="[^"<>]*+"[^<>"'=]*+)*+>"""  # most tags, and faster
+_ATTRIBUTES: Final = (
+    r"(?:[\s/]++|[^\s/>][^\s/>=]*+"
+    r"""(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>"'][^\s>]*+)?)?)*+(?:>|\Z)"""
+)
+_TOKEN: Final = re.compile(
+    rf"<(?:([a-zA-Z][^\s/>]*+)(?:{_PLAIN}|{_ATTRIBUTES})"
+    r"|!--.*?(?:-->|\Z)|!\[CDATA\[.*?(?:\]\]>|\Z))",
+    re.DOTALL,
+)
+_RAW: Final = "script|style|textarea|title|xmp|iframe|noembed|noframes|plaintext"
+_END_OF_RAW: Final = {
+    name: re.compile(rf"</{name}(?=[\s/>])|\Z", re.IGNORECASE)
+    for name in _RAW.split("|")
+}
+_ATTRIBUTE: Final = re.compile(
+    r"""([^\s/>][^\s/>=]*+)"""
+    r"""(?:(\s*+=\s*+)(?:"([^"]*+)"?|'([^']*+)'?|([^\s>"'][^\s>]*+)))?"""
+)
+_SOURCE: Final = re.compile(r"([\s,]*+)(\S*[^\s,])(\s[^,]*)?")
+_ORIGIN: Final = re.compile(r"https?://[^/?#]+")
+# Those that urljoin would only put behind the origin, or behind the page.
+_IS_SIMPLE: Final = re.compile(r"/|/[!-.0-~][!-~]{0,4000}|#[!-~]{1,4000}").fullmatch
+_QUOTES: Final = {'"': "%22", "'": "%27", "<": "%3C", ">": "%3E", "&": "&amp;"}
+_ESCAPES: Final = str.maketrans(_QUOTES)
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """A base as it stands in an attribute, and what most references need of it."""
+
+    url: str
+    origin: str
+    page: str  # without fragment
+
+    @classmethod
+    def of(cls, url: str) -> _Base:
+        url = url.translate(_ESCAPES)
+        authority = _ORIGIN.match(url)
+        return cls(url, authority[0] if authority else "", url.partition("#")[0])
+
+    def resolve(self, reference: str) -> str:
+        if _IS_SIMPLE(reference):
+            if reference[0] == "#":
+                return self.page + reference
+            if self.origin and "/." not in reference:
+                return self.origin + reference
+        return resolve(reference, self.url)
+
+
+def has_relative_references(markup: str) -> bool:
+    """Whether there may be any: cheap, and wrong only in lists of sources of which
+    the first one is absolute."""
+    return "<" in markup and _CANDIDATE.search(markup) is not None
+
+
+def may_be_relative(text: Text) -> bool:
+    """As `has_relative_references`, for a text, which need not be markup."""
+    return text.type in ("html", "xhtml") and has_relative_references(text.value)
+
+
+def make_absolute(text: Text | None, base: str) -> Text | None:
+    """The same text with absolute references, if it is markup and there is a base."""
+    if text is None or not base or not may_be_relative(text):
+        return text
+    return replace(text, value=resolve_references(text.value, base))
+
+
+def resolve_references(markup: str, url: str) -> str:
+    """Resolve every relative address in the attributes of tags against a base."""
+    base = _Base.of(url)
+    candidates = [match.start() for match in _CANDIDATE.finditer(markup)][::-1]
+    parts: list[str] = []
+    copied = 0
+    for start, end in _tags(markup):
+        while candidates and candidates[-1] < start:
+            candidates.pop()
+        if not candidates:
+            break
+        if candidates[-1] < end:
+            parts += (markup[copied:start], _resolve_tag(markup[start:end], base))
+            copied = end
+    parts.append(markup[copied:])
+    return "".join(parts)
+
+
+def _tags(markup: str) -> Iterator[tuple[int, int]]:
+    """Where start tags begin and end, but for what is no markup: comments, scripts."""
+    position = 0
+    while token := _TOKEN.search(markup, position):
+        start, position = token.span()
+        if token.lastindex:
+            yield start, position
+            raw = _END_OF_RAW.get(token[1].lower())
+            if raw and not markup.endswith("/>", start, position):
+                end = raw.search(markup, position)
+                position = end.start() if end else len(markup)
+
+
+def _resolve_tag(tag: str, base: _Base) -> str:
+    parts: list[str] = []
+    position = 0
+    for attribute in _ATTRIBUTE.finditer(tag, 1):
+        group = attribute.lastindex or 0
+        if group < 3:
+            continue
+        value = attribute[group]
+        resolved = _resolve_value(attribute[1].lower(), value, base)
+        if resolved != value:
+            parts += (tag[position : attribute.start(group)], resolved)
+            position = attribute.end(group)
+    parts.append(tag[position:])
+    return "".join(parts)
+
+
+def _resolve_value(name: str, value: str, base: _Base) -> str:
+    if name in _ADDRESSES:
+        return _resolve_reference(value, base)
+    if name in _LISTS:
+        return _resolve_sources(value, base)
+    return value
+
+
+def _resolve_reference(reference: str, base: _Base) -> str:
+    """``&amp;`` stays as it is: it means nothing to how references are resolved."""
+    plain = unescape(reference) if "&#" in reference else reference
+    if is_absolute(plain.strip()):
+        return reference
+    resolved = base.resolve(plain)
+    if plain is not reference:
+        return resolved.translate(_ESCAPES) or reference
+    return resolved or reference
+
+
+def _resolve_sources(sources: str, base: _Base) -> str:
+    """A ``srcset``: addresses, maybe with commas in them, and their descriptors."""
+    parts: list[str] = []
+    position = 0
+    while source := _SOURCE.match(sources, position):
+        parts += (source[1], _resolve_reference(source[2], base), source[3] or "")
+        position = source.end()
+    parts.append(sources[position:])
+    return "".join(parts)

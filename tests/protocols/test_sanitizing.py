@@ -1,0 +1,129 @@
+"""What content is when ``sanitize`` is on: safe to show, and all there is to see."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.model import ActivityObject, Entry, Text
+from protocols.sanitizing import disarm, sanitize
+
+
+def cleaned(markup: str, type: str = "html") -> str:
+    entry = Entry(key="1", id="1", content=Text(value=markup, type=type))
+    content = sanitize(entry).content
+    if content is None:
+        return ""
+    assert content.type == "html"
+    return content.value
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<script>alert(1)</script>",
+        "<SCRIPT SRC=//evil.example/x></SCRIPT>",
+        "<style>*{display:none}</style>",
+        '<iframe src="https://evil.example/">inside</iframe>',
+        '<iframe srcdoc="<script>alert(1)</script>"></iframe>',
+        "<!-- comment -->",
+        "<template><b>hidden</b></template>",
+        "<svg/>",
+        "<meta http-equiv=refresh content=0>",
+        "<base href='https://evil.example/'>",
+        "<link rel=stylesheet href=https://evil.example/x.css>",
+    ],
+)
+def test_what_acts_by_itself_is_gone_with_what_is_in_it(markup: str) -> None:
+    assert cleaned(markup) == ""
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ('<p onclick="x()" style="position:fixed" class="c" id="i">a</p>', "<p>a</p>"),
+        (
+            '<img src="https://i.example/1.png" onerror="x()">',
+            '<img src="https://i.example/1.png">',
+        ),
+        ('<img src="data:image/png;base64,AA==" alt="a">', '<img alt="a">'),
+        ('<a href="javascript:x()">a</a>', '<a rel="noopener noreferrer">a</a>'),
+        ('<a href="&#106;ava\nscript:x()">a</a>', '<a rel="noopener noreferrer">a</a>'),
+        (
+            '<video src="javascript:x()" autoplay></video>',
+            '<video controls=""></video>',
+        ),
+        ("<form action='https://x.example/'><input name=q>text</form>", "text"),
+        ("<svg><a xlink:href='javascript:x()'>a</a></svg>", ""),
+        ("<math><mtext><script>x()</script></mtext></math>", ""),
+        ("<p>not <b>closed", "<p>not <b>closed</b></p>"),
+    ],
+)
+def test_what_could_do_harm_is_taken_from_what_could_not(
+    markup: str, expected: str
+) -> None:
+    assert cleaned(markup) == expected
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<h2>a</h2><ul><li>b</li></ul><blockquote>c</blockquote><pre><code>d</code></pre>",
+        '<figure><img src="https://i.example/1.png" srcset="https://i.example/2.png 2x"'
+        ' alt="a" width="1" height="2"><figcaption>b</figcaption></figure>',
+        '<picture><source srcset="https://i.example/1.webp" type="image/webp">'
+        "</picture>",
+        '<audio src="https://a.example/1.mp3" controls=""></audio>',
+        '<video poster="https://v.example/1.png" controls="">'
+        '<source src="https://v.example/1.mp4" type="video/mp4"></video>',
+        '<table><tbody><tr><td colspan="2">a</td></tr></tbody></table>',
+        "<details><summary>a</summary>b</details><ruby>a<rt>b</rt></ruby>",
+        '<p lang="nl" dir="ltr" title="t">a &lt; b &amp; c</p>',
+        '<time datetime="2026-04-10">a</time>',
+    ],
+)
+def test_what_feeds_need_stays_as_it_is(markup: str) -> None:
+    assert cleaned(markup).replace(' rel="noopener noreferrer"', "") == markup
+
+
+@pytest.mark.parametrize(
+    "scheme", ["http://x", "https://x", "mailto:x", "tel:1", "geo:1,2"]
+)
+def test_links_of_the_usual_kinds_stay(scheme: str) -> None:
+    assert f'href="{scheme}"' in cleaned(f'<a href="{scheme}">a</a>')
+
+
+def test_xhtml_becomes_html() -> None:
+    assert cleaned("<p>a<br/>b</p>", "xhtml") == "<p>a<br>b</p>"
+
+
+@pytest.mark.parametrize("type", ["text", "application/xml", "text/markdown"])
+def test_text_becomes_html_that_shows_it(type: str) -> None:
+    assert cleaned("a <b> & c\nd", type) == "a &lt;b&gt; &amp; c<br>\nd"
+
+
+def test_markup_that_grows_beyond_measure_shows_its_source() -> None:
+    """Unclosed links are opened again in each paragraph, as browsers do."""
+    markup = f'<p><a href="https://x.example/{"y" * 500}">' + "<p>x</p>" * 100
+    assert cleaned(markup).startswith("&lt;p&gt;&lt;a href=")
+
+
+def test_all_texts_of_an_entry_are_cleaned_and_nothing_else() -> None:
+    bad = Text(value="<b onclick=x>a</b>")
+    entry = Entry(
+        key="1",
+        id="1",
+        title="<b> is bold",
+        summary=bad,
+        objects=(ActivityObject(id="2", content=bad), ActivityObject(id="3")),
+        extensions={"media": {"description": "<b onclick=x>a</b>"}},
+    )
+    clean = sanitize(entry)
+    assert clean.summary == Text(value="<b>a</b>")
+    assert [each.content for each in clean.objects] == [Text(value="<b>a</b>"), None]
+    assert (clean.content, clean.title) == (None, entry.title)
+    assert clean.extensions == entry.extensions
+
+
+def test_a_disarmed_entry_shows_the_source_of_its_markup() -> None:
+    entry = Entry(key="1", id="1", summary=Text(value="<b>a</b>\n&amp;"))
+    assert disarm(entry).summary == Text(value="&lt;b&gt;a&lt;/b&gt;<br>\n&amp;amp;")
