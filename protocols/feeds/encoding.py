@@ -19,7 +19,7 @@ from typing import Final
 from protocols.feeds.guess import guess_codec
 from protocols.feeds.mojibake import mend_mojibake
 
-_BYTE_ORDER_MARKS: Final = (
+BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -116,7 +116,7 @@ def to_utf8(body: bytes, content_type: str = "") -> Utf8Document:
 
 
 def _decode(body: bytes, content_type: str) -> Utf8Document:
-    for mark, codec in _BYTE_ORDER_MARKS:
+    for mark, codec in BYTE_ORDER_MARKS:
         if body.startswith(mark):
             return _transcode(body[len(mark) :], [codec])
     for beginning, codec in _WIDE_BEGINNINGS if b"\0" in body[:4] else ():

@@ -16,7 +16,8 @@ from typing import Final
 
 from protocols.dates import LONGEST as LONGEST_DATE
 from protocols.dates import parse_date
-from protocols.feeds.encoding import known_codec, to_utf8
+from protocols.feeds.encoding import BYTE_ORDER_MARKS, known_codec, to_utf8
+from protocols.feeds.mojibake import mend_mojibake
 from protocols.identity import LONGEST_KEY, key_of_link
 from protocols.model import Entry, IdSource, ParsedFeed
 from protocols.urls import LONGEST as LONGEST_URL
@@ -24,13 +25,6 @@ from protocols.urls import LONGEST as LONGEST_URL
 MOST_DROPPED = 50
 """Values that are named; further ones are like them."""
 
-_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 _CHARSET: Final = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.I)
 _DECLARED: Final = re.compile(
     rb"<\?xml[^>]{0,200}?\sencoding\s*=\s*[\"']([A-Za-z0-9._:-]{1,40})[\"']"
@@ -104,12 +98,11 @@ def explain_encoding(body: bytes, content_type: str) -> Encoding:
     """
     found = to_utf8(body, content_type)
     said = [*_said(body, content_type)]
-    claims = tuple(f"{source}: {label}" for source, label in said)
-    for source, label in said:
-        if _decoded(body, known_codec(label)) == found.body:
-            name = known_codec(label)
+    claims = tuple(f"{source}: {label}" for source, label, _ in said)
+    for source, _, codec in said:
+        if codec and _decoded(body, codec) == found.body:
             return Encoding(
-                name=name, source=source, claims=claims, problem=found.problem
+                name=codec, source=source, claims=claims, problem=found.problem
             )
     name = "utf-8"
     if found.body != body:
@@ -119,24 +112,26 @@ def explain_encoding(body: bytes, content_type: str) -> Encoding:
     return Encoding(name=name, source=default, claims=claims, problem=found.problem)
 
 
-def _said(body: bytes, content_type: str) -> Iterator[tuple[str, str]]:
-    for mark, codec in _MARKS:
+def _said(body: bytes, content_type: str) -> Iterator[tuple[str, str, str]]:
+    """Who says so, in which words, and the codec of that name."""
+    for mark, codec in BYTE_ORDER_MARKS:
         if body.startswith(mark):
-            yield "byte order mark", codec
+            yield "byte order mark", codec, codec
             break
     if charset := _CHARSET.search(content_type):
-        yield "HTTP header", charset[1]
+        yield "HTTP header", charset[1], known_codec(charset[1])
     if declared := _DECLARED.search(body[:_SAMPLE]):
-        yield "declaration", declared[1].decode()
+        label = declared[1].decode()
+        yield "declaration", label, known_codec(label)
 
 
 def _decoded(body: bytes, codec: str) -> bytes:
-    if not codec:
-        return b""
     if codec == "utf-8":
-        return body.removeprefix(codecs.BOM_UTF8)
-    text = body.decode(codec, "replace").removeprefix("\ufeff")
-    return text.encode("utf-8", "surrogatepass")
+        utf8 = body.removeprefix(codecs.BOM_UTF8)
+    else:
+        text = body.decode(codec, "replace").removeprefix("\ufeff")
+        utf8 = text.encode("utf-8", "surrogatepass")
+    return mend_mojibake(utf8)[0]
 
 
 def _dropped(text: str) -> tuple[str, ...]:

@@ -73,8 +73,11 @@ def test_a_declaration_that_is_none_is_dropped(declaration: str) -> None:
     ("written", "read"),
     [
         ("a<br>b<br >c<hr/>", "a<br/>b<br/>c<hr/>"),
-        ("<img src='x' alt='y'>", '<img src="x" alt="y"/>'),
-        ("<img src='x'></img><br></br><br>", '<img src="x"/><br/><br/>'),
+        (
+            "<img src='//a.example/x' alt='y'>",
+            '<img src="https://a.example/x" alt="y"/>',
+        ),
+        ("<img alt='x'></img><br></br><br>", '<img alt="x"/><br/><br/>'),
         ("a < b<br>", "a &lt; b<br/>"),
         ("1 <2 <", "1 <2 <"),
         ("<img>x</img> <", "<img>x</img> &lt;"),
