@@ -108,14 +108,15 @@ class Utf8Document:
 
 def to_utf8(body: bytes, content_type: str = "") -> Utf8Document:
     """Find a document's encoding and change it into UTF-8."""
-    document = _decode(body, content_type)
+    document = decode_as_claimed(body, content_type)
     mended, problem = mend_mojibake(document.body)
     if mended is document.body:
         return document
     return Utf8Document(body=mended, problem=document.problem or problem)
 
 
-def _decode(body: bytes, content_type: str) -> Utf8Document:
+def decode_as_claimed(body: bytes, content_type: str) -> Utf8Document:
+    """As `to_utf8`; what was encoded twice stays as it is."""
     for mark, codec in BYTE_ORDER_MARKS:
         if body.startswith(mark):
             return _transcode(body[len(mark) :], [codec])

@@ -16,8 +16,12 @@ from typing import Final
 
 from protocols.dates import LONGEST as LONGEST_DATE
 from protocols.dates import parse_date
-from protocols.feeds.encoding import BYTE_ORDER_MARKS, known_codec, to_utf8
-from protocols.feeds.mojibake import mend_mojibake
+from protocols.feeds.encoding import (
+    BYTE_ORDER_MARKS,
+    decode_as_claimed,
+    known_codec,
+    to_utf8,
+)
 from protocols.identity import LONGEST_KEY, key_of_link
 from protocols.model import Entry, IdSource, ParsedFeed
 from protocols.urls import LONGEST as LONGEST_URL
@@ -96,20 +100,19 @@ def explain_encoding(body: bytes, content_type: str) -> Encoding:
 
     Tried out instead of asked for, it is right whatever rules reading follows.
     """
-    found = to_utf8(body, content_type)
+    found = decode_as_claimed(body, content_type)
+    problem = to_utf8(body, content_type).problem
     said = [*_said(body, content_type)]
     claims = tuple(f"{source}: {label}" for source, label, _ in said)
     for source, _, codec in said:
         if codec and _decoded(body, codec) == found.body:
-            return Encoding(
-                name=codec, source=source, claims=claims, problem=found.problem
-            )
+            return Encoding(name=codec, source=source, claims=claims, problem=problem)
     name = "utf-8"
     if found.body != body:
         fitting = (each for each in _UNCLAIMED if _decoded(body, each) == found.body)
         name = next(fitting, "unknown")
     default = "its bytes, against what is said" if said else "its bytes"
-    return Encoding(name=name, source=default, claims=claims, problem=found.problem)
+    return Encoding(name=name, source=default, claims=claims, problem=problem)
 
 
 def _said(body: bytes, content_type: str) -> Iterator[tuple[str, str, str]]:
@@ -127,11 +130,9 @@ def _said(body: bytes, content_type: str) -> Iterator[tuple[str, str, str]]:
 
 def _decoded(body: bytes, codec: str) -> bytes:
     if codec == "utf-8":
-        utf8 = body.removeprefix(codecs.BOM_UTF8)
-    else:
-        text = body.decode(codec, "replace").removeprefix("\ufeff")
-        utf8 = text.encode("utf-8", "surrogatepass")
-    return mend_mojibake(utf8)[0]
+        return body.removeprefix(codecs.BOM_UTF8)
+    text = body.decode(codec, "replace").removeprefix("\ufeff")
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _dropped(text: str) -> tuple[str, ...]:
