@@ -61,7 +61,9 @@ _ATTRIBUTE: Final = re.compile(
 _SOURCE: Final = re.compile(r"([\s,]*+)(\S*[^\s,])(\s[^,]*)?")
 _ORIGIN: Final = re.compile(r"https?://[^/?#]+")
 # Those that urljoin would only put behind the origin, or behind the page.
-_IS_SIMPLE: Final = re.compile(r"/|/[!-.0-~][!-~]{0,4000}|#[!-~]{1,4000}").fullmatch
+_IS_SIMPLE: Final = re.compile(
+    r"/|/[!-.0-~][!-~]{0,4000}|#[!-~]{0,4000}|\?#?"
+).fullmatch
 _QUOTES: Final = {'"': "%22", "'": "%27", "<": "%3C", ">": "%3E", "&": "&amp;"}
 _ESCAPES: Final = str.maketrans(_QUOTES)
 
@@ -84,6 +86,8 @@ class _Base:
         if _IS_SIMPLE(reference):
             if reference[0] == "#":
                 return self.page + reference
+            if reference[0] == "?":  # an empty query, which urljoin leaves out
+                return self.page.partition("?")[0] + reference
             if self.origin and "/." not in reference:
                 return self.origin + reference
         return resolve(reference, self.url)
