@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
+from typing import Final
 
 from lxml import etree
 
@@ -32,10 +34,15 @@ _VOID = frozenset(
 
 
 _UNPREFIXED = (XHTML, ATOM, ATOM_03)
+_DEFAULTS: Final = frozenset(each[1:-1] for each in _UNPREFIXED) | {None}
+_FOREIGN: Final = re.compile(r"xmlns|<[\w.-]+:|\s(?!xml:)[\w.-]+:[\w.-]+=")
+_EMPTY: Final = re.compile(
+    rf"<(?!(?:{'|'.join(sorted(_VOID))})[\s/])([^\s<>/]+)([^<>]*)/>"
+)
 
 
 def xhtml_inside(element: Element) -> str:
-    """The content of an XHTML construct without its ``div``; takes it out of the tree.
+    """The content of an XHTML construct without its ``div``; may take it from the tree.
 
     "The XHTML div element itself MUST NOT be considered part of the content"
     (RFC 4287 §3.1.1.3).
@@ -46,10 +53,28 @@ def xhtml_inside(element: Element) -> str:
 
 
 def markup_inside(element: Element) -> str:
-    """Everything between the start and the end tag; takes it out of the tree.
+    """Everything between the start and the end tag; may take it out of the tree.
 
     A namespace that the markup needs is declared in it, no other one is.
     """
+    plain = _plain_markup(element)
+    return _mixed_markup(element) if plain is None else plain
+
+
+def _plain_markup(element: Element) -> str | None:
+    """As `markup_inside`, in a third of the time; ``None`` if it needs a namespace."""
+    if element.nsmap.get(None) not in _DEFAULTS:
+        return None
+    written: str = etree.tostring(element, encoding="unicode", with_tail=False)
+    inside = written[written.index(">") + 1 : written.rfind("</")]
+    if _FOREIGN.search(inside):
+        return None
+    return (
+        _EMPTY.sub(r"<\1\2></\1>", inside).strip() if "/>" in inside else inside.strip()
+    )
+
+
+def _mixed_markup(element: Element) -> str:
     fragment = etree.Element("fragment")
     for child in [*element]:
         fragment.append(child)
