@@ -11,6 +11,7 @@ from typing import Any
 import hub
 from hub.clock import SystemClock
 from hub.config import Settings
+from hub.core.budget import Budget
 from hub.core.rate_limit import Rate, per_minute
 from hub.delivery.callback_pace import CallbackPace
 from hub.delivery.denials import Denials
@@ -101,6 +102,7 @@ async def build_hub(
             concurrency=settings.poll_concurrency,
             identity=identity(settings),
             metrics=metrics,
+            budget=Budget(polls_per_second=settings.poll_budget),
         ),
     )
     dispatcher = Dispatcher(

@@ -148,6 +148,7 @@ class Polling:
     hints: Hints = field(default_factory=Hints)
     hubs: tuple[str, ...] = ()  # WebSub hubs that the last document's header named
     posting: Posting = field(default_factory=Posting)
+    price: float = 0.0  # of a poll, when the next was planned; 0: not planned yet
     entry_count: int = 0  # entries in the last document
     entries_since_maintenance: int = 0
     last_maintenance_at: datetime | None = None

@@ -16,6 +16,7 @@ from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.freshness import fresh_until, retry_after
 from hub.core.hubs import hubs_of_header
 from hub.core.news_writes import entry_writes, has_news, news_records
+from hub.core.outlook import Outlook
 from hub.core.posting import count_change, count_posts, posting_history, velocity
 from hub.core.redirects import course_after_failure, course_after_success
 from hub.core.status import failure_line, status_of, success_line
@@ -51,6 +52,7 @@ class Decision:
     rules: PollingRules
     jitter: float
     occasion: Occasion
+    outlook: Outlook
 
     @property
     def polling(self) -> Polling:
@@ -59,7 +61,12 @@ class Decision:
     def plan(self, polling: Polling) -> Plan:
         """The period and next fetch that a new state implies."""
         return plan(
-            polling, self.target.subscribers, self.rules, self.fetched.at, self.jitter
+            polling,
+            self.target.subscribers,
+            self.rules,
+            self.fetched.at,
+            self.jitter,
+            self.outlook,
         )
 
 
@@ -71,11 +78,13 @@ def decide(
     rules: PollingRules,
     jitter: float,
     occasion: Occasion,
+    outlook: Outlook | None = None,
 ) -> FetchCommit:
     """The whole commit of one fetch.
 
     ``understood`` is empty unless the body of a 200 had to be parsed (see
-    `hub.core.trouble.is_known_body`). ``jitter`` is drawn from -1 to 1.
+    `hub.core.trouble.is_known_body`). ``jitter`` is drawn from -1 to 1. Without an
+    outlook a poll has the price that is the patience of the rules.
     """
     decision = Decision(
         target=target,
@@ -84,6 +93,7 @@ def decide(
         rules=rules,
         jitter=jitter,
         occasion=occasion,
+        outlook=outlook or Outlook(price=rules.patience),
     )
     if is_content(target, fetched, understood):
         return _after_content(decision)
@@ -129,7 +139,8 @@ def _after_failure(decision: Decision, trouble: str) -> FetchCommit:
         )
     planned = decision.plan(polling)
     line = failure_line(fetched, decision.occasion, planned.period, trouble)
-    polling = replace(polling, period=planned.period, message=line)
+    price = decision.outlook.price
+    polling = replace(polling, period=planned.period, price=price, message=line)
     status = status_of(polling, planned.next_fetch, decision.target.feed.title)
     begins = not before.failures
     return FetchCommit(
@@ -262,6 +273,7 @@ def _commit(
     polling = replace(
         polling,
         period=planned.period,
+        price=decision.outlook.price,
         velocity=velocity(polling.posting, fetched.at),
         message=success_line(
             fetched, decision.occasion, planned.period, new, polling.entry_count

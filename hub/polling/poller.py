@@ -14,11 +14,14 @@ from datetime import timedelta
 import structlog
 
 from hub.clock import Clock
+from hub.core.budget import Budget
 from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.fetched import Occasion
+from hub.core.outlook import Outlook
 from hub.metrics import Metrics
 from hub.net import Network
 from hub.parsing import Parser
+from hub.polling.accounts import Accounts
 from hub.polling.outage import Outage
 from hub.polling.schedule import Schedule
 from hub.polling.visitor import FeedFetcher, Identity, Visit, Visitor
@@ -43,6 +46,7 @@ log = structlog.get_logger()
 class PollerOptions:
     concurrency: int = 64  # feeds visited at the same time
     identity: Identity = field(default_factory=Identity)
+    budget: Budget = field(default_factory=Budget)
     metrics: Metrics = field(default_factory=Metrics)
 
 
@@ -67,6 +71,7 @@ class Poller:
         self._clock = clock
         self._rules = rules
         self._concurrency = options.concurrency
+        self._accounts = Accounts(options.budget, rules.patience)
         self._visitor = Visitor(
             storage.log,
             fetcher,
@@ -75,6 +80,7 @@ class Poller:
             rules,
             options.identity,
             options.metrics,
+            self._accounts.outlook,
         )
         self._schedule = Schedule(storage.feeds, network, clock)
         self._jobs: asyncio.Queue[tuple[Due, FetchTarget]] = asyncio.Queue(
@@ -106,7 +112,8 @@ class Poller:
         """The period as it was planned after the last fetch, term by term."""
         polling = feed.polling
         planned_at = polling.last_fetch or self._clock.now()
-        return explain(polling, polling.subscribers, self._rules, planned_at)
+        outlook = Outlook(price=polling.price) if polling.price else None
+        return explain(polling, polling.subscribers, self._rules, planned_at, outlook)
 
     def ping(self, feed: StoredFeed) -> bool:
         """Fetch a feed soon, and once more if it is being fetched; nobody waits.
@@ -233,7 +240,10 @@ class Poller:
                 occasion = self._occasion(due)
                 await self._wait_for_turn(due, occasion)
                 started = self._clock.monotonic()
-                self._heed(await self._visitor.visit(target, occasion))
+                self._accounts.resume(target.feed.polling.price)
+                visit = await self._visitor.visit(target, occasion)
+                self._accounts.count(target.feed.polling.last_fetch, visit.fetched.at)
+                self._heed(visit)
         except StorageError as error:
             failure = error
             self._schedule.rest(due.feed_id, STORAGE_PAUSE)

@@ -14,6 +14,7 @@ from hub.clock import Clock
 from hub.core.cadence import PollingRules
 from hub.core.decide import body_hash, decide
 from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.outlook import Outlook
 from hub.core.trouble import is_known_body
 from hub.failpoints import failpoint
 from hub.metrics import Metrics
@@ -83,6 +84,7 @@ class Visitor:
         rules: PollingRules,
         identity: Identity,
         metrics: Metrics,
+        outlook: Callable[[], Outlook],
         jitter: Callable[[], float] = draw_jitter,
     ) -> None:
         self._log = feed_log
@@ -92,6 +94,7 @@ class Visitor:
         self._rules = rules
         self._identity = identity
         self._metrics = metrics
+        self._outlook = outlook
         self._jitter = jitter
 
     async def visit(self, target: FetchTarget, occasion: Occasion) -> Visit:
@@ -159,8 +162,10 @@ class Visitor:
                 rules=self._rules,
                 jitter=self._jitter(),
                 occasion=occasion,
+                outlook=outlook,
             )
 
+        outlook = self._outlook()
         if len(fetched.body) > INLINE_BYTES and understood.feed is not None:
             return await asyncio.to_thread(decision)
         return decision()
