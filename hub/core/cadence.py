@@ -20,7 +20,6 @@ from math import log2
 from hub.core.backoff import Backoff, backoff
 from hub.core.forecast import (
     Forecast,
-    expected_entries,
     foresee,
     room_of,
     seconds_until,
@@ -158,12 +157,11 @@ def _wanted(
     room = room_of(polling.entry_count)
     wanted = seconds_until(forecast, outlook.price / weight, rules.max_period, room)
     posting = polling.posting
-    expected = DAY * forecast.rate_at(forecast.start)
     terms += (
         ("rate", posting_rate(posting, now), "entries/day", "λ, of the last weeks"),
         ("habit", forecast.profile.at(forecast.start), "", "P: this hour and weekday"),
         ("burst", DAY * forecast.excited, "entries/day", "of the last hours' posts"),
-        ("rate now", expected, "entries/day", "λ(t), of all these"),
+        ("rate now", DAY * forecast.rate_now, "entries/day", "λ(t), of all these"),
         ("price", outlook.price, "entry-seconds", "θ, that a poll is worth"),
         ("weight", weight, "", "w = 1 + log2(subscribers)"),
         _seconds("wanted", wanted, "when w ∫ λ(s)(t - s) ds = θ"),
@@ -185,7 +183,7 @@ def _earned_floor(
 ) -> tuple[float, str]:
     """The least period by what the server supports and how often the feed posts.
 
-    What counts is the rate expected until a higher floor would let the hub ask.
+    What counts is the rate that is expected at this hour.
     """
     if polling.validators is None:
         # "unconditional servers: >=1 h, doubling to 24 h if body unchanged"
@@ -195,11 +193,11 @@ def _earned_floor(
             "no validators, doubling if unchanged",
         )
     allowed = _freshness(polling)
-    if (polling.answers_304 or 0 < allowed < rules.earned_floor) and _posts_at(
-        forecast, rules.fast_rate, rules.earned_floor
-    ):
+    rate = DAY * forecast.rate_now
+    may_hurry = polling.answers_304 or 0 < allowed < rules.earned_floor
+    if may_hurry and rate >= rules.fast_rate:
         return rules.min_period, "earned: posts all the time and answers 304"
-    if _posts_at(forecast, rules.earning_rate, rules.default_floor):
+    if rate >= rules.earning_rate:
         return rules.earned_floor, "earned: posts hourly"
     if polling.answers_304 and forecast.profile.at(forecast.start) >= AWAKE:
         return rules.earned_floor, "earned: answers 304, and is not asleep"
@@ -207,11 +205,6 @@ def _earned_floor(
     if 0 < allowed < rules.default_floor or 0 < asked_for < rules.default_floor:
         return rules.earned_floor, "earned: the feed asks for less than an hour"
     return rules.default_floor, "a polite guest's default"
-
-
-def _posts_at(forecast: Forecast, rate: float, seconds: float) -> bool:
-    """Whether so many entries a day are expected over the seconds to come."""
-    return expected_entries(forecast, seconds) >= rate * seconds / DAY
 
 
 def _freshness(polling: Polling) -> float:

@@ -65,6 +65,11 @@ class Forecast:
     excited: float
     profile: Shape
 
+    @property
+    def rate_now(self) -> float:
+        """Entries a second expected at the start, whatever the minute."""
+        return self.steady * self.profile.at(self.start) + self.excited
+
     def rate_at(self, moment: float) -> float:
         """Entries a second expected at a time not before the start."""
         return self.steady * self.profile.at(moment) * self.profile.steps()[

@@ -16,7 +16,7 @@ from hub.logs import configure_logs
 from scripts.benchmarks.measuring import Finding
 from scripts.benchmarks.report import as_json, as_table
 
-_NAMES = ("commit", "poll", "fanout", "live", "subscribe", "footprint")
+_NAMES = ("commit", "plan", "poll", "fanout", "live", "subscribe", "footprint")
 Measure = Callable[..., Coroutine[None, None, list[Finding]]]
 
 
