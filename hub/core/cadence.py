@@ -40,7 +40,7 @@ JITTER = 0.05
 """The part of a period that jitter may add or take."""
 LONGEST_JITTER = 150.0
 """Seconds, at most: a poll planned for the minutes after a post is not to miss them."""
-AWAKE = 0.5
+AWAKE = 0.2
 """A feed is not asleep while it posts, by its habits, at so much of its mean rate."""
 SKIP_SPREAD = 900.0
 """Seconds after the hour within which feeds are asked whose skipHours are over."""
