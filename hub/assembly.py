@@ -11,6 +11,7 @@ from typing import Any
 import hub
 from hub.clock import SystemClock
 from hub.config import Settings
+from hub.core.budget import Budget
 from hub.core.rate_limit import Rate, per_minute
 from hub.delivery.callback_pace import CallbackPace
 from hub.delivery.denials import Denials
@@ -104,6 +105,7 @@ async def build_hub(
             identity=identity(settings),
             metrics=metrics,
             sanitizer=sanitizer,
+            budget=Budget(polls_per_second=settings.poll_budget),
         ),
     )
     dispatcher = Dispatcher(

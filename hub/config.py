@@ -158,7 +158,13 @@ class Settings:
         _RULES.patience,
         1,
         _WEEK,
-        "entry-seconds of waiting that a poll is worth: less polls more often",
+        "entry-seconds of waiting that a poll is worth to begin with",
+    )
+    poll_budget: float = setting(
+        0.0,
+        seconds(0, 10_000),
+        "polls a second, for all feeds; 0: 24 a day for each feed, on average",
+        shown="0",
     )
     dead_after: float = _rule(
         _RULES.dead_after,

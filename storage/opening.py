@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from storage.errors import DatabaseUnusable
 from storage.interface import Storage
-from storage.sqlite import open_database
+from storage.sqlite import open_database, read_times
 
 
 async def open_storage(url: str, *, migrate: bool = True) -> Storage:
@@ -14,9 +15,21 @@ async def open_storage(url: str, *, migrate: bool = True) -> Storage:
 
     Raises `DatabaseUnusable` and its subclasses.
     """
+    return await open_database(_path(url), migrate=migrate)
+
+
+def read_entry_times(url: str) -> Mapping[str, tuple[float, ...]]:
+    """When the entries of each feed were posted: Unix seconds by the feed's URL.
+
+    Reads beside a running hub. Raises `DatabaseUnusable`.
+    """
+    return read_times(_path(url))
+
+
+def _path(url: str) -> Path:
     scheme, _, location = url.partition(":")
     if scheme != "sqlite" or not location:
         # Not repeated whole: it may hold a password.
         reason = 'expected "sqlite:" and the path of a file'
         raise DatabaseUnusable(f"database {scheme!r}", reason)
-    return await open_database(Path(location), migrate=migrate)
+    return Path(location)

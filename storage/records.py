@@ -110,11 +110,13 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
-    """Exponentially decayed count of new entries, the input of the polling period."""
+    """When a feed has posted, compactly: the input of the forecast (`hub.core`)."""
 
-    weight: float = 0.0
-    at: datetime | None = None  # when weight was last decayed
+    weight: float = 0.0  # new entries, each counting less with every day
+    at: datetime | None = None  # when weight and burst were last decayed
     since: datetime | None = None  # when observation began
+    burst: float = 0.0  # as weight, but forgotten within hours
+    habits: bytes = b""  # packed counts by hour, weekday and minute
 
 
 @quick_init
@@ -146,6 +148,7 @@ class Polling:
     hints: Hints = field(default_factory=Hints)
     hubs: tuple[str, ...] = ()  # WebSub hubs that the last document's header named
     posting: Posting = field(default_factory=Posting)
+    price: float = 0.0  # of a poll, when the next was planned; 0: not planned yet
     entry_count: int = 0  # entries in the last document
     entries_since_maintenance: int = 0
     last_maintenance_at: datetime | None = None

@@ -18,6 +18,7 @@ from .health import health, version
 from .listen import listen
 from .parse import parse
 from .serve import serve
+from .simulate import simulate
 from .subscriptions import subscriptions
 from .tail import tail
 from .tokens import tokens
@@ -40,6 +41,7 @@ for command in (
     listen,
     tail,
     parse,
+    simulate,
     demo,
     database,
     health,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from .client import Document
-from .wording import duration, moment, plural, print_facts, print_table
+from .wording import duration, moment, plural, print_facts, print_table, printable
 
 
 def explain_feed(feed: Document) -> None:
@@ -29,6 +29,16 @@ def explain_feed(feed: Document) -> None:
         ]
     )
     click.echo()
+    _print_terms(feed)
+
+
+def explain_plan(feed: Document) -> None:
+    """Print when a feed is fetched next, in one sentence, and then all its terms."""
+    click.echo(f"next fetch {_next_fetch(feed)}{_because(feed)}\n")
+    _print_terms(feed)
+
+
+def _print_terms(feed: Document) -> None:
     print_table(
         ("TERM", "VALUE", "WHY"),
         [
@@ -36,6 +46,33 @@ def explain_feed(feed: Document) -> None:
             for term in feed["period_terms"]
         ],
     )
+
+
+def _because(feed: Document) -> str:
+    """What decided: the end of skipped hours, or else the longest of all waits."""
+    terms = {term["name"]: term for term in feed["period_terms"]}
+    if feed["state"] != "active" or "rate now" not in terms:
+        return ""
+    own = ("backoff",) if "backoff" in terms else _WAITS
+    waits = ("fresh", "retry after", *own)
+    decisive = terms.get("skip") or max(
+        (terms[name] for name in waits if _counts(terms.get(name))),
+        key=lambda term: float(term["value"]),
+    )
+    if decisive["name"] != "wanted":
+        return f" because of {decisive['name']}: {printable(decisive['note'])}"
+    return (
+        f" because {duration(decisive['value'])} of waiting, at"
+        f" {terms['rate now']['value']:.3g} entries a day expected now, is worth a poll"
+        f" at the price of {terms['price']['value']:.3g} entry-seconds"
+    )
+
+
+_WAITS = ("wanted", "floor", "ttl", "sy:updatePeriod")
+
+
+def _counts(term: Document | None) -> bool:
+    return term is not None and not term["note"].startswith("ignored")
 
 
 def _next_fetch(feed: Document) -> str:

@@ -11,7 +11,7 @@ import click
 
 from .client import Document, Hub, speaks_to_hub
 from .failures import Failure, HubUnreachable
-from .feed_facts import explain_feed
+from .feed_facts import explain_feed, explain_plan
 from .feed_outcomes import print_outcome, why_not_fetched
 from .wording import duration, moment, plural, print_table, printable
 
@@ -20,7 +20,7 @@ ADDED_AT_ONCE = 8
 
 @click.group()
 def feeds() -> None:
-    """Feeds the hub polls: add, list, show, fetch, pause, resume, remove."""
+    """Feeds the hub polls: add, list, show, explain, fetch, pause, resume, remove."""
 
 
 @feeds.command()
@@ -157,6 +157,20 @@ def show(hub: Hub, feed: str, as_json: bool) -> None:
         click.echo(json.dumps(found, indent=2))
     else:
         explain_feed(found)
+
+
+@feeds.command()
+@click.argument("feed", metavar="URL|ID")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@speaks_to_hub
+def explain(hub: Hub, feed: str, as_json: bool) -> None:
+    """Say when a feed is fetched next, and why, with every number."""
+    found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}")
+    if as_json:
+        names = ("id", "url", "next_fetch", "period", "period_terms")
+        click.echo(json.dumps({name: found[name] for name in names}, indent=2))
+    else:
+        explain_plan(found)
 
 
 @feeds.command()

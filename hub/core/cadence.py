@@ -1,24 +1,36 @@
 """When a feed is polled next, every term of it named.
 
-The period is √(2θ/(wλ)): the feed is asked when the entries it is expected to have
-posted will have waited, together and weighed by its subscribers, for θ. Polls then go
-where they shorten waiting the most. Floors keep the hub a polite guest; what a server
-says (Retry-After, Cache-Control, Expires) is never undercut.
+A feed is asked when the entries it is expected to have posted will have waited,
+together and weighed by its subscribers, for the price θ of a poll:
+
+    w ∫ λ(s)(t - s) ds = θ        from the last poll to t
+
+`hub.core.forecast` says what λ is; were it constant, the period would be √(2θ/(wλ)).
+With one price for all feeds, polls go where they shorten waiting the most. Floors keep
+the hub a polite guest, and are lower at hours at which the feed is expected to post.
+What a server says (Retry-After, Cache-Control, Expires) is never undercut.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from math import log2, sqrt
+from math import log2
 
 from hub.core.backoff import Backoff, backoff
+from hub.core.forecast import (
+    Forecast,
+    foresee,
+    room_of,
+    seconds_until,
+)
 from hub.core.hints import (
     after_skipped,
     is_believed,
     ttl_seconds,
     update_period_seconds,
 )
+from hub.core.outlook import Outlook
 from hub.core.posting import posting_rate
 from storage.records import Polling
 
@@ -26,6 +38,10 @@ HOUR = 3_600.0
 DAY = 86_400.0
 JITTER = 0.05
 """The part of a period that jitter may add or take."""
+LONGEST_JITTER = 150.0
+"""Seconds, at most: a poll planned for the minutes after a post is not to miss them."""
+AWAKE = 0.2
+"""A feed is not asleep while it posts, by its habits, at so much of its mean rate."""
 SKIP_SPREAD = 900.0
 """Seconds after the hour within which feeds are asked whose skipHours are over."""
 _MOST_DOUBLINGS = 5
@@ -43,9 +59,9 @@ class PollingRules:
     max_period: float = DAY
     default_floor: float = HOUR  # unless hints or the posting rate earn less
     earned_floor: float = 900.0
-    earning_rate: float = 24.0  # earns ``earned_floor``
+    earning_rate: float = 24.0  # expected now, earns ``earned_floor``
     fast_rate: float = 144.0  # earns ``min_period``, where the server plays along
-    patience: float = 75.0  # θ, entry-seconds: one entry a day is polled hourly
+    patience: float = 75.0  # the price to begin with: one entry a day is polled hourly
     longest_freshness: float = DAY  # of Cache-Control and Expires
     longest_retry_after: float = 7 * DAY
     gone_sightings: int = 2  # consecutive 410 that end polling
@@ -89,15 +105,21 @@ def plan(
     rules: PollingRules,
     now: datetime,
     jitter: float = 0.0,
+    outlook: Outlook | None = None,
 ) -> Plan:
-    """Plan from the state after a fetch that ended ``now``; jitter is -1 to 1."""
+    """Plan from the state after a fetch that ended ``now``; jitter is -1 to 1.
+
+    Without an outlook the price is the patience of the rules.
+    """
     terms: list[_Noted] = []
-    rate = posting_rate(polling.posting, now)
-    wanted = _wanted(rate, subscribers, rules, terms)
-    floor = _floor(polling, rules, rate, terms)
+    outlook = outlook or Outlook(price=rules.patience)
+    forecast = foresee(polling.posting, outlook.prior, now)
+    wanted = _wanted(polling, forecast, subscribers, rules, outlook, now, terms)
+    floor = _floor(polling, rules, forecast, terms)
     period = max(wanted, floor, _wished(polling, wanted, terms))
     period = min(max(period, rules.min_period), rules.max_period)
-    wait = max(floor, rules.min_period, period * (1 + JITTER * jitter))
+    spread = min(JITTER * period, LONGEST_JITTER)
+    wait = max(floor, rules.min_period, period + spread * jitter)
     if polling.failures:
         pause = backoff(polling.code or 0, polling.failures, period)
         period, wait = _paused(pause, rules, jitter, terms)
@@ -112,38 +134,57 @@ def plan(
 
 
 def explain(
-    polling: Polling, subscribers: int, rules: PollingRules, now: datetime
+    polling: Polling,
+    subscribers: int,
+    rules: PollingRules,
+    now: datetime,
+    outlook: Outlook | None = None,
 ) -> Plan:
     """The plan that the stored state implies, without jitter."""
-    return plan(polling, subscribers, rules, now)
+    return plan(polling, subscribers, rules, now, outlook=outlook)
 
 
 def _wanted(
-    rate: float, subscribers: int, rules: PollingRules, terms: list[_Noted]
+    polling: Polling,
+    forecast: Forecast,
+    subscribers: int,
+    rules: PollingRules,
+    outlook: Outlook,
+    now: datetime,
+    terms: list[_Noted],
 ) -> float:
     weight = 1 + log2(max(1, subscribers))
-    wanted = sqrt(2 * rules.patience * DAY / (weight * rate))
+    room = room_of(polling.entry_count)
+    wanted = seconds_until(forecast, outlook.price / weight, rules.max_period, room)
+    posting = polling.posting
     terms += (
-        ("rate", rate, "entries/day", "λ, of the last weeks"),
+        ("rate", posting_rate(posting, now), "entries/day", "λ, of the last weeks"),
+        ("habit", forecast.profile.at(forecast.start), "", "P: this hour and weekday"),
+        ("burst", DAY * forecast.excited, "entries/day", "of the last hours' posts"),
+        ("rate now", DAY * forecast.rate_now, "entries/day", "λ(t), of all these"),
+        ("price", outlook.price, "entry-seconds", "θ, that a poll is worth"),
         ("weight", weight, "", "w = 1 + log2(subscribers)"),
-        _seconds("wanted", wanted, "√(2θ/(wλ))"),
+        _seconds("wanted", wanted, "when w ∫ λ(s)(t - s) ds = θ"),
     )
     return wanted
 
 
 def _floor(
-    polling: Polling, rules: PollingRules, rate: float, terms: list[_Noted]
+    polling: Polling, rules: PollingRules, forecast: Forecast, terms: list[_Noted]
 ) -> float:
-    floor, note = _earned_floor(polling, rules, rate)
+    floor, note = _earned_floor(polling, rules, forecast)
     floor = min(floor, rules.max_period)
     terms.append(_seconds("floor", floor, note))
     return floor
 
 
 def _earned_floor(
-    polling: Polling, rules: PollingRules, rate: float
+    polling: Polling, rules: PollingRules, forecast: Forecast
 ) -> tuple[float, str]:
-    """The least period by what the server supports and how often the feed posts."""
+    """The least period by what the server supports and how often the feed posts.
+
+    What counts is the rate that is expected at this hour.
+    """
     if polling.validators is None:
         # "unconditional servers: >=1 h, doubling to 24 h if body unchanged"
         doublings = min(polling.unchanged, _MOST_DOUBLINGS)
@@ -152,12 +193,14 @@ def _earned_floor(
             "no validators, doubling if unchanged",
         )
     allowed = _freshness(polling)
-    if rate >= rules.fast_rate and (
-        polling.answers_304 or 0 < allowed < rules.earned_floor
-    ):
+    rate = DAY * forecast.rate_now
+    may_hurry = polling.answers_304 or 0 < allowed < rules.earned_floor
+    if may_hurry and rate >= rules.fast_rate:
         return rules.min_period, "earned: posts all the time and answers 304"
     if rate >= rules.earning_rate:
         return rules.earned_floor, "earned: posts hourly"
+    if polling.answers_304 and forecast.profile.at(forecast.start) >= AWAKE:
+        return rules.earned_floor, "earned: answers 304, and is not asleep"
     asked_for = ttl_seconds(polling.hints)
     if 0 < allowed < rules.default_floor or 0 < asked_for < rules.default_floor:
         return rules.earned_floor, "earned: the feed asks for less than an hour"

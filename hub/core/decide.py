@@ -16,6 +16,7 @@ from hub.core.freshness import fresh_until, retry_after
 from hub.core.hubs import hubs_of_header
 from hub.core.news_writes import entry_writes, has_news, news_records
 from hub.core.oddities import oddities, remarks
+from hub.core.outlook import Outlook
 from hub.core.posting import count_change, count_posts, posting_history, velocity
 from hub.core.redirects import course_after_failure, course_after_success, landing
 from hub.core.remembered import UNNAMED, remember
@@ -55,6 +56,7 @@ class Decision:
     occasion: Occasion
     reader: bytes  # the name of the program that understood the document
     elsewhere: bytes  # the seen-set of the feed that it was redirected to
+    outlook: Outlook
 
     @property
     def polling(self) -> Polling:
@@ -63,7 +65,12 @@ class Decision:
     def plan(self, polling: Polling) -> Plan:
         """The period and next fetch that a new state implies."""
         return plan(
-            polling, self.target.subscribers, self.rules, self.fetched.at, self.jitter
+            polling,
+            self.target.subscribers,
+            self.rules,
+            self.fetched.at,
+            self.jitter,
+            self.outlook,
         )
 
 
@@ -77,6 +84,7 @@ def decide(
     occasion: Occasion,
     reader: bytes = UNNAMED,
     elsewhere: bytes = b"",
+    outlook: Outlook | None = None,
 ) -> FetchCommit:
     """The whole commit of one fetch.
 
@@ -85,6 +93,7 @@ def decide(
     names the program that understood it, as `hub.core.remembered` wants it.
     ``elsewhere`` is the seen-set of the feed that this one was redirected to, where
     `hub.core.redirects.lands_elsewhere`.
+    Without an outlook a poll has the price that is the patience of the rules.
     """
     decision = Decision(
         target=target,
@@ -95,6 +104,7 @@ def decide(
         occasion=occasion,
         reader=reader,
         elsewhere=elsewhere,
+        outlook=outlook or Outlook(price=rules.patience),
     )
     if is_content(target, fetched, understood):
         return _after_content(decision)
@@ -140,7 +150,8 @@ def _after_failure(decision: Decision, trouble: str) -> FetchCommit:
         )
     planned = decision.plan(polling)
     line = failure_line(fetched, decision.occasion, planned.period, trouble)
-    polling = replace(polling, period=planned.period, message=line)
+    price = decision.outlook.price
+    polling = replace(polling, period=planned.period, price=price, message=line)
     status = status_of(polling, planned.next_fetch, decision.target.feed.title)
     begins = not before.failures
     return FetchCommit(
@@ -266,6 +277,7 @@ def _commit(
     polling = replace(
         polling,
         period=planned.period,
+        price=decision.outlook.price,
         velocity=velocity(polling.posting, fetched.at),
         message=success_line(
             fetched,

@@ -1,21 +1,25 @@
-"""How often a feed posts: a decayed count of new entries, and the rate it implies.
+"""How often a feed posts: counts of new entries that decay, and the rates they imply.
 
 Rates are entries a day. The count forgets over `MEMORY_DAYS`, so a rate follows a
-feed that falls silent or wakes up.
+feed that falls silent or wakes up. A second count forgets within hours, and shows
+bursts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from math import exp
 
+from hub.core.habits import count_habits, pack_habits, read_habits
 from protocols.model import Entry
 from storage.records import Posting
 
 MEMORY_DAYS = 21.0
 PRIOR_ENTRIES = 0.5
 PRIOR_DAYS = 2.5
+BURST_MEMORY = 7_200.0
+"""Seconds over which the posts of a burst are forgotten."""
 LATE_DATES = timedelta(hours=1)
 """Publishers' dates may lie so much before the poll that did not show them yet."""
 _DAY = 86_400.0
@@ -23,9 +27,9 @@ _DAY = 86_400.0
 
 def posting_history(entries: Iterable[Entry], at: datetime) -> Posting:
     """What the dates of a first document say about the time before it."""
-    dates = [min(entry.published, at) for entry in entries if entry.published]
-    weight = sum(exp(-_days(date, at) / MEMORY_DAYS) for date in dates)
-    return Posting(weight=weight, at=at, since=min(dates, default=at))
+    dates = sorted(min(entry.published, at) for entry in entries if entry.published)
+    times = [date.timestamp() for date in dates]
+    return with_posts(Posting(since=min(dates, default=at)), times, at)
 
 
 def count_posts(
@@ -37,21 +41,36 @@ def count_posts(
     """
     since = last_success or at
     halfway = _halfway(since, at)
-    weight = _decayed(posting, at)
+    posts = []
     for entry in new:
         date = entry.published
         is_likely = date is not None and since - LATE_DATES < date <= at
-        weight += exp(-_days(date if date and is_likely else halfway, at) / MEMORY_DAYS)
-    return Posting(weight=weight, at=at, since=posting.since or at)
+        posts.append(date if date and is_likely else halfway)
+    return with_posts(posting, sorted(post.timestamp() for post in posts), at)
 
 
 def count_change(
     posting: Posting, last_success: datetime | None, at: datetime
 ) -> Posting:
     """Add one post without a date: a topic that is no feed is no longer the same."""
-    seen = exp(-_days(_halfway(last_success or at, at), at) / MEMORY_DAYS)
-    weight = _decayed(posting, at) + seen
-    return Posting(weight=weight, at=at, since=posting.since or at)
+    return with_posts(posting, [_halfway(last_success or at, at).timestamp()], at)
+
+
+def with_posts(posting: Posting, seconds: Sequence[float], at: datetime) -> Posting:
+    """Add posts in Unix seconds, in order of time and none after ``at``, to all."""
+    now = at.timestamp()
+    weight, burst = _decayed(posting, at), burst_of(posting, at)
+    for post in seconds:
+        weight += exp((post - now) / (MEMORY_DAYS * _DAY))
+        burst += exp((post - now) / BURST_MEMORY)
+    counted = count_habits(read_habits(posting.habits), seconds)
+    return Posting(
+        weight=weight,
+        at=at,
+        since=posting.since or at,
+        burst=burst,
+        habits=pack_habits(counted) if seconds else posting.habits,
+    )
 
 
 def _halfway(since: datetime, at: datetime) -> datetime:
@@ -66,6 +85,14 @@ def posting_rate(posting: Posting, now: datetime) -> float:
 def velocity(posting: Posting, now: datetime) -> float:
     """The rate as it was seen, without the half entry that a feed starts with."""
     return round(_decayed(posting, now) / _observed_days(posting, now), 3)
+
+
+def burst_of(posting: Posting, now: datetime) -> float:
+    """The posts of the last hours, each counting e^(-age/τ), τ of `BURST_MEMORY`."""
+    if posting.at is None:
+        return posting.burst
+    age = max(0.0, (now - posting.at).total_seconds())
+    return posting.burst * exp(-age / BURST_MEMORY)
 
 
 def _decayed(posting: Posting, now: datetime) -> float:

@@ -14,12 +14,15 @@ from datetime import timedelta
 import structlog
 
 from hub.clock import Clock
+from hub.core.budget import Budget
 from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.fetched import Occasion
+from hub.core.outlook import Outlook
 from hub.metrics import Metrics
 from hub.net import Network
 from hub.parsing import Parser
 from hub.parsing.sanitizing import Sanitizer
+from hub.polling.accounts import Accounts
 from hub.polling.outage import Outage
 from hub.polling.schedule import Schedule
 from hub.polling.visitor import FeedFetcher, Identity, Visit, Visitor
@@ -44,6 +47,7 @@ log = structlog.get_logger()
 class PollerOptions:
     concurrency: int = 64  # feeds visited at the same time
     identity: Identity = field(default_factory=Identity)
+    budget: Budget = field(default_factory=Budget)
     metrics: Metrics = field(default_factory=Metrics)
     sanitizer: Sanitizer | None = None  # of what is stored; None: stored as it came
 
@@ -69,6 +73,7 @@ class Poller:
         self._clock = clock
         self._rules = rules
         self._concurrency = options.concurrency
+        self._accounts = Accounts(options.budget, rules.patience)
         self._visitor = Visitor(
             storage.feeds,
             storage.log,
@@ -78,6 +83,7 @@ class Poller:
             rules,
             options.identity,
             options.metrics,
+            self._accounts.outlook,
             sanitizer=options.sanitizer,
         )
         self._schedule = Schedule(storage.feeds, network, clock)
@@ -110,7 +116,8 @@ class Poller:
         """The period as it was planned after the last fetch, term by term."""
         polling = feed.polling
         planned_at = polling.last_fetch or self._clock.now()
-        return explain(polling, polling.subscribers, self._rules, planned_at)
+        outlook = Outlook(price=polling.price) if polling.price else None
+        return explain(polling, polling.subscribers, self._rules, planned_at, outlook)
 
     def ping(self, feed: StoredFeed) -> bool:
         """Fetch a feed soon, and once more if it is being fetched; nobody waits.
@@ -237,7 +244,9 @@ class Poller:
                 occasion = self._occasion(due)
                 await self._wait_for_turn(due, occasion)
                 started = self._clock.monotonic()
+                self._accounts.resume(target.feed.polling.price)
                 visit = await self._visitor.visit(target, occasion)
+                self._accounts.count(target.feed.polling.last_fetch, visit.fetched.at)
                 self._learn(target.feed, visit)
                 self._heed(visit)
         except StorageError as error:

@@ -15,6 +15,7 @@ from hub.clock import Clock
 from hub.core.cadence import PollingRules
 from hub.core.decide import body_hash, decide
 from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.outlook import Outlook
 from hub.core.redirects import lands_elsewhere
 from hub.core.remembered import known_slices
 from hub.core.trouble import is_known_body
@@ -94,6 +95,7 @@ class Visitor:
         rules: PollingRules,
         identity: Identity,
         metrics: Metrics,
+        outlook: Callable[[], Outlook],
         jitter: Callable[[], float] = draw_jitter,
         sanitizer: Sanitizer | None = None,
     ) -> None:
@@ -105,6 +107,7 @@ class Visitor:
         self._rules = rules
         self._identity = identity
         self._metrics = metrics
+        self._outlook = outlook
         self._jitter = jitter
         self._sanitizer = sanitizer
         self._reader = reader_name()
@@ -198,6 +201,7 @@ class Visitor:
             occasion=occasion,
             reader=self._reader,
             elsewhere=found.elsewhere,
+            outlook=self._outlook(),
         )
         if _is_large(found.fetched, found.understood):
             return await run_beside(decision)

@@ -18,6 +18,7 @@ from scripts.benchmarks.report import as_json, as_table
 
 _NAMES = (
     "commit",
+    "plan",
     "poll",
     "normalize",
     "fanout",

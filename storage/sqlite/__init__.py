@@ -1,6 +1,7 @@
 """The embedded engine: one SQLite file that one process owns."""
 
 from .database import SqliteStorage
+from .entry_times import read_times
 from .opening import open_database
 
-__all__ = ["SqliteStorage", "open_database"]
+__all__ = ["SqliteStorage", "open_database", "read_times"]

@@ -213,6 +213,57 @@ def test_show_is_silent_about_what_is_not_odd(fanfare: Fanfare, api: FakeApi) ->
         assert word not in text
 
 
+def terms(**values: float) -> list[dict[str, object]]:
+    """With the names of terms; an underscore is a blank."""
+    known = {"rate now": 2.0, "price": 75.0, "wanted": 1_800.0, "floor": 900.0}
+    named = {name.replace("_", " "): value for name, value in values.items()}
+    return [
+        {"name": name, "value": value, "unit": "s", "note": f"the {name}"}
+        for name, value in {**known, **named}.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({}, "because 30 min of waiting, at 2 entries a day expected now,"),
+        ({"floor": 3_600}, "because of floor: the floor"),
+        ({"fresh": 7_200}, "because of fresh: the fresh"),
+        ({"backoff": 300}, "because of backoff: the backoff"),
+        ({"backoff": 300, "retry_after": 600}, "because of retry after: the retry"),
+        ({"fresh": 7_200, "skip": 60}, "because of skip: the skip"),
+    ],
+)
+def test_explain_says_in_a_sentence_why(
+    fanfare: Fanfare, api: FakeApi, values: dict[str, float], why: str
+) -> None:
+    document = feed_document(period_terms=terms(**values))
+    api.answers["GET /api/feeds/7"] = (200, document)
+
+    lines = fanfare("feeds", "explain", "7").stdout.splitlines()
+
+    assert lines[0].startswith("next fetch 2026")
+    assert why in lines[0]
+    assert ["wanted", "1800", "s", "the", "wanted"] in map(str.split, lines)
+
+
+def test_explain_as_json_has_the_terms(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/feeds/7"] = (200, feed_document(period_terms=terms()))
+
+    document = json.loads(fanfare("feeds", "explain", "7", "--json").stdout)
+
+    assert document["period_terms"][0]["name"] == "rate now"
+
+
+def test_explain_gives_no_reason_for_what_is_not_polled(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    document = feed_document(state="paused", period_terms=terms())
+    api.answers["GET /api/feeds/7"] = (200, document)
+
+    assert "because" not in fanfare("feeds", "explain", "7").stdout
+
+
 def test_show_tells_trouble_redirects_and_limits(
     fanfare: Fanfare, api: FakeApi
 ) -> None:

@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub.core.cadence import Plan, PollingRules, explain, plan
+from hub.core.forecast import EXCITED
+from hub.core.habits import NOTHING_KNOWN, Habits, count_habits, pack_habits
+from hub.core.outlook import Outlook
 from protocols.model import Hints
 from storage.records import Polling, Posting, Validators
 
@@ -19,9 +22,15 @@ VALIDATORS = Validators(url="https://feed.example/", etag='"1"')
 
 
 def posting(a_day: float) -> Posting:
-    """So long and so steadily observed that the rate is what is asked for."""
-    weight = a_day * (21 + 2.5) - 0.5
+    """So long and so steadily observed that so much is expected, at any hour alike."""
+    weight = a_day / (1 - EXCITED) * (21 + 2.5) - 0.5
     return Posting(weight=weight, at=NOW, since=NOW - timedelta(days=3650))
+
+
+def habits(hour: int, posts: int) -> Habits:
+    """Of a feed that has always posted in that hour, on any day."""
+    first = NOW.replace(hour=hour, minute=30).timestamp()
+    return count_habits(NOTHING_KNOWN, [first - DAY * day for day in range(posts)])
 
 
 def healthy(a_day: float = 1.0, **changes: object) -> Polling:
@@ -110,6 +119,29 @@ def test_an_hour_is_the_floor_whatever_the_subscribers() -> None:
 )
 def test_fast_polling_is_earned(polling: Polling, period: float) -> None:
     assert planned(polling).period == pytest.approx(period, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("own", "answers_304", "floor"),
+    [
+        (habits(12, posts=9), True, 15 * MINUTE),
+        (NOTHING_KNOWN, True, 15 * MINUTE),
+        (habits(20, posts=200), True, HOUR),
+        (NOTHING_KNOWN, False, HOUR),
+    ],
+    ids=["when it posts", "who knows when", "not when it sleeps", "nor without 304"],
+)
+def test_a_server_that_answers_304_may_be_asked_sooner_when_the_feed_is_not_asleep(
+    own: Habits, answers_304: bool, floor: float
+) -> None:
+    polling = healthy(5, answers_304=answers_304)
+    polling = replace(
+        polling, posting=replace(polling.posting, habits=pack_habits(own))
+    )
+
+    [term] = [t for t in planned(polling).terms if t.name == "floor"]
+
+    assert term.value == floor
 
 
 @pytest.mark.parametrize(
@@ -222,11 +254,15 @@ def test_even_an_intranet_is_not_asked_before_it_allows() -> None:
 # --- jitter and trouble --------------------------------------------------------
 
 
-def test_jitter_is_five_percent_either_way() -> None:
-    polling = healthy(6)
+@pytest.mark.parametrize(("a_day", "spread"), [(96, 90), (6, 150), (1.5, 150)])
+def test_jitter_is_five_percent_either_way_and_150_seconds_at_most(
+    a_day: float, spread: float
+) -> None:
+    polling = healthy(a_day)
+    period = planned(polling).period
 
-    assert wait(planned(polling, jitter=-1)) == pytest.approx(0.95 * 2 * HOUR)
-    assert wait(planned(polling, jitter=1)) == pytest.approx(1.05 * 2 * HOUR)
+    assert wait(planned(polling, jitter=1)) == pytest.approx(period + spread)
+    assert wait(planned(polling, jitter=-1)) == pytest.approx(period - spread)
 
 
 def test_an_hourly_feed_is_not_polled_after_59_minutes() -> None:
@@ -261,6 +297,30 @@ def test_a_retry_after_is_a_floor_of_the_back_off() -> None:
     assert wait(planned(polling, jitter=-1)) == HOUR
 
 
+# --- the outlook -----------------------------------------------------------------
+
+
+def test_a_higher_price_means_fewer_polls() -> None:
+    periods = [
+        plan(healthy(1), 1, RULES, NOW, outlook=Outlook(price=price)).period
+        for price in (50, 200, 800)
+    ]
+
+    assert periods == [HOUR, *(pytest.approx(n * HOUR, 0.01) for n in (1.63, 3.27))]
+
+
+def test_a_feed_is_asked_before_its_document_may_have_overflowed() -> None:
+    dear = Outlook(price=1e9)
+    periods = [
+        plan(healthy(240, entry_count=count), 1, RULES, NOW, outlook=dear).period
+        for count in (0, 50, 5)
+    ]
+
+    assert periods[0] == DAY
+    assert periods[1] == pytest.approx(28.6 / 240 * DAY, rel=0.01)
+    assert periods[2] == 15 * MINUTE  # its floor
+
+
 # --- explanation ---------------------------------------------------------------
 
 
@@ -275,7 +335,11 @@ def test_every_term_is_named_with_its_number() -> None:
     terms = {term.name: term.value for term in explain(polling, 2, RULES, NOW).terms}
 
     assert terms == {
-        "rate": pytest.approx(24),
+        "rate": pytest.approx(24 / (1 - EXCITED)),
+        "habit": pytest.approx(1),
+        "burst": 0,
+        "rate now": pytest.approx(24),
+        "price": 1800,
         "weight": 2,
         "wanted": pytest.approx(HOUR / 2**0.5),
         "floor": 900,
@@ -291,7 +355,7 @@ def test_every_term_is_named_with_its_number() -> None:
 def test_trouble_is_explained_too() -> None:
     names = [term.name for term in planned(healthy(code=404, failures=3)).terms]
 
-    assert names == ["rate", "weight", "wanted", "floor", "backoff", "period"]
+    assert names[-4:] == ["wanted", "floor", "backoff", "period"]
 
 
 def test_a_feed_never_fetched_can_be_explained() -> None:
@@ -353,3 +417,49 @@ def test_who_posts_more_is_never_polled_less(rates: list[float]) -> None:
     ]
 
     assert all(slow >= fast for slow, fast in pairwise(periods))
+
+
+@given(pollings, st.floats(1, 1e6), st.floats(1, 1e6))
+def test_a_larger_budget_never_polls_a_feed_less(
+    polling: Polling, one: float, other: float
+) -> None:
+    cheap, dear = sorted((one, other))
+
+    def period(price: float) -> float:
+        return plan(polling, 1, RULES, NOW, outlook=Outlook(price=price)).period
+
+    assert period(cheap) <= period(dear)
+
+
+@given(pollings, jitters)
+def test_equal_inputs_give_equal_plans(polling: Polling, jitter: float) -> None:
+    assert planned(polling, 3, jitter) == planned(polling, 3, jitter)
+
+
+hours = st.lists(st.integers(0, 168), max_size=60)
+
+
+@given(hours, st.floats(0.03, 10_000), st.floats(0, 5), st.floats(1.001, 10))
+def test_whatever_its_habits_who_posts_more_is_not_polled_less(
+    posted: list[int], a_day: float, burst: float, more: float
+) -> None:
+    own = count_habits(NOTHING_KNOWN, [NOW.timestamp() - HOUR * ago for ago in posted])
+
+    def period(rate: float) -> float:
+        habitual = replace(posting(rate), habits=pack_habits(own), burst=burst)
+        return planned(healthy(posting=habitual, answers_304=True)).period
+
+    assert period(a_day * more) <= period(a_day) + 1e-6
+
+
+@given(pollings, st.integers(0, 23), st.integers(1, 300))
+def test_a_poll_never_falls_into_skipped_hours(
+    polling: Polling, hour: int, posts: int
+) -> None:
+    polling = replace(
+        polling,
+        posting=replace(polling.posting, habits=pack_habits(habits(hour, posts))),
+        hints=Hints(skip_hours=(1, hour)),
+    )
+
+    assert planned(polling).next_fetch.hour not in (1, hour)

@@ -1,0 +1,151 @@
+"""At which hours, weekdays and minutes a feed posts: counts, and what they foretell.
+
+Counts are of UTC. Few posts say little, so each profile is shrunk to the one of all
+feeds, as if that had been seen for `PRIOR_POSTS` posts before the feed's own:
+
+    P(h) = 24 (smooth(n24)[h] + k g24[h]) / (n + k)
+    P(d) = 7 (n7[d] + k g7[d]) / (n + k)
+
+with g the shares of all feeds (Bright, Gal and Raschid, TODS 2006, poll by such
+profiles). Many publishers have a timer, so the five minutes of the hour are a profile
+too, shrunk to an even one: M(m) = 12 (n12[m] + k'/12) / (n + k').
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from struct import Struct
+
+PRIOR_POSTS = 12.0
+PRIOR_MINUTES = 20.0
+MOST_COUNTED = 500.0
+"""Posts after which all counts are halved, so that old habits fade."""
+STEP = 300
+"""Seconds of one of the twelve parts of an hour."""
+
+_HOURS, _DAYS, _STEPS = 24, 7, 12
+_LAST_HOUR = _HOURS - 1
+_THURSDAY = 3  # the first day of the epoch, with Monday as 0
+_layout = Struct(f"<{_HOURS + _DAYS + _STEPS}e")
+
+Counts = tuple[float, ...]
+
+
+def hour_of(moment: float) -> int:
+    """Of a time in Unix seconds: 0 to 23, UTC."""
+    return int(moment // 3_600) % _HOURS
+
+
+def weekday_of(moment: float) -> int:
+    """Of a time in Unix seconds: 0 is Monday, UTC."""
+    return (int(moment // 86_400) + _THURSDAY) % _DAYS
+
+
+def step_of(moment: float) -> int:
+    """Which five minutes of its hour a time in Unix seconds lies in: 0 to 11."""
+    return int(moment % 3_600) // STEP
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Habits:
+    """Counts of posts by hour, weekday and part of the hour, with the sum of each."""
+
+    hours: Counts = (0.0,) * _HOURS
+    days: Counts = (0.0,) * _DAYS
+    steps: Counts = (0.0,) * _STEPS
+    total: float = 0.0
+
+
+NOTHING_KNOWN = Habits()
+
+
+def read_habits(packed: bytes) -> Habits:
+    """The counts of a feed; none for the state of a feed from before there were any."""
+    if len(packed) != _layout.size:
+        return NOTHING_KNOWN
+    counts = _layout.unpack(packed)
+    return Habits(
+        hours=counts[:_HOURS],
+        days=counts[_HOURS : _HOURS + _DAYS],
+        steps=counts[_HOURS + _DAYS :],
+        total=sum(counts[_HOURS : _HOURS + _DAYS]),
+    )
+
+
+def pack_habits(habits: Habits) -> bytes:
+    """86 bytes: half floats, exact enough for counts up to `MOST_COUNTED`."""
+    return _layout.pack(*habits.hours, *habits.days, *habits.steps)
+
+
+def count_habits(habits: Habits, posts: Iterable[float], each: float = 1.0) -> Habits:
+    """Add posts, given in Unix seconds, each with that weight."""
+    hours, days, steps = list(habits.hours), list(habits.days), list(habits.steps)
+    total = habits.total
+    for post in posts:
+        hours[hour_of(post)] += each
+        days[weekday_of(post)] += each
+        steps[step_of(post)] += each
+        total += each
+        if total > MOST_COUNTED:
+            total /= 2
+            for counts in (hours, days, steps):
+                counts[:] = [count / 2 for count in counts]
+    return Habits(hours=tuple(hours), days=tuple(days), steps=tuple(steps), total=total)
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What the habits of all feeds count for before a feed's own: k g24 and k g7."""
+
+    hours: Counts
+    days: Counts
+
+
+def prior_of(everybody: Habits) -> Prior:
+    """The shares of all posts by hour, smoothed, and by weekday; even while unknown."""
+    scale = PRIOR_POSTS / (everybody.total + 1.0)
+    hours = everybody.hours
+    smooth = [_smooth(hours, hour) + 1 / _HOURS for hour in range(_HOURS)]
+    return Prior(
+        hours=tuple([scale * count for count in smooth]),
+        days=tuple([scale * (count + 1 / _DAYS) for count in everybody.days]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """By what a feed's rate is multiplied at each hour, weekday and part of an hour.
+
+    Each of the three has the mean 1 over its range. Factors are computed when asked
+    for: most forecasts end within a few hours.
+    """
+
+    own: Habits
+    prior: Prior
+
+    def at(self, moment: float) -> float:
+        """P(h) P(d) of a time in Unix seconds."""
+        own, prior = self.own, self.prior
+        in_hours = int(moment) // 3_600
+        hour, day = in_hours % _HOURS, (in_hours // _HOURS + _THURSDAY) % _DAYS
+        hours, total = own.hours, own.total + PRIOR_POSTS
+        by_hour = (
+            0.5 * hours[hour]
+            + 0.25 * (hours[hour - 1] + hours[hour - _LAST_HOUR])
+            + prior.hours[hour]
+        )
+        by_day = own.days[day] + prior.days[day]
+        return _HOURS * _DAYS * by_hour * by_day / (total * total)
+
+    def steps(self) -> Counts:
+        """M of each five minutes of an hour."""
+        scale = _STEPS / (self.own.total + PRIOR_MINUTES)
+        even = PRIOR_MINUTES / _STEPS
+        return tuple([scale * (count + even) for count in self.own.steps])
+
+
+def _smooth(hours: Counts, hour: int) -> float:
+    """A quarter of each hour belongs to either neighbour."""
+    beside = hours[hour - 1] + hours[hour - _LAST_HOUR]
+    return 0.5 * hours[hour] + 0.25 * beside

@@ -1,0 +1,42 @@
+"""What polls have cost lately: keeps the price of a poll while the hub runs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from hub.core.budget import Budget, Spending, after_poll
+from hub.core.outlook import Outlook
+
+
+class Accounts:
+    """Counts polls and steers their price.
+
+    Each feed's state has the price at which it was planned, so the first feed visited
+    after a start tells where the price was.
+    """
+
+    def __init__(self, budget: Budget, first_price: float) -> None:
+        self._budget = budget
+        self._price = first_price
+        self._spending: Spending | None = None
+        self._is_resumed = False
+
+    def outlook(self) -> Outlook:
+        """What is planned with now."""
+        return Outlook(price=self._price)
+
+    def resume(self, price: float) -> None:
+        """Go on from the price of the first feed that was planned with one."""
+        if price and not self._is_resumed:
+            self._price = price
+            self._is_resumed = True
+
+    def count(self, last_fetch: datetime | None, now: datetime) -> None:
+        """A feed was polled; a first fetch is nobody's choice and does not count."""
+        if last_fetch is None:
+            return
+        self._is_resumed = True
+        spending = self._spending or Spending(price=self._price, at=now)
+        gap = max(0.0, (now - last_fetch).total_seconds())
+        self._spending = after_poll(spending, self._budget, gap, now)
+        self._price = self._spending.price

@@ -1,0 +1,144 @@
+"""Policies against each other at the same number of polls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import exp, log, sqrt
+
+from hub.core.cadence import PollingRules
+from hub.core.habits import NOTHING_KNOWN, Prior, count_habits, prior_of
+from hub.simulation.policies import (
+    EntryFrequency,
+    FixedInterval,
+    Planner,
+    Policy,
+    RateOracle,
+    RootOfRate,
+)
+from hub.simulation.replay import Outcome, history, replay
+from hub.simulation.traces import Trace, held_back
+
+CLOSE_ENOUGH = 0.004
+"""The part of the budget by which a policy may miss it."""
+_MOST_TRIALS = 30
+_LEAST_KNOB, _MOST_KNOB = 1e-6, 1e12
+
+Run = Callable[[Policy, float, Sequence[Trace]], Sequence[Outcome]]
+"""Replays all traces under a policy with a knob."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How a policy did over all feeds. Delays are seconds, in order of size."""
+
+    policy: str
+    knob: float
+    delays: tuple[float, ...]
+    polls_per_day: float
+    budget: float
+    lost: int
+    early: int
+
+    @property
+    def mean(self) -> float:
+        return sum(self.delays) / len(self.delays) if self.delays else 0.0
+
+    @property
+    def spend(self) -> float:
+        """Polls over budget: 1 is all of it."""
+        return self.polls_per_day / self.budget
+
+    def percentile(self, share: float) -> float:
+        """The delay that so much of all posts do not exceed; 0 without posts."""
+        if not self.delays:
+            return 0.0
+        return self.delays[min(int(share * len(self.delays)), len(self.delays) - 1)]
+
+
+def replay_all(policy: Policy, knob: float, traces: Sequence[Trace]) -> list[Outcome]:
+    """One after the other, in this process."""
+    return [replay(trace, policy.begin(trace, knob)) for trace in traces]
+
+
+def policies_for(traces: Sequence[Trace]) -> list[Policy]:
+    """All that can be asked: the oracle only where the rates are known."""
+    prior = habits_of_all(traces)
+    everything: list[Policy] = [
+        FixedInterval(),
+        EntryFrequency(),
+        RootOfRate(),
+        Planner("planner", bold_rules(), prior),
+        Planner("planner, earned floors", PollingRules(), prior),
+    ]
+    if all(trace.rates for trace in traces):
+        everything.append(RateOracle())
+    return everything
+
+
+def bold_rules() -> PollingRules:
+    """No floor but a minute: what could be done if nothing had to be earned."""
+    return PollingRules(min_period=60, earned_floor=60, default_floor=60)
+
+
+def habits_of_all(traces: Sequence[Trace]) -> Prior:
+    """What all feeds' posts before the tests say. A feed counts by the root of its
+    posts: one that posts all the time is not everybody."""
+    habits = NOTHING_KNOWN
+    for trace in traces:
+        known = history(trace, held_back(trace))
+        habits = count_habits(habits, known, 1 / sqrt(len(known)))
+    return prior_of(habits)
+
+
+def compare(
+    policies: Iterable[Policy],
+    traces: Sequence[Trace],
+    budget: float,
+    run: Run = replay_all,
+) -> list[Result]:
+    """Each with the knob at which it spends the budget, in polls per feed and day."""
+    return [at_budget(policy, traces, budget, run) for policy in policies]
+
+
+def at_budget(
+    policy: Policy, traces: Sequence[Trace], budget: float, run: Run = replay_all
+) -> Result:
+    """The knob is sought on the scale of logarithms: by secants, within a bracket.
+
+    A policy whose polls no knob brings near the budget is shown with the nearest.
+    """
+    low, high = log(_LEAST_KNOB), log(_MOST_KNOB)
+    at, slope = log(100.0), -0.5
+    last: tuple[float, float] | None = None
+    best: Result | None = None
+    for _ in range(_MOST_TRIALS):
+        result = _summarize(policy, exp(at), budget, run(policy, exp(at), traces))
+        error = log(max(result.spend, 1e-9))
+        if best is None or abs(error) < abs(log(max(best.spend, 1e-9))):
+            best = result
+        if abs(error) < CLOSE_ENOUGH or high - low < CLOSE_ENOUGH:
+            break
+        low, high = (at, high) if error > 0 else (low, at)
+        if last is not None and error != last[1] and at != last[0]:
+            slope = min(max((error - last[1]) / (at - last[0]), -2.0), -0.1)
+        last = (at, error)
+        guess = at - error / slope
+        at = guess if low < guess < high else (low + high) / 2
+    assert best is not None  # noqa: S101 - there was a trial
+    return best
+
+
+def _summarize(
+    policy: Policy, knob: float, budget: float, outcomes: Sequence[Outcome]
+) -> Result:
+    days = sum(outcome.days for outcome in outcomes)
+    return Result(
+        policy=policy.name,
+        knob=knob,
+        delays=tuple(sorted(d for outcome in outcomes for d in outcome.delays)),
+        polls_per_day=sum(outcome.polls for outcome in outcomes) / days,
+        budget=budget,
+        lost=sum(outcome.lost for outcome in outcomes),
+        early=sum(outcome.early for outcome in outcomes),
+    )

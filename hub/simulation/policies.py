@@ -1,0 +1,197 @@
+"""Ways to plan polls, each with one knob that decides how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from math import ceil, inf, sqrt
+from typing import Protocol
+
+from hub.core.cadence import DAY, PollingRules, plan
+from hub.core.forecast import Forecast, room_of, seconds_until
+from hub.core.habits import Counts, Prior, hour_of, weekday_of
+from hub.core.hints import after_skipped
+from hub.core.outlook import Outlook
+from hub.core.posting import posting_rate, with_posts
+from hub.simulation.replay import Planning, history
+from hub.simulation.traces import Rates, Trace, held_back
+from storage.records import Polling, Posting, Validators
+
+SHORTEST, LONGEST = 60.0, DAY
+_WEEK = 7 * DAY
+_VALIDATORS = Validators(url="https://feed.example/", etag='"1"')
+_EVEN: Counts = (1.0,) * 12
+
+
+class Policy(Protocol):
+    """The more its ``knob``, above 0, the fewer polls."""
+
+    @property
+    def name(self) -> str: ...
+
+    def begin(self, trace: Trace, knob: float) -> Planning:
+        """Planning of one feed, from the posts before its test."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedInterval:
+    """Every feed alike; the knob is the seconds between."""
+
+    name: str = "fixed interval"
+
+    def begin(self, trace: Trace, knob: float) -> Planning:
+        return _Fixed(min(max(knob, SHORTEST), LONGEST))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    seconds: float
+
+    def next_wait(self, now: float, posted: Sequence[float]) -> float:
+        return self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFrequency:
+    """Miniflux's scheduler: a week over the posts of the last week, times the knob.
+
+    The week's posts are counted as it does: by the span of the document's dates.
+    """
+
+    name: str = "entry_frequency"
+
+    def begin(self, trace: Trace, knob: float) -> Planning:
+        known = list(history(trace, held_back(trace)))
+        return _ByFrequency(known, trace.window or len(trace.posts), knob)
+
+
+@dataclass(slots=True)
+class _ByFrequency:
+    known: list[float]
+    window: int
+    knob: float
+
+    def next_wait(self, now: float, posted: Sequence[float]) -> float:
+        self.known = [*self.known, *posted][-self.window :]
+        week = [post for post in self.known if post > now - _WEEK]
+        if len(week) < 2 or week[-1] == week[0]:
+            return LONGEST
+        weekly = ceil(_WEEK / ((week[-1] - week[0]) / (len(week) - 1)))
+        return min(max(self.knob * _WEEK / weekly, SHORTEST), LONGEST)
+
+
+@dataclass(frozen=True, slots=True)
+class RootOfRate:
+    """√(2θ/λ), λ from the decayed count alone; the knob is θ."""
+
+    name: str = "√λ"
+
+    def begin(self, trace: Trace, knob: float) -> Planning:
+        return _ByRate(_posting_before(trace), knob)
+
+
+@dataclass(slots=True)
+class _ByRate:
+    posting: Posting
+    price: float
+
+    def next_wait(self, now: float, posted: Sequence[float]) -> float:
+        at = datetime.fromtimestamp(now, UTC)
+        if posted:
+            self.posting = with_posts(self.posting, posted, at)
+        wanted = sqrt(2 * self.price * DAY / posting_rate(self.posting, at))
+        return min(max(wanted, SHORTEST), LONGEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """The hub's own plan under its rules; the knob is the price."""
+
+    name: str
+    rules: PollingRules
+    prior: Prior
+
+    def begin(self, trace: Trace, knob: float) -> Planning:
+        polling = Polling(
+            code=200,
+            validators=_VALIDATORS,
+            answers_304=True,
+            entry_count=trace.window,
+            hints=trace.hints,
+            posting=_posting_before(trace),
+        )
+        outlook = Outlook(price=knob, prior=self.prior)
+        return PlannedFeed(polling, self.rules, outlook, trace.max_age)
+
+
+@dataclass(slots=True)
+class PlannedFeed:
+    """A feed under the hub's planner; its outlook may change between polls."""
+
+    polling: Polling
+    rules: PollingRules
+    outlook: Outlook
+    max_age: float
+
+    def next_wait(self, now: float, posted: Sequence[float]) -> float:
+        at = datetime.fromtimestamp(now, UTC)
+        posting = self.polling.posting
+        self.polling = replace(
+            self.polling,
+            last_success=at,
+            fresh_until=at + timedelta(seconds=self.max_age) if self.max_age else None,
+            posting=with_posts(posting, posted, at) if posted else posting,
+        )
+        planned = plan(self.polling, 1, self.rules, at, outlook=self.outlook)
+        return planned.next_fetch.timestamp() - now
+
+
+@dataclass(frozen=True, slots=True)
+class RateOracle:
+    """The planner's rule for somebody who knows the rates; the knob is the price."""
+
+    name: str = "oracle of rates"
+
+    def begin(self, trace: Trace, knob: float) -> Planning:
+        """Raises ValueError for a trace whose rates nobody knows."""
+        if trace.rates is None:
+            raise ValueError(f"{trace.feed} was not generated from known rates")
+        return _Oracle(trace, trace.rates, knob)
+
+
+@dataclass(frozen=True, slots=True)
+class _Oracle:
+    trace: Trace
+    rates: Rates
+    price: float
+
+    def next_wait(self, now: float, posted: Sequence[float]) -> float:
+        steady = self.rates.per_day / DAY
+        shape = _KnownShape(self.rates)
+        forecast = Forecast(start=now, steady=steady, excited=0.0, profile=shape)
+        room = room_of(self.trace.window) if self.trace.window else inf
+        wanted = seconds_until(forecast, self.price, LONGEST, room)
+        wait = max(wanted, SHORTEST, self.trace.max_age)
+        planned = datetime.fromtimestamp(now + wait, UTC)
+        return after_skipped(self.trace.hints, planned).timestamp() - now
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownShape:
+    rates: Rates
+
+    def at(self, moment: float) -> float:
+        return self.rates.hours[hour_of(moment)] * self.rates.days[weekday_of(moment)]
+
+    def steps(self) -> Counts:
+        return _EVEN
+
+
+def _posting_before(trace: Trace) -> Posting:
+    """As a first document's dates would tell it at the start of the test."""
+    span = held_back(trace)
+    since = datetime.fromtimestamp(trace.posts[0], UTC)
+    at = datetime.fromtimestamp(span.start, UTC)
+    return with_posts(Posting(since=since), history(trace, span), at)

@@ -1,0 +1,70 @@
+"""One feed polled by one policy over its test span, and what came of it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from hub.simulation.traces import Span, Trace, held_back
+
+
+class Planning(Protocol):
+    """Plans the polls of one feed. Starts with what the feed posted before the test."""
+
+    def next_wait(self, now: float, posted: Sequence[float]) -> float:
+        """Seconds to the next poll, after one ``now`` that found these new posts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Delays in seconds of all posts of the test that were found, and how often was
+    asked.
+
+    ``lost`` posts had left the document before a poll; ``early`` polls came before the
+    server's max-age was over or within skipHours.
+    """
+
+    delays: tuple[float, ...]
+    polls: int
+    days: float
+    lost: int = 0
+    early: int = 0
+
+
+def replay(trace: Trace, planning: Planning) -> Outcome:
+    """Poll from the start of the test span to its end; the first poll is not counted.
+
+    Posts of the span after the last poll are found by the one that would come next.
+    """
+    span, posts = held_back(trace), trace.posts
+    delays: list[float] = []
+    polls = lost = early = 0
+    found, now = bisect_right(posts, span.start), span.start
+    posted: Sequence[float] = ()
+    while found < len(posts):
+        wait = planning.next_wait(now, posted)
+        now += wait
+        if now <= span.end:
+            polls += 1
+            early += _is_early(trace, wait, now)
+        seen = bisect_right(posts, now)
+        posted = posts[found:seen]
+        shown = posted[-trace.window :] if trace.window else posted
+        lost += len(posted) - len(shown)
+        delays += [now - post for post in shown]
+        posted, found = shown, seen
+    return Outcome(
+        delays=tuple(delays), polls=polls, days=span.days, lost=lost, early=early
+    )
+
+
+def _is_early(trace: Trace, wait: float, now: float) -> bool:
+    return wait < trace.max_age or int(now // 3_600) % 24 in trace.skip_hours
+
+
+def history(trace: Trace, span: Span) -> Sequence[float]:
+    """The posts before the test."""
+    return trace.posts[: bisect_right(trace.posts, span.start)]

@@ -1,0 +1,97 @@
+"""When feeds posted: what a simulation replays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+
+import msgspec
+
+from hub.core.habits import Counts
+from protocols.errors import InvalidValue
+from protocols.model import Hints
+
+TRAINED = 0.6
+"""The part of each feed's span that planners may learn from before they are tested."""
+LEAST_POSTS = 3
+
+
+class Rates(msgspec.Struct, frozen=True, kw_only=True):
+    """What posts were generated from: entries a day, and factors of mean 1, UTC."""
+
+    per_day: float
+    hours: Counts
+    days: Counts
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True):
+    """One feed: its posts in Unix seconds, and what its server and document say.
+
+    ``window`` is how many entries its document shows: 0 is unknown. ``max_age`` is in
+    seconds, ``skip_hours`` are of UTC.
+    """
+
+    feed: str
+    posts: tuple[float, ...]
+    window: int = 0
+    max_age: float = 0.0
+    skip_hours: tuple[int, ...] = ()
+    rates: Rates | None = None
+
+    @property
+    def hints(self) -> Hints:
+        return Hints(skip_hours=self.skip_hours)
+
+
+class _TraceFile(msgspec.Struct):
+    feeds: list[Trace]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """When a feed is tested, in Unix seconds."""
+
+    start: float
+    end: float
+
+    @property
+    def days(self) -> float:
+        return (self.end - self.start) / 86_400
+
+
+def held_back(trace: Trace) -> Span:
+    """The last 40 % of the time between a feed's first and last post."""
+    first, last = trace.posts[0], trace.posts[-1]
+    return Span(first + TRAINED * (last - first), last)
+
+
+def read_traces(document: bytes) -> tuple[Trace, ...]:
+    """From JSON: an object whose ``feeds`` have a ``feed`` name and ``posts``.
+
+    Feeds of fewer than three different times are left out. Raises `InvalidValue`.
+    """
+    try:
+        read = msgspec.json.decode(document, type=_TraceFile)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        expected = '{"feeds": [{"feed": …, "posts": [Unix seconds]}]}'
+        raise InvalidValue("traces", f"JSON like {expected} ({error})") from error
+    ordered = [
+        msgspec.structs.replace(trace, posts=tuple(sorted(trace.posts)))
+        for trace in read.feeds
+    ]
+    traces = tuple(each for each in ordered if len(set(each.posts)) >= LEAST_POSTS)
+    if not traces:
+        raise InvalidValue("traces", f"a feed with {LEAST_POSTS} posts or more")
+    return traces
+
+
+def write_traces(traces: tuple[Trace, ...]) -> bytes:
+    """The inverse of `read_traces`."""
+    encoder = msgspec.json.Encoder()
+    lines = b",\n".join(map(encoder.encode, traces))
+    return b'{"feeds": [\n' + lines + b"\n]}\n"
+
+
+def bundled_traces() -> tuple[Trace, ...]:
+    """The generated traces that come with the hub (see `hub.simulation.traffic`)."""
+    return read_traces(files(__package__).joinpath("traces.json").read_bytes())

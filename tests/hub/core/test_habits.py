@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from hub.core.habits import (
+    MOST_COUNTED,
+    NOTHING_KNOWN,
+    Profile,
+    count_habits,
+    hour_of,
+    pack_habits,
+    prior_of,
+    read_habits,
+    step_of,
+    weekday_of,
+)
+
+TUESDAY = datetime(2026, 3, 3, 8, 1, tzinfo=UTC).timestamp()
+HOUR, DAY = 3_600, 86_400
+EVEN = prior_of(NOTHING_KNOWN)
+
+
+def test_a_moment_has_an_hour_a_weekday_and_a_part_of_its_hour() -> None:
+    moment = datetime(2026, 3, 8, 23, 59, 59, tzinfo=UTC).timestamp()
+
+    assert (hour_of(moment), weekday_of(moment), step_of(moment)) == (23, 6, 11)
+    assert (hour_of(TUESDAY), weekday_of(TUESDAY), step_of(TUESDAY)) == (8, 1, 0)
+
+
+def test_counts_survive_packing() -> None:
+    habits = count_habits(NOTHING_KNOWN, [TUESDAY, TUESDAY + HOUR, TUESDAY + DAY])
+
+    assert read_habits(pack_habits(habits)) == habits
+    assert len(pack_habits(habits)) == 86
+    assert habits.total == 3
+
+
+def test_the_state_of_before_there_were_habits_has_none() -> None:
+    assert read_habits(b"") == NOTHING_KNOWN
+
+
+def test_old_habits_fade() -> None:
+    habits = count_habits(NOTHING_KNOWN, [TUESDAY] * int(MOST_COUNTED + 1))
+
+    assert habits.total == sum(habits.hours) == pytest.approx((MOST_COUNTED + 1) / 2)
+
+
+def test_who_has_no_habits_has_those_of_all() -> None:
+    early = prior_of(count_habits(NOTHING_KNOWN, [TUESDAY] * 400))
+
+    assert Profile(NOTHING_KNOWN, EVEN).at(TUESDAY) == pytest.approx(1)
+    assert Profile(NOTHING_KNOWN, early).at(TUESDAY) > 10
+
+
+def test_the_more_posts_the_more_a_feed_is_believed() -> None:
+    factors = [
+        Profile(count_habits(NOTHING_KNOWN, [TUESDAY] * posts), EVEN).at(TUESDAY)
+        for posts in (0, 3, 12, 100)
+    ]
+
+    assert factors == sorted(factors)
+    assert factors[0] == pytest.approx(1)
+
+
+def test_what_is_posted_at_one_hour_is_half_expected_beside_it() -> None:
+    profile = Profile(count_habits(NOTHING_KNOWN, [TUESDAY] * 400), EVEN)
+    before, at, after, later = (
+        profile.at(TUESDAY + HOUR * hours) for hours in (-1, 0, 1, 2)
+    )
+
+    assert before == pytest.approx(after)
+    assert at == pytest.approx(2 * before, rel=0.1)
+    assert later < 0.1 * before
+
+
+def test_factors_have_the_mean_one() -> None:
+    profile = Profile(count_habits(NOTHING_KNOWN, [TUESDAY] * 40), EVEN)
+    week = [profile.at(TUESDAY + HOUR * hour) for hour in range(168)]
+
+    assert sum(week) / 168 == pytest.approx(1)
+    assert sum(profile.steps()) / 12 == pytest.approx(1)
+
+
+def test_a_timer_shows_in_the_minutes() -> None:
+    steps = Profile(count_habits(NOTHING_KNOWN, [TUESDAY] * 40), EVEN).steps()
+
+    assert steps[0] > 7
+    assert max(steps[1:]) < 0.4
