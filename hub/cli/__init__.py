@@ -22,6 +22,7 @@ from .simulate import simulate
 from .subscriptions import subscriptions
 from .tail import tail
 from .tokens import tokens
+from .track import track
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,6 +42,7 @@ for command in (
     listen,
     tail,
     parse,
+    track,
     simulate,
     demo,
     database,

@@ -1,0 +1,69 @@
+"""``fanfare track``: queries that find entries in all feeds, tried out without a hub."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from protocols.errors import InvalidValue
+
+from .failures import Failure
+from .wording import plural, printable
+
+if TYPE_CHECKING:
+    from protocols.track import Query
+
+
+@click.group()
+def track() -> None:
+    """Try track queries."""
+
+
+@track.command("test")
+@click.argument("query")
+@click.option(
+    "--in",
+    "source",
+    metavar="FILE|URL",
+    help="A feed whose entries are held against it.",
+)
+def test(query: str, source: str | None) -> None:
+    """Say how QUERY is understood, and which entries of a feed it matches.
+
+    Exit code 1: the query cannot be read; what was expected is said, and where.
+    """
+    from protocols.track import parse_query
+
+    try:
+        understood = parse_query(query)
+    except InvalidValue as error:
+        raise Failure(str(error)) from error
+    click.echo(f"understood as: {printable(str(understood))}")
+    if source is not None:
+        _print_matches(understood, source)
+
+
+def _print_matches(query: Query, source: str) -> None:
+    from protocols.track import subject_of
+
+    from .parsing import ParseFailed, parse_source
+
+    try:
+        document = asyncio.run(parse_source(source))
+    except ParseFailed as error:
+        raise Failure(str(error)) from error
+    except OSError as error:
+        raise Failure(f"cannot read {Path(source)}: {error.strerror}") from error
+    feed = document.parsed
+    if feed is None:
+        raise Failure(f"{source}: {document.error}")
+    matched = 0
+    for entry in feed.entries:
+        if query.matches(subject_of(entry, feed.feed, feed_url=source)):
+            matched += 1
+            click.echo(printable(entry.title or entry.id))
+    count = plural(len(feed.entries), "entry", "entries")
+    click.echo(f"{matched} of {count} matched", err=True)
