@@ -1,4 +1,4 @@
-"""``fanfare track``: queries that find entries in all feeds, tried out without a hub."""
+"""``fanfare track``: queries that find entries in all feeds, tried out."""
 
 from __future__ import annotations
 
