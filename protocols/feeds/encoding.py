@@ -14,6 +14,7 @@ import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from protocols.feeds.guess import guess_codec
@@ -106,10 +107,17 @@ class Utf8Document:
     problem: str = ""  # what had to be guessed or lost
 
 
-def to_utf8(body: bytes, content_type: str = "") -> Utf8Document:
-    """Find a document's encoding and change it into UTF-8."""
+def to_utf8(
+    body: bytes, content_type: str = "", sound: tuple[int, int] = (0, 0)
+) -> Utf8Document:
+    """Find a document's encoding and change it into UTF-8.
+
+    From the first to the second place in ``sound`` there are whole elements, which are
+    known to need no mending if the document is in UTF-8 already.
+    """
     document = decode_as_claimed(body, content_type)
-    mended, problem = mend_mojibake(document.body)
+    is_same = document.body is body
+    mended, problem = mend_mojibake(document.body, sound if is_same else (0, 0))
     if mended is document.body:
         return document
     return Utf8Document(body=mended, problem=document.problem or problem)
@@ -138,6 +146,7 @@ def _claims(body: bytes, content_type: str) -> Iterator[str]:
         yield codec
 
 
+@lru_cache(256)
 def known_codec(label: str) -> str:
     """Python's codec for a charset label; "" for what is no encoding of text."""
     for alias in (label, _PREFIX.sub("", label)):

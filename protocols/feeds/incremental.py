@@ -10,14 +10,14 @@ the whole document is read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from protocols.errors import FeedError
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document
-from protocols.feeds.limits import MAX_ENTRIES, MAX_TEXT_BYTES
+from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.outline import (
     KnownSlice,
     KnownSlices,
@@ -26,10 +26,10 @@ from protocols.feeds.outline import (
     setting_of,
 )
 from protocols.feeds.prolog import read_prolog
+from protocols.feeds.region import entry_name
 from protocols.feeds.slices import (
     Slices,
     cut,
-    cut_out,
     is_whole,
     region_of,
     replace_known,
@@ -40,12 +40,6 @@ from protocols.model import Entry, IdSource, Outline, ParsedFeed
 
 PATH: Final = "incremental"
 
-_ENTRY_NAMES: Final[Mapping[str, bytes]] = {
-    "feed": b"entry",
-    "rdf": b"item",
-    "rss": b"item",
-}
-
 
 def read_incrementally(
     document: Document, known: bytes, context: ParseContext
@@ -54,26 +48,16 @@ def read_incrementally(
 
     The outline is missing where it would not tell everything. Raises a `FeedError`.
     """
-    name = _entry_name(document.body)
-    if name is None:
-        return parse_xml(document, context)
     memory = KnownSlices.unpack(known)
-    parsed = _read_around(document, name, memory, context)
+    parsed = _read_around(document, memory, context)
     if parsed is not None:
         return parsed
-    slices = cut(document.body, name, MAX_ENTRIES)
+    name = entry_name(document.body, read_prolog(document.body).root)
+    slices = cut(document.body, name, MAX_ENTRIES) if name else None
     if slices is None:
         return parse_xml(document, context)
     parsed = _read_unknown(document, slices, memory, context)
     return parsed or _read_all(document, slices, context)
-
-
-def _entry_name(body: bytes) -> bytes | None:
-    # A larger text is refused by the parser, and must be shown to it for that.
-    if len(body) > MAX_TEXT_BYTES:
-        return None
-    root = read_prolog(body).root.rpartition(":")[2]
-    return _ENTRY_NAMES.get(root.lower())
 
 
 def _read_all(document: Document, slices: Slices, context: ParseContext) -> ParsedFeed:
@@ -97,13 +81,12 @@ def _read_all(document: Document, slices: Slices, context: ParseContext) -> Pars
 
 
 def _read_around(
-    document: Document, name: bytes, known: KnownSlices, context: ParseContext
+    document: Document, known: KnownSlices, context: ParseContext
 ) -> ParsedFeed | None:
     """Read all but the entries, where these are the last document's, as they stood."""
-    region = cut_out(document.body, name) if known.region else None
-    if region is None or region.hashes != (known.region,):
+    if document.region is None:
         return None
-    parts = replace_known(document.body, region, (True,))
+    parts = replace_known(document.body, document.region, (True,))
     return _read_parts(document, parts, known.last, known, context)
 
 
@@ -111,7 +94,8 @@ def _read_unknown(
     document: Document, slices: Slices, known: KnownSlices, context: ParseContext
 ) -> ParsedFeed | None:
     """Read all but what is known; ``None`` if that is not certain to be the same."""
-    here = [known.by_hash.get(each) for each in slices.hashes]
+    by_hash = known.by_hash()
+    here = [by_hash.get(each) for each in slices.hashes]
     if not any(here):
         return None
     is_known = [each is not None for each in here]
@@ -124,7 +108,8 @@ def _read_unknown(
     parsed = _read_parts(document, parts, here, known, context)
     if parsed is None or parsed.outline is None:
         return None
-    region = region_of(document.body, slices)
+    # Of what had to be mended it is not said that it needs no mending.
+    region = 0 if document.repairs else region_of(document.body, slices)
     outline = replace(parsed.outline, slices=slices.hashes, region=region)
     return replace(parsed, outline=outline)
 
@@ -157,7 +142,7 @@ def _read_parts(
         keys=tuple(each.key if each else 0 for each in here),
         region=known.region,
     )
-    return document.sign(replace(parsed, outline=outline), PATH)
+    return document.sign(parsed, PATH, outline)
 
 
 def _read_with_stand_ins(

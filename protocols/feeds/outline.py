@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from protocols.feeds.context import ParseContext
 from protocols.feeds.element import Element, local_name
@@ -30,13 +30,13 @@ class KnownSlices:
     """Entries that were read before, in one setting, and need not be read again.
 
     If all entries of the last document are known, and nothing stood between them,
-    these are ``last``, and ``region`` is the hash of all that.
+    these are the first ``count``, and ``region`` is the hash of all that.
     """
 
     setting: int = 0
-    by_hash: Mapping[int, KnownSlice] = field(default_factory=dict)
+    slices: tuple[KnownSlice, ...] = ()
     region: int = 0
-    last: tuple[KnownSlice, ...] = ()
+    count: int = 0
 
     @classmethod
     def unpack(cls, packed: bytes) -> KnownSlices:
@@ -44,11 +44,15 @@ class KnownSlices:
         if not packed:
             return cls()
         setting, region, count = _HEADER.unpack_from(packed)
-        known = [
-            *map(KnownSlice._make, _LAYOUT.iter_unpack(packed[_HEADER.size :])),
-        ]
-        by_hash = {each.slice: each for each in known}
-        return cls(setting, by_hash, region, tuple(known[:count]))
+        rows = _LAYOUT.iter_unpack(packed[_HEADER.size :])
+        return cls(setting, tuple(map(KnownSlice._make, rows)), region, count)
+
+    @property
+    def last(self) -> tuple[KnownSlice, ...]:
+        return self.slices[: self.count]
+
+    def by_hash(self) -> Mapping[int, KnownSlice]:
+        return {each.slice: each for each in self.slices}
 
 
 def pack_known(
@@ -57,6 +61,12 @@ def pack_known(
     """``count``: so many of them, the first, make up the region."""
     header = _HEADER.pack(setting, region, count)
     return header + b"".join(_LAYOUT.pack(*each) for each in slices)
+
+
+def known_region(packed: bytes) -> int:
+    """Only the region's hash of `pack_known`'s bytes."""
+    _, region, _ = _HEADER.unpack_from(packed)
+    return int(region)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +120,8 @@ def setting_of(
     return fingerprint("".join(f"{len(part)}:{part}" for part in parts))
 
 
-def _children(element: Element, name: str) -> tuple[Element, ...]:
-    return tuple(each for each in element if local_name(each.tag) == name)
+def _children(element: Any, name: str) -> tuple[Element, ...]:
+    return tuple(element.iterchildren(f"{{*}}{name}"))
 
 
 def _inherited(element: Element) -> tuple[str, ...]:
@@ -119,5 +129,5 @@ def _inherited(element: Element) -> tuple[str, ...]:
         element.tag,
         repr(element.prefix),
         repr([*element.nsmap.items()]),
-        repr([*element.attrib.items()]),
+        repr(element.items()),
     )
