@@ -15,6 +15,7 @@ from protocols.feeds.region import find_region
 from protocols.feeds.slices import Slices
 from protocols.feeds.sniff import Kind, leading_junk, refuse_binary, sniff
 from protocols.model import Outline, ParsedFeed
+from protocols.quick import quick_init
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class Repair:
     problem: str
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """``body`` is UTF-8 without mark or document type, though maybe not valid yet."""

@@ -19,6 +19,7 @@ from typing import Final
 
 from protocols.feeds.guess import guess_codec
 from protocols.feeds.mojibake import mend_mojibake
+from protocols.quick import quick_init
 
 BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -99,6 +100,7 @@ _FALLBACK: Final = "cp1252"
 _SAMPLE: Final = 1_024
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utf8Document:
     """``body`` has no byte order mark. It may still hold bad bytes: nobody looked."""

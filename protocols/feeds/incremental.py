@@ -10,7 +10,6 @@ the whole document is read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,8 +18,8 @@ from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.outline import (
-    KnownSlice,
     KnownSlices,
+    PassedOver,
     Place,
     find_place,
     setting_of,
@@ -87,7 +86,7 @@ def _read_around(
     if document.region is None:
         return None
     parts = replace_known(document.body, document.region, (True,))
-    return _read_parts(document, parts, known.last, known, context)
+    return _read_parts(document, parts, known.last(), known, context)
 
 
 def _read_unknown(
@@ -105,7 +104,7 @@ def _read_unknown(
     ):
         return None
     parts = replace_known(document.body, slices, is_known)
-    parsed = _read_parts(document, parts, here, known, context)
+    parsed = _read_parts(document, parts, PassedOver.of(here), known, context)
     if parsed is None or parsed.outline is None:
         return None
     # Of what had to be mended it is not said that it needs no mending.
@@ -117,18 +116,17 @@ def _read_unknown(
 def _read_parts(
     document: Document,
     parts: tuple[bytes, tuple[bool, ...]],
-    here: Sequence[KnownSlice | None],
+    passed: PassedOver,
     known: KnownSlices,
     context: ParseContext,
 ) -> ParsedFeed | None:
-    """Read what is left of a document without the entries that are known ``here``."""
+    """Read what is left of a document without the entries that are passed over."""
     body, stand_ins = parts
     try:
         found = _read_with_stand_ins(body, stand_ins, context)
     except FeedError:
         return None  # the whole document shows what is wrong with it, and where
-    met = [each for each in here if each is not None]
-    if found is None or not _are_apart(met, found[1], len(here)):
+    if found is None or not _are_apart(passed, found[1]):
         return None
     place, parsed = found
     if parsed.problems:
@@ -138,8 +136,8 @@ def _read_parts(
         return None
     outline = Outline(
         setting=setting,
-        slices=tuple(each.slice if each else 0 for each in here),
-        keys=tuple(each.key if each else 0 for each in here),
+        slices=passed.slices,
+        keys=passed.keys,
         region=known.region,
     )
     return document.sign(parsed, PATH, outline)
@@ -159,18 +157,18 @@ def _read_with_stand_ins(
     return place, read_tree(root, body, context)
 
 
-def _are_apart(met: list[KnownSlice], parsed: ParsedFeed, count: int) -> bool:
+def _are_apart(passed: PassedOver, parsed: ParsedFeed) -> bool:
     """Whether what was read and what is known do not bear on each other.
 
     Of two entries with one id the first counts, and a link that several entries
     without an id share is the identity of none.
     """
-    if parsed.deletions or len(parsed.entries) + len(met) != count:
+    count = len(passed.keys)
+    if parsed.deletions or len(parsed.entries) + passed.count != count:
         return False
-    keys = {each.key for each in met} | {fingerprint(e.key) for e in parsed.entries}
-    links = {each.key for each in met if each.is_link}
+    keys = passed.known.union(fingerprint(each.key) for each in parsed.entries)
     return len(keys) == count and not any(
-        _own_link(entry) in links for entry in parsed.entries
+        _own_link(entry) in passed.links for entry in parsed.entries
     )
 
 

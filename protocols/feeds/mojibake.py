@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 _NON_ASCII: Final = re.compile(rb"[\x80-\xff]+")
-_STRIDE: Final = 4_096
+_STRIDE: Final = 64
 _LATIN_1: Final = {
     ord(bytes([code]).decode("cp1252")): code
     for code in range(0x80, 0xA0)
@@ -59,10 +59,16 @@ def _encoded_once(body: bytes) -> bytes:
 
 def _first_beyond_ascii(body: bytes) -> re.Match[bytes] | None:
     """In most documents it is near the beginning, or nowhere."""
-    for start in range(0, len(body), _STRIDE):
-        if not body[start : start + _STRIDE].isascii():
-            return _NON_ASCII.search(body, start)
-    return None
+    if body.isascii():
+        return None
+    start, width = 0, _STRIDE
+    while body[start : start + width].isascii():
+        start, width = start + width, 2 * width
+    while width > _STRIDE:
+        width //= 2
+        if body[start : start + width].isascii():
+            start += width
+    return _NON_ASCII.search(body, start)
 
 
 def _run_once(match: re.Match[bytes]) -> bytes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Final, NamedTuple
 
 from protocols.feeds.context import ParseContext
@@ -26,17 +27,45 @@ class KnownSlice(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class PassedOver:
+    """What of a document need not be read.
+
+    ``slices`` and ``keys`` are those of its entries in their order, with 0 for those
+    that are read. Of the ``count`` others ``known`` are all keys, and ``links`` those
+    that are links.
+    """
+
+    slices: tuple[int, ...]
+    keys: tuple[int, ...]
+    count: int
+    known: frozenset[int]
+    links: frozenset[int]
+
+    @classmethod
+    def of(cls, here: Sequence[KnownSlice | None]) -> PassedOver:
+        met = [each for each in here if each is not None]
+        return cls(
+            tuple(each.slice if each else 0 for each in here),
+            tuple(each.key if each else 0 for each in here),
+            len(met),
+            frozenset(each.key for each in met),
+            frozenset(each.key for each in met if each.is_link),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class KnownSlices:
     """Entries that were read before, in one setting, and need not be read again.
 
     If all entries of the last document are known, and nothing stood between them,
-    these are the first ``count``, and ``region`` is the hash of all that.
+    these are the first ``count``, and ``region`` is the hash of all that. ``rows`` are
+    unpacked when they are asked for.
     """
 
     setting: int = 0
-    slices: tuple[KnownSlice, ...] = ()
     region: int = 0
     count: int = 0
+    rows: bytes = b""
 
     @classmethod
     def unpack(cls, packed: bytes) -> KnownSlices:
@@ -44,15 +73,18 @@ class KnownSlices:
         if not packed:
             return cls()
         setting, region, count = _HEADER.unpack_from(packed)
-        rows = _LAYOUT.iter_unpack(packed[_HEADER.size :])
-        return cls(setting, tuple(map(KnownSlice._make, rows)), region, count)
+        return cls(setting, region, count, packed[_HEADER.size :])
 
-    @property
-    def last(self) -> tuple[KnownSlice, ...]:
-        return self.slices[: self.count]
+    def last(self) -> PassedOver:
+        """All entries of the last document. There is one, or there is no region."""
+        rows = _LAYOUT.iter_unpack(self.rows[: self.count * _LAYOUT.size])
+        slices, keys, are_links = zip(*rows, strict=True)
+        links = frozenset(compress(keys, are_links))
+        return PassedOver(slices, keys, self.count, frozenset(keys), links)
 
     def by_hash(self) -> Mapping[int, KnownSlice]:
-        return {each.slice: each for each in self.slices}
+        rows = map(KnownSlice._make, _LAYOUT.iter_unpack(self.rows))
+        return {each.slice: each for each in rows}
 
 
 def pack_known(
