@@ -167,6 +167,7 @@ class Deletion:
     at: datetime | None = None
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
     """What a document says about how often to ask for it."""
@@ -178,6 +179,7 @@ class Hints:
     skip_days: tuple[int, ...] = ()  # 0 Monday .. 6 Sunday, GMT
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
     """All entries of a document in its order, by the bytes that each is written in.
@@ -194,6 +196,7 @@ class Outline:
     region: int = 0
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedFeed:
     """A whole document, understood. Entries keep the document's order.

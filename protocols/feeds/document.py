@@ -11,8 +11,11 @@ from protocols.feeds.discovery import discover
 from protocols.feeds.encoding import to_utf8
 from protocols.feeds.limits import check_body, check_json, check_xml
 from protocols.feeds.prolog import read_prolog, without_doctype
+from protocols.feeds.region import find_region
+from protocols.feeds.slices import Slices
 from protocols.feeds.sniff import Kind, leading_junk, refuse_binary, sniff
-from protocols.model import ParsedFeed
+from protocols.model import Outline, ParsedFeed
+from protocols.quick import quick_init
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +26,7 @@ class Repair:
     problem: str
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """``body`` is UTF-8 without mark or document type, though maybe not valid yet."""
@@ -30,18 +34,24 @@ class Document:
     kind: Kind
     body: bytes
     repairs: tuple[Repair, ...] = ()
+    region: Slices | None = None  # all entries, if they are the last document's
 
     def repaired(self, body: bytes, *repairs: Repair) -> Document:
-        return replace(self, body=body, repairs=self.repairs + repairs)
+        return Document(kind=self.kind, body=body, repairs=self.repairs + repairs)
 
-    def sign(self, parsed: ParsedFeed, path: str = "") -> ParsedFeed:
+    def sign(
+        self, parsed: ParsedFeed, path: str = "", outline: Outline | None = None
+    ) -> ParsedFeed:
         """The same feed with this document's way of being read written on it."""
         names = [repair.name for repair in self.repairs] + ([path] if path else [])
         if not names:
             return parsed
         problems = tuple(repair.problem for repair in self.repairs)
         return replace(
-            parsed, path="+".join(names), problems=problems + parsed.problems
+            parsed,
+            path="+".join(names),
+            problems=problems + parsed.problems,
+            outline=outline or parsed.outline,
         )
 
 
@@ -49,14 +59,17 @@ def open_document(body: bytes, context: ParseContext) -> Document:
     """Check, decode and classify. Raises every `FeedError` there is; builds nothing."""
     check_body(body)
     refuse_binary(body)
-    utf8 = to_utf8(body, context.content_type)
+    prolog = read_prolog(body)
+    region = find_region(body, prolog.root, context.known)
+    utf8 = to_utf8(body, context.content_type, region.spans[0] if region else (0, 0))
     document = Document(kind=Kind.XML, body=utf8.body)
     if utf8.problem:
         document = document.repaired(
             utf8.body, Repair(name="bytes", problem=utf8.problem)
         )
     document = _trimmed(document)
-    prolog = read_prolog(document.body)
+    if document.body is not body:
+        prolog = read_prolog(document.body)
     kind = sniff(document.body, prolog.root, prolog.doctype)
     if kind == Kind.HTML:
         raise NotAFeed("an HTML page", discover(document.body, context.url).feeds)
@@ -64,7 +77,10 @@ def open_document(body: bytes, context: ParseContext) -> Document:
         check_json(document.body)
         return replace(document, kind=kind)
     check_xml(document.body)
-    return replace(document, body=without_doctype(document.body, prolog))
+    opened = without_doctype(document.body, prolog)
+    if opened is not body:
+        region = find_region(opened, prolog.root, context.known)
+    return Document(kind=kind, body=opened, repairs=document.repairs, region=region)
 
 
 def _trimmed(document: Document) -> Document:
@@ -80,4 +96,4 @@ def _trimmed(document: Document) -> Document:
     if body is not document.body and body.startswith(b"<?xml"):
         problem = "blanks before the XML declaration were dropped"
         return document.repaired(body, Repair(name="trimmed", problem=problem))
-    return replace(document, body=body)
+    return document if body is document.body else document.repaired(body)

@@ -14,10 +14,12 @@ import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from protocols.feeds.guess import guess_codec
 from protocols.feeds.mojibake import mend_mojibake
+from protocols.quick import quick_init
 
 BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -98,6 +100,7 @@ _FALLBACK: Final = "cp1252"
 _SAMPLE: Final = 1_024
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utf8Document:
     """``body`` has no byte order mark. It may still hold bad bytes: nobody looked."""
@@ -106,10 +109,17 @@ class Utf8Document:
     problem: str = ""  # what had to be guessed or lost
 
 
-def to_utf8(body: bytes, content_type: str = "") -> Utf8Document:
-    """Find a document's encoding and change it into UTF-8."""
+def to_utf8(
+    body: bytes, content_type: str = "", sound: tuple[int, int] = (0, 0)
+) -> Utf8Document:
+    """Find a document's encoding and change it into UTF-8.
+
+    From the first to the second place in ``sound`` there are whole elements, which are
+    known to need no mending if the document is in UTF-8 already.
+    """
     document = decode_as_claimed(body, content_type)
-    mended, problem = mend_mojibake(document.body)
+    is_same = document.body is body
+    mended, problem = mend_mojibake(document.body, sound if is_same else (0, 0))
     if mended is document.body:
         return document
     return Utf8Document(body=mended, problem=document.problem or problem)
@@ -138,6 +148,7 @@ def _claims(body: bytes, content_type: str) -> Iterator[str]:
         yield codec
 
 
+@lru_cache(256)
 def known_codec(label: str) -> str:
     """Python's codec for a charset label; "" for what is no encoding of text."""
     for alias in (label, _PREFIX.sub("", label)):

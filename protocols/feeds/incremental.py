@@ -10,26 +10,25 @@ the whole document is read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from protocols.errors import FeedError
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document
-from protocols.feeds.limits import MAX_ENTRIES, MAX_TEXT_BYTES
+from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.outline import (
-    KnownSlice,
     KnownSlices,
+    PassedOver,
     Place,
     find_place,
     setting_of,
 )
 from protocols.feeds.prolog import read_prolog
+from protocols.feeds.region import entry_name
 from protocols.feeds.slices import (
     Slices,
     cut,
-    cut_out,
     is_whole,
     region_of,
     replace_known,
@@ -40,12 +39,6 @@ from protocols.model import Entry, IdSource, Outline, ParsedFeed
 
 PATH: Final = "incremental"
 
-_ENTRY_NAMES: Final[Mapping[str, bytes]] = {
-    "feed": b"entry",
-    "rdf": b"item",
-    "rss": b"item",
-}
-
 
 def read_incrementally(
     document: Document, known: bytes, context: ParseContext
@@ -54,26 +47,16 @@ def read_incrementally(
 
     The outline is missing where it would not tell everything. Raises a `FeedError`.
     """
-    name = _entry_name(document.body)
-    if name is None:
-        return parse_xml(document, context)
     memory = KnownSlices.unpack(known)
-    parsed = _read_around(document, name, memory, context)
+    parsed = _read_around(document, memory, context)
     if parsed is not None:
         return parsed
-    slices = cut(document.body, name, MAX_ENTRIES)
+    name = entry_name(document.body, read_prolog(document.body).root)
+    slices = cut(document.body, name, MAX_ENTRIES) if name else None
     if slices is None:
         return parse_xml(document, context)
     parsed = _read_unknown(document, slices, memory, context)
     return parsed or _read_all(document, slices, context)
-
-
-def _entry_name(body: bytes) -> bytes | None:
-    # A larger text is refused by the parser, and must be shown to it for that.
-    if len(body) > MAX_TEXT_BYTES:
-        return None
-    root = read_prolog(body).root.rpartition(":")[2]
-    return _ENTRY_NAMES.get(root.lower())
 
 
 def _read_all(document: Document, slices: Slices, context: ParseContext) -> ParsedFeed:
@@ -97,21 +80,21 @@ def _read_all(document: Document, slices: Slices, context: ParseContext) -> Pars
 
 
 def _read_around(
-    document: Document, name: bytes, known: KnownSlices, context: ParseContext
+    document: Document, known: KnownSlices, context: ParseContext
 ) -> ParsedFeed | None:
     """Read all but the entries, where these are the last document's, as they stood."""
-    region = cut_out(document.body, name) if known.region else None
-    if region is None or region.hashes != (known.region,):
+    if document.region is None:
         return None
-    parts = replace_known(document.body, region, (True,))
-    return _read_parts(document, parts, known.last, known, context)
+    parts = replace_known(document.body, document.region, (True,))
+    return _read_parts(document, parts, known.last(), known, context)
 
 
 def _read_unknown(
     document: Document, slices: Slices, known: KnownSlices, context: ParseContext
 ) -> ParsedFeed | None:
     """Read all but what is known; ``None`` if that is not certain to be the same."""
-    here = [known.by_hash.get(each) for each in slices.hashes]
+    by_hash = known.by_hash()
+    here = [by_hash.get(each) for each in slices.hashes]
     if not any(here):
         return None
     is_known = [each is not None for each in here]
@@ -121,10 +104,11 @@ def _read_unknown(
     ):
         return None
     parts = replace_known(document.body, slices, is_known)
-    parsed = _read_parts(document, parts, here, known, context)
+    parsed = _read_parts(document, parts, PassedOver.of(here), known, context)
     if parsed is None or parsed.outline is None:
         return None
-    region = region_of(document.body, slices)
+    # Of what had to be mended it is not said that it needs no mending.
+    region = 0 if document.repairs else region_of(document.body, slices)
     outline = replace(parsed.outline, slices=slices.hashes, region=region)
     return replace(parsed, outline=outline)
 
@@ -132,18 +116,17 @@ def _read_unknown(
 def _read_parts(
     document: Document,
     parts: tuple[bytes, tuple[bool, ...]],
-    here: Sequence[KnownSlice | None],
+    passed: PassedOver,
     known: KnownSlices,
     context: ParseContext,
 ) -> ParsedFeed | None:
-    """Read what is left of a document without the entries that are known ``here``."""
+    """Read what is left of a document without the entries that are passed over."""
     body, stand_ins = parts
     try:
         found = _read_with_stand_ins(body, stand_ins, context)
     except FeedError:
         return None  # the whole document shows what is wrong with it, and where
-    met = [each for each in here if each is not None]
-    if found is None or not _are_apart(met, found[1], len(here)):
+    if found is None or not _are_apart(passed, found[1]):
         return None
     place, parsed = found
     if parsed.problems:
@@ -153,11 +136,11 @@ def _read_parts(
         return None
     outline = Outline(
         setting=setting,
-        slices=tuple(each.slice if each else 0 for each in here),
-        keys=tuple(each.key if each else 0 for each in here),
+        slices=passed.slices,
+        keys=passed.keys,
         region=known.region,
     )
-    return document.sign(replace(parsed, outline=outline), PATH)
+    return document.sign(parsed, PATH, outline)
 
 
 def _read_with_stand_ins(
@@ -174,18 +157,18 @@ def _read_with_stand_ins(
     return place, read_tree(root, body, context)
 
 
-def _are_apart(met: list[KnownSlice], parsed: ParsedFeed, count: int) -> bool:
+def _are_apart(passed: PassedOver, parsed: ParsedFeed) -> bool:
     """Whether what was read and what is known do not bear on each other.
 
     Of two entries with one id the first counts, and a link that several entries
     without an id share is the identity of none.
     """
-    if parsed.deletions or len(parsed.entries) + len(met) != count:
+    count = len(passed.keys)
+    if parsed.deletions or len(parsed.entries) + passed.count != count:
         return False
-    keys = {each.key for each in met} | {fingerprint(e.key) for e in parsed.entries}
-    links = {each.key for each in met if each.is_link}
+    keys = passed.known.union(fingerprint(each.key) for each in parsed.entries)
     return len(keys) == count and not any(
-        _own_link(entry) in links for entry in parsed.entries
+        _own_link(entry) in passed.links for entry in parsed.entries
     )
 
 

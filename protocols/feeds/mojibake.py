@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 _NON_ASCII: Final = re.compile(rb"[\x80-\xff]+")
+_STRIDE: Final = 64
 _LATIN_1: Final = {
     ord(bytes([code]).decode("cp1252")): code
     for code in range(0x80, 0xA0)
@@ -21,19 +22,27 @@ _C1: Final = re.compile(rb"\xc2([\x80-\x9f])")
 _C1_REFERENCE: Final = re.compile(rb"&#(?:[xX]0{0,4}([89][0-9a-fA-F])|0{0,4}(1\d\d));")
 
 
-def mend_mojibake(body: bytes) -> tuple[bytes, str]:
-    """The same text as it was meant, and what was wrong; itself if nothing was."""
-    if body.isascii():
-        mended = body
-    else:
-        mended = _encoded_once(body)
-        if mended is not body:
-            return mended, "the text was encoded as UTF-8 twice"
-        mended = _C1.sub(_windows_bytes, body)
-    mended = _C1_REFERENCE.sub(_windows_reference, mended)
-    if mended == body:
+def mend_mojibake(body: bytes, sound: tuple[int, int] = (0, 0)) -> tuple[bytes, str]:
+    """The same text as it was meant, and what was wrong; itself if nothing was.
+
+    From the first to the second place in ``sound`` there are whole elements, and no
+    control characters among them.
+    """
+    mended = _encoded_once(body)
+    if mended is not body:
+        return mended, "the text was encoded as UTF-8 twice"
+    start, end = sound
+    head, tail = body[:start], body[end:]
+    mended_head, mended_tail = _without_controls(head), _without_controls(tail)
+    if mended_head == head and mended_tail == tail:
         return body, ""
+    mended = mended_head + body[start:end] + mended_tail
     return mended, "control characters were read as Windows-1252"
+
+
+def _without_controls(text: bytes) -> bytes:
+    mended = text if text.isascii() else _C1.sub(_windows_bytes, text)
+    return _C1_REFERENCE.sub(_windows_reference, mended)
 
 
 def _encoded_once(body: bytes) -> bytes:
@@ -41,14 +50,25 @@ def _encoded_once(body: bytes) -> bytes:
 
     What comes first tells of nearly all documents that it is not.
     """
-    try:
-        body.decode("ascii")
-    except UnicodeDecodeError as error:
-        first = _NON_ASCII.search(body, error.start)
+    first = _first_beyond_ascii(body)
     try:
         return _NON_ASCII.sub(_run_once, body) if first and _run_once(first) else body
     except UnicodeError:
         return body
+
+
+def _first_beyond_ascii(body: bytes) -> re.Match[bytes] | None:
+    """In most documents it is near the beginning, or nowhere."""
+    if body.isascii():
+        return None
+    start, width = 0, _STRIDE
+    while body[start : start + width].isascii():
+        start, width = start + width, 2 * width
+    while width > _STRIDE:
+        width //= 2
+        if body[start : start + width].isascii():
+            start += width
+    return _NON_ASCII.search(body, start)
 
 
 def _run_once(match: re.Match[bytes]) -> bytes:

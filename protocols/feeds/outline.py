@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any, Final, NamedTuple
 
 from protocols.feeds.context import ParseContext
 from protocols.feeds.element import Element, local_name
@@ -26,17 +27,45 @@ class KnownSlice(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class PassedOver:
+    """What of a document need not be read.
+
+    ``slices`` and ``keys`` are those of its entries in their order, with 0 for those
+    that are read. Of the ``count`` others ``known`` are all keys, and ``links`` those
+    that are links.
+    """
+
+    slices: tuple[int, ...]
+    keys: tuple[int, ...]
+    count: int
+    known: frozenset[int]
+    links: frozenset[int]
+
+    @classmethod
+    def of(cls, here: Sequence[KnownSlice | None]) -> PassedOver:
+        met = [each for each in here if each is not None]
+        return cls(
+            tuple(each.slice if each else 0 for each in here),
+            tuple(each.key if each else 0 for each in here),
+            len(met),
+            frozenset(each.key for each in met),
+            frozenset(each.key for each in met if each.is_link),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class KnownSlices:
     """Entries that were read before, in one setting, and need not be read again.
 
     If all entries of the last document are known, and nothing stood between them,
-    these are ``last``, and ``region`` is the hash of all that.
+    these are the first ``count``, and ``region`` is the hash of all that. ``rows`` are
+    unpacked when they are asked for.
     """
 
     setting: int = 0
-    by_hash: Mapping[int, KnownSlice] = field(default_factory=dict)
     region: int = 0
-    last: tuple[KnownSlice, ...] = ()
+    count: int = 0
+    rows: bytes = b""
 
     @classmethod
     def unpack(cls, packed: bytes) -> KnownSlices:
@@ -44,11 +73,18 @@ class KnownSlices:
         if not packed:
             return cls()
         setting, region, count = _HEADER.unpack_from(packed)
-        known = [
-            *map(KnownSlice._make, _LAYOUT.iter_unpack(packed[_HEADER.size :])),
-        ]
-        by_hash = {each.slice: each for each in known}
-        return cls(setting, by_hash, region, tuple(known[:count]))
+        return cls(setting, region, count, packed[_HEADER.size :])
+
+    def last(self) -> PassedOver:
+        """All entries of the last document. There is one, or there is no region."""
+        rows = _LAYOUT.iter_unpack(self.rows[: self.count * _LAYOUT.size])
+        slices, keys, are_links = zip(*rows, strict=True)
+        links = frozenset(compress(keys, are_links))
+        return PassedOver(slices, keys, self.count, frozenset(keys), links)
+
+    def by_hash(self) -> Mapping[int, KnownSlice]:
+        rows = map(KnownSlice._make, _LAYOUT.iter_unpack(self.rows))
+        return {each.slice: each for each in rows}
 
 
 def pack_known(
@@ -57,6 +93,12 @@ def pack_known(
     """``count``: so many of them, the first, make up the region."""
     header = _HEADER.pack(setting, region, count)
     return header + b"".join(_LAYOUT.pack(*each) for each in slices)
+
+
+def known_region(packed: bytes) -> int:
+    """Only the region's hash of `pack_known`'s bytes."""
+    _, region, _ = _HEADER.unpack_from(packed)
+    return int(region)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +152,8 @@ def setting_of(
     return fingerprint("".join(f"{len(part)}:{part}" for part in parts))
 
 
-def _children(element: Element, name: str) -> tuple[Element, ...]:
-    return tuple(each for each in element if local_name(each.tag) == name)
+def _children(element: Any, name: str) -> tuple[Element, ...]:
+    return tuple(element.iterchildren(f"{{*}}{name}"))
 
 
 def _inherited(element: Element) -> tuple[str, ...]:
@@ -119,5 +161,5 @@ def _inherited(element: Element) -> tuple[str, ...]:
         element.tag,
         repr(element.prefix),
         repr([*element.nsmap.items()]),
-        repr([*element.attrib.items()]),
+        repr(element.items()),
     )

@@ -13,6 +13,7 @@ from html.entities import name2codepoint
 from typing import Final
 
 from protocols.errors import MalformedDocument
+from protocols.quick import quick_init
 
 _DOCTYPE: Final = re.compile(rb"<!DOCTYPE\s+([^\s>\[]*)", re.IGNORECASE)
 _ENTITY: Final = re.compile(rb"<!ENTITY\s+([^\s%\"'<>]{1,200})")
@@ -22,6 +23,7 @@ _ROOT: Final = re.compile(rb"<([^\s<>/!?=&\"']{1,200})")
 _SKIPPED: Final = re.compile(rb"\s+|<\?.*?(?:\?>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prolog:
     """``root`` is the first start tag's name as written; "" when there is none."""

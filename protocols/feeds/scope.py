@@ -34,8 +34,10 @@ class Scope:
 
     def within_root(self, root: Element, body: bytes) -> Scope:
         """The scope inside the root of a document in UTF-8."""
-        own = sum(name.startswith(XML) for name in root.attrib)
-        return replace(self.within(root), is_uniform=body.count(b"xml:") <= own)
+        inside = self.within(root)
+        own = sum(name.startswith(XML) for name, _ in root.items())
+        is_uniform = body.count(b"xml:") <= own
+        return Scope(inside.base, inside.language, inside.is_stated, is_uniform)
 
     def within(self, element: Element) -> Scope:
         """The scope inside an element; itself when the element changes nothing."""

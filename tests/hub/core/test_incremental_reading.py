@@ -362,6 +362,16 @@ def test_an_entry_known_by_what_it_says_is_always_read() -> None:
     assert (parsed.path, titles_read(parsed)) == (PATH, ["nameless"])
 
 
+@pytest.mark.parametrize("head", ["&#150;", "\x96", "\u00e2\u20ac\u201c"])
+@pytest.mark.parametrize("title", ["two", "\u2013", "\u00e2\u20ac\u201c"])
+def test_what_is_to_mend_around_known_entries_is_mended(head: str, title: str) -> None:
+    entries = ONE, TWO.replace("two", title)
+    readers = TwoReaders()
+
+    for name in ("\u00fc", head, "plain", head):
+        readers.fetch(rss(*entries, head=f"<title>{name}</title>"))
+
+
 # --- what is remembered --------------------------------------------------------------
 
 
