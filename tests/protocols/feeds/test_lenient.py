@@ -238,6 +238,18 @@ def test_a_failure_of_feedparser_is_a_malformed_document(
         _read(b"<rss/>")
 
 
+def test_json_in_another_encoding_is_read() -> None:
+    json = '{"version": "https://jsonfeed.org/version/1.1",\n"title": "Köln"}'
+    parsed = parse_leniently(json.encode("cp1252"), CONTEXT)
+    assert (parsed.feed.title, parsed.path) == ("Köln", "bytes")
+    assert parsed.problems[0].startswith("line 2: ")
+
+
+def test_json_that_is_none_in_any_encoding_is_malformed() -> None:
+    with pytest.raises(MalformedDocument, match="line 1: unexpected end"):
+        parse_leniently('{"title": "Köln"'.encode("cp1252"), CONTEXT)
+
+
 def test_a_limit_holds_in_recovery_too() -> None:
     with pytest.raises(LimitExceeded):
         parse_leniently(b"<rss><b></i>" + b"<a>" * 1000, CONTEXT)
