@@ -35,7 +35,8 @@ _PARTS: Final = frozenset(
 _TEXTS: Final = frozenset({"description", "guid", "link", "pubDate", "title"})
 _PART: Final = re.compile(rb"<(?:%b)[\s/>]" % "|".join(sorted(_PARTS)).encode())
 _LONGEST_SECOND_TRY: Final = 2_000_000
-"""Bytes: feedparser needs seconds for them."""
+"""Bytes: feedparser needs seconds for them, and as long for `_MOST_BRACKETS`."""
+_MOST_BRACKETS: Final = 50_000
 
 
 def parse_leniently(body: bytes, context: ParseContext) -> ParsedFeed:
@@ -68,7 +69,7 @@ def _read_somehow(document: Document, context: ParseContext) -> ParsedFeed | Non
     visible = _OPAQUE.sub(b"", document.body)
     lost = 0 if root is None else _count_lost_parts(root, visible)
     recovered = None if root is None else _recover(document, root, visible, context)
-    if recovered and (not lost or len(document.body) > _LONGEST_SECOND_TRY):
+    if recovered and not (lost and _is_quickly_read(document.body)):
         return recovered
     try:
         parsed = read_with_feedparser(document, context)
@@ -79,6 +80,11 @@ def _read_somehow(document: Document, context: ParseContext) -> ParsedFeed | Non
     if recovered and (parsed is None or len(parsed.entries) < len(recovered.entries)):
         return recovered
     return parsed
+
+
+def _is_quickly_read(body: bytes) -> bool:
+    """By feedparser: its worker must not die of what recovery has read by and large."""
+    return len(body) <= _LONGEST_SECOND_TRY and body.count(b"<") <= _MOST_BRACKETS
 
 
 def _recover(
