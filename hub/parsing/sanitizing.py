@@ -34,7 +34,8 @@ class WorkerSanitizer:
     """A `Sanitizer` with at most two worker processes, started when needed.
 
     Entries that take a worker more than ``seconds``, or its life, are disarmed instead:
-    they show the source of their markup. Use it as an async context manager.
+    they show the source of their markup. One such does not take the others with it.
+    Use it as an async context manager.
     """
 
     def __init__(self, *, seconds: float = 5.0, module: str = WORKER_MODULE) -> None:
@@ -58,7 +59,18 @@ class WorkerSanitizer:
         await self._worker.__aexit__(kind, error, traceback)
 
     async def sanitize(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-        """See `Sanitizer`."""
+        """See `Sanitizer`. The one with the most tags may be the only one at fault."""
+        cleaned = await self._clean(entries)
+        if cleaned is None and len(entries) > 1:
+            worst = entries.index(max(entries, key=_count_tags))
+            before, after = entries[:worst], entries[worst + 1 :]
+            others = await self._clean(before + after)
+            if others is not None:
+                return *others[:worst], disarm(entries[worst]), *others[worst:]
+        return tuple(map(disarm, entries)) if cleaned is None else cleaned
+
+    async def _clean(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
+        """``None`` if the worker did not survive them."""
         reason = "the worker lost some"
         try:
             parsed = await self._worker.parse(json.encode(entries), _CONTEXT)
@@ -66,5 +78,10 @@ class WorkerSanitizer:
                 return parsed.entries
         except FeedError as error:
             reason = str(error)
-        log.warning("entries_disarmed", entries=len(entries), error=reason)
-        return tuple(map(disarm, entries))
+        log.warning("entries_not_cleaned", entries=len(entries), error=reason)
+        return None
+
+
+def _count_tags(entry: Entry) -> int:
+    texts = (entry.content, entry.summary, *(each.content for each in entry.objects))
+    return sum(text.value.count("<") for text in texts if text)

@@ -56,6 +56,7 @@ _ITEM_KEYS: Final = frozenset(
         "attachments",
     ]
 )
+_LIST_KEYS: Final = frozenset({"attachments", "authors", "hubs", "tags"})
 _AUTHOR_KEYS: Final = frozenset({"name", "url", "avatar"})
 _ATTACHMENT_KEYS: Final = frozenset({"url", "mime_type", "title", "size_in_bytes"})
 
@@ -202,10 +203,20 @@ def _link(
 
 
 def _keep_others(draft: Draft, holder: dict[str, Json], known: frozenset[str]) -> None:
-    """Keep custom keys (``_name``) and what the entry model has no place for."""
+    """Keep custom keys (``_name``), what the entry model has no place for, and what is
+    of another type than its key says."""
     for name, value in holder.items():
-        if name not in known and value not in (None, "", [], {}):
+        is_read = name in known and isinstance(value, _types_of(name))
+        if not is_read and value not in (None, "", [], {}):
             keep_value(draft.extensions, "jsonfeed", name, _shallow(value))
+
+
+def _types_of(name: str) -> tuple[type, ...]:
+    if name == "items":
+        return (object,)  # whatever they are, they are no extension of the head
+    if name in _LIST_KEYS:
+        return (list,)
+    return (dict,) if name == "author" else (str, int, float)
 
 
 def _shallow(value: Json, depth: int = MAX_EXTENSION_DEPTH) -> Json:

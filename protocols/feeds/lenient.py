@@ -1,7 +1,8 @@
 """Documents that no cheap repair makes well-formed: the last two steps.
 
-First libxml2's own recovery, accepted only if it lost no entry; then feedparser, which
-reads anything and is slow. Both belong into a worker process with limits.
+First libxml2's own recovery, accepted only if it lost no entry and nothing by which
+entries are known; then feedparser, which reads anything and is slow. Both belong into
+a worker process with limits.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from protocols.feeds.document import Document, open_document
 from protocols.feeds.element import Element, local_name
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.reading import read_document
-from protocols.feeds.repair import repair
+from protocols.feeds.repair import repair, repair_encoding
 from protocols.feeds.sniff import Kind
 from protocols.feeds.xml import read_tree, syntax_error, xml_parser
 from protocols.model import ParsedFeed
@@ -28,6 +29,14 @@ _ENTRIES: Final = frozenset({"item", "entry"})
 _NAME: Final = rb"(?:[\w.-]{1,40}:)?(?:item|entry)"
 _STARTS: Final = re.compile(rb"<" + _NAME + rb"[\s/>]")
 _ENDS: Final = re.compile(rb"</" + _NAME + rb"\s*>|<" + _NAME + rb"(?:\s[^<>]*)?/>")
+_PARTS: Final = frozenset(
+    {"enclosure", "guid", "id", "link", "pubDate", "published", "title", "updated"}
+)
+_TEXTS: Final = frozenset({"description", "guid", "link", "pubDate", "title"})
+_PART: Final = re.compile(rb"<(?:%b)[\s/>]" % "|".join(sorted(_PARTS)).encode())
+_LONGEST_SECOND_TRY: Final = 2_000_000
+"""Bytes: feedparser needs seconds for them, and as long for `_MOST_BRACKETS`."""
+_MOST_BRACKETS: Final = 50_000
 
 
 def parse_leniently(body: bytes, context: ParseContext) -> ParsedFeed:
@@ -40,9 +49,12 @@ def parse_leniently(body: bytes, context: ParseContext) -> ParsedFeed:
         return read_document(document, context)
     except MalformedDocument as error:
         if document.kind == Kind.JSON:
-            raise
+            mended = repair_encoding(document)
+            if mended is document:
+                raise
+            return read_document(mended, context)
         repaired = repair(document)
-        parsed = _recover(repaired, context) or read_with_feedparser(repaired, context)
+        parsed = _read_somehow(repaired, context)
         if parsed is None:
             raise
         parsed = _without_incomplete(parsed, repaired)
@@ -51,12 +63,35 @@ def parse_leniently(body: bytes, context: ParseContext) -> ParsedFeed:
         return replace(parsed, problems=(str(error), *parsed.problems))
 
 
-def _recover(document: Document, context: ParseContext) -> ParsedFeed | None:
-    """What libxml2 makes of it, if it holds all entries that the text begins."""
+def _read_somehow(document: Document, context: ParseContext) -> ParsedFeed | None:
+    """By recovery, unless feedparser finds what that lost."""
     root = _recover_tree(document.body)
-    if root is None:
-        return None
-    begun = len(_STARTS.findall(_OPAQUE.sub(b"", document.body)))
+    visible = _OPAQUE.sub(b"", document.body)
+    lost = 0 if root is None else _count_lost_parts(root, visible)
+    recovered = None if root is None else _recover(document, root, visible, context)
+    if recovered and not (lost and _is_quickly_read(document.body)):
+        return recovered
+    try:
+        parsed = read_with_feedparser(document, context)
+    except MalformedDocument:
+        if recovered is None:
+            raise
+        return recovered
+    if recovered and (parsed is None or len(parsed.entries) < len(recovered.entries)):
+        return recovered
+    return parsed
+
+
+def _is_quickly_read(body: bytes) -> bool:
+    """By feedparser: its worker must not die of what recovery has read by and large."""
+    return len(body) <= _LONGEST_SECOND_TRY and body.count(b"<") <= _MOST_BRACKETS
+
+
+def _recover(
+    document: Document, root: Element, visible: bytes, context: ParseContext
+) -> ParsedFeed | None:
+    """What libxml2 made of it, if it holds all entries that the text begins."""
+    begun = len(_STARTS.findall(visible))
     try:
         if begun != _count_entries(root):
             return None
@@ -116,6 +151,29 @@ def _lift_entries(root: Any) -> None:
     for entry in entries:
         if entry.tag == entries[0].tag:
             home.append(entry)
+
+
+def _count_lost_parts(root: Any, visible: bytes) -> int:
+    """How many ids, links, titles and dates of entries are in none of them.
+
+    Where a tag cannot be read, or HTML that was not escaped has an end tag too many or
+    too few, recovery leaves them out, or puts them behind the entry or into a text.
+    What follows the last whole entry was perhaps cut off, and does not count.
+    """
+    ends = [match.end() for match in _ENDS.finditer(visible)]
+    start = _STARTS.search(visible)
+    if not ends or start is None:
+        return 0
+    written = len(_PART.findall(visible, start.start(), ends[-1]))
+    found = {
+        part
+        for entry in root.iter()
+        if local_name(entry.tag) in _ENTRIES
+        for part in entry.iter()
+        if local_name(part.tag) in _PARTS
+        and not any(local_name(each.tag) in _TEXTS for each in part.iterancestors())
+    }
+    return max(0, written - len(found))
 
 
 def _count_entries(root: Element) -> int:

@@ -70,6 +70,12 @@ def repair(document: Document) -> Document:
     return document.repaired(text.encode(), *repairs)
 
 
+def repair_encoding(document: Document) -> Document:
+    """All that can be done for JSON; the same document if its bytes are UTF-8."""
+    text, repairs = _decode(document.body)
+    return document.repaired(text.encode(), *repairs) if repairs else document
+
+
 def _decode(body: bytes) -> tuple[str, list[Repair]]:
     try:
         return body.decode(), []

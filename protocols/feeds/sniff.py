@@ -73,12 +73,12 @@ def sniff(body: bytes, root: str, doctype: str) -> Kind:
     """
     if body.startswith((b"{", b"[")):
         return Kind.JSON
-    if b"\x00" in body[:_SAMPLE]:
+    is_feed = f"<{root}".encode() in _ROOTS  # whatever type a template gave it
+    if b"\x00" in body[:_SAMPLE] and not is_feed:
         raise NotAFeed("binary data")
     if not body.startswith(b"<"):
         raise NotAFeed("plain text")
     is_html = root.lower() in _HTML_ROOTS or doctype.lower() == "html"
-    is_feed = f"<{root}".encode() in _ROOTS  # whatever type a template gave it
     return Kind.HTML if is_html and not is_feed else Kind.XML
 
 

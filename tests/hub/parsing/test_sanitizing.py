@@ -34,12 +34,20 @@ async def test_entries_come_back_clean_and_in_order() -> None:
     )
 
 
-async def test_entries_that_take_too_long_show_their_source() -> None:
-    async with WorkerSanitizer(seconds=1) as sanitizer:
-        hostile, other = await sanitizer.sanitize(entries_of(HOSTILE, BAD))
+async def test_an_entry_that_takes_too_long_shows_its_source() -> None:
+    async with WorkerSanitizer(seconds=2) as sanitizer:
+        first, hostile, last = await sanitizer.sanitize(entries_of(BAD, HOSTILE, BAD))
 
     assert hostile.content is not None
     assert hostile.content.value.startswith("&lt;a&gt;&lt;b title=0&gt;")
+    assert (first.key, hostile.key, last.key) == ("0", "1", "2")
+    assert first.content == last.content == Text(value="<b>a</b>")
+
+
+async def test_two_entries_that_take_too_long_take_the_others_with_them() -> None:
+    async with WorkerSanitizer(seconds=1) as sanitizer:
+        *_, other = await sanitizer.sanitize(entries_of(HOSTILE, HOSTILE, BAD))
+
     assert other.content == Text(value="&lt;b onclick=x&gt;a&lt;/b&gt;")
 
 

@@ -95,6 +95,31 @@ def test_every_value_of_a_json_feed_is_in_the_feed_or_an_item() -> None:
     assert lost == []
 
 
+def test_what_a_json_feed_says_in_another_type_is_an_extension() -> None:
+    item = {
+        "id": "1",
+        "author": "Jo",
+        "attachments": {"url": "https://a.example/1.mp3"},
+        "tags": "a, b",
+        "language": ["en"],
+    }
+    document = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "hubs": {"type": "WebSub", "url": "https://hub.example/"},
+        "items": [item],
+    }
+    parsed = parse(json.dumps(document).encode(), CONTEXT)
+    assert parsed.feed.extensions == {"jsonfeed": {"hubs": document["hubs"]}}
+    del item["id"]
+    assert parsed.entries[0].extensions == {"jsonfeed": item}
+
+
+def test_items_that_are_no_list_are_no_extension() -> None:
+    document = {"version": "https://jsonfeed.org/version/1.1", "items": {"1": 2}}
+    parsed = parse(json.dumps(document).encode(), CONTEXT)
+    assert (parsed.entries, parsed.feed.extensions) == ((), {})
+
+
 def _moment(text: str) -> str:
     moment = parse_date(text)
     return moment.isoformat() if moment else text

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from protocols.errors import LimitExceeded, MalformedDocument, NotAFeed
-from protocols.feeds import feedparsing
+from protocols.feeds import feedparsing, lenient
 from protocols.feeds.document import Document
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.lenient import parse_leniently
@@ -78,6 +80,69 @@ def test_feedparser_reads_what_recovery_loses_entries_of() -> None:
     parsed = parse_leniently(rss(ONE + "<x y='<item>'/>" + TWO), CONTEXT)
     assert parsed.path == "feedparser"
     assert [entry.id for entry in parsed.entries] == ["1", "2"]
+
+
+DATED = "<pubDate>Sat, 11 Jan 2020 10:00:00 GMT</pubDate>"
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        f"<guid isPermaLink=false>1</guid><title>A</title><link>/1</link>{DATED}",
+        f"<guid>1</guid><title>A</title></b><link>/1</link>{DATED}",
+        f"<guid x=”y”>1</guid><title>A</title><link>/1</link>{DATED}",
+    ],
+    ids=["an attribute without quotes", "a stray end tag", "typographic quotes"],
+)
+def test_feedparser_reads_what_recovery_loses_parts_of(item: str) -> None:
+    parsed = parse_leniently(rss(f"<item>{item}</item>" + TWO), CONTEXT)
+    first, second = parsed.entries
+    assert parsed.path.endswith("feedparser")
+    assert (first.id, first.title, second.id) == ("1", "A", "2")
+    assert first.links[0].href == "https://site.example/1"
+    assert first.published is not None
+
+
+CROSSED = "<item><guid>1</guid></b><title>A</title></item>" + TWO
+
+
+def _feedparser_finds_nothing(*_: object) -> None:
+    return None
+
+
+def _feedparser_fails(*_: object) -> None:
+    raise MalformedDocument("feedparser failed: RecursionError")
+
+
+@pytest.mark.parametrize("read", [_feedparser_finds_nothing, _feedparser_fails])
+def test_recovery_counts_if_feedparser_is_no_better(
+    read: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lenient, "read_with_feedparser", read)
+    parsed = parse_leniently(rss(CROSSED), CONTEXT)
+    assert parsed.path == "recovered"
+    assert [entry.id for entry in parsed.entries] == ["1", "2"]
+
+
+@pytest.mark.parametrize("text", ["x" * 2_000_000, "&lt;<b/>" * 50_000])
+def test_feedparser_reads_no_large_document_for_a_part_of_an_entry(text: str) -> None:
+    large = f"<item><guid>3</guid><description>{text}</description></item>"
+    assert parse_leniently(rss(CROSSED + large), CONTEXT).path == "recovered"
+
+
+def test_parts_of_an_entry_that_was_cut_off_are_not_missed() -> None:
+    whole = rss(ONE + "<item><guid>2</guid><link").partition(b"</channel>")[0]
+    parsed = parse_leniently(whole, CONTEXT)
+    assert parsed.path == "recovered"
+    assert [entry.id for entry in parsed.entries] == ["1"]
+
+
+def test_a_failure_of_feedparser_counts_if_recovery_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lenient, "read_with_feedparser", _feedparser_fails)
+    with pytest.raises(MalformedDocument, match="feedparser failed"):
+        parse_leniently(rss(ONE + "<x y='<item>'/>" + TWO), CONTEXT)
 
 
 @pytest.mark.parametrize("cut", ["<item><guid>2</gu", "<item><guid>2</guid>", "<item"])
@@ -172,6 +237,18 @@ def test_a_failure_of_feedparser_is_a_malformed_document(
     monkeypatch.setattr(feedparsing, "feedparser", Failing)
     with pytest.raises(MalformedDocument, match="feedparser failed: RecursionError"):
         _read(b"<rss/>")
+
+
+def test_json_in_another_encoding_is_read() -> None:
+    json = '{"version": "https://jsonfeed.org/version/1.1",\n"title": "Köln"}'
+    parsed = parse_leniently(json.encode("cp1252"), CONTEXT)
+    assert (parsed.feed.title, parsed.path) == ("Köln", "bytes")
+    assert parsed.problems[0].startswith("line 2: ")
+
+
+def test_json_that_is_none_in_any_encoding_is_malformed() -> None:
+    with pytest.raises(MalformedDocument, match="line 1: unexpected end"):
+        parse_leniently('{"title": "Köln"'.encode("cp1252"), CONTEXT)
 
 
 def test_a_limit_holds_in_recovery_too() -> None:

@@ -121,6 +121,11 @@ def test_a_feed_under_the_document_type_of_html_is_a_feed() -> None:
     assert parse(rss(prolog="<!DOCTYPE html>"), CONTEXT).feed.title == "Feed"
 
 
+def test_a_nul_in_a_feed_makes_it_no_binary_data() -> None:
+    parsed = parse(rss("<item><guid>1</guid><title>a\x00b</title></item>"), CONTEXT)
+    assert (parsed.entries[0].title, parsed.path) == ("ab", "characters")
+
+
 def test_undeclared_prefixes_mean_what_they_usually_mean() -> None:
     parsed = parse(rss("<item><dc:creator>Jo</dc:creator></item>"), CONTEXT)
     assert parsed.entries[0].authors[0].name == "Jo"
