@@ -17,7 +17,7 @@ WHOLE = frozenset(Step) - {Step.EMPTY, Step.TRUNCATE, Step.ERROR_PAGE}
 steps = st.lists(st.sampled_from(Step), min_size=1, max_size=15)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(steps, st.integers(0, 2**32), st.booleans())
 @example([Step.VANISH, Step.CHANGE_IDS, Step.RETURN], 1, True)
 @example([Step.VANISH, Step.CHANGE_FORMAT, Step.RETURN], 1, True)

@@ -72,7 +72,7 @@ def titles_read(parsed: ParsedFeed) -> list[str]:
 
 
 @given(histories())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_what_is_committed_is_the_same_however_a_document_was_read(
     documents: list[bytes],
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hub.core.matching import QueryIndex
@@ -141,6 +141,7 @@ def test_the_index_finds_what_holding_each_query_against_each_entry_finds(
         assert index.matches(subject(entry)) == expected
 
 
+@settings(max_examples=40)
 @given(st.lists(QUERIES, max_size=8), ENTRIES)
 def test_removed_queries_match_nothing_and_leave_nothing(
     queries: list[tuple[str, Holds]], entry: Entry
