@@ -9,7 +9,7 @@ from typing import Final
 from lxml import etree
 
 from protocols.feeds.element import Element, local_name
-from protocols.feeds.names import ATOM, ATOM_03, XHTML
+from protocols.feeds.names import ATOM, ATOM_03, NAMESPACES, XHTML
 
 # HTML elements that need no end tag; every other one gets it, since "<iframe/>" is a
 # start tag to those who read the result as HTML.
@@ -33,7 +33,13 @@ _VOID = frozenset(
 )
 
 
-_UNPREFIXED = (XHTML, ATOM, ATOM_03)
+_UNPREFIXED: Final = (
+    XHTML,
+    ATOM,
+    ATOM_03,
+    *(f"{{{each}}}" for each in NAMESPACES["rss"] if each),
+)
+"""Namespaces whose elements mean HTML's where HTML should be."""
 _DEFAULTS: Final = frozenset(each[1:-1] for each in _UNPREFIXED) | {None}
 _FOREIGN: Final = re.compile(r"xmlns|<[\w.-]+:|\s(?!xml:)[\w.-]+:[\w.-]+=")
 _EMPTY: Final = re.compile(

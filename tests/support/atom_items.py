@@ -88,7 +88,7 @@ def _feed(feed: Any) -> Item:
     extensions = {**read_extensions(feed), **_known(more)}
     return {
         "title": _one(texts(feed, "atom:title")),
-        "id": _one(texts(feed, "atom:id")),
+        "id": _one(texts(feed, "atom:id")) or "",  # JSON says so of one without
         "updated": None,
         **_dates(feed),
         **({"published": issued[0]} if issued else {}),

@@ -142,6 +142,18 @@ def test_entries_are_known_by_their_links_where_they_have_no_ids() -> None:
     assert (parsed.path, titles_read(parsed)) == (PATH, ["two"])
 
 
+def test_an_id_that_only_the_new_entries_share_is_judged_by_the_whole_document() -> (
+    None
+):
+    shared = [
+        f"<item><guid>x</guid><link>https://e.example/{each}</link></item>"
+        for each in "klm"
+    ]
+    parsed = last(rss(ONE, TWO, THREE, BY_LINK), rss(*shared, ONE, TWO, THREE, BY_LINK))
+
+    assert (parsed.path, parsed.dropped) == ("strict", 2)
+
+
 def test_two_versions_that_take_turns_are_both_remembered() -> None:
     here, there = rss(ONE, TWO), rss(TWO, THREE)
 
