@@ -18,6 +18,7 @@ import structlog
 import hub
 from hub import heap
 from hub.assembly import BuiltHub, Part, build_hub
+from hub.beside import take_short_turns
 from hub.config import Settings
 from hub.environment import unknown_variables
 from hub.open_files import fit_connections, raise_limit
@@ -67,6 +68,7 @@ async def run(settings: Settings, announce: Announce, command: str = "fanfare") 
         except (AddressUnavailable, StorageError, TokenUnreadable) as error:
             raise CannotStart(str(error)) from error
         heap.settle()
+        take_short_turns()
         _warn_about(settings)
         announce(_greeting(settings, public_url, command))
         log.info("hub_started", url=public_url, version=hub.__version__)

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import uvloop
 
 from hub import heap
+from hub.beside import take_short_turns
 from hub.logs import configure_logs
 from scripts.benchmarks.measuring import Finding
 from scripts.benchmarks.report import as_json, as_table
@@ -36,6 +37,7 @@ def main() -> int:
     names = _NAMES if wanted.bench == "all" else (wanted.bench,)
     wanted.directory.mkdir(parents=True, exist_ok=True)
     findings: list[Finding] = []
+    take_short_turns()  # as in a running hub, for the floors too
     for name in names:
         print(f"measuring {name}", file=sys.stderr, flush=True)
         measure: Measure = import_module(f"scripts.benchmarks.{name}").measure
