@@ -12,11 +12,11 @@ from hub.core.first_delivery import FirstDelivery
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk
 from hub.delivery.leases import LEASE_SECONDS, RENEWAL_SECONDS, Leases
-from hub.delivery.notifications import BEFORE_ALL, Document, Notifications
+from hub.delivery.notifications import Document, Notifications
 from hub.delivery.origins import origin_of
 from storage.errors import StorageBusy, WriteFailed
 from storage.interface import DeliveryStore, LogStore
-from storage.records import ClaimedChunk, Position, Record, Subscription
+from storage.records import BEFORE_ALL, ClaimedChunk, Record, Subscription
 
 WATCH_SECONDS = 30.0
 """How long one look at the log's end lasts."""
@@ -65,7 +65,7 @@ class Chunks:
         self._wake.set()
 
     async def _watch_log(self) -> None:
-        head = Position(0)
+        head = BEFORE_ALL
         while True:
             head = await self._log.wait(head, WATCH_SECONDS)
             self.wake()

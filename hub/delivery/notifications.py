@@ -24,6 +24,7 @@ from protocols.superfeedr.json import JSON_TYPE, render_json
 from storage.interface import LogStore
 from storage.packing import unpack, unpack_bytes
 from storage.records import (
+    BEFORE_ALL,
     EntryId,
     Format,
     Position,
@@ -33,7 +34,6 @@ from storage.records import (
 )
 from storage.wanted import wanted_entries
 
-BEFORE_ALL = Position(0)
 KEPT_DOCUMENTS = 128
 KEPT_BYTES = 32 * 2**20
 _LARGE_PACKED = LARGE_BYTES // 4

@@ -17,7 +17,7 @@ from typing import Protocol
 from hub.live.outlet import Outlet
 from hub.live.subscriptions import LiveSubscription
 from protocols.cursor import turn_of
-from storage.records import FeedId, Position, TokenId
+from storage.records import BEFORE_ALL, FeedId, TokenId
 
 Group = Sequence[LiveSubscription]
 """In the order of their turns."""
@@ -76,7 +76,7 @@ class Connection:
     ) -> None:
         self.outlet = outlet
         self.guest = guest
-        self.furthest = Position(0)
+        self.furthest = BEFORE_ALL
         self.subscriptions: dict[str, LiveSubscription] = {}
         self._catch_up = catch_up
         self._tasks = tasks

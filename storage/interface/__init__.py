@@ -1,0 +1,28 @@
+"""What every engine offers. No SQL and no driver type crosses these protocols.
+
+Every writing method is one transaction: it returns when it is durable, or raises
+`WriteFailed` and has changed nothing. Cancelling a waiting caller never cancels its
+transaction. Time is an argument: an engine reads no clock. Lists are short pages in
+key order. Any method may raise `StorageClosed`; writing ones `StorageBusy`,
+`WriteFailed` and `StorageFull`.
+"""
+
+from __future__ import annotations
+
+from storage.interface.deliveries import DeliveryStore
+from storage.interface.engine import Storage
+from storage.interface.feeds import FeedStore
+from storage.interface.log import LogStore
+from storage.interface.subscriptions import SubscriptionStore
+from storage.interface.tokens import TokenStore
+from storage.interface.verifications import VerificationStore
+
+__all__ = [
+    "DeliveryStore",
+    "FeedStore",
+    "LogStore",
+    "Storage",
+    "SubscriptionStore",
+    "TokenStore",
+    "VerificationStore",
+]

@@ -1,0 +1,87 @@
+"""The dispatcher's side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from storage.records import (
+    Attempt,
+    ClaimedChunk,
+    DeadRange,
+    DeliveryFlush,
+    Flushed,
+    Straggler,
+    SubscriptionId,
+)
+
+
+class DeliveryStore(Protocol):
+    """The dispatcher's side. A lease is a random id with a time it ends at."""
+
+    async def claim_chunks(
+        self, *, lease_id: int, until: datetime, now: datetime, limit: int
+    ) -> list[ClaimedChunk]:
+        """Lease up to ``limit`` chunks, oldest record first.
+
+        Unfinished chunks whose lease is over come first; then fan-out rows are split
+        on, 500 subscriptions at a time in id order. Members are active
+        subscriptions of the record's feed with ``from_position`` below the record
+        that want its kind (see `wants`) and have no open straggler. Records of one
+        feed go strictly one after the other: a later record is not split while an
+        earlier one has fan-out or chunks left. A fan-out without members is dropped.
+        """
+        ...
+
+    async def renew(
+        self, chunk_ids: Sequence[int], *, lease_id: int, until: datetime
+    ) -> None: ...
+
+    async def flush(self, flush: DeliveryFlush) -> Flushed: ...
+
+    async def claim_stragglers(
+        self, *, lease_id: int, until: datetime, now: datetime, limit: int
+    ) -> list[Straggler]:
+        """Lease stragglers that are due (``next_try`` <= now and nobody's lease)."""
+        ...
+
+    async def next_straggler(self) -> datetime | None:
+        """When the next unleased straggler, or the end of a lease, is due."""
+        ...
+
+    async def void_leases(self) -> None:
+        """At start, under the file lock: nobody else can be at work."""
+        ...
+
+    async def stragglers(
+        self, *, after: SubscriptionId, limit: int
+    ) -> list[Straggler]: ...
+
+    async def straggler(self, subscription_id: SubscriptionId) -> Straggler | None: ...
+
+    async def dead(
+        self, *, after: int, limit: int, subscription_id: SubscriptionId | None = None
+    ) -> list[DeadRange]: ...
+
+    async def retry_straggler(
+        self, subscription_id: SubscriptionId, now: datetime
+    ) -> None:
+        """Make it due now. Raises `NotFound`."""
+        ...
+
+    async def retry_dead(self, dead_id: int, now: datetime) -> None:
+        """Turn a dead range into a straggler that replays it, due now.
+
+        Raises `NotFound`, or `StorageBusy` while the subscription is in an
+        unfinished chunk or has a straggler that stands elsewhere.
+        """
+        ...
+
+    async def attempts(
+        self, subscription_id: SubscriptionId, limit: int
+    ) -> list[Attempt]:
+        """The last attempts, newest first, successful ones included."""
+        ...
+
+    async def trim_attempts(self, before: datetime, limit: int) -> int: ...

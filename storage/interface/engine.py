@@ -1,0 +1,49 @@
+"""An opened database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from storage.interface.deliveries import DeliveryStore
+from storage.interface.feeds import FeedStore
+from storage.interface.log import LogStore
+from storage.interface.subscriptions import SubscriptionStore
+from storage.interface.tokens import TokenStore
+from storage.interface.verifications import VerificationStore
+from storage.records import Backlog, DatabaseStatus
+
+
+class Storage(Protocol):
+    """An opened database. One process owns a SQLite file at a time."""
+
+    @property
+    def feeds(self) -> FeedStore: ...
+    @property
+    def log(self) -> LogStore: ...
+    @property
+    def subscriptions(self) -> SubscriptionStore: ...
+    @property
+    def verifications(self) -> VerificationStore: ...
+    @property
+    def deliveries(self) -> DeliveryStore: ...
+    @property
+    def tokens(self) -> TokenStore: ...
+
+    async def status(self) -> DatabaseStatus: ...
+
+    async def backlog(self) -> Backlog: ...
+
+    def trouble(self) -> str:
+        """Why writes currently fail ("" when they do not); for readiness."""
+        ...
+
+    async def check(self) -> None:
+        """A tiny durable write; raises what a real one would."""
+        ...
+
+    async def backup(self, destination: Path) -> None:
+        """A consistent copy that starts a new epoch when it is first opened."""
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,91 @@
+"""Feeds and the topics that name them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from storage.records import (
+    DueFeed,
+    FeedId,
+    FeedState,
+    FetchTarget,
+    HiddenFeeds,
+    NewFeed,
+    StoredFeed,
+)
+
+
+class FeedStore(Protocol):
+    """Feeds and the topics that name them."""
+
+    async def add(self, feed: NewFeed, now: datetime) -> tuple[StoredFeed, bool]:
+        """Register a feed, due at once. True: it is new.
+
+        A known URL gives the known feed. Another spelling of it does (see
+        `protocols.urls.resource_url`), too, but if they differ in their credentials
+        there are two feeds. Of the known feed, section and credentials are replaced if
+        given, a private feed that is added without ``private`` becomes public unless
+        it has credentials, which make it private, and a removed one returns, as
+        private as it is added now. That one, and one that was given up, returns with
+        all its state (validators, seen-set) and its next fetch unchanged (a re-add is
+        no reason to fetch early).
+        """
+        ...
+
+    async def get(self, feed_id: FeedId) -> StoredFeed | None: ...
+
+    async def find(self, topic: str) -> StoredFeed | None:
+        """The feed behind a topic URL in any spelling, removed ones included.
+
+        Of several that of this very spelling; else one that is not removed, and has
+        no credentials. Also the one that a subscription to the topic was made for.
+        """
+        ...
+
+    async def page(
+        self, *, after: FeedId, limit: int, state: FeedState | None = None
+    ) -> list[StoredFeed]:
+        """Feeds by id; removed ones only if asked for by ``state``."""
+        ...
+
+    async def due(
+        self, now: datetime, *, after: tuple[datetime, FeedId] | None, limit: int
+    ) -> list[DueFeed]:
+        """Active feeds with ``next_fetch`` <= now, ordered by (next_fetch, id)."""
+        ...
+
+    async def next_due(self) -> datetime | None:
+        """The earliest ``next_fetch`` of an active feed."""
+        ...
+
+    def defer(self, moves: Sequence[tuple[FeedId, datetime]]) -> Awaitable[None]:
+        """Move ``next_fetch`` of many feeds (a host that is paced or throttled)."""
+        ...
+
+    async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
+        """What fetches start from, in one read; unknown and removed ids left out."""
+        ...
+
+    async def hidden(self, ids: Sequence[FeedId]) -> HiddenFeeds:
+        """Which of them not everybody may see; unknown ids count as removed."""
+        ...
+
+    async def set_state(
+        self,
+        feed_id: FeedId,
+        state: FeedState,
+        now: datetime,
+        *,
+        next_fetch: datetime | None = None,
+    ) -> StoredFeed:
+        """Pause, resume, stop or remove. Raises `NotFound`.
+
+        Removing ends no subscription by itself: see `SubscriptionStore.end_all`.
+        """
+        ...
+
+    async def purge_removed(self, before: datetime, limit: int) -> int:
+        """Delete feeds removed before that time, with all that is theirs."""
+        ...

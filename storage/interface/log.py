@@ -1,0 +1,67 @@
+"""The log: one transaction in, many readers out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from storage.records import (
+    Cursor,
+    EntryId,
+    FeedId,
+    FeedTrail,
+    FetchCommit,
+    Position,
+    Record,
+    Retention,
+    StoredBody,
+    StoredEntry,
+)
+
+
+class LogStore(Protocol):
+    """The log: one transaction in, many readers out."""
+
+    async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
+        """Apply what a fetch found; the positions of its records.
+
+        None, and nothing applied, if the feed was removed meanwhile. Raises
+        `DocumentWanted`, with nothing applied, if there is news without a body and an
+        as-is subscription to send it to.
+        """
+        ...
+
+    async def head(self) -> Cursor: ...
+
+    async def wait(self, after: Position, seconds: float) -> Position:
+        """Return the head when it is above ``after``, or after so many seconds."""
+        ...
+
+    async def records(
+        self, *, after: Position, limit: int, feed_id: FeedId | None = None
+    ) -> list[Record]: ...
+
+    async def trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
+        """What a feed has left in the log, up to and with a position."""
+        ...
+
+    async def entries(self, ids: Sequence[EntryId]) -> list[StoredEntry]:
+        """Current state, in the order asked for; unknown ids are left out."""
+        ...
+
+    async def latest_entries(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
+        """Newest first, deleted ones left out."""
+        ...
+
+    async def feed_head(self, feed_id: FeedId) -> bytes | None:
+        """Packed `protocols.model.Feed` of the last document."""
+        ...
+
+    async def body(self, feed_id: FeedId) -> StoredBody | None:
+        """The latest document, kept only while a subscription is as-is."""
+        ...
+
+    async def trim(self, retention: Retention, now: datetime, limit: int) -> int:
+        """Drop old records and entry states nothing refers to; how many records."""
+        ...

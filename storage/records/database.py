@@ -1,0 +1,45 @@
+"""The database as a whole: its counts, its size, how much of the log it keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from storage.records.identities import Position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """Counts for health and metrics."""
+
+    feeds: int
+    subscriptions: int
+    fanouts: int
+    chunks: int
+    stragglers: int
+    dead: int
+    oldest_due: datetime | None  # the earliest ``next_fetch`` of an active feed
+    oldest_undelivered: datetime | None = None  # time of a record with first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How much of the log is kept. Soft limits stop at what a straggler or an
+    unfinished fan-out still needs; hard limits do not stop at stragglers, whose
+    records then go to a dead range with the reason ``trimmed``."""
+
+    soft_age: float  # seconds
+    soft_count: int
+    hard_age: float
+    hard_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseStatus:
+    engine: str
+    location: str
+    version: int  # of the schema in the file
+    latest: int  # of the schema this program knows
+    epoch: str
+    head: Position
+    size_bytes: int

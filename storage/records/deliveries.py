@@ -1,0 +1,167 @@
+"""Deliveries: claimed chunks, stragglers, dead ranges and their outcomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from protocols.quick import quick_init
+from storage.records.identities import Position, SubscriptionId
+from storage.records.log import Record
+from storage.records.subscriptions import Subscription
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedChunk:
+    """Up to 500 subscriptions that one record is to be sent to, under a lease.
+
+    ``pending`` pairs each index of the chunk that is not yet acknowledged with its
+    subscription, in id order.
+    """
+
+    id: int
+    lease_id: int
+    record: Record
+    pending: tuple[tuple[int, Subscription], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Straggler:
+    """The one open catch-up of a subscription that did not answer in time.
+
+    It delivers the records above ``position`` in order, except those in
+    ``(skip_after, skip_to]``, which were delivered before (a replayed dead range).
+    """
+
+    subscription: Subscription
+    position: Position
+    attempts: int  # tried and failed at the record after ``position``
+    next_try: datetime
+    failing_since: datetime
+    last_status: int  # 0: no answer
+    last_error: str
+    skip_after: Position | None = None
+    skip_to: Position | None = None
+    missed: tuple[Position, Position] | None = (
+        None  # trimmed; told with the next request
+    )
+    lease_id: int = 0  # 0: nobody's
+    tried_to: Position | None = None  # where the request ended that is to be repeated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadRange:
+    """Records ``first``..``last`` that a subscription did not get, and why."""
+
+    id: int
+    subscription_id: SubscriptionId
+    topic: str
+    callback: str
+    first: Position
+    last: Position
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One request to a callback. ``status`` 0: no answer, then ``error`` says why."""
+
+    subscription_id: SubscriptionId
+    position: Position
+    at: datetime
+    status: int
+    milliseconds: int
+    error: str = ""
+
+
+@quick_init
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkOutcome:
+    """The chunk's member ``index`` needs nothing more from this chunk.
+
+    It got a 2xx, or is owned by a straggler, a dead range or its ending that is
+    part of the same flush. ``status`` and ``milliseconds`` are of the attempt; both
+    0 if none was made.
+    """
+
+    chunk_id: int
+    lease_id: int
+    index: int
+    status: int
+    milliseconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StragglerOpened:
+    """From chunk delivery to catch-up. With a lease: its attempt is still running."""
+
+    subscription_id: SubscriptionId
+    position: Position  # the one before the record that was not delivered
+    attempts: int
+    next_try: datetime
+    failing_since: datetime
+    last_status: int = 0
+    last_error: str = ""
+    lease_id: int = 0
+    tried_to: Position | None = None  # see `Straggler`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StragglerMoved:
+    """An outcome for a leased straggler; ignored unless the lease is still ours.
+
+    ``position`` is where it now stands. ``release`` gives the lease up (next try at
+    ``next_try``); otherwise the lease goes on. ``finished`` asks to close it: done
+    only if no record of its feed that the subscription would get lies above
+    ``position``, and then ``from_position`` becomes ``position``.
+    """
+
+    subscription_id: SubscriptionId
+    lease_id: int
+    position: Position
+    attempts: int
+    next_try: datetime
+    last_status: int
+    last_error: str = ""
+    release: bool = False
+    finished: bool = False
+    tried_to: Position | None = None  # see `Straggler`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUp:
+    """Records up to ``last`` go to a dead range (extending an adjoining one), the
+    straggler, if any, is closed with ``from_position`` = ``last``, and the
+    subscription is marked exhausted. ``lease_id`` 0: from a chunk, no straggler."""
+
+    subscription_id: SubscriptionId
+    lease_id: int
+    first: Position
+    last: Position
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryFlush:
+    """What happened to deliveries since the last flush; applied in one transaction."""
+
+    at: datetime
+    outcomes: tuple[ChunkOutcome, ...] = ()
+    opened: tuple[StragglerOpened, ...] = ()
+    moved: tuple[StragglerMoved, ...] = ()
+    given_up: tuple[GivenUp, ...] = ()
+    ended: tuple[tuple[SubscriptionId, str], ...] = ()  # 410: not told, it knows
+    recovered: tuple[SubscriptionId, ...] = ()  # no longer exhausted
+    advanced: tuple[tuple[SubscriptionId, Position], ...] = ()  # have all up to there
+    attempts: tuple[Attempt, ...] = ()  # failures and catch-ups; chunk 2xx are kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flushed:
+    """``unfinished``: stragglers that asked to close but have newer records; they keep
+    their lease. ``lost``: subscriptions whose lease was no longer ours."""
+
+    unfinished: frozenset[SubscriptionId] = frozenset()
+    lost: frozenset[SubscriptionId] = frozenset()

@@ -1,0 +1,20 @@
+"""What names things: typed integers, and the two accounts that always are."""
+
+from __future__ import annotations
+
+from typing import NewType
+
+AccountId = NewType("AccountId", int)
+FeedId = NewType("FeedId", int)
+EntryId = NewType("EntryId", int)
+SubscriptionId = NewType("SubscriptionId", int)
+TokenId = NewType("TokenId", int)
+Position = NewType("Position", int)
+
+BEFORE_ALL = Position(0)
+"""Below every record: positions begin with 1."""
+
+ANONYMOUS = AccountId(1)
+"""The account of the open hub; it can never alter another account's subscription."""
+OPERATOR = AccountId(2)
+"""The account of the administrator's token."""

@@ -1,0 +1,132 @@
+"""The log: records and entries, and what one fetch writes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from protocols.model import Status
+from protocols.quick import quick_init
+from storage.records.feeds import FeedState, Polling
+from storage.records.identities import BEFORE_ALL, EntryId, FeedId, Position
+
+
+class RecordKind(StrEnum):
+    BASELINE = "baseline"  # entries of a first fetch: logged, sent to nobody
+    ENTRIES = "entries"
+    UPDATED = "updated"
+    DELETED = "deleted"
+    ERROR = "error"
+    RECOVERED = "recovered"
+    CONTENT = "content"
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place in the log; `str` gives the ``epoch-position`` form."""
+
+    epoch: str
+    position: Position
+
+    def __str__(self) -> str:
+        return f"{self.epoch}-{self.position}"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRef:
+    """An entry as a record names it; ``fresh``: its own date was under 3 min old."""
+
+    entry_id: EntryId
+    revision: int
+    fresh: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    position: Position
+    at: datetime
+    feed_id: FeedId
+    kind: RecordKind
+    status: Status
+    entries: tuple[EntryRef, ...] = ()
+    is_superseded: bool = False  # a later one of its commit brings the document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedTrail:
+    """What a feed has left in the log up to a position; baselines do not count.
+
+    0 stands for none. ``last`` is its last record there, kept or trimmed; records up
+    to ``trimmed`` are gone.
+    """
+
+    last: Position
+    trimmed: Position
+
+
+@quick_init
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredEntry:
+    id: EntryId
+    feed_id: FeedId
+    key: str
+    revision: int
+    deleted: bool
+    body: bytes  # packed protocols.model.Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBody:
+    """A topic's latest document, as it came; ``body`` is packed.
+
+    ``position`` is that of the last record that is news of it; storage sets it.
+    """
+
+    content_type: str
+    body: bytes
+    position: Position = BEFORE_ALL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryWrite:
+    """New state of one entry: an unknown key is inserted at revision 1, a known one
+    replaced at its next revision. A deletion keeps the last body (``b""`` here)."""
+
+    key: str
+    body: bytes
+    published: datetime | None = None
+    deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordWrite:
+    """A record to append; ``entries`` are (key, fresh) of this feed."""
+
+    kind: RecordKind
+    status: Status
+    entries: tuple[tuple[str, bool], ...] = ()
+
+
+@quick_init
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchCommit:
+    """All that one fetch changes, applied in one transaction or not at all.
+
+    ``None`` means unchanged. Records are appended in the given order (recovered,
+    deleted, updated, entries) and, unless ``BASELINE``, each gets a fan-out row.
+    """
+
+    feed_id: FeedId
+    at: datetime
+    next_fetch: datetime
+    polling: Polling
+    state: FeedState | None = None
+    title: str | None = None
+    format: str | None = None
+    head: bytes | None = None  # packed protocols.model.Feed
+    seen: bytes | None = None
+    slices: bytes | None = None
+    entries: tuple[EntryWrite, ...] = ()
+    records: tuple[RecordWrite, ...] = ()
+    body: StoredBody | None = None
