@@ -12,9 +12,11 @@ the memory used here; a day's rhythm, which is not to be ironed out, moves it li
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from math import exp, log
+
+from protocols.quick import quick_init
 
 MEMORY = 43_200.0
 """Seconds over which polls are forgotten."""
@@ -35,6 +37,7 @@ class Budget:
     polls_per_feed_day: float = 24.0
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
     """A price, and the polls it has led to lately, as of a moment."""
@@ -47,7 +50,7 @@ class Spending:
     @property
     def share(self) -> float:
         """What was spent lately of what was allowed: 1 is all of it."""
-        return (self.spent + DOUBT) / (self.allowed + DOUBT)
+        return _share(self.spent, self.allowed)
 
 
 def after_poll(
@@ -64,12 +67,13 @@ def after_poll(
         allowed = budget.polls_per_second * MEMORY * (1 - kept)
     else:
         allowed = gap / _DAY * budget.polls_per_feed_day
-    counted = replace(
-        spending,
-        at=now,
-        spent=spending.spent * kept + 1.0,
-        allowed=spending.allowed * kept + allowed,
-    )
-    error = min(max(log(counted.share), -MOST_ERROR), MOST_ERROR)
+    spent = spending.spent * kept + 1.0
+    allowed += spending.allowed * kept
+    error = min(max(log(_share(spent, allowed)), -MOST_ERROR), MOST_ERROR)
     price = spending.price * exp(GAIN * error * min(passed, MEMORY) / _DAY)
-    return replace(counted, price=min(max(price, LEAST_PRICE), MOST_PRICE))
+    price = min(max(price, LEAST_PRICE), MOST_PRICE)
+    return Spending(price=price, at=now, spent=spent, allowed=allowed)
+
+
+def _share(spent: float, allowed: float) -> float:
+    return (spent + DOUBT) / (allowed + DOUBT)

@@ -31,7 +31,7 @@ from hub.core.hints import (
     update_period_seconds,
 )
 from hub.core.outlook import Outlook
-from hub.core.posting import posting_rate
+from protocols.quick import quick_init
 from storage.records import Polling
 
 HOUR = 3_600.0
@@ -83,6 +83,7 @@ _Noted = tuple[str, float, str, str]
 """A term before anybody asked for it; see there for the parts."""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The period in seconds, the next fetch, and every term of both, in order."""
@@ -114,8 +115,16 @@ def plan(
     terms: list[_Noted] = []
     outlook = outlook or Outlook(price=rules.patience)
     forecast = foresee(polling.posting, outlook.prior, now)
-    wanted = _wanted(polling, forecast, subscribers, rules, outlook, now, terms)
-    floor = _floor(polling, rules, forecast, terms)
+    habit = forecast.profile.at(forecast.start)
+    rate = DAY * (forecast.steady * habit + forecast.excited)
+    terms += (
+        ("rate", forecast.per_day, "entries/day", "λ, of the last weeks"),
+        ("habit", habit, "", "P: this hour and weekday"),
+        ("burst", DAY * forecast.excited, "entries/day", "of the last hours' posts"),
+        ("rate now", rate, "entries/day", "λ(t), of all these"),
+    )
+    wanted = _wanted(polling, forecast, subscribers, rules, outlook, terms)
+    floor = _floor(polling, rules, habit, rate, terms)
     period = max(wanted, floor, _wished(polling, wanted, terms))
     period = min(max(period, rules.min_period), rules.max_period)
     spread = min(JITTER * period, LONGEST_JITTER)
@@ -150,18 +159,12 @@ def _wanted(
     subscribers: int,
     rules: PollingRules,
     outlook: Outlook,
-    now: datetime,
     terms: list[_Noted],
 ) -> float:
     weight = 1 + log2(max(1, subscribers))
     room = room_of(polling.entry_count)
     wanted = seconds_until(forecast, outlook.price / weight, rules.max_period, room)
-    posting = polling.posting
     terms += (
-        ("rate", posting_rate(posting, now), "entries/day", "λ, of the last weeks"),
-        ("habit", forecast.profile.at(forecast.start), "", "P: this hour and weekday"),
-        ("burst", DAY * forecast.excited, "entries/day", "of the last hours' posts"),
-        ("rate now", DAY * forecast.rate_now, "entries/day", "λ(t), of all these"),
         ("price", outlook.price, "entry-seconds", "θ, that a poll is worth"),
         ("weight", weight, "", "w = 1 + log2(subscribers)"),
         _seconds("wanted", wanted, "when w ∫ λ(s)(t - s) ds = θ"),
@@ -170,20 +173,24 @@ def _wanted(
 
 
 def _floor(
-    polling: Polling, rules: PollingRules, forecast: Forecast, terms: list[_Noted]
+    polling: Polling,
+    rules: PollingRules,
+    habit: float,
+    rate: float,
+    terms: list[_Noted],
 ) -> float:
-    floor, note = _earned_floor(polling, rules, forecast)
+    floor, note = _earned_floor(polling, rules, habit, rate)
     floor = min(floor, rules.max_period)
     terms.append(_seconds("floor", floor, note))
     return floor
 
 
 def _earned_floor(
-    polling: Polling, rules: PollingRules, forecast: Forecast
+    polling: Polling, rules: PollingRules, habit: float, rate: float
 ) -> tuple[float, str]:
     """The least period by what the server supports and how often the feed posts.
 
-    What counts is the rate that is expected at this hour.
+    What counts is the rate that is expected at this hour, in entries a day.
     """
     if polling.validators is None:
         # "unconditional servers: >=1 h, doubling to 24 h if body unchanged"
@@ -193,13 +200,12 @@ def _earned_floor(
             "no validators, doubling if unchanged",
         )
     allowed = _freshness(polling)
-    rate = DAY * forecast.rate_now
     may_hurry = polling.answers_304 or 0 < allowed < rules.earned_floor
     if may_hurry and rate >= rules.fast_rate:
         return rules.min_period, "earned: posts all the time and answers 304"
     if rate >= rules.earning_rate:
         return rules.earned_floor, "earned: posts hourly"
-    if polling.answers_304 and forecast.profile.at(forecast.start) >= AWAKE:
+    if polling.answers_304 and habit >= AWAKE:
         return rules.earned_floor, "earned: answers 304, and is not asleep"
     asked_for = ttl_seconds(polling.hints)
     if 0 < allowed < rules.default_floor or 0 < asked_for < rules.default_floor:

@@ -5,7 +5,7 @@ Pure: the poller fetches and parses before, and applies the result after.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hub.core.cadence import Plan, PollingRules, plan
@@ -27,7 +27,7 @@ from hub.core.validators import next_validators
 from protocols.checksum import checksum
 from protocols.http import OCTET_STREAM, sendable_content_type
 from protocols.model import ParsedFeed
-from protocols.quick import quick_init
+from protocols.quick import changed, quick_init
 from storage.packing import pack, pack_bytes
 from storage.records import (
     FeedState,
@@ -125,7 +125,7 @@ def _after_failure(decision: Decision, trouble: str) -> FetchCommit:
     before, fetched = decision.polling, decision.fetched
     course = course_after_failure(before, fetched)
     absence = absence_after(decision.target.feed, fetched, decision.rules)
-    polling = replace(
+    polling = changed(
         before,
         last_fetch=fetched.at,
         code=fetched.status,
@@ -142,7 +142,7 @@ def _after_failure(decision: Decision, trouble: str) -> FetchCommit:
         subscribers=decision.target.subscribers,
     )
     if decision.understood.error is not None:
-        polling = replace(
+        polling = changed(
             polling,
             body_hash=body_hash(fetched.body),
             body_error=trouble,
@@ -151,7 +151,7 @@ def _after_failure(decision: Decision, trouble: str) -> FetchCommit:
     planned = decision.plan(polling)
     line = failure_line(fetched, decision.occasion, planned.period, trouble)
     price = decision.outlook.price
-    polling = replace(polling, period=planned.period, price=price, message=line)
+    polling = changed(polling, period=planned.period, price=price, message=line)
     status = status_of(polling, planned.next_fetch, decision.target.feed.title)
     begins = not before.failures
     return FetchCommit(
@@ -176,10 +176,10 @@ def _after_content(decision: Decision) -> FetchCommit:
     before, fetched = decision.polling, decision.fetched
     digest = body_hash(fetched.body)
     if fetched.status == 304 or digest == before.body_hash:
-        polling = replace(_succeeded(decision, 0), unchanged=before.unchanged + 1)
-        return _commit(decision, replace(polling, body_error=""))
+        polling = changed(_succeeded(decision, 0), unchanged=before.unchanged + 1)
+        return _commit(decision, changed(polling, body_error=""))
     is_first = not before.body_hash
-    polling = replace(
+    polling = changed(
         _succeeded(decision, 0),
         body_hash=digest,
         body_error="",
@@ -188,12 +188,12 @@ def _after_content(decision: Decision) -> FetchCommit:
         if is_first
         else count_change(before.posting, before.last_success, fetched.at),
     )
-    commit = replace(_commit(decision, polling), body=_body(fetched, OCTET_STREAM))
+    commit = changed(_commit(decision, polling), body=_body(fetched, OCTET_STREAM))
     if is_first:
         return commit  # the first document is no news
     status = status_of(commit.polling, commit.next_fetch, decision.target.feed.title)
     content = RecordWrite(kind=RecordKind.CONTENT, status=status)
-    return replace(commit, records=(*commit.records, content))
+    return changed(commit, records=(*commit.records, content))
 
 
 def _after_document(decision: Decision, document: ParsedFeed) -> FetchCommit:
@@ -207,7 +207,7 @@ def _after_document(decision: Decision, document: ParsedFeed) -> FetchCommit:
         elsewhere=decision.elsewhere,
     )
     new = 0 if news.is_baseline else len(news.new)
-    polling = replace(
+    polling = changed(
         _succeeded(decision, new),
         body_hash=body_hash(fetched.body),
         body_error="",
@@ -231,7 +231,7 @@ def _succeeded(decision: Decision, new: int) -> Polling:
         before.last_maintenance_at is None
         or fetched.at - before.last_maintenance_at >= MAINTENANCE
     )
-    return replace(
+    return changed(
         before,
         last_fetch=fetched.at,
         last_success=fetched.at,
@@ -274,7 +274,7 @@ def _commit(
     target, fetched = decision.target, decision.fetched
     planned = decision.plan(polling)
     new = len(news.new) if news and not news.is_baseline else 0
-    polling = replace(
+    polling = changed(
         polling,
         period=planned.period,
         price=decision.outlook.price,
@@ -305,7 +305,7 @@ def _commit(
         return commit
     status = status_of(polling, planned.next_fetch, title)
     slices = remember(target.slices, document, news.sightings, decision.reader)
-    return replace(
+    return changed(
         commit,
         title=title,
         format=document.format,

@@ -13,20 +13,22 @@ are expected. The next poll is due when that reaches a price θ. With one price 
 feeds, polls go where they end the most waiting (Olston and Widom, SIGMOD 2002; Sia, Cho
 and Cho, TKDE 2007); at a constant rate the period is √(2θ/λ).
 
-The rate is taken as constant over five minutes of an hour, and whole hours are summed
-in closed form. Times are Unix seconds, rates are entries a second.
+The rate is taken as constant over five minutes of an hour, and hours in which nothing
+falls due are summed in closed form. Times are Unix seconds, rates are entries a second.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from math import exp, expm1, inf, sqrt
+from itertools import accumulate
+from math import exp, inf, sqrt
 from operator import mul
 from typing import Protocol
 
-from hub.core.habits import STEP, Counts, Prior, Profile, read_habits, step_of
+from hub.core.habits import STEP, Counts, Prior, Profile, read_habits
 from hub.core.posting import BURST_MEMORY, burst_of, posting_rate
+from protocols.quick import quick_init
 from storage.records import Posting
 
 EXCITED = 0.2
@@ -34,14 +36,11 @@ EXCITED = 0.2
 
 _HOUR = 3_600.0
 _DAY = 86_400.0
-_STEPS = 12
-_TO_END_OF_HOUR = tuple(11.5 - step for step in range(12))
-"""From the middle of each part of an hour, in such parts."""
-_LEFT_OF_HOUR = -expm1(-_HOUR / BURST_MEMORY)
-"""The part of an excitement that is over within an hour."""
-_WAITED_IN_HOUR = BURST_MEMORY * (_HOUR - BURST_MEMORY * _LEFT_OF_HOUR)
-"""∫ e^(-s/τ) (hour - s) ds over an hour."""
-_LEFT_OF_STEP = -expm1(-STEP / BURST_MEMORY)
+_TO_END_OF_HOUR = tuple(STEP * STEP * (11.5 - step) for step in range(12))
+"""From the middle of each part of an hour to its end, times the part's length."""
+_KEPT_BY_HOUR = exp(-_HOUR / BURST_MEMORY)
+_KEPT_BY_STEP = exp(-STEP / BURST_MEMORY)
+"""The parts of an excitement that last so long."""
 
 
 class Shape(Protocol):
@@ -56,6 +55,7 @@ class Shape(Protocol):
         ...
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
     """λ(t) from ``start``: ``steady`` times the profile, and ``excited``, decaying."""
@@ -64,38 +64,19 @@ class Forecast:
     steady: float
     excited: float
     profile: Shape
-
-    @property
-    def rate_now(self) -> float:
-        """Entries a second expected at the start, whatever the minute."""
-        return self.steady * self.profile.at(self.start) + self.excited
-
-    def rate_at(self, moment: float) -> float:
-        """Entries a second expected at a time not before the start."""
-        return self.steady * self.profile.at(moment) * self.profile.steps()[
-            step_of(moment)
-        ] + self.excited * exp((self.start - moment) / BURST_MEMORY)
+    per_day: float = 0.0  # λ, entries a day, where it was estimated
 
 
 def foresee(posting: Posting, everybody: Prior, now: datetime) -> Forecast:
     """What the posts so far say, with the habits of all feeds behind the feed's own."""
+    per_day = posting_rate(posting, now)
     return Forecast(
         start=now.timestamp(),
-        steady=(1 - EXCITED) * posting_rate(posting, now) / _DAY,
+        steady=(1 - EXCITED) * per_day / _DAY,
         excited=EXCITED * burst_of(posting, now) / BURST_MEMORY,
-        profile=Profile(read_habits(posting.habits), everybody),
+        profile=Profile(own=read_habits(posting.habits), prior=everybody),
+        per_day=per_day,
     )
-
-
-def seconds_until(
-    forecast: Forecast, price: float, longest: float, room: float = inf
-) -> float:
-    """When the expected waiting reaches a price in entry-seconds; ``longest`` at most.
-
-    A feed of weight w is asked with the price θ/w. No later than so many entries are
-    expected as there is ``room`` for.
-    """
-    return _walk(forecast, price, longest, room)[0]
 
 
 def room_of(window: int) -> float:
@@ -107,51 +88,76 @@ def room_of(window: int) -> float:
     return (sqrt(4 + window) - 2) ** 2 if window else inf
 
 
-def expected_entries(forecast: Forecast, seconds: float) -> float:
-    """How many entries will have been posted after so many seconds: ∫ λ."""
-    return _walk(forecast, inf, seconds, inf)[1]
+def seconds_until(
+    forecast: Forecast, price: float, longest: float, room: float = inf
+) -> float:
+    """When the expected waiting reaches a price in entry-seconds; ``longest`` at most.
 
-
-def _walk(
-    forecast: Forecast, price: float, longest: float, room: float
-) -> tuple[float, float]:
-    """Seconds until the price, the room or the end is reached, and entries by then."""
-    steps, factor_at = forecast.profile.steps(), forecast.profile.at
-    late = 0.0
+    A feed of weight w is asked with the price θ/w. No later than so many entries are
+    expected as there is ``room`` for.
+    """
     moment, excited = forecast.start, forecast.excited
-    end = moment + longest
+    last_hour = moment + longest - _HOUR
+    steps, factor_at = forecast.profile.steps(), forecast.profile.at
+    so_far = list(accumulate(steps))
+    late = list(accumulate(map(mul, steps, _TO_END_OF_HOUR)))
     entries = waited = 0.0
-    while moment < end:
+    while True:
         steady = forecast.steady * factor_at(moment)
         into_hour = moment % _HOUR
-        hour_ends = moment - into_hour + _HOUR
-        if into_hour == 0.0 and hour_ends <= end:
-            late = late or STEP * sum(map(mul, steps, _TO_END_OF_HOUR)) / len(steps)
-            cost = (entries + steady * late) * _HOUR + excited * _WAITED_IN_HOUR
-            more = steady * _HOUR + excited * BURST_MEMORY * _LEFT_OF_HOUR
-            if waited + cost < price and entries + more < room:
-                waited += cost
-                entries += more
-                excited *= 1 - _LEFT_OF_HOUR
-                moment = hour_ends
-                continue
-        step = int(into_hour) // STEP
-        step_ends = moment - moment % STEP + STEP
-        while moment < end and step < _STEPS:
-            span = min(step_ends, end) - moment
-            rate = steady * steps[step] + excited
-            cost = (entries + rate * span / 2) * span
-            if waited + cost >= price or entries + rate * span >= room:
-                left = price - waited
-                root = sqrt(entries * entries + 2 * rate * left)
-                last = 2 * left / (entries + root) if left else 0.0
-                if entries + rate * last > room:
-                    last = (room - entries) / rate
-                return moment + last - forecast.start, entries + rate * last
-            waited += cost
-            entries += rate * span
-            excited *= 1 - _LEFT_OF_STEP
-            moment = step_ends
-            step_ends += STEP
-            step += 1
-    return longest, entries
+        left, step = _HOUR - into_hour, int(into_hour) // STEP
+        if moment - into_hour > last_hour:
+            break  # it does not lie in the span as a whole
+        kept = exp(-left / BURST_MEMORY) if into_hour else _KEPT_BY_HOUR
+        faded = excited * BURST_MEMORY * (1 - kept)
+        first = STEP * (step + 1) - into_hour
+        more = STEP * (so_far[-1] - so_far[step]) + steps[step] * first
+        late_by = late[-1] - late[step] + steps[step] * first * (left - first / 2)
+        cost = steady * late_by + BURST_MEMORY * (excited * left - faded)
+        cost += entries * left
+        more = steady * more + faded
+        if waited + cost >= price or entries + more >= room:
+            break
+        waited += cost
+        entries += more
+        excited *= kept
+        moment += left
+    rates = [steady * factor for factor in steps[step:]]
+    within = _seconds_within(rates, excited, moment, price - waited, entries, room)
+    return min(moment - forecast.start + within, longest)
+
+
+def _seconds_within(
+    rates: list[float],
+    excited: float,
+    moment: float,
+    price: float,
+    entries: float,
+    room: float,
+) -> float:
+    """The same from a moment to the end of its hour, one step after the other.
+
+    ``rates`` are the steady ones of the steps, ``price`` is what is left of it,
+    ``entries`` are those that wait already.
+    """
+    seconds = 0.0
+    span = STEP - moment % STEP
+    for steady in rates:
+        rate = steady + excited
+        more = rate * span
+        cost = (entries + more / 2) * span
+        if cost >= price or entries + more >= room:
+            return seconds + _until(entries, rate, price, room)
+        price -= cost
+        entries += more
+        excited *= _KEPT_BY_STEP
+        seconds += span
+        span = STEP
+    return seconds
+
+
+def _until(entries: float, rate: float, price: float, room: float) -> float:
+    """Seconds until the rest of a price, or of the room, is used up at one rate."""
+    root = sqrt(entries * entries + 2 * rate * price)
+    seconds = 2 * price / (entries + root) if price else 0.0
+    return min(seconds, (room - entries) / rate) if rate else seconds

@@ -29,5 +29,7 @@ def fresh_until(polling: Polling, fetched: Fetched) -> datetime | None:
 
 def retry_after(fetched: Fetched) -> datetime | None:
     """By Retry-After, in seconds or as a date, whatever the status."""
+    if not fetched.retry_after:
+        return None
     seconds = parse_retry_after(fetched.retry_after, fetched.at)
     return fetched.at + timedelta(seconds=seconds) if seconds else None

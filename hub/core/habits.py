@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from struct import Struct
 
+from protocols.quick import quick_init
+
 PRIOR_POSTS = 12.0
 PRIOR_MINUTES = 20.0
 MOST_COUNTED = 500.0
@@ -28,6 +30,7 @@ _HOURS, _DAYS, _STEPS = 24, 7, 12
 _LAST_HOUR = _HOURS - 1
 _THURSDAY = 3  # the first day of the epoch, with Monday as 0
 _layout = Struct(f"<{_HOURS + _DAYS + _STEPS}e")
+_WEEKLY = _HOURS * _DAYS
 
 Counts = tuple[float, ...]
 
@@ -47,6 +50,7 @@ def step_of(moment: float) -> int:
     return int(moment % 3_600) // STEP
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Habits:
     """Counts of posts by hour, weekday and part of the hour, with the sum of each."""
@@ -113,7 +117,8 @@ def prior_of(everybody: Habits) -> Prior:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@quick_init
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """By what a feed's rate is multiplied at each hour, weekday and part of an hour.
 
@@ -136,7 +141,7 @@ class Profile:
             + prior.hours[hour]
         )
         by_day = own.days[day] + prior.days[day]
-        return _HOURS * _DAYS * by_hour * by_day / (total * total)
+        return _WEEKLY * by_hour * by_day / (total * total)
 
     def steps(self) -> Counts:
         """M of each five minutes of an hour."""

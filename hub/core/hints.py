@@ -27,7 +27,9 @@ _SECONDS = {
 
 def ttl_seconds(hints: Hints) -> float:
     """RSS ``ttl``, at most an hour; 0 when there is none."""
-    return min(max(hints.ttl_minutes or 0, 0) * _MINUTE, LONGEST_TTL)
+    if not hints.ttl_minutes:
+        return 0.0
+    return min(max(hints.ttl_minutes, 0) * _MINUTE, LONGEST_TTL)
 
 
 def update_period_seconds(hints: Hints) -> float:
@@ -35,6 +37,8 @@ def update_period_seconds(hints: Hints) -> float:
 
     Hourly, once, is what WordPress writes whatever the truth, and says nothing.
     """
+    if not hints.update_period:
+        return 0.0
     unit = _SECONDS.get(hints.update_period.strip().lower(), 0.0)
     seconds = unit / max(hints.update_frequency or 1, 1)
     return 0.0 if seconds == _SECONDS["hourly"] else seconds
@@ -50,6 +54,8 @@ def after_skipped(hints: Hints, moment: datetime) -> datetime:
 
     Hints that skip the whole week are ignored.
     """
+    if not hints.skip_hours and not hints.skip_days:
+        return moment
     skipped = moment
     for _ in range(_HOURS_A_WEEK):
         if not _is_skipped(hints, skipped):

@@ -11,6 +11,8 @@ MOST_HUBS = 10
 
 def hubs_of_header(fetched: Fetched) -> tuple[str, ...]:
     """In order; those beyond the tenth are left out."""
+    if not fetched.link:
+        return ()
     links = parse_link_header(fetched.link, fetched.url)
     return tuple(link.href for link in links if link.rel == "hub")[:MOST_HUBS]
 

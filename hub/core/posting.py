@@ -22,7 +22,7 @@ BURST_MEMORY = 7_200.0
 """Seconds over which the posts of a burst are forgotten."""
 LATE_DATES = timedelta(hours=1)
 """Publishers' dates may lie so much before the poll that did not show them yet."""
-_DAY = 86_400.0
+_MEMORY = MEMORY_DAYS * 86_400.0
 
 
 def posting_history(entries: Iterable[Entry], at: datetime) -> Posting:
@@ -61,7 +61,7 @@ def with_posts(posting: Posting, seconds: Sequence[float], at: datetime) -> Post
     now = at.timestamp()
     weight, burst = _decayed(posting, at), burst_of(posting, at)
     for post in seconds:
-        weight += exp((post - now) / (MEMORY_DAYS * _DAY))
+        weight += exp((post - now) / _MEMORY)
         burst += exp((post - now) / BURST_MEMORY)
     counted = count_habits(read_habits(posting.habits), seconds)
     return Posting(
@@ -89,22 +89,21 @@ def velocity(posting: Posting, now: datetime) -> float:
 
 def burst_of(posting: Posting, now: datetime) -> float:
     """The posts of the last hours, each counting e^(-age/τ), τ of `BURST_MEMORY`."""
-    if posting.at is None:
+    if posting.at is None or not posting.burst:
         return posting.burst
-    age = max(0.0, (now - posting.at).total_seconds())
-    return posting.burst * exp(-age / BURST_MEMORY)
+    age = (now - posting.at).total_seconds()
+    return posting.burst * exp(min(0.0, -age / BURST_MEMORY))
 
 
 def _decayed(posting: Posting, now: datetime) -> float:
-    if posting.at is None:
+    if posting.at is None or not posting.weight:
         return posting.weight
-    return posting.weight * exp(-_days(posting.at, now) / MEMORY_DAYS)
+    age = (now - posting.at).total_seconds()
+    return posting.weight * exp(min(0.0, -age / _MEMORY))
 
 
 def _observed_days(posting: Posting, now: datetime) -> float:
-    span = _days(posting.since or now, now)
-    return MEMORY_DAYS * (1 - exp(-span / MEMORY_DAYS)) + PRIOR_DAYS
-
-
-def _days(earlier: datetime, later: datetime) -> float:
-    return max(0.0, (later - earlier).total_seconds() / _DAY)
+    if posting.since is None:
+        return PRIOR_DAYS
+    span = (now - posting.since).total_seconds()
+    return MEMORY_DAYS * (1 - exp(min(0.0, -span / _MEMORY))) + PRIOR_DAYS

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from hub.core.fetched import Fetched
+from protocols.quick import quick_init
 from protocols.urls import resource_url
 from storage.records import Polling, Redirect, StoredFeed
 
@@ -18,6 +19,7 @@ SIGHTINGS = 3
 WATCHED_FOR = timedelta(days=1)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
     """Where the next request goes ("": the feed's own URL), and what is watched."""

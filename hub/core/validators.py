@@ -22,11 +22,15 @@ def next_validators(polling: Polling, fetched: Fetched) -> Validators | None:
     if fetched.status == 304:
         if known is None:
             return None
-        return Validators(
-            url=fetched.url,
-            etag=fetched.etag or known.etag,
-            last_modified=fetched.last_modified or known.last_modified,
-        )
+        etag = fetched.etag or known.etag
+        modified = fetched.last_modified or known.last_modified
+        if (fetched.url, etag, modified) == (
+            known.url,
+            known.etag,
+            known.last_modified,
+        ):
+            return known
+        return Validators(url=fetched.url, etag=etag, last_modified=modified)
     if not fetched.etag and not fetched.last_modified:
         return None
     return Validators(

@@ -129,7 +129,7 @@ def _depart(
     request: FetchRequest, url: str, started: datetime, hops: tuple[Hop, ...] = ()
 ) -> _Journey:
     validators = request.validators
-    if validators is not None and bare_url(validators.url) != url:
+    if validators is not None and validators.url != url != bare_url(validators.url):
         validators = None  # they say nothing about another URL
     headers = {
         "User-Agent": request.user_agent,

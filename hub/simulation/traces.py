@@ -85,13 +85,6 @@ def read_traces(document: bytes) -> tuple[Trace, ...]:
     return traces
 
 
-def write_traces(traces: tuple[Trace, ...]) -> bytes:
-    """The inverse of `read_traces`."""
-    encoder = msgspec.json.Encoder()
-    lines = b",\n".join(map(encoder.encode, traces))
-    return b'{"feeds": [\n' + lines + b"\n]}\n"
-
-
 def bundled_traces() -> tuple[Trace, ...]:
     """The generated traces that come with the hub (see `hub.simulation.traffic`)."""
     return read_traces(files(__package__).joinpath("traces.json").read_bytes())

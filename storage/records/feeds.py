@@ -29,6 +29,7 @@ FEED_REMOVED = "the feed was removed"
 """Why the subscriptions of a removed feed end; what their subscribers are told."""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validators:
     """Conditional-request validators, byte for byte, of the one URL they came from."""

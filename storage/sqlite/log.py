@@ -20,10 +20,12 @@ from storage.records import (
     StoredEntry,
 )
 
+from .batches import Batches
 from .fetch_commits import apply_commit, encode_commit
 from .id_lists import pack_ids
 from .log_rows import read_entry, read_record
 from .positions import LogHead
+from .quiet_commits import PAUSE, apply_quiet, encode_quiet, is_quiet
 from .readers import Readers
 from .trimming import encode_limits, trim_log
 from .writer import Writer
@@ -37,11 +39,14 @@ class SqliteLog:
         self, writer: Writer, readers: Readers, epoch: str, head: LogHead
     ) -> None:
         self._writer = writer
+        self._quiet = Batches(writer, apply_quiet, pause=PAUSE)
         self._readers = readers
         self._epoch = epoch
         self._head = head
 
     async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
+        if is_quiet(fetch):
+            return await self._quiet.submit(encode_quiet(fetch))
         encoding = partial(encode_commit, fetch)
         is_large = len(fetch.entries) > MANY_ENTRIES
         encoded = await asyncio.to_thread(encoding) if is_large else encoding()

@@ -154,6 +154,33 @@ async def test_a_removed_or_unknown_feed_takes_no_commit(scene: Scene) -> None:
     assert (await scene.storage.log.head()).position == 0
 
 
+async def test_commits_without_news_at_once_are_stored_each_for_its_own_feed(
+    scene: Scene,
+) -> None:
+    feeds = [await scene.add_feed(name) for name in ("a", "b", "c", "d")]
+    removed, *others = feeds
+    await scene.storage.feeds.set_state(removed.id, FeedState.REMOVED, START)
+    commits = [
+        fetch(
+            feed,
+            next_fetch=at(feed.id),
+            polling=Polling(code=304, fetch_url=f"{feed.url}/{feed.id}"),
+        )
+        for feed in feeds
+    ]
+
+    answers = await asyncio.gather(*map(scene.storage.log.commit, commits))
+
+    assert answers == [None, (), (), ()]
+    for feed, commit in zip(others, commits[1:], strict=True):
+        stored = await scene.storage.feeds.get(feed.id)
+        assert stored is not None
+        assert (stored.polling, stored.next_fetch) == (commit.polling, at(feed.id))
+    untouched = await scene.storage.feeds.get(removed.id)
+    assert untouched is not None
+    assert untouched.polling == removed.polling
+
+
 async def test_a_commit_that_fails_changes_nothing(scene: Scene) -> None:
     feed = await scene.add_feed()
     naming_nothing = fetch(feed, title="new", records=(record(), record("unknown")))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from protocols.quick import quick_init
+from protocols.quick import changed, quick_init
 from storage.records import Polling
 
 
@@ -92,3 +92,18 @@ def test_what_it_cannot_make_is_refused() -> None:
     for each in (Checked, Counted, Loose):
         with pytest.raises(TypeError, match=each.__name__):
             quick_init(each)
+
+
+def test_a_changed_copy_has_all_other_values() -> None:
+    before = Quick(name="a", tags=["x"])
+
+    after = changed(before, count=0, name="")
+
+    assert after == Quick(name="", count=0, tags=["x"])
+    assert after == replace(before, count=0, name="")
+    assert before.count == 3
+
+
+def test_what_is_no_field_cannot_be_changed() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'color'"):
+        changed(Quick(name="a"), color="red")  # type: ignore[call-arg]

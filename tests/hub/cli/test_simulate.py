@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from hub.simulation.traces import write_traces
 from hub.simulation.traffic import generate
+from tests.support.trace_files import write_traces
 
 Fanfare = Callable[..., Result]
 

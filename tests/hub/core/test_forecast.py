@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hub.core.forecast import (
     EXCITED,
     Forecast,
-    expected_entries,
     foresee,
     room_of,
     seconds_until,
@@ -18,6 +17,7 @@ from hub.core.forecast import (
 from hub.core.habits import NOTHING_KNOWN, Profile, count_habits, prior_of
 from hub.core.posting import BURST_MEMORY, with_posts
 from storage.records import Posting
+from tests.support.forecasts import expected_entries, expected_waiting, rate_at
 
 NOW = datetime(2026, 3, 2, 12, 7, 30, tzinfo=UTC)
 START = NOW.timestamp()
@@ -28,7 +28,7 @@ EVEN = prior_of(NOTHING_KNOWN)
 def forecast(
     a_day: float = 24.0, excited: float = 0.0, posts: tuple[float, ...] = ()
 ) -> Forecast:
-    profile = Profile(count_habits(NOTHING_KNOWN, posts), EVEN)
+    profile = Profile(own=count_habits(NOTHING_KNOWN, posts), prior=EVEN)
     return Forecast(start=START, steady=a_day / DAY, excited=excited, profile=profile)
 
 
@@ -44,7 +44,7 @@ def test_a_price_that_is_not_reached_is_not_waited_for() -> None:
 
 def test_so_many_entries_are_expected_as_the_rate_says() -> None:
     assert expected_entries(forecast(24), 6.5 * HOUR) == pytest.approx(6.5)
-    assert forecast(24).rate_at(START + HOUR) * HOUR == pytest.approx(1)
+    assert rate_at(forecast(24), START + HOUR) * HOUR == pytest.approx(1)
 
 
 def test_an_excitement_is_over_within_hours() -> None:
@@ -95,15 +95,6 @@ def test_a_post_a_moment_ago_makes_another_likelier() -> None:
     assert seconds_until(excited, 75, DAY) < seconds_until(calm, 75, DAY)
 
 
-def numeric(forecast: Forecast, seconds: float) -> float:
-    """The waiting expected by then, summed up in steps of ten seconds."""
-    steps = round(seconds / 10)
-    return sum(
-        forecast.rate_at(START + 10 * step + 5) * 10 * (seconds - 10 * step - 5)
-        for step in range(steps)
-    )
-
-
 @given(
     st.floats(0.5, 100),
     st.floats(0, 1e-3),
@@ -119,4 +110,5 @@ def test_the_closed_form_is_the_integral(
     wanted = seconds_until(expected, price, DAY)
 
     if wanted < DAY:
-        assert numeric(expected, wanted) == pytest.approx(price, rel=0.05, abs=5)
+        waiting = expected_waiting(expected, wanted)
+        assert waiting == pytest.approx(price, rel=0.05, abs=5)

@@ -50,13 +50,15 @@ def test_old_habits_fade() -> None:
 def test_who_has_no_habits_has_those_of_all() -> None:
     early = prior_of(count_habits(NOTHING_KNOWN, [TUESDAY] * 400))
 
-    assert Profile(NOTHING_KNOWN, EVEN).at(TUESDAY) == pytest.approx(1)
-    assert Profile(NOTHING_KNOWN, early).at(TUESDAY) > 10
+    assert Profile(own=NOTHING_KNOWN, prior=EVEN).at(TUESDAY) == pytest.approx(1)
+    assert Profile(own=NOTHING_KNOWN, prior=early).at(TUESDAY) > 10
 
 
 def test_the_more_posts_the_more_a_feed_is_believed() -> None:
     factors = [
-        Profile(count_habits(NOTHING_KNOWN, [TUESDAY] * posts), EVEN).at(TUESDAY)
+        Profile(own=count_habits(NOTHING_KNOWN, [TUESDAY] * posts), prior=EVEN).at(
+            TUESDAY
+        )
         for posts in (0, 3, 12, 100)
     ]
 
@@ -65,7 +67,7 @@ def test_the_more_posts_the_more_a_feed_is_believed() -> None:
 
 
 def test_what_is_posted_at_one_hour_is_half_expected_beside_it() -> None:
-    profile = Profile(count_habits(NOTHING_KNOWN, [TUESDAY] * 400), EVEN)
+    profile = Profile(own=count_habits(NOTHING_KNOWN, [TUESDAY] * 400), prior=EVEN)
     before, at, after, later = (
         profile.at(TUESDAY + HOUR * hours) for hours in (-1, 0, 1, 2)
     )
@@ -76,7 +78,7 @@ def test_what_is_posted_at_one_hour_is_half_expected_beside_it() -> None:
 
 
 def test_factors_have_the_mean_one() -> None:
-    profile = Profile(count_habits(NOTHING_KNOWN, [TUESDAY] * 40), EVEN)
+    profile = Profile(own=count_habits(NOTHING_KNOWN, [TUESDAY] * 40), prior=EVEN)
     week = [profile.at(TUESDAY + HOUR * hour) for hour in range(168)]
 
     assert sum(week) / 168 == pytest.approx(1)
@@ -84,7 +86,7 @@ def test_factors_have_the_mean_one() -> None:
 
 
 def test_a_timer_shows_in_the_minutes() -> None:
-    steps = Profile(count_habits(NOTHING_KNOWN, [TUESDAY] * 40), EVEN).steps()
+    steps = Profile(own=count_habits(NOTHING_KNOWN, [TUESDAY] * 40), prior=EVEN).steps()
 
     assert steps[0] > 7
     assert max(steps[1:]) < 0.4

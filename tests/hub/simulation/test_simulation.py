@@ -30,10 +30,10 @@ from hub.simulation.traces import (
     bundled_traces,
     held_back,
     read_traces,
-    write_traces,
 )
 from hub.simulation.traffic import generate
 from protocols.errors import InvalidValue
+from tests.support.trace_files import write_traces
 
 HOUR, DAY = 3_600.0, 86_400.0
 MIDNIGHT = 1_767_571_200.0

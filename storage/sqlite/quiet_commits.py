@@ -1,0 +1,62 @@
+"""Fetches that found nothing new, many of them in one unit of work.
+
+Nine of ten fetches change nothing but when and how the feed was asked.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+import msgspec
+
+from storage.records import FetchCommit, Position
+
+from .id_lists import pack_ids
+from .times import to_milliseconds
+
+PAUSE = 0.01
+"""Seconds between two batches: nobody waits for what such a fetch found."""
+
+QuietCommit = tuple[bytes, str, int, int]
+"""The polling, where the next request goes, when, and the feed."""
+
+_NOTHING = (None,) * 5
+
+
+def is_quiet(fetch: FetchCommit) -> bool:
+    """Whether there is nothing else to store."""
+    if fetch.records or fetch.entries:
+        return False
+    of_document = (fetch.title, fetch.format, fetch.head, fetch.seen, fetch.slices)
+    return of_document == _NOTHING and fetch.state is None and fetch.body is None
+
+
+def encode_quiet(fetch: FetchCommit) -> QuietCommit:
+    return (
+        msgspec.json.encode(fetch.polling),
+        fetch.polling.fetch_url,
+        to_milliseconds(fetch.next_fetch),
+        fetch.feed_id,
+    )
+
+
+def apply_quiet(
+    commits: Sequence[QuietCommit], connection: sqlite3.Connection
+) -> list[tuple[Position, ...] | None]:
+    """For each that it has no records; None if the feed was removed meanwhile."""
+    ids = [feed_id for *_, feed_id in commits]
+    rows = connection.execute(
+        "SELECT f.id FROM json_each(?) asked CROSS JOIN feeds f ON f.id = asked.value"
+        " WHERE f.state <> 'removed'",
+        (pack_ids(ids),),
+    )
+    present = {feed_id for (feed_id,) in rows}
+    wanted = [each for each in commits if each[-1] in present]
+    connection.executemany(
+        "UPDATE feeds SET polling = ?1, fetch_url = ?2 WHERE id = ?4", wanted
+    )
+    connection.executemany(
+        "UPDATE schedule SET next_fetch = ?3 WHERE feed_id = ?4", wanted
+    )
+    return [() if feed_id in present else None for feed_id in ids]
