@@ -47,6 +47,7 @@ _RELATIONS_TO_FILES = frozenset(
 _LINK_ATTRIBUTES = frozenset(
     {"href", "rel", "type", "title", "length", f"{XML}base", f"{XML}lang"}
 )
+_NOBODY = Author()
 _PERSON_PARTS = frozenset(
     {"email", "id", "link", "name", "object-type", "title", "uri", "url"}
 )
@@ -135,7 +136,7 @@ def read_person(element: Element, scope: Scope) -> Author | None:
         links=tuple(links),
         object_types=tuple(object_types),
     )
-    return None if author == Author() else author
+    return None if author == _NOBODY else author
 
 
 def read_text(element: Element) -> Text | None:

@@ -16,7 +16,7 @@ from protocols.text import collapse, text_of_html, text_of_title
 
 def _creator(draft: Draft, element: Element, scope: Scope) -> None:
     creator = read_mailbox(text_of(element))  # many write one as RSS has it
-    if creator != Author():
+    if creator.name or creator.email:
         draft.creators.append(creator)
 
 

@@ -9,6 +9,7 @@ a text, under ``markup``. ``xml:`` attributes are not kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from functools import lru_cache
 from typing import TypeAlias
@@ -53,36 +54,51 @@ def _own_prefix(element: Element) -> str:
 
 
 def _value(element: Element, depth: int) -> str | Group:
-    attributes = element.attrib
-    if not attributes and not len(element):
-        return (element.text or "").strip()
-    if len(attributes) > MAX_ATTRIBUTES:
-        raise LimitExceeded(f"attributes of <{element.tag[:80]}>", MAX_ATTRIBUTES)
-    group: Group = {
-        _attribute_name(element, name) if name[0] == "{" else name: value
-        for name, value in attributes.items()
-        if not name.startswith(XML)
-    }
-    if len(element) and (not depth or _is_markup(element)):
-        # Of a copy: it is taken out of the tree, which has more readers.
-        _put(group, "markup", markup_inside(deepcopy(element)))
-        return group
-    own = element.tag[: element.tag.rfind("}") + 1]
-    for child in element:
-        value = _value(child, depth - 1)
-        if value:
-            name = child.tag.removeprefix(own)
-            _put(group, _foreign_name(child) if name[0] == "{" else name, value)
+    attributes = element.items()
+    children = [*element] if len(element) else []
     text = (element.text or "").strip()
-    if text and not group:
+    if not attributes and not children:
+        return text
+    group = _attributes(element, attributes)
+    if children:
+        if not depth or _is_markup(children):
+            # Of a copy: it is taken out of the tree, which has more readers.
+            _put(group, "markup", markup_inside(deepcopy(element)))
+            return group
+        _put_children(group, element.tag, children, depth)
+    if not group:
         return text
     if text:
         _put(group, "value", text)
     return group
 
 
-def _is_markup(element: Element) -> bool:
-    for child in element:
+def _attributes(element: Element, attributes: list[tuple[str, str]]) -> Group:
+    if len(attributes) > MAX_ATTRIBUTES:
+        raise LimitExceeded(f"attributes of <{element.tag[:80]}>", MAX_ATTRIBUTES)
+    group: Group = dict(attributes)
+    if "{" not in "".join(group):  # most have no namespace
+        return group
+    return {
+        _attribute_name(element, name) if name[0] == "{" else name: value
+        for name, value in attributes
+        if not name.startswith(XML)
+    }
+
+
+def _put_children(
+    group: Group, tag: str, children: Sequence[Element], depth: int
+) -> None:
+    own = tag[: tag.rfind("}") + 1]
+    for child in children:
+        value = _value(child, depth - 1)
+        if value:
+            name = child.tag.removeprefix(own)
+            _put(group, _foreign_name(child) if name[0] == "{" else name, value)
+
+
+def _is_markup(children: Sequence[Element]) -> bool:
+    for child in children:
         tail = child.tail
         if (tail and not tail.isspace()) or child.tag.startswith(XHTML):
             return True

@@ -11,12 +11,13 @@ _ADDRESS = r"(?:mailto:)?(?P<email>[^\s()<>@]+@[^\s()<>@]+)"
 _ADDRESS_ONLY = re.compile(_ADDRESS)
 _ADDRESS_FIRST = re.compile(_ADDRESS + r"\s*\((?P<name>.*)\)")
 _NAME_FIRST = re.compile(r"(?P<name>[^<(]*[^<(\s])\s*[<(]\s*" + _ADDRESS + r"\s*[>)]")
+_LAYOUTS = (_ADDRESS_FIRST, _NAME_FIRST, _ADDRESS_ONLY)
 
 
 def read_mailbox(text: str) -> Author:
     """``jo@example.com (Jo)``, ``Jo <jo@example.com>``, either one alone."""
     written = collapse(text)
-    for layout in (_ADDRESS_FIRST, _NAME_FIRST, _ADDRESS_ONLY):
+    for layout in _LAYOUTS if "@" in written else ():
         match = layout.fullmatch(written)
         if match:
             parts = match.groupdict()

@@ -8,7 +8,7 @@ byte for byte as the publisher wrote it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from html import unescape
 from typing import Final
@@ -30,11 +30,17 @@ _NAMES: Final = (
 _LISTS: Final = ("imagesrcset", "srcset")
 _ADDRESSES: Final = frozenset(_NAMES)
 _ABSOLUTE: Final = "https?:|mailto:|data:"
+
+
+def _after(names: Iterable[str]) -> str:
+    return "|".join(rf"""(?<=[\s"'/]{name}=)""" for name in names)
+
+
 # Begins with a literal, so that what is not "=" is passed over at the speed of memchr,
 # and then asks what is cheapest first. Capitals are looked at more closely.
 _CANDIDATE: Final = re.compile(
     r"""=(?!"https?:)(?<=[acdefnrtA-Z\s]=)(?:(?<=[A-Z\s]=)|"""
-    + "|".join(rf"""(?<=[\s"'/]{name}=)""" for name in (*_NAMES, *_LISTS))
+    + _after((*_NAMES, *_LISTS))
     + rf""")(?!["']?(?:{_ABSOLUTE}))"""
 )
 # Nothing here can fail after it has begun, or be tried again: no input takes squared
@@ -57,6 +63,15 @@ _END_OF_RAW: Final = {
 _ATTRIBUTE: Final = re.compile(
     r"""([^\s/>][^\s/>=]*+)"""
     r"""(?:(\s*+=\s*+)(?:"([^"]*+)"?|'([^']*+)'?|([^\s>"'][^\s>]*+)))?"""
+)
+# Each "<" begins a tag and stands in none; values are quoted, names in small letters.
+_IS_PLAIN: Final = re.compile(
+    rf"[^<]*+(?:<(?:/[^<>=]*+|(?!(?i:{_RAW})[\s/>])[a-zA-Z][^\s<>/\"'=]*+"
+    r"""(?:[\s/][^<>"'=]*+(?:(?<![A-Z\s])="[^"<>]*+"[^<>"'=]*+)*+)?)>[^<]*+)*+"""
+).fullmatch
+_PLAIN_ADDRESS: Final = re.compile(
+    rf"""=(?!"https?:)(?:(?:{_after(_NAMES)})"(?P<one>[^"<>]*+)"""
+    rf"""|(?:{_after(_LISTS)})"(?P<list>[^"<>]*+))"""
 )
 _SOURCE: Final = re.compile(r"([\s,]*+)(\S*[^\s,])(\s[^,]*)?")
 _ORIGIN: Final = re.compile(r"https?://[^/?#]+")
@@ -114,6 +129,8 @@ def make_absolute(text: Text | None, base: str) -> Text | None:
 def resolve_references(markup: str, url: str) -> str:
     """Resolve every relative address in the attributes of tags against a base."""
     base = _Base.of(url)
+    if _IS_PLAIN(markup):
+        return _resolve_plain(markup, base)
     candidates = [match.start() for match in _CANDIDATE.finditer(markup)][::-1]
     parts: list[str] = []
     copied = 0
@@ -124,6 +141,30 @@ def resolve_references(markup: str, url: str) -> str:
             break
         if candidates[-1] < end:
             parts += (markup[copied:start], _resolve_tag(markup[start:end], base))
+            copied = end
+    parts.append(markup[copied:])
+    return "".join(parts)
+
+
+def _resolve_plain(markup: str, base: _Base) -> str:
+    """As `resolve_references`, where brackets stand for tags alone (`_IS_PLAIN`).
+
+    An address is in a tag if the bracket before it opens one.
+    """
+    parts: list[str] = []
+    copied = looked = 0
+    is_inside = False
+    for address in _PLAIN_ADDRESS.finditer(markup):
+        start, end = address.span(address.lastindex or 0)
+        opened, closed = (
+            markup.rfind("<", looked, start),
+            markup.rfind(">", looked, start),
+        )
+        is_inside = opened > closed or (is_inside and opened == closed)
+        looked = end
+        if is_inside:
+            resolve_value = _resolve_sources if address["list"] else _resolve_reference
+            parts += (markup[copied:start], resolve_value(markup[start:end], base))
             copied = end
     parts.append(markup[copied:])
     return "".join(parts)

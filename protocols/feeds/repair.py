@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html.entities import html5
+from itertools import chain
 from typing import Final
 
 from protocols.feeds.document import Document, Repair
@@ -16,11 +17,14 @@ from protocols.feeds.names import NAMESPACES
 
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 # Unclosed ones reach to the end, so that each is looked for only once.
-_OPAQUE: Final = r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)"
+_AFTER_BRACKET: Final = (
+    r"!\[CDATA\[[^\]]*+(?:\](?!\]>)[^\]]*+)*+(?:\]\]>|\Z)"
+    r"|!--[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z)"
+)
+_OPAQUE: Final = re.compile(rf"(<(?:{_AFTER_BRACKET}))")
 _AMPERSANDS: Final = re.compile(
-    rf"{_OPAQUE}|&(?!(?:amp|lt|gt|quot|apos);)(?:#[xX](?P<hex>[0-9a-fA-F]{{1,8}});|#(?P<number>[0-9]{{1,8}});"
-    r"|(?P<name>[A-Za-z][A-Za-z0-9]{0,31});)?",
-    re.DOTALL,
+    r"&(?!(?:amp|lt|gt|quot|apos);)(?:#[xX](?P<hex>[0-9a-fA-F]{1,8});|#(?P<number>[0-9]{1,8});"
+    r"|(?P<name>[A-Za-z][A-Za-z0-9]{0,31});)?"
 )
 
 
@@ -40,16 +44,17 @@ _DECLARATIONS: Final = re.compile(
 )
 # A bracket that begins no tag, and HTML that was not escaped and needs no end tag.
 _HTML: Final = re.compile(
-    rf"{_OPAQUE}|(?<=.)<(?![^\W\d]|[:/!?])"
-    r"|<(?P<name>br|hr|wbr|img(?=\s))(?:\s[^<>]*)?(?<!/)>(?!\s{0,20}</(?P=name))",
+    rf"<(?:{_AFTER_BRACKET}|(?<=.<)(?![^\W\d]|[:/!?])"
+    r"|(?P<name>br|hr|wbr|img(?=\s))(?:\s[^<>]*)?(?<!/)>(?!\s{0,20}</(?P=name)))",
     re.DOTALL | re.IGNORECASE,
 )
 _NAMESPACE: Final = re.compile(
-    r"(\sxmlns(?::[\w.-]{1,40})?\s{0,20}=\s{0,20})(\"[^\"<>]*\"|'[^'<>]*')"
+    r"(xmlns(?<=\sxmlns)(?::[\w.-]{1,40})?\s{0,20}=\s{0,20})(\"[^\"<>]*\"|'[^'<>]*')"
 )
-_BEFORE_COLON: Final = re.compile(r"([<\s])([A-Za-z_][\w.-]{0,40})\Z")
+_IN_TAG: Final = re.compile(r"<([A-Za-z_][\w.-]{0,40}):")
+_COLON: Final = re.compile(r":(?=\w)")
+_BEFORE_COLON: Final = re.compile(r"\s([A-Za-z_][\w.-]{0,40})\Z")
 _LONGEST_PREFIX: Final = 42
-_WORD: Final = re.compile(r"\w")
 _DECLARED: Final = re.compile(r"xmlns:(?<=\sxmlns:)([A-Za-z_][\w.-]{0,40})\s*=")
 _ROOT: Final = re.compile(r"<[A-Za-z_][^\s<>/]*")
 _ROOT_ENDS: Final = ("</rss>", "</feed>", "</rdf:RDF>", "</RDF>", "</channel>")
@@ -121,17 +126,17 @@ def _without_controls(text: str) -> str:
 
 def _with_numeric_entities(text: str) -> str:
     """HTML's named entities as numbers, bare ampersands escaped, bad numbers gone."""
-    return _AMPERSANDS.sub(_reference, text)
+    parts = _OPAQUE.split(text)
+    parts[::2] = [_AMPERSANDS.sub(_reference, part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def _reference(match: re.Match[str]) -> str:
-    written = match[0]
-    if written.startswith("<"):
-        return written
     if match["name"]:
         characters = html5.get(f"{match['name']};", "")
         return (
-            "".join(f"&#{ord(each)};" for each in characters) or f"&amp;{written[1:]}"
+            "".join(f"&#{ord(each)};" for each in characters)
+            or f"&amp;{match['name']};"
         )
     if match["hex"] or match["number"]:
         code = int(match["hex"], 16) if match["hex"] else int(match["number"])
@@ -162,7 +167,7 @@ def _is_xml_character(code: int) -> bool:
 def _with_declared_prefixes(text: str) -> str:
     """Declare the prefixes that are used without it, by their usual namespaces."""
     root = _ROOT.search(text)
-    missing = [*dict.fromkeys(_undeclared(text))][:_MOST_PREFIXES]
+    missing = _undeclared(text)[:_MOST_PREFIXES]
     if root is None or not missing:
         return text
     declarations = "".join(
@@ -172,16 +177,23 @@ def _with_declared_prefixes(text: str) -> str:
     return text[: root.end()] + declarations + text[root.end() :]
 
 
-def _undeclared(text: str) -> Iterator[str]:
+def _undeclared(text: str) -> list[str]:
+    """Of elements, and of what may be attributes, in the order of the text."""
     known = {"xml", "xmlns", *_DECLARED.findall(text)}
-    at = text.find(":")
-    while at >= 0:
+    places: dict[str, int] = {}
+    for prefix in chain(_IN_TAG.finditer(text), _before_colons(text)):
+        if prefix[1] not in known:
+            place = places.setdefault(prefix[1], prefix.start())
+            places[prefix[1]] = min(place, prefix.start())
+    return sorted(places, key=places.__getitem__)
+
+
+def _before_colons(text: str) -> Iterator[re.Match[str]]:
+    for colon in _COLON.finditer(text):
+        at = colon.start()
         prefix = _BEFORE_COLON.search(text, max(0, at - _LONGEST_PREFIX), at)
-        at += 1
-        is_name = prefix is not None and (prefix[1] == "<" or _WORD.match(text, at))
-        if prefix is not None and is_name and prefix[2] not in known:
-            yield prefix[2]
-        at = text.find(":", at)
+        if prefix:
+            yield prefix
 
 
 def _without_trailer(text: str) -> str:

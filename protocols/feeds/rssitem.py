@@ -22,7 +22,7 @@ from protocols.feeds.markup import markup_inside
 from protocols.feeds.modules import MODULES, Table, read_children
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
-from protocols.model import Author, Category, Feed, Link, Text
+from protocols.model import Category, Feed, Link, Text
 from protocols.text import collapse, text_of_html, text_of_title
 from protocols.urls import is_web_url
 
@@ -54,7 +54,7 @@ def read_author(draft: Draft, element: Element, scope: Scope) -> None:
     author = (
         read_person(element, scope) if is_structured else read_mailbox(text_of(element))
     )
-    if author and author != Author():
+    if author and (is_structured or author.name or author.email):
         draft.authors.append(author)
     if is_structured and has_more_than_person(element):
         keep_element(draft.extensions, element)

@@ -73,6 +73,12 @@ BASE = "https://site.example/2026/post/?p=1&q=2#top"
             '<p title=don\'t><a href="https://site.example/x">',
         ),
         ('a < b <a href="/x">', 'a < b <a href="https://site.example/x">'),
+        ('href="a <a href="/x">', 'href="a <a href="https://site.example/x">'),
+        (
+            '<p>src="/n" ><img class="href" src="/x" longdesc="/y"></p>',
+            '<p>src="/n" ><img class="href" src="https://site.example/x"'
+            ' longdesc="https://site.example/y"></p>',
+        ),
         (
             '<!-- <a href="/n"> --><a href="/x">',
             '<!-- <a href="/n"> --><a href="https://site.example/x">',
@@ -142,11 +148,33 @@ def test_empty_fragments_and_queries_are_kept(reference: str, address: str) -> N
     assert markup == f'<a href="{address}">'
 
 
+WHOLE_PIECES = st.sampled_from(
+    [
+        '<a href="/x" cite="y">',
+        '<a title="" href="https://other.example/" cite="">',
+        '<img srcset="/a 1x, b 2x" alt="=" src="#c"/>',
+        '<A HREF="/x">',
+        '<a href ="/x">',
+        '<a/href="/x"src="?p">',
+        "</a>",
+        ' href="/x" ',
+        '="',
+        "&lt;a ",
+        "> text",
+    ]
+)
 PIECES = st.sampled_from(
     ["<", ">", '"', "'", "=", " ", "/", "a", "#", "&", "!--", "-->", "\n", ",", "<a "]
 ) | st.sampled_from(
     ["href=", "src=", "<script>", "</script>", "srcset=", "<![CDATA[", "<style"]
 )
+
+
+@given(st.lists(WHOLE_PIECES, max_size=8).map("".join))
+def test_plain_markup_is_read_as_any_other_is(markup: str) -> None:
+    comment = "<!---->"
+    resolved = resolve_references(markup, BASE)
+    assert resolve_references(markup + comment, BASE) == resolved + comment
 
 
 @given(st.text() | st.lists(PIECES, max_size=30).map("".join))
