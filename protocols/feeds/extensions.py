@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from copy import deepcopy
 from functools import lru_cache
+from itertools import islice
 from typing import TypeAlias
 
-from protocols.errors import LimitExceeded
 from protocols.feeds.element import Element, local_name, namespace_of
 from protocols.feeds.limits import MAX_ATTRIBUTES, MAX_EXTENSION_DEPTH
 from protocols.feeds.markup import markup_inside
@@ -56,11 +56,9 @@ def _value(element: Element, depth: int) -> str | Group:
     attributes = element.attrib
     if not attributes and not len(element):
         return (element.text or "").strip()
-    if len(attributes) > MAX_ATTRIBUTES:
-        raise LimitExceeded(f"attributes of <{element.tag[:80]}>", MAX_ATTRIBUTES)
     group: Group = {
         _attribute_name(element, name) if name[0] == "{" else name: value
-        for name, value in attributes.items()
+        for name, value in islice(attributes.items(), MAX_ATTRIBUTES)
         if not name.startswith(XML)
     }
     if len(element) and (not depth or _is_markup(element)):
