@@ -12,7 +12,7 @@ from protocols.feeds.constructs import read_plain_text
 from protocols.feeds.drafts import EntryDraft, HeadDraft, begin_entry
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import keep_element
-from protocols.feeds.modules import MODULES, Table, read_children
+from protocols.feeds.modules import MODULES, Table, find_in_capitals, read_children
 from protocols.feeds.names import ATOM, ATOM_03, TOMBSTONES, qualified
 from protocols.feeds.schedule import SCHEDULE
 from protocols.feeds.scope import Scope
@@ -53,7 +53,7 @@ def _read_entry(element: Element, scope: Scope) -> EntryDraft:
 
 
 def _read_head_element(head: HeadDraft, element: Element, scope: Scope) -> None:
-    handler = HEAD.get(element.tag)
+    handler = HEAD.get(element.tag) or find_in_capitals(HEAD, element)
     if handler is None:
         keep_element(head.extensions, element)
     else:

@@ -9,7 +9,7 @@ from protocols.feeds.atomelements import METADATA
 from protocols.feeds.drafts import HeadDraft, read_date
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import keep_element
-from protocols.feeds.modules import MODULES, Table
+from protocols.feeds.modules import MODULES, Table, find_in_capitals
 from protocols.feeds.names import RDF, qualified
 from protocols.feeds.rssitem import (
     read_author,
@@ -52,7 +52,7 @@ def _read_children(
 ) -> list[Element]:
     items = []
     for child in children:
-        handler = CHANNEL.get(child.tag)
+        handler = CHANNEL.get(child.tag) or find_in_capitals(CHANNEL, child)
         if child.tag in _ITEMS:
             items.append(child)
         elif handler is None:

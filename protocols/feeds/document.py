@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from dataclasses import dataclass, replace
+from typing import Final
 
 from protocols.errors import EmptyDocument, NotAFeed
 from protocols.feeds.context import ParseContext
@@ -16,6 +17,8 @@ from protocols.feeds.slices import Slices
 from protocols.feeds.sniff import Kind, leading_junk, refuse_binary, sniff
 from protocols.model import Outline, ParsedFeed
 from protocols.quick import quick_init
+
+_AS_IT_IS: Final = "strict"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,8 @@ class Document:
         names = [repair.name for repair in self.repairs] + ([path] if path else [])
         if not names:
             return parsed
+        if parsed.path != _AS_IT_IS:
+            names.append(parsed.path)
         problems = tuple(repair.problem for repair in self.repairs)
         return replace(
             parsed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Protocol
 
 
@@ -14,7 +14,7 @@ class Element(Protocol):
     tail: str | None
 
     @property
-    def attrib(self) -> Mapping[str, str]: ...
+    def attrib(self) -> MutableMapping[str, str]: ...
 
     @property
     def nsmap(self) -> Mapping[str | None, str]: ...

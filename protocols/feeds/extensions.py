@@ -14,7 +14,6 @@ from copy import deepcopy
 from functools import lru_cache
 from typing import TypeAlias
 
-from protocols.errors import LimitExceeded
 from protocols.feeds.element import Element, local_name, namespace_of
 from protocols.feeds.limits import MAX_ATTRIBUTES, MAX_EXTENSION_DEPTH
 from protocols.feeds.markup import markup_inside
@@ -74,8 +73,7 @@ def _value(element: Element, depth: int) -> str | Group:
 
 
 def _attributes(element: Element, attributes: list[tuple[str, str]]) -> Group:
-    if len(attributes) > MAX_ATTRIBUTES:
-        raise LimitExceeded(f"attributes of <{element.tag[:80]}>", MAX_ATTRIBUTES)
+    attributes = attributes[:MAX_ATTRIBUTES]
     group: Group = dict(attributes)
     if "{" not in "".join(group):  # most have no namespace
         return group

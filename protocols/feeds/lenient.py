@@ -21,7 +21,7 @@ from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.reading import read_document
 from protocols.feeds.repair import repair, repair_encoding
 from protocols.feeds.sniff import Kind
-from protocols.feeds.xml import read_tree, syntax_error, xml_parser
+from protocols.feeds.xml import read_whole_tree, syntax_error, xml_parser
 from protocols.model import ParsedFeed
 
 _OPAQUE: Final = re.compile(rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -95,7 +95,7 @@ def _recover(
     try:
         if begun != _count_entries(root):
             return None
-        return document.sign(read_tree(root, document.body, context), "recovered")
+        return document.sign(read_whole_tree(root, document.body, context), "recovered")
     except ValueError:
         # Recovery lets through what lxml itself refuses: names such as "a:", and
         # half characters.

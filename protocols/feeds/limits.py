@@ -15,7 +15,7 @@ MAX_MARKUP = 1_000_000
 """Tags of an XML document, or values of a JSON document. Each costs about 100 bytes
 of memory, however short it is written."""
 MAX_ATTRIBUTES = 100
-"""Of an element that is kept as an extension."""
+"""Of an element that is kept as an extension; the first ones are kept."""
 MAX_EXTENSION_DEPTH = 16
 MAX_DEPTH = 256
 """Levels of elements; libxml2's own number."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias, TypeVar
 
+from protocols.feeds.capitals import usual_name
 from protocols.feeds.drafts import Draft
 from protocols.feeds.dublincore import DUBLIN_CORE
 from protocols.feeds.element import Element
@@ -30,8 +31,18 @@ def read_children(
 ) -> None:
     """Read every child of an item, entry or head into the draft."""
     for child in element:
-        handler = table.get(child.tag)
+        handler = table.get(child.tag) or find_in_capitals(table, child)
         if handler is None:
             keep_element(draft.extensions, child)
         else:
             handler(draft, child, scope)
+
+
+def find_in_capitals(
+    table: Table[SomeDraft], element: Element
+) -> Handler[SomeDraft] | None:
+    """The handler of an element by its usual name, which it then gets."""
+    handler = table.get(usual_name(element.tag))
+    if handler is not None:
+        element.tag = usual_name(element.tag)
+    return handler

@@ -14,6 +14,7 @@ from typing import Final
 from protocols.feeds.document import Document, Repair
 from protocols.feeds.encoding import mend_utf8
 from protocols.feeds.names import NAMESPACES
+from protocols.feeds.unclosed import close_texts, end_opaque
 
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 # Unclosed ones reach to the end, so that each is looked for only once.
@@ -41,6 +42,9 @@ _SOUND_DECLARATION: Final = re.compile(
 )
 _DECLARATIONS: Final = re.compile(
     r"(?:<\?\s{0,20}xml(?![\w:.-])[^<>]{0,400}>\s*)+", re.IGNORECASE
+)
+_INNER_DECLARATION: Final = re.compile(
+    rf"{_OPAQUE}|<\?xml(?![\w:.-])[^<>]{{0,400}}\?>", re.DOTALL
 )
 # A bracket that begins no tag, and HTML that was not escaped and needs no end tag.
 _HTML: Final = re.compile(
@@ -97,10 +101,16 @@ def _with_sound_declaration(text: str) -> str:
 
     The text is UTF-8 by now, and XML 1.0: nothing is lost.
     """
-    if _SOUND_DECLARATION.match(text):
+    if not _SOUND_DECLARATION.match(text):
+        declarations = _DECLARATIONS.match(text)
+        text = text[declarations.end() :] if declarations else text
+    if text.find("<?xml", 1) < 0:
         return text
-    declarations = _DECLARATIONS.match(text)
-    return text[declarations.end() :] if declarations else text
+    return text[:1] + _INNER_DECLARATION.sub(_without_declaration, text[1:])
+
+
+def _without_declaration(match: re.Match[str]) -> str:
+    return match[0] if match[0].startswith("<!") else ""
 
 
 def _with_sound_namespaces(text: str) -> str:
@@ -210,12 +220,14 @@ _STEPS: Final = (
         _with_sound_declaration,
     ),
     ("characters", "control characters were dropped", _without_controls),
+    ("sections", "a section or comment without an end was ended", end_opaque),
     (
         "entities",
         "entities that XML does not know were replaced",
         _with_numeric_entities,
     ),
     ("html", "HTML that was not escaped was closed", _with_xml_of_html),
+    ("tags", "end tags that were missing were added", close_texts),
     (
         "namespaces",
         "white space in the names of namespaces was dropped",

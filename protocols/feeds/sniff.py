@@ -55,6 +55,7 @@ _HTML_ROOTS: Final = frozenset(
     ]
 )
 _ROOTS: Final = (b"<rss", b"<feed", b"<rdf:RDF")
+_CAPITALS: Final = frozenset({"rss", "feed", "rdf:rdf", "channel"})
 _SAMPLE: Final = 8_192
 
 
@@ -91,9 +92,11 @@ def leading_junk(body: bytes, root: str) -> int:
     sample = body[:_SAMPLE]
     if body.startswith((b"{", b"[")) or b"<html" in sample.lower():
         return 0
+    roots = (*_ROOTS, f"<{root}".encode()) if root.lower() in _CAPITALS else _ROOTS
+    feed = min((at for each in roots if (at := sample.find(each)) >= 0), default=-1)
     declaration = sample.find(b"<?xml")
-    if declaration >= 0:
+    if declaration >= 0 and not 0 <= feed < declaration:  # else it is in an entry
         return declaration
     if body.startswith(b"<") and root.lower() not in _HTML_ROOTS:
         return 0
-    return min((at for each in _ROOTS if (at := sample.find(each)) >= 0), default=0)
+    return max(feed, 0)

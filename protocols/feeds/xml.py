@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from lxml import etree
 
 from protocols.errors import LimitExceeded, MalformedDocument, NotAFeed
 from protocols.feeds.atom import read_atom
+from protocols.feeds.capitals import has_containers_in_capitals, use_usual_names
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document
 from protocols.feeds.element import Element, local_name, namespace_of
@@ -39,7 +41,7 @@ _RESOURCE_LIMIT: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
 def parse_xml(document: Document, context: ParseContext) -> ParsedFeed:
     """Read an RSS, RDF or Atom document, repaired if need be. Raises a `FeedError`."""
     document, root = build_tree(document)
-    return document.sign(read_tree(root, document.body, context))
+    return document.sign(read_whole_tree(root, document.body, context))
 
 
 def build_tree(document: Document) -> tuple[Document, Element]:
@@ -84,12 +86,23 @@ def syntax_error(
     code: int, message: str, line: int
 ) -> MalformedDocument | LimitExceeded:
     """libxml2's error as ours."""
-    cause, _, _ = message.strip().partition(", line ")
+    cause = message.strip().partition(", line ")[0].partition("\n")[0]
     if code != _RESOURCE_LIMIT:
         return MalformedDocument(cause or "not well-formed", line)
     if "depth" in cause.lower():
         return LimitExceeded("the depth of nested elements", MAX_DEPTH)
     return LimitExceeded("the size of one text in bytes", MAX_TEXT_BYTES)
+
+
+def read_whole_tree(root: Element, body: bytes, context: ParseContext) -> ParsedFeed:
+    """As `read_tree`, whatever the case of the names. Raises `NotAFeed`."""
+    parsed = read_tree(root, body, context)
+    if parsed.entries or not has_containers_in_capitals(root):
+        return parsed
+    use_usual_names(root)
+    parsed = read_tree(root, body, context)
+    problem = "names of elements in capitals were read as the usual ones"
+    return replace(parsed, path="names", problems=(problem, *parsed.problems))
 
 
 def read_tree(root: Element, body: bytes, context: ParseContext) -> ParsedFeed:

@@ -14,6 +14,7 @@ from protocols.superfeedr.atom_syntax import iri
 from protocols.superfeedr.atom_texts import put_content, put_text_construct
 from protocols.superfeedr.atom_values import (
     date_element,
+    has_alternate,
     language_attribute,
     one_alternate_a_type,
     put_categories,
@@ -57,6 +58,10 @@ def put_entry(
         "",
     )
     put_text_construct(writer, b"summary", entry.summary)
+    if entry.content is None and not has_alternate(entry.links):
+        # RFC 4287 4.1.2: without the one there "MUST" be the other. Empty and without
+        # a type, as content of the feed's own never is, it says no more than the feed.
+        writer.put(b"<content></content>")
     if put_content(writer, entry.content) and entry.summary is None:
         writer.put(b'<summary type="text"></summary>')
     if entry.geo is not None:

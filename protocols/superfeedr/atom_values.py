@@ -70,6 +70,11 @@ def one_alternate_a_type(links: Sequence[Link]) -> Sequence[Link]:
     return found
 
 
+def has_alternate(links: Iterable[Link]) -> bool:
+    """Whether one of the links is to the page itself."""
+    return any(map(_is_alternate, links))
+
+
 def _is_alternate(link: Link) -> bool:
     return link.rel in {"alternate", ""}
 

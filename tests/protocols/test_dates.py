@@ -84,6 +84,73 @@ MIDNIGHT = datetime(2020, 1, 11, tzinfo=UTC)
         ("2020년 01월 11일  10:00:00", TEN),
         ("Sat, 11 Jan 2020 06:00:00 AT", TEN),
         ("Mon, \u0660\u0661 Jan 2020 10:00:00 GMT", TEN.replace(day=1)),
+        ("2020-01-11Z", MIDNIGHT),
+        ("2020-01-11+02:00", MIDNIGHT - timedelta(hours=2)),
+        ("Sat, 11 Jan 2020 EST", MIDNIGHT + timedelta(hours=5)),
+        ("2020-01-11 10.00", TEN),
+        ("2020-01-11T10:00:00+00:00Z", TEN),
+        ("Sat, 11 Jan 2020 10:00:00:000 GMT", TEN),
+        ("Sat, 11 Jan 2020 15:30:00 +05.30", TEN),
+        ("Sat, 11 Jan 2020 05:00:00 --0500", TEN),
+        ("Sat 11 Jan 10:00:00 GMT 2020", TEN),
+        ("Sat Jan 11 2020 11:00:00 GMT+0100 (CET)", TEN),
+        ("11/Jan/2020:10:00:00 +0000", TEN),
+        # words around
+        ("1st January 2020", MIDNIGHT.replace(day=1)),
+        ("the 11th of January, 2020", MIDNIGHT),
+        ("January 3rd, 2020", MIDNIGHT.replace(day=3)),
+        ("1er janvier 2020", MIDNIGHT.replace(day=1)),
+        ("11 janvier 2020 à 10h00", TEN),
+        ("Publié le 11 janvier 2020 à 10h", TEN),
+        ("11. Januar 2020 um 10:00 Uhr", TEN),
+        ("11 de enero del 2020 a las 10:00", TEN),
+        ("11 d'abril de 2020", MIDNIGHT.replace(month=4)),
+        ("11. januar 2020 kl. 10.00", TEN),
+        ("сб, 11 янв. 2020 г. 10:00", TEN),  # noqa: RUF001
+        ("11 Ocak 2020 Cumartesi", MIDNIGHT),
+        ("2020 m. sausio 11 d.", MIDNIGHT),
+        ("الأحد، 11 يناير 2020", MIDNIGHT),
+        ("11 בינואר 2020 10:00", TEN),
+        ("segunda-feira, 11 de janeiro de 2020 10:00", TEN),
+        # in another order, or less of it
+        ("10:00 11 Jan 2020", TEN),
+        ("10:00, 11 January 2020 (UTC)", TEN),
+        ("05:00 EST, January 11, 2020", TEN),
+        ("10:00 AM 2020-01-11", TEN),
+        ("Jan 11, 2020 10am", TEN),
+        ("11.01.2020 10 a. m.", TEN),
+        ("Sat, 01/11/2020 - 10:00", TEN),
+        ("31/01/2020", MIDNIGHT.replace(day=31)),
+        ("1/11/20", MIDNIGHT),
+        ("11.01.20", MIDNIGHT),
+        ("11-01-20 10:00", TEN),
+        ("January 2020", MIDNIGHT.replace(day=1)),
+        ("Jan-Feb 2020", MIDNIGHT.replace(day=1)),
+        ("2020 Jan", MIDNIGHT.replace(day=1)),
+        ("01/2020", MIDNIGHT.replace(day=1)),
+        # with the half of the day first, and months that are numbers
+        ("2020-01-11 오전 10:00:00", TEN),
+        ("2020/1/10 下午 10:00:00", TEN - timedelta(hours=12)),
+        ("2020年1月11日 午前10時00分", TEN),
+        ("2020. 1. 11. 오전 10:00", TEN),
+        ("2020/01/11(土) 10:00", TEN),
+        ("土, 11 1月 2020 19:00:00 +0900", TEN),
+        ("星期六, 11 一月 2020 10:00:00", TEN),
+        # digits
+        ("202001111000", TEN),
+        ("200111", MIDNIGHT),
+        ("202010", MIDNIGHT.replace(month=10, day=1)),
+        ("1578736800.5", TEN),
+        ("/Date(1578736800000+0100)/", TEN),
+        ("2020-011", MIDNIGHT),
+        ("2020011", MIDNIGHT),
+        ("20011", MIDNIGHT),
+        ("-20-01", MIDNIGHT.replace(day=1)),
+        ("-20-01-11", MIDNIGHT),
+        # days and hours that there are not
+        ("Thu, 31 Jun 2004 19:48:21 GMT", datetime(2004, 7, 1, 19, 48, 21, tzinfo=UTC)),
+        ("2020-01-10T25:00:00Z", MIDNIGHT + timedelta(hours=1)),
+        ("2020-01-11T09:60:00Z", TEN),
         # passed on as they stand
         ("Thu, 01 Jan 1970 00:00:00 GMT", datetime(1970, 1, 1, tzinfo=UTC)),
         ("2099-01-11T10:00:00Z", TEN.replace(year=2099)),
@@ -94,6 +161,26 @@ def test_a_date_is_read_in_all_common_forms(written: str, expected: datetime) ->
 
 
 MONTHS = {
+    "be": "студзеня лютага сакавіка красавіка мая чэрвеня ліпеня жніўня верасня "
+    "кастрычніка лістапада снежня",
+    "bg": "януари февруари март април май юни юли август септември октомври ноември "
+    "декември",
+    "ca": "gener febrer març abril maig juny juliol agost setembre octubre novembre "
+    "desembre",
+    "de-at": "Jänner Feber März April Mai Juni Juli August September Oktober November "
+    "Dezember",
+    "et": "jaanuar veebruar märts aprill mai juuni juuli august september oktoober "
+    "november detsember",
+    "is": "janúar febrúar mars apríl maí júní júlí ágúst september október nóvember "
+    "desember",
+    "lt": "sausio vasario kovo balandžio gegužės birželio liepos rugpjūčio rugsėjo "
+    "spalio lapkričio gruodžio",
+    "lv": "janvāris februāris marts aprīlis maijs jūnijs jūlijs augusts septembris "
+    "oktobris novembris decembris",
+    "sl": "januar februar marec april maj junij julij avgust september oktober "
+    "november december",
+    "ms": "Januari Februari Mac April Mei Jun Julai Ogos September Oktober November "
+    "Disember",
     "cs": "ledna února března dubna května června července srpna září října listopadu "
     "prosince",
     "da": "januar februar marts april maj juni juli august september oktober november "
@@ -147,9 +234,16 @@ def test_months_are_read_in_the_languages_of_feeds(language: str) -> None:
         " ",
         "yesterday",
         "0000-00-00 00:00:00",
-        "31 November 2020",
         "11 Foo 2020",
-        "2020-01-11T25:00:00Z",
+        "2020-01-11T30:00:00Z",
+        "2020-01-11T10:62:00Z",
+        "32 January 2020",
+        "2020-13-13",
+        "2020-367",
+        "2020-000",
+        "Wed, 30 Nov -0001 00:00:00 +0000",
+        "2019-2020",
+        "Winter 2020",
         "0001-01-01T00:00:00+02:00",
         "9999-12-31T24:00:00Z",
         "Sat, 11 Jan 2020 10:00:00 +9900",

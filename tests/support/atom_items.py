@@ -191,11 +191,15 @@ def _dates(element: Any) -> Item:
 
 
 def _texts(element: Any, names: tuple[str, ...]) -> Item:
-    """XHTML is what is inside its ``div``; the tests have it as text only."""
+    """XHTML is what is inside its ``div``; the tests have it as text only.
+
+    Content that does not even name a type is there for Atom's sake only.
+    """
     return {
         name: "".join(each.itertext())
         for name in names
         for each in find(element, f"atom:{name}")
+        if name != "content" or each.attrib
     }
 
 
