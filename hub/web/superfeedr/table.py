@@ -5,10 +5,12 @@ from __future__ import annotations
 from hub.services import Services
 from hub.web.superfeedr.calls import Modes
 from hub.web.superfeedr.rights import rights_modes
+from hub.web.superfeedr.subscribing import Subscribing
 
 
 def create_modes(services: Services) -> Modes:
     """The order is that in which people are told of them."""
     return {
+        **Subscribing(services.superfeedr).modes(),
         **rights_modes(),
     }
