@@ -30,6 +30,8 @@ from storage.records import (
     AccountId,
     FeedId,
     Format,
+    Listing,
+    ListingSearch,
     Subscription,
     SubscriptionId,
     SubscriptionState,
@@ -124,6 +126,14 @@ class SuperfeedrService:
         await self._confirm(wish)
         await self._end(found)
         return True
+
+    async def listing(
+        self, account: AccountId, search: ListingSearch, *, page: int, by_page: int
+    ) -> Listing:
+        """The account's subscriptions, oldest first; pages are counted from 1."""
+        return await self._storage.listings.page(
+            account, search, skip=(page - 1) * by_page, limit=by_page
+        )
 
     async def run(self) -> None:
         """Ask callbacks of requests that did not wait for it, until cancelled."""
