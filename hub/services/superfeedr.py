@@ -23,6 +23,7 @@ from protocols.errors import InvalidValue
 from protocols.model import Entry, Feed, Notification
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json
+from protocols.websub.leases import ENDLESS_LEASE
 from storage.errors import StorageError
 from storage.interface import Storage
 from storage.packing import unpack
@@ -38,8 +39,6 @@ from storage.records import (
     VerificationMode,
 )
 
-ENDLESS_SECONDS = 315_359_999
-"""The lease that callbacks are told of; Superfeedr's own number, about ten years."""
 CONFIRM_SECONDS = 25.0
 """How long the answer to a request waits for a callback's word."""
 MOST_WAITING = 1_000
@@ -73,7 +72,7 @@ class Wish:
 
     @property
     def lease_seconds(self) -> int:
-        return ENDLESS_SECONDS
+        return ENDLESS_LEASE
 
 
 class Asker(Protocol):
