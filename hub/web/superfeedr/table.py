@@ -5,6 +5,7 @@ from __future__ import annotations
 from hub.services import Services
 from hub.web.superfeedr.calls import Modes
 from hub.web.superfeedr.listing import SubscriptionList
+from hub.web.superfeedr.publishing import Publishing
 from hub.web.superfeedr.rights import rights_modes
 from hub.web.superfeedr.subscribing import Subscribing
 
@@ -14,5 +15,6 @@ def create_modes(services: Services) -> Modes:
     return {
         **Subscribing(services.superfeedr).modes(),
         **SubscriptionList(services.superfeedr).modes(),
+        **Publishing(services.websub).modes(),
         **rights_modes(),
     }
