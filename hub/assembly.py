@@ -40,6 +40,7 @@ from hub.services import (
     OperationsService,
     Services,
     SubscriptionService,
+    SuperfeedrService,
     TokenService,
 )
 from hub.services.addresses import AddressCheck
@@ -144,9 +145,13 @@ async def build_hub(
         OpenHub(settings.open_hub),
         settings.min_lease,
     )
+    subscriptions = SubscriptionService(storage, feeds, addresses, clock)
+    superfeedr = SuperfeedrService(
+        storage, subscriptions, open_hub.questions, clock, public_url
+    )
     services = Services(
         feeds=feeds,
-        subscriptions=SubscriptionService(storage, feeds, addresses, clock),
+        subscriptions=subscriptions,
         deliveries=DeliveryService(storage, clock),
         operations=operations,
         tokens=TokenService(storage.tokens, clock, watch.wake),
@@ -154,10 +159,13 @@ async def build_hub(
         front=FrontPageService(storage.feeds, clock, public_url),
         websub=open_hub.service,
         live=LiveService(storage.feeds, live, is_open=settings.open_stream == "on"),
+        superfeedr=superfeedr,
     )
     limits = RateLimits(_request_limits(settings), clock, metrics)
     return BuiltHub(
-        server=create_server(create_application(services, token, limits)),
+        server=create_server(
+            create_application(services, token, limits, settings.lengths)
+        ),
         operations=operations,
         live=live,
         background={
@@ -165,6 +173,7 @@ async def build_hub(
             "dispatcher": dispatcher.run,
             "denials": Denials(storage, network, clock, pace).run,
             **open_hub.background,
+            "superfeedr verifications": superfeedr.run,
             "live stream": live.run,
             "live watch": watch.run,
             "housekeeping": Housekeeping(storage, clock, settings.retention).run,

@@ -16,6 +16,7 @@ from .live import LiveService
 from .metrics import MetricsService
 from .operations import OperationsService
 from .subscriptions import SubscriptionService
+from .superfeedr import SuperfeedrService
 from .tokens import TokenService
 from .websub import WebSubService
 
@@ -28,6 +29,7 @@ __all__ = [
     "OperationsService",
     "Services",
     "SubscriptionService",
+    "SuperfeedrService",
     "TokenService",
     "WebSubService",
 ]
@@ -44,3 +46,4 @@ class Services:
     metrics: MetricsService
     front: FrontPageService
     live: LiveService
+    superfeedr: SuperfeedrService

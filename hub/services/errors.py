@@ -4,6 +4,7 @@ ServiceError
 ├── AddressRefused     the address guard allows no request to that URL
 ├── Conflict           the thing is in a state that does not allow this
 ├── HubClosed          the open hub is switched off
+├── NotConfirmed       a callback was asked, and does not want it
 └── TooManyWaiting     a bounded queue is full; later there will be room
 """
 
@@ -37,6 +38,22 @@ class HubClosed(ServiceError):
     def __init__(self) -> None:
         super().__init__(
             "this hub takes no subscriptions from outside (FANFARE_OPEN_HUB=off)"
+        )
+
+
+class NotConfirmed(ServiceError):
+    """A callback was asked, and does not want it, or did not answer for a reason."""
+
+    field = "hub.callback"
+
+    def __init__(self, callback: str, reason: str = "") -> None:
+        self.callback = callback
+        self.reason = reason
+        super().__init__(
+            f"We could not verify your callback Error: {reason} (hub.callback)"
+            if reason
+            else f"Your callback {callback} didn't echo the challenge."
+            " Please make sure it does (hub.callback)"
         )
 
 

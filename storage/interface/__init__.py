@@ -12,6 +12,7 @@ from __future__ import annotations
 from storage.interface.deliveries import DeliveryStore
 from storage.interface.engine import Storage
 from storage.interface.feeds import FeedStore
+from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
@@ -20,6 +21,7 @@ from storage.interface.verifications import VerificationStore
 __all__ = [
     "DeliveryStore",
     "FeedStore",
+    "ListingStore",
     "LogStore",
     "Storage",
     "SubscriptionStore",

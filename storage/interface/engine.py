@@ -7,6 +7,7 @@ from typing import Protocol
 
 from storage.interface.deliveries import DeliveryStore
 from storage.interface.feeds import FeedStore
+from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
@@ -23,6 +24,8 @@ class Storage(Protocol):
     def log(self) -> LogStore: ...
     @property
     def subscriptions(self) -> SubscriptionStore: ...
+    @property
+    def listings(self) -> ListingStore: ...
     @property
     def verifications(self) -> VerificationStore: ...
     @property

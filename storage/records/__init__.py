@@ -55,6 +55,13 @@ from storage.records.identities import (
     SubscriptionId,
     TokenId,
 )
+from storage.records.listings import (
+    Bound,
+    Comparison,
+    Listed,
+    Listing,
+    ListingSearch,
+)
 from storage.records.log import (
     Cursor,
     EntryRef,
@@ -91,8 +98,10 @@ __all__ = [
     "AccountId",
     "Attempt",
     "Backlog",
+    "Bound",
     "ChunkOutcome",
     "ClaimedChunk",
+    "Comparison",
     "Credentials",
     "Cursor",
     "DatabaseStatus",
@@ -111,6 +120,9 @@ __all__ = [
     "Format",
     "GivenUp",
     "HiddenFeeds",
+    "Listed",
+    "Listing",
+    "ListingSearch",
     "NewFeed",
     "NewSubscription",
     "NewToken",

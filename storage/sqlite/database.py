@@ -14,6 +14,7 @@ from .backup import copy_database
 from .deliveries import SqliteDeliveries
 from .ended import EndedSubscriptions
 from .feeds import SqliteFeeds
+from .listings import SqliteListings
 from .lock import FileLock
 from .log import SqliteLog
 from .positions import LogHead
@@ -51,6 +52,7 @@ class SqliteStorage:
         self.log = SqliteLog(self._writer, readers, epoch, self._head)
         ended = EndedSubscriptions(self._head)
         self.subscriptions = SqliteSubscriptions(self._writer, readers, box, ended)
+        self.listings = SqliteListings(readers, box)
         self.verifications = SqliteVerifications(self._writer, readers, box, ended)
         self.deliveries = SqliteDeliveries(self._writer, readers, box, ended)
         self.tokens = SqliteTokens(self._writer, readers)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
@@ -23,16 +24,27 @@ from hub.services import (
     OperationsService,
     Services,
     SubscriptionService,
+    SuperfeedrService,
     TokenService,
     WebSubService,
 )
 from hub.services.addresses import AddressCheck
 from hub.websub.pings import Pings
+from hub.websub.questions import Question, Reply
 from hub.websub.topics import OpenHub
 from storage.interface import Storage
-from storage.records import FeedId, FeedState, FetchCommit, Polling, StoredFeed
+from storage.records import (
+    FeedId,
+    FeedState,
+    FetchCommit,
+    Polling,
+    StoredFeed,
+    VerificationTry,
+)
 from storage.sqlite import open_database
 from tests.support.clock import ManualClock
+
+START = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 @dataclass
@@ -45,6 +57,7 @@ class FakePoller:
         polling, code=200, entry_count=3, period=900.0
     )
     state: FeedState | None = None  # the feed's state once it was fetched
+    format: str = "atom"
     hangs: bool = False
     fetched: list[FeedId] = field(default_factory=list)
     asked: list[FeedId] = field(default_factory=list)  # pinged, never fetched
@@ -66,7 +79,7 @@ class FakePoller:
                 polling=polling,
                 state=self.state,
                 title="A feed",
-                format="atom",
+                format=self.format,
             )
         )
         found = await self.storage.feeds.get(feed_id)
@@ -91,6 +104,29 @@ class FakePoller:
         self.woken += 1
 
 
+CONFIRMED = Reply(
+    is_confirmed=True, is_final=True, last=VerificationTry(at=START, status=200)
+)
+
+
+@dataclass
+class FakeAsker:
+    """Callbacks answer as ``reply`` says, or not at all."""
+
+    reply: Reply = CONFIRMED
+    hangs: bool = False
+    asked: list[Question] = field(default_factory=list)
+
+    async def ask(
+        self, verification: Question, *, tells_callback: bool = False
+    ) -> Reply:
+        assert tells_callback
+        self.asked.append(verification)
+        if self.hangs:
+            await asyncio.Event().wait()
+        return self.reply
+
+
 @dataclass
 class Hub:
     """Everything a test of the use cases or of the web may want to reach."""
@@ -102,6 +138,7 @@ class Hub:
     directory: Path
     metrics: Metrics
     watch: LiveWatch
+    asker: FakeAsker
 
 
 @asynccontextmanager
@@ -143,9 +180,14 @@ async def open_hub(
         )
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)
         feeds = FeedService(storage, poller, addresses, clock, watch.wake)
+        subscriptions = SubscriptionService(storage, feeds, addresses, clock)
+        asker = FakeAsker()
         services = Services(
             feeds=feeds,
-            subscriptions=SubscriptionService(storage, feeds, addresses, clock),
+            subscriptions=subscriptions,
+            superfeedr=SuperfeedrService(
+                storage, subscriptions, asker, clock, "http://hub.example"
+            ),
             deliveries=DeliveryService(storage, clock),
             operations=OperationsService(storage, clock, directory),
             tokens=TokenService(storage.tokens, clock, watch.wake),
@@ -166,6 +208,6 @@ async def open_hub(
                 public_url="http://hub.example",
             ),
         )
-        yield Hub(services, storage, poller, clock, directory, metrics, watch)
+        yield Hub(services, storage, poller, clock, directory, metrics, watch, asker)
     finally:
         await storage.close()
