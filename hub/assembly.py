@@ -157,7 +157,9 @@ async def build_hub(
     )
     limits = RateLimits(_request_limits(settings), clock, metrics)
     return BuiltHub(
-        server=create_server(create_application(services, token, limits)),
+        server=create_server(
+            create_application(services, token, limits, settings.lengths)
+        ),
         operations=operations,
         live=live,
         background={

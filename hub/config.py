@@ -23,6 +23,8 @@ from hub.config_readers import (
     whole,
 )
 from hub.core.cadence import PollingRules
+from protocols.superfeedr.parameters import DEFAULT_LENGTHS, Lengths
+from protocols.websub.callbacks import LONGEST_URL
 from protocols.websub.leases import LONGEST_LEASE, SHORTEST_LEASE
 from storage.records import Retention
 
@@ -118,6 +120,16 @@ class Settings:
         SHORTEST_LEASE,
         whole(1, LONGEST_LEASE),
         "seconds a subscription at /hub lasts at least, whatever is asked for",
+    )
+    longest_topic: int = setting(
+        DEFAULT_LENGTHS.topic,
+        whole(1, LONGEST_URL),
+        "characters of a topic at /, at most",
+    )
+    longest_callback: int = setting(
+        DEFAULT_LENGTHS.callback,
+        whole(1, LONGEST_URL),
+        "characters of a callback at /, at most",
     )
     open_stream: str = setting(
         "on",
@@ -237,6 +249,10 @@ class Settings:
             patience=self.patience,
             dead_after=self.dead_after,
         )
+
+    @property
+    def lengths(self) -> Lengths:
+        return Lengths(topic=self.longest_topic, callback=self.longest_callback)
 
     @property
     def retention(self) -> Retention:

@@ -25,9 +25,12 @@ from hub.web.request_limits import LimitRequests
 from hub.web.routing import answer_not_found, wrong_method_answer
 from hub.web.stream import StreamRoutes
 from hub.web.subscriptions import SubscriptionRoutes
+from hub.web.superfeedr.door import SuperfeedrDoor
+from hub.web.superfeedr.table import create_modes
 from hub.web.tokens import TokenRoutes
 from hub.web.websub import HubDoor, WebSubRoutes
 from protocols.errors import ProtocolError
+from protocols.superfeedr.parameters import Lengths
 from storage.errors import StorageError
 
 UNCOUNTED = ("/api/", "/healthz", "/readyz", "/metrics")
@@ -35,9 +38,15 @@ UNCOUNTED = ("/api/", "/healthz", "/readyz", "/metrics")
 
 
 def create_application(
-    services: Services, token: str, limits: RateLimits | None = None
+    services: Services,
+    token: str,
+    limits: RateLimits | None = None,
+    lengths: Lengths | None = None,
 ) -> Starlette:
-    """``token`` is the administrator's; ``limits`` None: there are none."""
+    """``token`` is the administrator's; ``limits`` None: there are none.
+
+    ``lengths``: the longest topic and callback of the Superfeedr-compatible API.
+    """
     limits = limits or RateLimits()
     authenticator = Authenticator(services.tokens, token)
     operations = OperationsRoutes(services.operations)
@@ -87,6 +96,12 @@ def create_application(
                 covers=_is_counted,
             ),
             Middleware(HubDoor, websub=websub),
+            Middleware(
+                SuperfeedrDoor,
+                modes=create_modes(services),
+                authenticator=authenticator,
+                lengths=lengths or Lengths(),
+            ),
         ],
         exception_handlers={
             **{error: answer_error for error in known_errors},

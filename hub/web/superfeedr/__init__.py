@@ -1,0 +1,1 @@
+"""The Superfeedr-compatible API: ``/`` and ``/hubbub``, one path and many modes."""

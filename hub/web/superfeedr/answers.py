@@ -1,0 +1,98 @@
+"""What every answer of this API has in common: CORS, JSONP, and how errors are told."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from hub.services.errors import TooManyWaiting
+from hub.web.problems import Problem, as_problem
+from hub.web.superfeedr.calls import Call, accepts_json
+from protocols.errors import InvalidValue
+from protocols.superfeedr.json import JSON_TYPE
+
+JSONP_TYPE = "text/javascript; charset=utf-8"
+RETRY_SECONDS = "60"
+PREFLIGHT_SECONDS = "86400"
+METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+CORS = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "ETag, Link, Retry-After, WWW-Authenticate",
+}
+TOPIC_WANTED = (
+    "Please provide a valid hub.topic (feed) URL that is accepted on this hub."
+)
+"""How Superfeedr begins every refusal of a topic; programs look for it."""
+
+_LONGEST_NAME = 128
+_LINE_BREAKS = {b"\xe2\x80\xa8": rb"\u2028", b"\xe2\x80\xa9": rb"\u2029"}
+"""To JavaScript before 2019; to JSON, characters like any others."""
+_NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*|\[\d{1,9}\])*", re.ASCII)
+
+
+def preflight_answer(request: Request) -> Response:
+    """To ``OPTIONS``: any site may ask, with whatever headers."""
+    asked = request.headers.get("access-control-request-headers", "")
+    return Response(
+        status_code=HTTPStatus.NO_CONTENT,
+        headers={
+            "Allow": METHODS,
+            "Access-Control-Allow-Methods": METHODS,
+            "Access-Control-Allow-Headers": asked or "Authorization, Content-Type",
+            "Access-Control-Max-Age": PREFLIGHT_SECONDS,
+            "Vary": "Access-Control-Request-Headers",
+        },
+    )
+
+
+def json_answer(call: Call, document: object) -> Response:
+    """JSON, or with ``callback=`` JSONP. Raises `InvalidValue` for an unsafe name."""
+    return json_bytes_answer(call, orjson.dumps(document))
+
+
+def json_bytes_answer(call: Call, body: bytes) -> Response:
+    """As `json_answer`, of JSON that was rendered already."""
+    name = call.parameters.one("callback").strip()
+    if not name:
+        return Response(body, headers={"Content-Type": JSON_TYPE})
+    if len(name) > _LONGEST_NAME or _NAME.fullmatch(name) is None:
+        raise InvalidValue("callback", "the name of a JavaScript function", name)
+    # Line breaks to JavaScript before 2019, and plain characters to JSON.
+    script = body.replace(b"\xe2\x80\xa8", rb"\u2028").replace(
+        b"\xe2\x80\xa9", rb"\u2029"
+    )
+    return Response(
+        b"%b(%b)" % (name.encode(), script),
+        headers={"Content-Type": JSONP_TYPE, "X-Content-Type-Options": "nosniff"},
+    )
+
+
+def error_answer(request: Request, error: Exception) -> Response:
+    """As text, or as JSON to whom accepts that; with the field at fault."""
+    problem = as_problem(error)
+    detail = _detail(error, problem)
+    headers = {**(problem.headers or {}), "X-Content-Type-Options": "nosniff"}
+    if isinstance(error, TooManyWaiting):
+        headers["Retry-After"] = RETRY_SECONDS
+    if not accepts_json(request):
+        return PlainTextResponse(
+            f"{detail}\n", status_code=problem.status, headers=headers
+        )
+    document = {"status": problem.status.value, "error": detail}
+    if problem.field:
+        document["field"] = problem.field
+    return Response(
+        orjson.dumps(document),
+        status_code=problem.status,
+        headers={**headers, "Content-Type": JSON_TYPE},
+    )
+
+
+def _detail(error: Exception, problem: Problem) -> str:
+    if not isinstance(error, InvalidValue) or error.field != "hub.topic":
+        return problem.detail
+    return f"{TOPIC_WANTED} You did not provide a valid hub.topic. ({problem.detail})"

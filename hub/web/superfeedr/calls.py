@@ -1,0 +1,56 @@
+"""A request to the API, decoded, and what answers it: a table of modes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hub.services.tokens import Principal
+from protocols.live.messages import BodyFormat
+from protocols.superfeedr.parameters import Parameters
+from storage.records import Right
+
+
+def accepts_json(request: Request) -> bool:
+    return "application/json" in request.headers.get("accept", "").lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What is asked, and who asks. ``request``: its body has been read."""
+
+    parameters: Parameters
+    principal: Principal
+    request: Request
+
+    @property
+    def format(self) -> BodyFormat | None:
+        """``format``, else what ``Accept`` names; None: neither does.
+
+        Raises `InvalidValue`.
+        """
+        chosen = self.parameters.choice("format", BodyFormat)
+        if chosen is None and accepts_json(self.request):
+            return BodyFormat.JSON
+        return chosen
+
+
+Handler = Callable[[Call], Awaitable[Response]]
+"""Raises `InvalidValue`, `Problem`, `ServiceError` and `StorageError`: the door tells
+them as text, or as JSON to whom accepts it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode:
+    """``right`` None: whoever shows a good token; ``is_open``: it takes none."""
+
+    answer: Handler
+    right: Right | None = None
+    is_open: bool = False
+
+
+Modes = Mapping[str, Mode]
+"""By the value of ``hub.mode``."""

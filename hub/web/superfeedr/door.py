@@ -1,0 +1,134 @@
+"""The door: requests with ``hub.mode`` to ``/`` and ``/hubbub``, whatever the method.
+
+The mode decides, not the method: there are clients that subscribe by GET, and others
+whose GET has its parameters in the body.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hub.services.errors import ServiceError
+from hub.services.tokens import NOBODY, Principal
+from hub.web.authentication import Authenticator, require
+from hub.web.decoding import read_bytes
+from hub.web.problems import Problem
+from hub.web.superfeedr.answers import CORS, error_answer, preflight_answer
+from hub.web.superfeedr.calls import Call, Mode, Modes
+from hub.web.superfeedr.credentials import identify
+from protocols.errors import InvalidValue
+from protocols.superfeedr.parameters import (
+    DEFAULT_LENGTHS,
+    Lengths,
+    Parameters,
+    read_parameters,
+)
+from storage.errors import StorageError
+
+PATHS = ("/", "/hubbub")
+SHOWN_MODE = 40
+
+
+class SuperfeedrDoor:
+    """ASGI middleware: answers what is for this API, and lets the rest pass."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        modes: Modes,
+        authenticator: Authenticator,
+        lengths: Lengths = DEFAULT_LENGTHS,
+    ) -> None:
+        self._app = app
+        self._modes = modes
+        self._authenticator = authenticator
+        self._lengths = lengths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not is_for_api(scope):
+            await self._app(scope, receive, send)
+            return
+        response = await self.answer(Request(scope, receive))
+        await response(scope, receive, send)
+
+    async def answer(self, request: Request) -> Response:
+        """Whatever is wrong with the request, the answer says so."""
+        try:
+            response = await self._answer(request)
+        except (InvalidValue, Problem, ServiceError, StorageError) as error:
+            response = error_answer(request, error)
+        for name, value in CORS.items():
+            response.headers[name] = value
+        return response
+
+    async def _answer(self, request: Request) -> Response:
+        if request.method == "OPTIONS":
+            return preflight_answer(request)
+        parameters = read_parameters(
+            query_of(request.scope),
+            request.headers.get("content-type", ""),
+            await read_bytes(request),
+            self._lengths,
+        )
+        mode = self._mode(parameters)
+        principal = await self._admit(request, parameters, mode)
+        return await mode.answer(
+            Call(parameters=parameters, principal=principal, request=request)
+        )
+
+    def _mode(self, parameters: Parameters) -> Mode:
+        known = "|".join(self._modes)
+        name = parameters.required("hub.mode", f"one of {known}").strip().lower()
+        if name not in self._modes:
+            raise Problem(
+                HTTPStatus.UNPROCESSABLE_ENTITY,
+                f"{name[:SHOWN_MODE]} is not a supported mode {known} (hub.mode)",
+                field="hub.mode",
+            )
+        return self._modes[name]
+
+    async def _admit(
+        self, request: Request, parameters: Parameters, mode: Mode
+    ) -> Principal:
+        if mode.is_open:
+            return NOBODY
+        principal = await identify(request, parameters, self._authenticator)
+        if mode.right is not None:
+            require(principal, mode.right)
+        return principal
+
+
+def is_for_api(scope: Scope) -> bool:
+    """Whether a request is for this API, and not for the page at ``/``.
+
+    A browser that opens the page sends neither a mode nor a body.
+    """
+    path = str(scope["path"])
+    if path not in PATHS and not path.startswith("/&"):
+        return False
+    if path != "/" or scope["method"] in ("POST", "OPTIONS"):
+        return True
+    headers = Headers(scope=scope)
+    has_body = headers.get("content-length", "0") != "0"
+    return (
+        has_body
+        or "transfer-encoding" in headers
+        or "hub.mode" in (query := query_of(scope))
+        or "hub[mode]" in query
+    )
+
+
+def query_of(scope: Scope) -> str:
+    """The query, also one that follows the path without a question mark.
+
+    The service's own sample had ``https://stream.superfeedr.com/&hub.mode=…``.
+    """
+    path: bytes = (scope.get("raw_path") or b"").partition(b"?")[0]
+    misplaced = path.partition(b"&")[2]
+    query: bytes = b"&".join(filter(None, (misplaced, scope["query_string"])))
+    return query.decode("latin-1")

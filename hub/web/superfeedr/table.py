@@ -1,0 +1,14 @@
+"""All modes of the API; each module of them brings its own."""
+
+from __future__ import annotations
+
+from hub.services import Services
+from hub.web.superfeedr.calls import Modes
+from hub.web.superfeedr.rights import rights_modes
+
+
+def create_modes(services: Services) -> Modes:
+    """The order is that in which people are told of them."""
+    return {
+        **rights_modes(),
+    }

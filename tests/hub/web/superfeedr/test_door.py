@@ -1,0 +1,199 @@
+"""The door of the Superfeedr-compatible API: who is let in, and how it says no."""
+
+from __future__ import annotations
+
+import base64
+
+import httpx2
+import pytest
+
+from hub.services.tokens import CreateToken
+from storage.records import Right
+from tests.support.services import Hub
+
+ALL = {"subscribe": True, "unsubscribe": True, "list": True, "retrieve": True}
+
+
+async def make_token(hub: Hub, *rights: Right) -> str:
+    made = await hub.services.tokens.create(
+        CreateToken(account="me", rights=frozenset(rights or Right))
+    )
+    return made.secret
+
+
+def encoded(token: str, login: str = "me") -> str:
+    return base64.b64encode(f"{login}:{token}".encode()).decode()
+
+
+@pytest.fixture
+async def token(hub: Hub) -> str:
+    return await make_token(
+        hub, Right.SUBSCRIBE, Right.UNSUBSCRIBE, Right.LIST, Right.RETRIEVE
+    )
+
+
+@pytest.mark.parametrize("path", ["/", "/hubbub"])
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH"])
+async def test_the_mode_decides_and_not_the_method(
+    anybody: httpx2.AsyncClient, token: str, path: str, method: str
+) -> None:
+    for sent in (
+        {"params": {"hub.mode": "authenticate"}},
+        {"content": "hub.mode=authenticate"},
+        {"json": {"hub.mode": "authenticate"}},
+    ):
+        answer = await anybody.request(
+            method,
+            path,
+            auth=("me", token),
+            **sent,  # type: ignore[arg-type]
+        )
+        assert (answer.status_code, answer.json()) == (200, ALL)
+        assert answer.headers["access-control-allow-origin"] == "*"
+
+
+@pytest.mark.parametrize(
+    "target", ["/?&hub.mode=authenticate", "/&hub.mode=authenticate"]
+)
+async def test_a_misplaced_ampersand_does_no_harm(
+    anybody: httpx2.AsyncClient, token: str, target: str
+) -> None:
+    answer = await anybody.get(target, auth=("me", token))
+    assert answer.json() == ALL
+
+
+async def test_a_browser_still_gets_the_page(anybody: httpx2.AsyncClient) -> None:
+    answer = await anybody.get("/", headers={"Accept": "text/html"})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/html")
+
+
+async def test_a_token_may_come_in_each_of_three_ways(
+    anybody: httpx2.AsyncClient, token: str
+) -> None:
+    mode = {"hub.mode": "authenticate"}
+    credential = encoded(token)
+    broken_up = f"{credential[:20]}\n{credential[20:]}\n"
+    for sent in (
+        {"headers": {"Authorization": f"Bearer {token}"}},
+        {"headers": {"Authorization": f"Basic {credential}"}},
+        {"params": {"authorization": credential}},
+        {"params": {"authorization": credential.rstrip("=")}},
+        {"params": {"authorization": f"Basic {credential}"}},
+        {"data": {"authorization": broken_up}},
+    ):
+        sent = {**sent, "params": {**mode, **sent.get("params", {})}}
+        answer = await anybody.request("POST", "/", **sent)  # type: ignore[arg-type]
+        assert answer.status_code == 200, sent
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"authorization": "!!!"},
+        {"authorization": base64.b64encode(b"no colon").decode()},
+        {"authorization": base64.b64encode(b"\xff\xfe:x").decode()},
+        {"authorization": encoded("0" * 32)},
+    ],
+)
+async def test_without_a_good_token_it_is_401_with_a_challenge_of_basic(
+    anybody: httpx2.AsyncClient, params: dict[str, str]
+) -> None:
+    answer = await anybody.get("/", params={"hub.mode": "authenticate", **params})
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith("Basic realm=")
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert answer.text
+
+
+async def test_a_missing_right_is_named(hub: Hub, anybody: httpx2.AsyncClient) -> None:
+    token = await make_token(hub, Right.RETRIEVE)
+    rights = await anybody.get(
+        "/?hub.mode=authenticate&rights=true", auth=("me", token)
+    )
+    assert rights.json() == {**dict.fromkeys(ALL, False), "retrieve": True}
+
+
+@pytest.mark.parametrize(
+    ("target", "field"),
+    [
+        ("/hubbub", "hub.mode"),
+        ("/?hub.mode=dance", "hub.mode"),
+        ("/?hub.mode=%ff", "query"),
+    ],
+)
+async def test_what_is_wrong_is_named_as_text_or_as_json(
+    anybody: httpx2.AsyncClient, target: str, field: str
+) -> None:
+    plain = await anybody.get(target)
+    assert plain.status_code == 422
+    assert plain.headers["content-type"].startswith("text/plain")
+    assert field in plain.text
+    answer = await anybody.get(target, headers={"Accept": "application/json"})
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/json; charset=utf-8"
+    assert answer.json()["field"] == field
+    assert field in answer.json()["error"]
+
+
+async def test_pages_of_other_sites_may_ask(anybody: httpx2.AsyncClient) -> None:
+    answer = await anybody.options(
+        "/",
+        headers={
+            "Origin": "https://river.example",
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "authorization, content-length",
+        },
+    )
+    assert answer.status_code == 204
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert "POST" in answer.headers["access-control-allow-methods"]
+    assert (
+        answer.headers["access-control-allow-headers"]
+        == "authorization, content-length"
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "status"), [("cors", 200), ("no-cors", 403), ("navigate", 403)]
+)
+async def test_of_another_site_only_what_its_script_sent_counts(
+    anybody: httpx2.AsyncClient, token: str, mode: str, status: int
+) -> None:
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": mode}
+    target = "/?hub.mode=authenticate"
+    answer = await anybody.get(target, headers=headers, auth=("me", token))
+    assert answer.status_code == status
+    explicit = await anybody.get(
+        f"{target}&authorization={encoded(token)}", headers=headers
+    )
+    assert explicit.status_code == 200
+
+
+async def test_the_administrator_is_not_whoever_another_site_says(
+    client: httpx2.AsyncClient,
+) -> None:
+    headers = {"Origin": "https://elsewhere.example"}
+    answer = await client.get("/?hub.mode=authenticate", headers=headers)
+    assert answer.status_code == 403
+
+
+async def test_with_a_callback_the_answer_is_a_script(
+    anybody: httpx2.AsyncClient, token: str
+) -> None:
+    target = "/?hub.mode=authenticate&callback=jQuery123_4.done&_=1"
+    answer = await anybody.get(target, auth=("me", token))
+    assert answer.headers["content-type"].startswith("text/javascript")
+    assert answer.text.startswith("jQuery123_4.done({")
+    assert answer.text.endswith("})")
+
+
+@pytest.mark.parametrize("name", ["alert(1)//", "a b", "x" * 200, "<script>"])
+async def test_a_callback_that_is_no_name_is_refused(
+    anybody: httpx2.AsyncClient, token: str, name: str
+) -> None:
+    params = {"hub.mode": "authenticate", "callback": name}
+    answer = await anybody.get("/", params=params, auth=("me", token))
+    assert answer.status_code == 422
+    assert "callback" in answer.text
