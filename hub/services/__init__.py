@@ -15,6 +15,9 @@ from .front import FrontPageService
 from .live import LiveService
 from .metrics import MetricsService
 from .operations import OperationsService
+from .replays import ReplayService
+from .retrieval import RetrievalService
+from .search import SearchService
 from .subscriptions import SubscriptionService
 from .tokens import TokenService
 from .websub import WebSubService
@@ -26,6 +29,9 @@ __all__ = [
     "LiveService",
     "MetricsService",
     "OperationsService",
+    "ReplayService",
+    "RetrievalService",
+    "SearchService",
     "Services",
     "SubscriptionService",
     "TokenService",
@@ -44,3 +50,6 @@ class Services:
     metrics: MetricsService
     front: FrontPageService
     live: LiveService
+    retrieval: RetrievalService
+    search: SearchService
+    replays: ReplayService

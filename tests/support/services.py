@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 from hub.core.cadence import Plan, PollingRules, explain
+from hub.delivery.notifications import Document
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.metrics import Metrics
@@ -21,6 +22,9 @@ from hub.services import (
     LiveService,
     MetricsService,
     OperationsService,
+    ReplayService,
+    RetrievalService,
+    SearchService,
     Services,
     SubscriptionService,
     TokenService,
@@ -30,7 +34,14 @@ from hub.services.addresses import AddressCheck
 from hub.websub.pings import Pings
 from hub.websub.topics import OpenHub
 from storage.interface import Storage
-from storage.records import FeedId, FeedState, FetchCommit, Polling, StoredFeed
+from storage.records import (
+    FeedId,
+    FeedState,
+    FetchCommit,
+    Polling,
+    StoredFeed,
+    Subscription,
+)
 from storage.sqlite import open_database
 from tests.support.clock import ManualClock
 
@@ -92,6 +103,23 @@ class FakePoller:
 
 
 @dataclass
+class FakeRedeliveries:
+    """Keeps what is sent again; ``refusal`` is why a callback does not take it."""
+
+    refusal: str = ""
+    sent: list[tuple[Subscription, Document]] = field(default_factory=list)
+    later: list[tuple[Subscription, Document]] = field(default_factory=list)
+
+    async def send(self, subscription: Subscription, document: Document) -> str:
+        self.sent.append((subscription, document))
+        return self.refusal
+
+    def send_later(self, subscription: Subscription, document: Document) -> bool:
+        self.later.append((subscription, document))
+        return not self.refusal
+
+
+@dataclass
 class Hub:
     """Everything a test of the use cases or of the web may want to reach."""
 
@@ -102,6 +130,7 @@ class Hub:
     directory: Path
     metrics: Metrics
     watch: LiveWatch
+    redeliveries: FakeRedeliveries
 
 
 @asynccontextmanager
@@ -143,7 +172,12 @@ async def open_hub(
         )
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)
         feeds = FeedService(storage, poller, addresses, clock, watch.wake)
+        retrieval = RetrievalService(storage, feeds, "http://hub.example/hub")
+        redeliveries = FakeRedeliveries()
         services = Services(
+            retrieval=retrieval,
+            search=SearchService(storage, "http://hub.example"),
+            replays=ReplayService(storage, retrieval, redeliveries),
             feeds=feeds,
             subscriptions=SubscriptionService(storage, feeds, addresses, clock),
             deliveries=DeliveryService(storage, clock),
@@ -166,6 +200,8 @@ async def open_hub(
                 public_url="http://hub.example",
             ),
         )
-        yield Hub(services, storage, poller, clock, directory, metrics, watch)
+        yield Hub(
+            services, storage, poller, clock, directory, metrics, watch, redeliveries
+        )
     finally:
         await storage.close()

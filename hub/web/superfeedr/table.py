@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from hub.services import Services
 from hub.web.superfeedr.calls import Modes
+from hub.web.superfeedr.retrieval import retrieval_modes
 from hub.web.superfeedr.rights import rights_modes
 
 
 def create_modes(services: Services) -> Modes:
     """The order is that in which people are told of them."""
     return {
+        **retrieval_modes(services),
         **rights_modes(),
     }
