@@ -45,6 +45,7 @@ from hub.services import (
     SearchService,
     Services,
     SubscriptionService,
+    SuperfeedrService,
     TokenService,
 )
 from hub.services.addresses import AddressCheck
@@ -151,9 +152,13 @@ async def build_hub(
     )
     retrieval = RetrievalService(storage, feeds, f"{public_url}/hub")
     redeliveries = Redeliveries(network, clock, f"{public_url}/hub")
+    subscriptions = SubscriptionService(storage, feeds, addresses, clock)
+    superfeedr = SuperfeedrService(
+        storage, subscriptions, open_hub.questions, clock, public_url
+    )
     services = Services(
         feeds=feeds,
-        subscriptions=SubscriptionService(storage, feeds, addresses, clock),
+        subscriptions=subscriptions,
         deliveries=DeliveryService(storage, clock),
         operations=operations,
         tokens=TokenService(storage.tokens, clock, watch.wake),
@@ -164,6 +169,7 @@ async def build_hub(
         retrieval=retrieval,
         search=SearchService(storage, public_url),
         replays=ReplayService(storage, retrieval, redeliveries),
+        superfeedr=superfeedr,
     )
     limits = RateLimits(_request_limits(settings), clock, metrics)
     return BuiltHub(
@@ -179,6 +185,7 @@ async def build_hub(
             **open_hub.background,
             "replays": redeliveries.run,
             "search index": SearchIndex(storage).run,
+            "superfeedr verifications": superfeedr.run,
             "live stream": live.run,
             "live watch": watch.run,
             "housekeeping": Housekeeping(storage, clock, settings.retention).run,

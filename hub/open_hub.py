@@ -48,6 +48,7 @@ class BuiltOpenHub:
     """Its use cases, and its parts that run in the background."""
 
     service: WebSubService
+    questions: Questions
     background: dict[str, Callable[[], Coroutine[Any, Any, None]]]
 
 
@@ -81,5 +82,7 @@ def build_open_hub(
         shortest_lease=shortest_lease,
     )
     return BuiltOpenHub(
-        service=service, background={"verifier": verifier.run, "pings": pings.run}
+        service=service,
+        questions=questions,
+        background={"verifier": verifier.run, "pings": pings.run},
     )

@@ -14,6 +14,7 @@ import structlog
 
 from hub.clock import Clock
 from hub.core.settlement import Settlement
+from hub.delivery.credits import Credits
 from hub.metrics import Metrics
 from storage.errors import StorageBusy, WriteFailed
 from storage.interface import DeliveryStore
@@ -58,12 +59,14 @@ class Acknowledgements:
         deliveries: DeliveryStore,
         clock: Clock,
         metrics: Metrics | None = None,
+        credits: Credits | None = None,
         *,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self._deliveries = deliveries
         self._clock = clock
         self._metrics = metrics or Metrics()
+        self._credits = credits or Credits()
         self._retry_seconds = retry_seconds
         self._batch: _Batch | None = None
         self._gathered = asyncio.Event()
@@ -133,6 +136,7 @@ class Acknowledgements:
             recovered=tuple(batch.recovered),
             advanced=tuple(batch.advanced),
             attempts=tuple(batch.attempts),
+            notified=self._credits.changes(),
         )
         flushed = await self._persist(flush)
         if flushed is not None:

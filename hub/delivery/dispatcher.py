@@ -21,6 +21,7 @@ from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.chunks import Chunks
+from hub.delivery.credits import Credits
 from hub.delivery.crew import Crew
 from hub.delivery.endings import Endings
 from hub.delivery.first_deliveries import FirstDeliveries
@@ -79,6 +80,7 @@ class Dispatcher:
         """
         await self._storage.deliveries.void_leases()
         head = await self._storage.log.head()
+        credits = Credits(await self._storage.deliveries.notified())
         sender = Sender(
             hub_url=self._hub_url,
             epoch=head.epoch,
@@ -92,6 +94,7 @@ class Dispatcher:
             self._limits,
             self._random,
             self._metrics,
+            credits,
         )
         await run.until_cancelled()
 
@@ -108,15 +111,16 @@ class _Run:
         limits: DeliveryLimits,
         random: Random,
         metrics: Metrics,
+        credits: Credits,
     ) -> None:
         deliveries, endings = storage.deliveries, Endings()
         self._watch = partial(storage.subscriptions.watch_endings, endings.note)
         self._grace = limits.grace
         self._crew = Crew()
-        self._acknowledgements = Acknowledgements(deliveries, clock, metrics)
+        self._acknowledgements = Acknowledgements(deliveries, clock, metrics, credits)
         self._slow_requests = SlowRequests(network, clock, slow_limit=limits.hanging)
         origins = Origins(lambda host: network.is_exempt(host, Purpose.CALLBACK))
-        poster = Poster(self._slow_requests, origins, clock, sender)
+        poster = Poster(self._slow_requests, origins, clock, sender, credits)
         leases = Leases(clock, random)
         notifications = Notifications(storage.log, sender.hub_url)
         self._catch_ups = CatchUps(

@@ -9,6 +9,7 @@ from functools import partial
 from hub.beside import LARGE_BYTES, run_beside
 from hub.clock import Clock
 from hub.core.replies import STRAINED_STATUSES, Reply, Verdict, verdict
+from hub.delivery.credits import Credits
 from hub.delivery.notifications import Document
 from hub.delivery.origins import Origins
 from hub.delivery.slow_requests import SlowRequests
@@ -17,6 +18,7 @@ from hub.failpoints import failpoint
 from hub.net import Answer, Limits, Purpose, Request
 from protocols.http import parse_retry_after
 from protocols.websub.delivery import Delivery, delivery_headers, notification_id
+from protocols.websub.leases import ENDLESS_LEASE
 from storage.records import Position, Subscription
 
 LIMITS = Limits(seconds=20.0, idle_seconds=20.0)
@@ -70,11 +72,13 @@ class Poster:
         origins: Origins,
         clock: Clock,
         sender: Sender,
+        credits: Credits | None = None,
     ) -> None:
         self._slow_requests = slow_requests
         self._origins = origins
         self._clock = clock
         self._sender = sender
+        self._credits = credits or Credits()
 
     def admits(self, origin: str) -> bool:
         """Take a place at the origin for one `post`, which gives it back."""
@@ -116,6 +120,8 @@ class Poster:
         failures: int,
         missed: tuple[Position, Position] | None,
     ) -> Request:
+        now = int(self._clock.now().timestamp())
+        credits = self._credits.take(subscription.account)
         delivery = Delivery(
             topic=subscription.topic,
             callback=subscription.callback,
@@ -123,11 +129,13 @@ class Poster:
             content_type=document.content_type,
             body=document.body,
             id=notification_id(self._sender.epoch, position, subscription.id),
-            timestamp=int(self._clock.now().timestamp()),
+            timestamp=now,
             secret=subscription.secret,
             algorithm=subscription.algorithm,
             retries=failures,
             missed=missed,
+            credits=credits,
+            expires=None if credits is None else _end_of(subscription, now),
             user_agent=self._sender.user_agent,
         )
         signing = partial(delivery_headers, delivery)
@@ -170,6 +178,13 @@ class Poster:
             error=f"answered {status}",
             retry_after=retry_after,
         )
+
+
+def _end_of(subscription: Subscription, now: int) -> int:
+    """An endless lease is told as the one that its callback is told of."""
+    if subscription.lease_end is None:
+        return now + ENDLESS_LEASE
+    return int(subscription.lease_end.timestamp())
 
 
 def _unusable(error: NetworkError, milliseconds: int) -> Reply:

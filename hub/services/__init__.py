@@ -19,6 +19,7 @@ from .replays import ReplayService
 from .retrieval import RetrievalService
 from .search import SearchService
 from .subscriptions import SubscriptionService
+from .superfeedr import SuperfeedrService
 from .tokens import TokenService
 from .websub import WebSubService
 
@@ -34,6 +35,7 @@ __all__ = [
     "SearchService",
     "Services",
     "SubscriptionService",
+    "SuperfeedrService",
     "TokenService",
     "WebSubService",
 ]
@@ -53,3 +55,4 @@ class Services:
     retrieval: RetrievalService
     search: SearchService
     replays: ReplayService
+    superfeedr: SuperfeedrService

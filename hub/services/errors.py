@@ -4,6 +4,7 @@ ServiceError
 ├── AddressRefused     the address guard allows no request to that URL
 ├── Conflict           the thing is in a state that does not allow this
 ├── HubClosed          the open hub is switched off
+├── NotConfirmed       a callback was asked, and does not want it
 ├── NotReadable        nothing there that this account may read
 └── TooManyWaiting     a bounded queue is full; later there will be room
 """
@@ -50,6 +51,22 @@ class NotReadable(ServiceError):
     def __init__(self, field: str, reason: str) -> None:
         self.field = field
         super().__init__(f"{field}: {reason}")
+
+
+class NotConfirmed(ServiceError):
+    """A callback was asked, and does not want it, or did not answer for a reason."""
+
+    field = "hub.callback"
+
+    def __init__(self, callback: str, reason: str = "") -> None:
+        self.callback = callback
+        self.reason = reason
+        super().__init__(
+            f"We could not verify your callback Error: {reason} (hub.callback)"
+            if reason
+            else f"Your callback {callback} didn't echo the challenge."
+            " Please make sure it does (hub.callback)"
+        )
 
 
 class TooManyWaiting(ServiceError):

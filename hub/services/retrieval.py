@@ -7,8 +7,8 @@ them, and for the operator.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hub.delivery.notifications import Document
 from hub.services.collected import Collected, render
@@ -26,6 +26,7 @@ from storage.records import (
     AccountId,
     EntryPlace,
     FeedId,
+    ListingSearch,
     StoredFeed,
     Subscription,
     SubscriptionId,
@@ -38,14 +39,6 @@ MOST_FEEDS = 199
 SEARCHED_FOR_ID = 200
 """Entries that are looked through for an id that is not their key."""
 
-TopicSearch = Callable[
-    [AccountId, Mapping[str, str], int], Awaitable[Sequence[Subscription]]
-]
-"""So many of an account's subscriptions by the keys of a search.
-
-Raises `InvalidValue` for what cannot be searched for.
-"""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
@@ -56,7 +49,7 @@ class Wanted:
 
     topic: str = ""
     callback: str = ""
-    search: Mapping[str, str] = field(default_factory=dict)
+    search: ListingSearch | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +86,10 @@ class RetrievalService:
         storage: Storage,
         feeds: FeedService,
         hub_url: str,
-        search: TopicSearch | None = None,
     ) -> None:
-        """``search`` None: there is none by keys."""
         self._storage = storage
         self._feeds = feeds
         self._hub_url = hub_url
-        self._search = search
 
     async def select(self, principal: Principal, wanted: Wanted) -> Selection:
         """A feed that was never fetched is fetched before, if that takes not too long.
@@ -108,7 +98,7 @@ class RetrievalService:
         """
         if wanted.topic:
             return await self._select_topic(principal, wanted.topic)
-        if not (wanted.callback or wanted.search):
+        if not wanted.callback and wanted.search is None:
             raise InvalidValue("hub.topic", "this or hub.callback; both are missing")
         found = await self._subscriptions(principal.account.id, wanted)
         if not found:
@@ -174,9 +164,11 @@ class RetrievalService:
                 account=account,
                 callback=wanted.callback,
             )
-        if self._search is None:
-            raise InvalidValue("hub.callback", "the URL of a callback")
-        return await self._search(account, wanted.search, MOST_FEEDS + 1)
+        search = wanted.search or ListingSearch()
+        listing = await self._storage.listings.page(
+            account, search, skip=0, limit=MOST_FEEDS + 1
+        )
+        return [each.subscription for each in listing.items]
 
     async def _fetch_first(self, feeds: Sequence[FeedId]) -> None:
         sources = await self._storage.entries.sources(feeds)

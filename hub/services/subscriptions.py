@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from hub.clock import Clock
 from hub.services.addresses import AddressCheck
@@ -39,9 +40,10 @@ class Subscribe:
     account: AccountId = OPERATOR
     secret: str = ""
     algorithm: str = "sha256"
-    format: Format = Format.JSON
+    format: Format | None = Format.JSON  # None: Atom of a feed, else as it is
     updates: Updates = Updates.FRESH
     batch: bool = False
+    is_silent: bool = False  # listed like any other, but never notified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,19 +75,21 @@ class SubscriptionService:
         self._addresses = addresses
         self._clock = clock
 
-    async def add(self, request: Subscribe) -> Subscribed:
+    async def add(self, request: Subscribe, *, prefix: str = "") -> Subscribed:
         """Subscribe for an account; endless, and without asking the callback.
 
         A topic nobody added becomes a private feed whose first document is fetched
         before, so that the subscriber is told only what is new. One that was given up
-        is polled again. Raises
-        `InvalidValue` and `AddressRefused`.
+        is polled again. Raises `InvalidValue` and `AddressRefused`, which name the
+        field with the ``prefix`` that it has where the request came from.
         """
-        callback = read_callback(request.callback)
-        _check_signing(request)
-        await self._addresses.check_callback("callback", callback)
-        feed = await self._feed_behind(request.topic, request.account)
-        topic = read_topic("topic", request.topic).url
+        callback = read_callback(request.callback, f"{prefix}callback")
+        _check_signing(request, prefix)
+        if not request.is_silent:
+            await self._addresses.check_callback(f"{prefix}callback", callback)
+        field = f"{prefix}topic"
+        feed = await self._feed_behind(request.topic, request.account, field)
+        topic = read_topic(field, request.topic).url
         known = await self._storage.subscriptions.find(request.account, topic, callback)
         new = NewSubscription(
             account=request.account,
@@ -94,9 +98,10 @@ class SubscriptionService:
             callback=callback,
             secret=request.secret,
             algorithm=request.algorithm,
-            format=request.format,
+            format=request.format or _own_format(feed),
             updates=request.updates,
             batch=request.batch,
+            is_silent=request.is_silent,
         )
         subscription = await self._storage.subscriptions.add(new, self._clock.now())
         return Subscribed(subscription=subscription, feed=feed, is_new=known is None)
@@ -152,38 +157,48 @@ class SubscriptionService:
             raise NotFound("subscription", subscription_id)
         return found
 
-    async def _feed_behind(self, topic: str, account: AccountId) -> StoredFeed:
-        address = read_topic("topic", topic)
+    async def _feed_behind(
+        self, topic: str, account: AccountId, field: str
+    ) -> StoredFeed:
+        address = read_topic(field, topic)
         url = address.url
         if account != OPERATOR:
-            await self._check_open(url, address.credentials)
+            await self._check_open(url, address.credentials, field)
         known = await self._feeds.find(url)
         if known is not None and known.has_credentials and known.url != url:
             known = known if account == OPERATOR else None  # not as anybody gets it
         if known is None:
             new = AddFeed(url=topic, private=True)
-            known = (await self._feeds.add(new, field="topic")).feed
+            known = (await self._feeds.add(new, field=field)).feed
         if known.has_credentials and account != OPERATOR:
-            raise _closed()  # somebody has added it meanwhile
+            raise _closed(field)  # somebody has added it meanwhile
         if known.state.is_stopped:
             return await self._feeds.resume(known.id)
         return known
 
-    async def _check_open(self, url: str, credentials: Credentials | None) -> None:
+    async def _check_open(
+        self, url: str, credentials: Credentials | None, field: str
+    ) -> None:
         """Before anything is added or returns: a removed feed has its credentials."""
         known = await self._storage.feeds.find(url)
         is_closed = known is not None and known.url == url and known.has_credentials
         if is_closed or credentials is not None:
-            raise _closed()
+            raise _closed(field)
 
 
-def _closed() -> InvalidValue:
-    return InvalidValue("topic", "a topic that is open to this account")
+def _closed(field: str) -> InvalidValue:
+    return InvalidValue(field, "a topic that is open to this account")
 
 
-def _check_signing(request: Subscribe) -> None:
+def _own_format(feed: StoredFeed) -> Format:
+    """What was fetched and is no feed is sent as it is (Superfeedr 1.4)."""
+    is_other = not feed.format and feed.polling.code == HTTPStatus.OK
+    return Format.AS_IS if is_other else Format.ATOM
+
+
+def _check_signing(request: Subscribe, prefix: str) -> None:
     if request.algorithm not in ALGORITHMS:
         expected = f"one of {', '.join(ALGORITHMS)}"
-        raise InvalidValue("algorithm", expected, request.algorithm)
+        raise InvalidValue(f"{prefix}algorithm", expected, request.algorithm)
     if len(request.secret.encode()) > LONGEST_SECRET:
-        raise InvalidValue("secret", f"at most {LONGEST_SECRET} bytes")
+        raise InvalidValue(f"{prefix}secret", f"at most {LONGEST_SECRET} bytes")

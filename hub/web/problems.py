@@ -17,6 +17,7 @@ from hub.services.errors import (
     AddressRefused,
     Conflict,
     HubClosed,
+    NotConfirmed,
     TooManyWaiting,
 )
 from protocols.errors import InvalidValue
@@ -75,7 +76,7 @@ def as_problem(error: Exception) -> Problem:
             return error
         case InvalidValue():
             status, field = HTTPStatus.UNPROCESSABLE_ENTITY, error.field
-        case AddressRefused():
+        case AddressRefused() | NotConfirmed():
             status, field = HTTPStatus.UNPROCESSABLE_ENTITY, error.field
         case NotFound():
             status, field = HTTPStatus.NOT_FOUND, ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from hub.clock import Clock
 from hub.delivery.callback_pace import CallbackPace, Kind
@@ -33,6 +34,21 @@ class Reply:
     is_confirmed: bool
     is_final: bool
     last: VerificationTry
+
+
+class Question(Protocol):
+    """What of a verification the callback is asked with."""
+
+    @property
+    def mode(self) -> VerificationMode: ...
+    @property
+    def topic(self) -> str: ...
+    @property
+    def callback(self) -> str: ...
+    @property
+    def lease_seconds(self) -> int: ...
+    @property
+    def verify_token(self) -> str: ...
 
 
 def draw_challenge() -> str:
@@ -62,7 +78,9 @@ class Questions:
         """Whether another question waits for the callback's host."""
         return self._pace.is_waited_for(callback, Kind.QUESTION)
 
-    async def ask(self, verification: Verification) -> Reply:
+    async def ask(
+        self, verification: Question, *, tells_callback: bool = False
+    ) -> Reply:
         """Ask the callback. Whatever it answers is final; no answer is not."""
         challenge = self._challenge()
         is_new = verification.mode is VerificationMode.SUBSCRIBE
@@ -73,6 +91,7 @@ class Questions:
             challenge=challenge,
             lease_seconds=verification.lease_seconds if is_new else None,
             verify_token=verification.verify_token,
+            tells_callback=tells_callback,
         )
         try:
             answer = await self._get(verification.callback, url)

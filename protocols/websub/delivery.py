@@ -21,7 +21,8 @@ class Delivery:
     ``topic`` and ``hub`` are the URLs the subscriber knows. ``id`` stays the same
     over retries (see `notification_id`); ``timestamp`` is of this attempt, in Unix
     seconds. ``missed`` are the first and last position of records that were trimmed
-    before this subscriber got them.
+    before this subscriber got them. ``credits``: what is left to the subscriber's
+    account; ``expires``: when the subscription does, in Unix seconds.
     """
 
     topic: str
@@ -35,6 +36,8 @@ class Delivery:
     algorithm: str = "sha256"
     retries: int = 0
     missed: tuple[int, int] | None = None
+    credits: int | None = None
+    expires: int | None = None
     user_agent: str = "Fanfare"
 
 
@@ -56,6 +59,10 @@ def delivery_headers(delivery: Delivery) -> dict[str, str]:
     headers["webhook-timestamp"] = str(delivery.timestamp)
     if delivery.secret:
         headers |= _signatures(delivery)
+    if delivery.credits is not None:
+        headers["X-Superfeedr-Credits"] = str(delivery.credits)
+    if delivery.expires is not None:
+        headers["X-Superfeedr-PubSubHubbub-Expire"] = str(delivery.expires)
     if delivery.retries:
         headers["X-Superfeedr-Retried"] = str(delivery.retries)
     if delivery.missed is not None:

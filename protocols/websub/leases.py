@@ -8,6 +8,8 @@ DEFAULT_LEASE: Final = 864_000
 """WebSub 5.1: "10 days is a good default"."""
 SHORTEST_LEASE: Final = 300
 LONGEST_LEASE: Final = 2_592_000
+ENDLESS_LEASE: Final = 315_359_999
+"""What a subscription without an end is told as; Superfeedr's number, ten years."""
 
 
 def granted_lease(asked: int | None, shortest: int = SHORTEST_LEASE) -> int:

@@ -20,12 +20,16 @@ def verification_url(
     challenge: str,
     lease_seconds: int | None = None,
     verify_token: str = "",
+    tells_callback: bool = False,
 ) -> str:
     """Where the question is sent by GET. ``topic`` is "as given in the request".
 
     ``verify_token`` is of PubSubHubbub 0.3; some readers still refuse without it.
+    ``tells_callback``: as Superfeedr does, ``hub.callback`` comes, too.
     """
     parameters = {"hub.mode": mode, "hub.topic": topic, "hub.challenge": challenge}
+    if tells_callback:
+        parameters["hub.callback"] = callback
     if lease_seconds is not None:
         parameters["hub.lease_seconds"] = str(lease_seconds)
     if verify_token:

@@ -13,6 +13,7 @@ from storage.interface.deliveries import DeliveryStore
 from storage.interface.engine import Storage
 from storage.interface.entries import EntryStore
 from storage.interface.feeds import FeedStore
+from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
 from storage.interface.search import SearchStore
 from storage.interface.subscriptions import SubscriptionStore
@@ -23,6 +24,7 @@ __all__ = [
     "DeliveryStore",
     "EntryStore",
     "FeedStore",
+    "ListingStore",
     "LogStore",
     "SearchStore",
     "Storage",

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from storage.records import (
+    AccountId,
     Attempt,
     ClaimedChunk,
     DeadRange,
@@ -39,6 +40,10 @@ class DeliveryStore(Protocol):
     ) -> None: ...
 
     async def flush(self, flush: DeliveryFlush) -> Flushed: ...
+
+    async def notified(self) -> dict[AccountId, int]:
+        """How many requests each account was sent, those never sent any left out."""
+        ...
 
     async def claim_stragglers(
         self, *, lease_id: int, until: datetime, now: datetime, limit: int

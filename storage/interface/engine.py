@@ -8,6 +8,7 @@ from typing import Protocol
 from storage.interface.deliveries import DeliveryStore
 from storage.interface.entries import EntryStore
 from storage.interface.feeds import FeedStore
+from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
 from storage.interface.search import SearchStore
 from storage.interface.subscriptions import SubscriptionStore
@@ -29,6 +30,8 @@ class Storage(Protocol):
     def search(self) -> SearchStore: ...
     @property
     def subscriptions(self) -> SubscriptionStore: ...
+    @property
+    def listings(self) -> ListingStore: ...
     @property
     def verifications(self) -> VerificationStore: ...
     @property

@@ -66,6 +66,13 @@ from storage.records.identities import (
     SubscriptionId,
     TokenId,
 )
+from storage.records.listings import (
+    Bound,
+    Comparison,
+    Listed,
+    Listing,
+    ListingSearch,
+)
 from storage.records.log import (
     Cursor,
     EntryRef,
@@ -103,8 +110,10 @@ __all__ = [
     "Attempt",
     "Backlog",
     "Both",
+    "Bound",
     "ChunkOutcome",
     "ClaimedChunk",
+    "Comparison",
     "Credentials",
     "Cursor",
     "DatabaseStatus",
@@ -126,6 +135,9 @@ __all__ = [
     "Format",
     "GivenUp",
     "HiddenFeeds",
+    "Listed",
+    "Listing",
+    "ListingSearch",
     "Matches",
     "NewFeed",
     "NewSubscription",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from protocols.quick import quick_init
-from storage.records.identities import Position, SubscriptionId
+from storage.records.identities import AccountId, Position, SubscriptionId
 from storage.records.log import Record
 from storage.records.subscriptions import Subscription
 
@@ -156,6 +156,7 @@ class DeliveryFlush:
     recovered: tuple[SubscriptionId, ...] = ()  # no longer exhausted
     advanced: tuple[tuple[SubscriptionId, Position], ...] = ()  # have all up to there
     attempts: tuple[Attempt, ...] = ()  # failures and catch-ups; chunk 2xx are kept
+    notified: tuple[tuple[AccountId, int], ...] = ()  # requests of an account so far
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,6 +43,7 @@ class NewSubscription:
     updates: Updates = Updates.FRESH
     batch: bool = False  # several records may share one request when catching up
     lease_end: datetime | None = None  # None: endless
+    is_silent: bool = False  # stands above every record, and so receives none
 
 
 @quick_init

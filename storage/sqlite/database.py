@@ -15,6 +15,7 @@ from .deliveries import SqliteDeliveries
 from .ended import EndedSubscriptions
 from .entries import SqliteEntries
 from .feeds import SqliteFeeds
+from .listings import SqliteListings
 from .lock import FileLock
 from .log import SqliteLog
 from .positions import LogHead
@@ -55,6 +56,7 @@ class SqliteStorage:
         self.search = SqliteSearch(self._writer, readers)
         ended = EndedSubscriptions(self._head)
         self.subscriptions = SqliteSubscriptions(self._writer, readers, box, ended)
+        self.listings = SqliteListings(readers, box)
         self.verifications = SqliteVerifications(self._writer, readers, box, ended)
         self.deliveries = SqliteDeliveries(self._writer, readers, box, ended)
         self.tokens = SqliteTokens(self._writer, readers)

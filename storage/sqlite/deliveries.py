@@ -9,6 +9,7 @@ from functools import partial
 
 from storage.errors import NotFound
 from storage.records import (
+    AccountId,
     Attempt,
     ClaimedChunk,
     DeadRange,
@@ -70,6 +71,12 @@ class SqliteDeliveries:
             partial(apply_flush, flush),
             then=(lambda _: self._ended.tell(gone)) if gone else None,
         )
+
+    async def notified(self) -> dict[AccountId, int]:
+        rows = await self._readers.all(
+            "SELECT id, notified FROM accounts WHERE notified > 0"
+        )
+        return {AccountId(account): notified for account, notified in rows}
 
     async def claim_stragglers(
         self, *, lease_id: int, until: datetime, now: datetime, limit: int

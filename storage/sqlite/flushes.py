@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from storage.records import (
+    AccountId,
     Attempt,
     ChunkOutcome,
     DeliveryFlush,
@@ -46,6 +47,8 @@ def apply_flush(flush: DeliveryFlush, connection: sqlite3.Connection) -> Flushed
         _recover(flush.recovered, connection)
     if flush.advanced:
         _advance(flush.advanced, connection)
+    if flush.notified:
+        _count(flush.notified, connection)
     for attempt in flush.attempts:
         _keep_attempt(attempt, connection)
     return Flushed(
@@ -78,6 +81,15 @@ def _advance(
     connection.executemany(
         "UPDATE subscriptions SET from_position = max(from_position, ?) WHERE id = ?",
         [(position, subscription_id) for subscription_id, position in advanced],
+    )
+
+
+def _count(
+    notified: Sequence[tuple[AccountId, int]], connection: sqlite3.Connection
+) -> None:
+    connection.executemany(
+        "UPDATE accounts SET notified = max(notified, ?) WHERE id = ?",
+        [(count, account) for account, count in notified],
     )
 
 

@@ -16,6 +16,8 @@ from .log_rows import hash_key
 from .readers import Row
 from .times import to_milliseconds, to_milliseconds_or_none
 
+LARGEST_POSITION = 2**63 - 1
+
 
 class SubscriptionParameters(TypedDict):
     """What the statements below take."""
@@ -33,6 +35,7 @@ class SubscriptionParameters(TypedDict):
     updates: str
     batch: bool
     lease_end: int | None
+    silent_from: int | None  # a position above all there will be
     now: int
 
 
@@ -54,6 +57,7 @@ def subscription_parameters(
         "updates": new.updates.value,
         "batch": new.batch,
         "lease_end": to_milliseconds_or_none(new.lease_end),
+        "silent_from": LARGEST_POSITION if new.is_silent else None,
         "now": to_milliseconds(now),
     }
 
@@ -146,7 +150,7 @@ INSERT INTO subscriptions (account_id, topic_id, feed_id, callback_hash, callbac
     created_at, exhausted, ended_reason)
 VALUES (:account, (SELECT id FROM topics WHERE url = :topic), :feed_id, :callback_hash,
     :callback, :secret, :algorithm, :format, :updates, :batch, 'active',
-    (SELECT head FROM meta), :lease_end, :now, 0, '')
+    coalesce(:silent_from, (SELECT head FROM meta)), :lease_end, :now, 0, '')
 ON CONFLICT (callback_hash, topic_id, account_id) DO UPDATE SET
     secret = excluded.secret,
     algorithm = excluded.algorithm,

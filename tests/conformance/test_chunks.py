@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from storage.records import (
+    OPERATOR,
     Format,
     RecordKind,
     Subscription,
@@ -264,3 +265,10 @@ async def test_nobody_has_anything_to_claim_in_an_empty_storage(scene: Scene) ->
     assert await scene.claim() == []
     assert await scene.claim_stragglers(START) == []
     assert await scene.storage.deliveries.next_straggler() is None
+
+
+async def test_what_accounts_were_sent_is_counted_and_never_less(scene: Scene) -> None:
+    assert await scene.storage.deliveries.notified() == {}
+    await scene.flush(notified=((OPERATOR, 7),))
+    await scene.flush(notified=((OPERATOR, 5),))
+    assert await scene.storage.deliveries.notified() == {OPERATOR: 7}

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
@@ -27,11 +28,13 @@ from hub.services import (
     SearchService,
     Services,
     SubscriptionService,
+    SuperfeedrService,
     TokenService,
     WebSubService,
 )
 from hub.services.addresses import AddressCheck
 from hub.websub.pings import Pings
+from hub.websub.questions import Question, Reply
 from hub.websub.topics import OpenHub
 from storage.interface import Storage
 from storage.records import (
@@ -41,9 +44,12 @@ from storage.records import (
     Polling,
     StoredFeed,
     Subscription,
+    VerificationTry,
 )
 from storage.sqlite import open_database
 from tests.support.clock import ManualClock
+
+START = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 @dataclass
@@ -56,6 +62,7 @@ class FakePoller:
         polling, code=200, entry_count=3, period=900.0
     )
     state: FeedState | None = None  # the feed's state once it was fetched
+    format: str = "atom"
     hangs: bool = False
     fetched: list[FeedId] = field(default_factory=list)
     asked: list[FeedId] = field(default_factory=list)  # pinged, never fetched
@@ -77,7 +84,7 @@ class FakePoller:
                 polling=polling,
                 state=self.state,
                 title="A feed",
-                format="atom",
+                format=self.format,
             )
         )
         found = await self.storage.feeds.get(feed_id)
@@ -100,6 +107,29 @@ class FakePoller:
 
     def wake(self) -> None:
         self.woken += 1
+
+
+CONFIRMED = Reply(
+    is_confirmed=True, is_final=True, last=VerificationTry(at=START, status=200)
+)
+
+
+@dataclass
+class FakeAsker:
+    """Callbacks answer as ``reply`` says, or not at all."""
+
+    reply: Reply = CONFIRMED
+    hangs: bool = False
+    asked: list[Question] = field(default_factory=list)
+
+    async def ask(
+        self, verification: Question, *, tells_callback: bool = False
+    ) -> Reply:
+        assert tells_callback
+        self.asked.append(verification)
+        if self.hangs:
+            await asyncio.Event().wait()
+        return self.reply
 
 
 @dataclass
@@ -131,6 +161,7 @@ class Hub:
     metrics: Metrics
     watch: LiveWatch
     redeliveries: FakeRedeliveries
+    asker: FakeAsker
 
 
 @asynccontextmanager
@@ -174,12 +205,17 @@ async def open_hub(
         feeds = FeedService(storage, poller, addresses, clock, watch.wake)
         retrieval = RetrievalService(storage, feeds, "http://hub.example/hub")
         redeliveries = FakeRedeliveries()
+        subscriptions = SubscriptionService(storage, feeds, addresses, clock)
+        asker = FakeAsker()
         services = Services(
             retrieval=retrieval,
             search=SearchService(storage, "http://hub.example"),
             replays=ReplayService(storage, retrieval, redeliveries),
             feeds=feeds,
-            subscriptions=SubscriptionService(storage, feeds, addresses, clock),
+            subscriptions=subscriptions,
+            superfeedr=SuperfeedrService(
+                storage, subscriptions, asker, clock, "http://hub.example"
+            ),
             deliveries=DeliveryService(storage, clock),
             operations=OperationsService(storage, clock, directory),
             tokens=TokenService(storage.tokens, clock, watch.wake),
@@ -201,7 +237,9 @@ async def open_hub(
             ),
         )
         yield Hub(
-            services, storage, poller, clock, directory, metrics, watch, redeliveries
+            *(services, storage, poller, clock, directory, metrics, watch),
+            redeliveries=redeliveries,
+            asker=asker,
         )
     finally:
         await storage.close()

@@ -9,7 +9,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from hub.services.errors import TooManyWaiting
+from hub.services.errors import AddressRefused, TooManyWaiting
 from hub.web.problems import Problem, as_problem
 from hub.web.superfeedr.calls import Call, accepts_json
 from protocols.errors import InvalidValue
@@ -28,6 +28,7 @@ TOPIC_WANTED = (
 )
 """How Superfeedr begins every refusal of a topic; programs look for it."""
 
+_UNREACHABLE = "This url could not be fetched."
 _LONGEST_NAME = 128
 _LINE_BREAKS = {b"\xe2\x80\xa8": rb"\u2028", b"\xe2\x80\xa9": rb"\u2029"}
 """To JavaScript before 2019; to JSON, characters like any others."""
@@ -93,6 +94,8 @@ def error_answer(request: Request, error: Exception) -> Response:
 
 
 def _detail(error: Exception, problem: Problem) -> str:
-    if not isinstance(error, InvalidValue) or error.field != "hub.topic":
+    if problem.field != "hub.topic":
         return problem.detail
-    return f"{TOPIC_WANTED} You did not provide a valid hub.topic. ({problem.detail})"
+    is_unreachable = isinstance(error, AddressRefused)
+    what = _UNREACHABLE if is_unreachable else "You did not provide a valid hub.topic."
+    return f"{TOPIC_WANTED} {what} ({problem.detail})"

@@ -24,6 +24,7 @@ from hub.services.search import SearchService
 from hub.web.problems import Problem
 from hub.web.superfeedr.answers import json_bytes_answer
 from hub.web.superfeedr.calls import Call, Mode, Modes
+from hub.web.superfeedr.search import read_search, search_of
 from hub.web.superfeedr.stream import Streaming
 from protocols.errors import InvalidValue
 from protocols.live.messages import BodyFormat
@@ -119,13 +120,19 @@ class Retrieving:
 def read_wanted(given: Parameters) -> Wanted:
     """A topic goes before a callback: clients send one that they never subscribed.
 
-    Raises `InvalidValue`.
+    Raises `InvalidValue`, and `NotReadable` for a search that can find nothing.
     """
     if given.all("hub.topic"):
         return Wanted(topic=given.topic())
-    if given.all("hub.callback"):
+    if given.all("hub.callback") and not given.one("hub.callback").startswith("{"):
         return Wanted(callback=given.callback())
-    return Wanted(search=given.under("hub.callback"))
+    keys = search_of(given, "hub.callback")
+    if not keys:
+        return Wanted()
+    search = read_search(keys, "hub.callback")
+    if search is None:
+        raise NotReadable("hub.callback", "this account has no such subscription")
+    return Wanted(search=search)
 
 
 def read_page(given: Parameters) -> Page:

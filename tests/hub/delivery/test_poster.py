@@ -3,18 +3,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import pytest
 
 from hub.core.replies import Reply
+from hub.delivery.credits import GIVEN
 from hub.delivery.notifications import Document
 from hub.delivery.origins import Origins
 from hub.delivery.poster import Poster, Sender
 from hub.delivery.slow_requests import SlowRequests
 from hub.errors import BadAnswer, NetworkError, TimedOut
 from hub.net import Answer, Purpose, Request
+from protocols.websub.leases import ENDLESS_LEASE
 from protocols.websub.signatures import verify
-from storage.records import Position
+from storage.records import ANONYMOUS, OPERATOR, AccountId, Position
 from tests.support.clock import ManualClock
 from tests.support.subscriptions import a_subscription
 
@@ -183,3 +186,33 @@ async def test_a_hanging_request_leaves_its_origin_after_a_second() -> None:
     callback.goes_on.set()
     assert (await posting).status == 503
     assert scene.places() == 4  # halved once, for the second it took
+
+
+async def test_requests_of_an_account_are_counted_down() -> None:
+    callback = OneCallback()
+    scene = Scene(callback)
+    for account in (OPERATOR, AccountId(3), OPERATOR):
+        await scene.post(account=account)
+    left = [int(each.headers["X-Superfeedr-Credits"]) for each in callback.requests]
+    assert left == [GIVEN - 1, GIVEN - 1, GIVEN - 2]
+
+
+async def test_the_open_hub_counts_nothing() -> None:
+    callback = OneCallback()
+    await Scene(callback).post(account=ANONYMOUS)
+    assert "X-Superfeedr-Credits" not in callback.requests[0].headers
+
+
+@pytest.mark.parametrize(
+    ("lease_end", "seconds"), [(None, ENDLESS_LEASE), (timedelta(days=1), 86_400)]
+)
+async def test_an_account_is_told_when_its_subscription_ends(
+    lease_end: timedelta | None, seconds: int
+) -> None:
+    callback = OneCallback()
+    scene = Scene(callback)
+    now = scene.clock.now()
+    end = None if lease_end is None else now + lease_end
+    await scene.post(account=OPERATOR, lease_end=end)
+    told = callback.requests[0].headers["X-Superfeedr-PubSubHubbub-Expire"]
+    assert int(told) == int(now.timestamp()) + seconds

@@ -94,3 +94,10 @@ def test_a_topic_cannot_add_a_link_of_its_own() -> None:
     topic = 'https://site.example/>; rel="hub", <https://evil.example/'
     headers = delivery_headers(dataclasses.replace(DELIVERY, topic=topic))
     assert headers["Link"].count("<") == headers["Link"].count(">") == 2
+
+
+def test_an_account_is_told_what_is_left_and_when_it_ends() -> None:
+    counted = dataclasses.replace(DELIVERY, credits=99, expires=2_000_000_000)
+    headers = delivery_headers(counted)
+    assert headers["X-Superfeedr-Credits"] == "99"
+    assert headers["X-Superfeedr-PubSubHubbub-Expire"] == "2000000000"

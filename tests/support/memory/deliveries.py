@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from storage.errors import NotFound, StorageBusy
 from storage.records import (
+    AccountId,
     Attempt,
     ClaimedChunk,
     DeadRange,
@@ -117,6 +118,9 @@ class MemoryDeliveries:
 
     async def flush(self, flush: DeliveryFlush) -> Flushed:
         return Flushing(self._state, flush).apply()
+
+    async def notified(self) -> dict[AccountId, int]:
+        return dict(self._state.notified)
 
     async def claim_stragglers(
         self, *, lease_id: int, until: datetime, now: datetime, limit: int

@@ -37,6 +37,11 @@ class Flushing:
         self._unfinished: set[SubscriptionId] = set()
         self._lost: set[SubscriptionId] = set()
 
+    def _count(self) -> None:
+        notified = self._state.notified
+        for account, count in self._flush.notified:
+            notified[account] = max(notified.get(account, 0), count)
+
     def apply(self) -> Flushed:
         flush, state = self._flush, self._state
         for outcome in flush.outcomes:
@@ -57,6 +62,7 @@ class Flushing:
             if known is not None:
                 furthest = max(known.from_position, position)
                 self._change(each, from_position=furthest)
+        self._count()
         for attempt in flush.attempts:
             self._keep(attempt)
         return Flushed(

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from storage.errors import NotFound
 from storage.records import (
+    AccountId,
     Attempt,
     Credentials,
     DeadRange,
@@ -88,6 +89,7 @@ class State:
     stragglers: dict[SubscriptionId, ModelStraggler] = field(default_factory=dict)
     dead: dict[int, DeadRange] = field(default_factory=dict)
     attempts: list[Attempt] = field(default_factory=list)
+    notified: dict[AccountId, int] = field(default_factory=dict)
     watching: list[Callable] = field(default_factory=list)
     last_ids: dict[str, int] = field(default_factory=dict)
 

@@ -7,29 +7,15 @@ import base64
 import httpx2
 import pytest
 
-from hub.services.tokens import CreateToken
 from storage.records import Right
+from tests.hub.web.superfeedr.conftest import make_token
 from tests.support.services import Hub
 
 ALL = {"subscribe": True, "unsubscribe": True, "list": True, "retrieve": True}
 
 
-async def make_token(hub: Hub, *rights: Right) -> str:
-    made = await hub.services.tokens.create(
-        CreateToken(account="me", rights=frozenset(rights or Right))
-    )
-    return made.secret
-
-
 def encoded(token: str, login: str = "me") -> str:
     return base64.b64encode(f"{login}:{token}".encode()).decode()
-
-
-@pytest.fixture
-async def token(hub: Hub) -> str:
-    return await make_token(
-        hub, Right.SUBSCRIBE, Right.UNSUBSCRIBE, Right.LIST, Right.RETRIEVE
-    )
 
 
 @pytest.mark.parametrize("path", ["/", "/hubbub"])
@@ -113,6 +99,9 @@ async def test_a_missing_right_is_named(hub: Hub, anybody: httpx2.AsyncClient) -
         "/?hub.mode=authenticate&rights=true", auth=("me", token)
     )
     assert rights.json() == {**dict.fromkeys(ALL, False), "retrieve": True}
+    refused = await anybody.post("/?hub.mode=subscribe", auth=("me", token))
+    assert refused.status_code == 403
+    assert "the right subscribe" in refused.text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,35 @@
+"""Credits: nothing is charged, but each account's notifications are counted down.
+
+Superfeedr's subscribers watch ``X-Superfeedr-Credits``: it falls by one with each
+request, so that a gap tells of one that was missed. It starts at a billion, and after
+a crash may repeat what it counted in the last 100 ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from storage.records import ANONYMOUS, AccountId
+
+GIVEN = 1_000_000_000
+
+
+class Credits:
+    def __init__(self, notified: Mapping[AccountId, int] | None = None) -> None:
+        """``notified``: how many requests each account was sent before."""
+        self._notified = dict(notified or {})
+        self._changed: set[AccountId] = set()
+
+    def take(self, account: AccountId) -> int | None:
+        """Count one more request; what is left then. None: the open hub has none."""
+        if account == ANONYMOUS:
+            return None
+        notified = self._notified.get(account, 0) + 1
+        self._notified[account] = notified
+        self._changed.add(account)
+        return GIVEN - notified % GIVEN
+
+    def changes(self) -> tuple[tuple[AccountId, int], ...]:
+        """The counts that have changed since this was asked last, to be stored."""
+        changed, self._changed = self._changed, set()
+        return tuple((account, self._notified[account]) for account in sorted(changed))

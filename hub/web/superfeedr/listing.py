@@ -1,0 +1,88 @@
+"""``hub.mode=list``: an account's subscriptions, in two shapes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from starlette.responses import Response
+
+from hub.core.status import status_of
+from hub.services.superfeedr import SuperfeedrService
+from hub.web.superfeedr.answers import json_answer
+from hub.web.superfeedr.calls import Call, Mode, Modes
+from hub.web.superfeedr.search import read_search, search_of
+from protocols.superfeedr.json_status import status_object
+from protocols.superfeedr.parameters import Parameters
+from storage.records import Format, Listed, Listing, ListingSearch, Right
+
+DEFAULT_PAGE = 20
+LARGEST_PAGE = 500
+MOST_PAGES = 10**9
+
+Members = dict[str, object]
+
+
+class SubscriptionList:
+    def __init__(self, superfeedr: SuperfeedrService) -> None:
+        self._superfeedr = superfeedr
+
+    def modes(self) -> Modes:
+        return {"list": Mode(answer=self.answer, right=Right.LIST)}
+
+    async def answer(self, call: Call) -> Response:
+        """A plain array, as it was at first; with ``detailed`` an object around it."""
+        given = call.parameters
+        page = given.number("page", 1, least=1, most=MOST_PAGES)
+        by_page = given.number("by_page", DEFAULT_PAGE, least=1, most=LARGEST_PAGE)
+        is_detailed = given.flag("detailed")
+        pairs = search_of(given, "search")
+        search = read_search(pairs, "search")
+        listing = Listing(items=(), total=0)
+        if search is not None:
+            listing = await self._superfeedr.listing(
+                call.principal.account.id,
+                _with_callback(search, given),
+                page=page,
+                by_page=by_page,
+            )
+        listed = [_listed(each, is_detailed) for each in listing.items]
+        if not is_detailed:
+            return json_answer(call, listed)
+        meta = {
+            "total": listing.total,
+            "page": page,
+            "by_page": by_page,
+            "byPage": by_page,
+            "search": pairs,
+        }
+        return json_answer(call, {"subscriptions": listed, "meta": meta})
+
+
+def _with_callback(search: ListingSearch, given: Parameters) -> ListingSearch:
+    """An older parameter, ``hub.callback``, with ``%`` for whatever."""
+    callback = given.one("hub.callback").strip()
+    if not callback:
+        return search
+    if "%" in callback:
+        return replace(search, callback_like=callback)
+    return replace(search, callback=callback)
+
+
+def _listed(listed: Listed, is_detailed: bool) -> Members:
+    subscription, feed = listed.subscription, listed.feed
+    members: Members = {
+        "title": feed.title,
+        "url": subscription.topic,
+    }
+    if is_detailed:
+        status = status_of(feed.polling, feed.next_fetch, feed.title)
+        members["status"] = status_object(status, topic=subscription.topic)
+    is_raw = subscription.format is Format.AS_IS
+    return {
+        "subscription": {
+            "format": None if is_raw else subscription.format.value,
+            "endpoint": subscription.callback,
+            "secret": None,
+            "feed": members,
+        }
+    }

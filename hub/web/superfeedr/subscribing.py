@@ -1,0 +1,100 @@
+"""``hub.mode=subscribe`` and ``unsubscribe``."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from starlette.responses import PlainTextResponse, Response
+
+from hub.services.superfeedr import SuperfeedrService, Verify, Wish
+from hub.web.superfeedr.calls import Call, Mode, Modes
+from protocols.errors import InvalidValue
+from protocols.superfeedr.parameters import Parameters
+from protocols.websub.requests import LONGEST_VERIFY_TOKEN
+from protocols.websub.signatures import ALGORITHMS
+from storage.records import Format, Right, VerificationMode
+
+
+class Subscribing:
+    def __init__(self, superfeedr: SuperfeedrService) -> None:
+        self._superfeedr = superfeedr
+
+    def modes(self) -> Modes:
+        return {
+            "subscribe": Mode(answer=self.subscribe, right=Right.SUBSCRIBE),
+            "unsubscribe": Mode(answer=self.unsubscribe, right=Right.UNSUBSCRIBE),
+        }
+
+    async def subscribe(self, call: Call) -> Response:
+        """204; 202 if the callback is asked later; 200 with what ``retrieve`` asks."""
+        given = call.parameters
+        shows_feed = given.flag("retrieve")
+        wish = Wish(
+            mode=VerificationMode.SUBSCRIBE,
+            account=call.principal.account.id,
+            topic=given.topic(),
+            callback=given.callback(),
+            secret=given.one("hub.secret"),
+            algorithm=_algorithm(given),
+            format=None if call.format is None else Format(call.format.value),
+            verify=_verify(given),
+            verify_token=_verify_token(given),
+        )
+        made = await self._superfeedr.subscribe(wish)
+        if made is None:
+            return _put_off()
+        if not shows_feed:
+            return Response(status_code=HTTPStatus.NO_CONTENT)
+        subscription = made.subscription
+        document = await self._superfeedr.document(
+            subscription.topic, subscription.feed_id, subscription.format
+        )
+        return Response(document.body, headers={"Content-Type": document.content_type})
+
+    async def unsubscribe(self, call: Call) -> Response:
+        given = call.parameters
+        wish = Wish(
+            mode=VerificationMode.UNSUBSCRIBE,
+            account=call.principal.account.id,
+            topic=given.topic(),
+            callback=given.callback() if given.all("hub.callback") else "",
+            verify=_verify(given),
+            verify_token=_verify_token(given),
+        )
+        if await self._superfeedr.unsubscribe(wish):
+            return Response(status_code=HTTPStatus.NO_CONTENT)
+        return _put_off()
+
+
+def _put_off() -> Response:
+    return PlainTextResponse(
+        "The callback will be asked.\n", status_code=HTTPStatus.ACCEPTED
+    )
+
+
+def _verify(given: Parameters) -> Verify | None:
+    """PubSubHubbub 0.3 lets subscribers name several, the preferred one first."""
+    named = ",".join(given.all("hub.verify")).split(",")[0].strip().lower()
+    if not named:
+        return None
+    try:
+        return Verify(named)
+    except ValueError:
+        raise InvalidValue("hub.verify", "sync or async", named) from None
+
+
+def _verify_token(given: Parameters) -> str:
+    token = given.one("hub.verify_token")
+    if len(token) > LONGEST_VERIFY_TOKEN:
+        expected = f"at most {LONGEST_VERIFY_TOKEN} characters"
+        raise InvalidValue("hub.verify_token", expected)
+    return token
+
+
+def _algorithm(given: Parameters) -> str:
+    """Clients of Superfeedr know SHA-1 alone; anything else has to be asked for."""
+    name = given.one("hub.signature_algorithm").strip().lower() or "sha1"
+    if name not in ALGORITHMS:
+        expected = f"one of {', '.join(ALGORITHMS)}"
+        raise InvalidValue("hub.signature_algorithm", expected, name)
+    return name

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import httpx2
+import pytest
+
+from hub.services.tokens import CreateToken
+from storage.records import Right
+from tests.support.services import Hub
+
+RIGHTS = (Right.SUBSCRIBE, Right.UNSUBSCRIBE, Right.LIST, Right.RETRIEVE)
+
+Ask = Callable[..., Awaitable[httpx2.Response]]
+"""A request with these parameters, by the account ``me``."""
+
+
+async def make_token(hub: Hub, *rights: Right, account: str = "me") -> str:
+    made = await hub.services.tokens.create(
+        CreateToken(account=account, rights=frozenset(rights or RIGHTS))
+    )
+    return made.secret
+
+
+@pytest.fixture
+async def token(hub: Hub) -> str:
+    return await make_token(hub)
+
+
+@pytest.fixture
+def ask(anybody: httpx2.AsyncClient, token: str) -> Ask:
+    async def request(accept: str = "*/*", **parameters: str) -> httpx2.Response:
+        form = {
+            name.replace("hub_", "hub.", 1): value for name, value in parameters.items()
+        }
+        return await anybody.post(
+            "/", data=form, auth=("me", token), headers={"Accept": accept}
+        )
+
+    return request

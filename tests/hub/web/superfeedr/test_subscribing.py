@@ -1,0 +1,331 @@
+"""hub.mode=subscribe and unsubscribe at ``/``."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import httpx2
+import pytest
+
+from hub.services import superfeedr
+from hub.websub.questions import Reply
+from storage.records import (
+    AccountId,
+    Format,
+    Subscription,
+    SubscriptionId,
+    SubscriptionState,
+    VerificationTry,
+)
+from tests.hub.web.superfeedr.conftest import Ask, make_token
+from tests.support.eventually import eventually
+from tests.support.services import CONFIRMED, START, Hub
+
+TOPIC = "https://example.org/feed.xml"
+CALLBACK = "https://you.example/callback?id=1"
+REFUSED = Reply(
+    is_confirmed=False, is_final=True, last=VerificationTry(at=START, status=404)
+)
+SILENT = Reply(
+    is_confirmed=False,
+    is_final=False,
+    last=VerificationTry(at=START, reason="the connection was refused"),
+)
+
+
+async def subscribed(hub: Hub) -> list[Subscription]:
+    return await hub.storage.subscriptions.page(after=SubscriptionId(0), limit=100)
+
+
+def wanted(**parameters: str) -> dict[str, str]:
+    return {
+        "hub_mode": "subscribe",
+        "hub_topic": TOPIC,
+        "hub_callback": CALLBACK,
+        **parameters,
+    }
+
+
+async def test_subscribing_is_204_and_asks_nobody(hub: Hub, ask: Ask) -> None:
+    answer = await ask(**wanted(hub_secret="s3cret"))
+    assert (answer.status_code, answer.content) == (204, b"")
+    [made] = await subscribed(hub)
+    assert (made.topic, made.callback, made.secret) == (TOPIC, CALLBACK, "s3cret")
+    assert made.algorithm == "sha1"
+    assert made.format is Format.ATOM
+    assert made.lease_end is None
+    assert not hub.asker.asked
+
+
+async def test_an_unknown_feed_is_fetched_before_the_answer_and_private(
+    hub: Hub, ask: Ask
+) -> None:
+    await ask(**wanted())
+    feed = await hub.storage.feeds.find(TOPIC)
+    assert feed is not None
+    assert hub.poller.fetched == [feed.id]
+    assert feed.private
+
+
+@pytest.mark.parametrize(
+    ("parameters", "accept", "format"),
+    [
+        ({"format": "json"}, "*/*", Format.JSON),
+        ({"format": "ATOM"}, "application/json", Format.ATOM),
+        ({}, "application/json", Format.JSON),
+        ({}, "*/*", Format.ATOM),
+    ],
+)
+async def test_the_format_is_asked_for_or_accepted(
+    hub: Hub, ask: Ask, parameters: dict[str, str], accept: str, format: Format
+) -> None:
+    assert (await ask(accept, **wanted(**parameters))).status_code == 204
+    assert (await subscribed(hub))[0].format is format
+
+
+async def test_what_is_no_feed_is_sent_as_it_is(hub: Hub, ask: Ask) -> None:
+    hub.poller.format = ""
+    assert (await ask(**wanted())).status_code == 204
+    assert (await subscribed(hub))[0].format is Format.AS_IS
+
+
+async def test_subscribing_again_takes_the_new_secret(hub: Hub, ask: Ask) -> None:
+    await ask(**wanted(hub_secret="one"))
+    await ask(**wanted(hub_secret="two", hub_signature_algorithm="sha256"))
+    [made] = await subscribed(hub)
+    assert (made.secret, made.algorithm) == ("two", "sha256")
+
+
+async def test_a_fragment_is_part_of_the_topic(hub: Hub, ask: Ask) -> None:
+    await ask(**wanted())
+    await ask(**wanted(hub_topic=f"{TOPIC}#.h-entry"))
+    assert [each.topic for each in await subscribed(hub)] == [
+        TOPIC,
+        f"{TOPIC}#.h-entry",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("format", "content_type"),
+    [
+        ("atom", "application/atom+xml"),
+        ("json", "application/json; charset=utf-8"),
+    ],
+)
+async def test_with_retrieve_the_feed_is_the_answer(
+    ask: Ask, format: str, content_type: str
+) -> None:
+    answer = await ask(**wanted(retrieve="true", format=format))
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == content_type
+    assert "status" in answer.text
+
+
+async def test_sync_asks_the_callback_first(hub: Hub, ask: Ask) -> None:
+    answer = await ask(**wanted(hub_verify="sync", hub_verify_token="vt"))
+    assert answer.status_code == 204
+    [asked] = hub.asker.asked
+    assert (asked.verify_token, asked.lease_seconds) == ("vt", 315_359_999)
+    assert len(await subscribed(hub)) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "wording"),
+    [
+        (REFUSED, f"Your callback {CALLBACK} didn't echo the challenge."),
+        (
+            SILENT,
+            "We could not verify your callback Error: the connection was refused",
+        ),
+    ],
+)
+async def test_a_callback_that_does_not_confirm_is_422(
+    hub: Hub, ask: Ask, reply: Reply, wording: str
+) -> None:
+    hub.asker.reply = reply
+    answer = await ask(**wanted(hub_verify="sync"))
+    assert answer.status_code == 422
+    assert wording in answer.text
+    assert "hub.callback" in answer.text
+    assert await subscribed(hub) == []
+
+
+async def test_a_callback_that_hangs_is_not_waited_for_for_ever(
+    hub: Hub, ask: Ask
+) -> None:
+    hub.services.superfeedr.confirm_seconds = 0.01
+    hub.asker.hangs = True
+    answer = await ask(**wanted(hub_verify="sync"))
+    assert answer.status_code == 422
+    assert "Error: ETIMEDOUT" in answer.text
+
+
+async def test_async_is_202_and_counts_once_confirmed(hub: Hub, ask: Ask) -> None:
+    answer = await ask(**wanted(hub_verify="async"))
+    assert answer.status_code == 202
+    assert await subscribed(hub) == []
+    working = asyncio.create_task(hub.services.superfeedr.run())
+
+    async def is_subscribed() -> bool:
+        return bool(await subscribed(hub))
+
+    await eventually(is_subscribed)
+    ended = await ask(**{**wanted(hub_verify="async"), "hub_mode": "unsubscribe"})
+    assert ended.status_code == 202
+
+    async def has_ended() -> bool:
+        return not await subscribed(hub)
+
+    await eventually(has_ended)
+    working.cancel()
+
+
+async def test_async_that_is_refused_is_silent(hub: Hub, ask: Ask) -> None:
+    hub.asker.reply = REFUSED
+    await ask(**wanted(hub_verify="async"))
+    working = asyncio.create_task(hub.services.superfeedr.run())
+
+    async def is_subscribed() -> bool:
+        return bool(await subscribed(hub))
+
+    await eventually(lambda: bool(hub.asker.asked))
+    hub.asker.reply = CONFIRMED
+    other = f"{CALLBACK}&other"
+    await ask(**wanted(hub_verify="async", hub_callback=other))
+    await eventually(is_subscribed)
+    assert [each.callback for each in await subscribed(hub)] == [other]
+    working.cancel()
+
+
+async def test_too_many_that_wait_are_turned_away(hub: Hub, ask: Ask) -> None:
+    for number in range(superfeedr.MOST_WAITING):
+        wish = superfeedr.Wish(
+            mode=superfeedr.VerificationMode.SUBSCRIBE,
+            account=AccountId(3),
+            topic=TOPIC,
+            callback=f"{CALLBACK}{number}",
+            verify=superfeedr.Verify.ASYNC,
+        )
+        await hub.services.superfeedr.subscribe(wish)
+    answer = await ask(**wanted(hub_verify="async"))
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"]
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        "https://push.superfeedr.com/dev/null",
+        "http://push.superfeedr.com/dev/null",
+        "http://hub.example/dev/null",
+    ],
+)
+async def test_the_null_device_is_listed_and_never_told(
+    hub: Hub, ask: Ask, callback: str
+) -> None:
+    answer = await ask(**wanted(hub_callback=callback, hub_verify="sync"))
+    assert answer.status_code == 204
+    [made] = await subscribed(hub)
+    head = (await hub.storage.log.head()).position
+    assert made.from_position > head + 10**12
+    assert not hub.asker.asked
+
+
+@pytest.mark.parametrize(
+    ("parameters", "wording"),
+    [
+        ({"hub_topic": ""}, "You did not provide a valid hub.topic."),
+        ({"hub_topic": "feed.xml"}, "Please provide a valid hub.topic (feed) URL"),
+        ({"hub_topic": "http://inside.example/"}, "This url could not be fetched."),
+        ({"hub_topic": "https://example.org/" + "x" * 2_048}, "at most 2048"),
+        ({"hub_topic": "https://user:pw@example.org/"}, "hub.topic"),
+        ({"hub_callback": ""}, "hub.callback"),
+        ({"hub_callback": "ftp://you.example/"}, "hub.callback"),
+        ({"hub_callback": "http://inside.example/"}, "hub.callback"),
+        ({"hub_callback": "https://you.example/" + "x" * 250}, "at most 250"),
+        ({"hub_verify": "later"}, "hub.verify"),
+        ({"hub_verify_token": "x" * 1_025}, "hub.verify_token"),
+        ({"hub_secret": "x" * 200}, "hub.secret"),
+        ({"hub_signature_algorithm": "md5"}, "hub.signature_algorithm"),
+        ({"format": "rss"}, "format"),
+        ({"retrieve": "perhaps"}, "retrieve"),
+    ],
+)
+async def test_bad_parameters_are_422_and_named(
+    hub: Hub, ask: Ask, parameters: dict[str, str], wording: str
+) -> None:
+    answer = await ask(**wanted(**parameters))
+    assert answer.status_code == 422
+    assert wording in answer.text
+    assert await subscribed(hub) == []
+
+
+async def test_unsubscribing_is_204_also_again(hub: Hub, ask: Ask) -> None:
+    await ask(**wanted())
+    for _ in range(2):
+        answer = await ask(**{**wanted(), "hub_mode": "unsubscribe"})
+        assert answer.status_code == 204
+        assert await subscribed(hub) == []
+    ended = await hub.storage.subscriptions.get(SubscriptionId(1))
+    assert ended is not None
+    assert ended.state is SubscriptionState.ENDED
+
+
+async def test_the_callback_may_be_left_out_where_there_is_one(
+    hub: Hub, ask: Ask
+) -> None:
+    await ask(**wanted())
+    answer = await ask(hub_mode="unsubscribe", hub_topic=TOPIC)
+    assert answer.status_code == 204
+    assert await subscribed(hub) == []
+
+
+async def test_of_several_the_callback_says_which(hub: Hub, ask: Ask) -> None:
+    await ask(**wanted())
+    await ask(**wanted(hub_callback="https://you.example/other"))
+    answer = await ask(hub_mode="unsubscribe", hub_topic=TOPIC)
+    assert answer.status_code == 422
+    assert "hub.callback" in answer.text
+    assert len(await subscribed(hub)) == 2
+
+
+@pytest.mark.parametrize("callback", ["", CALLBACK])
+async def test_what_was_never_subscribed_cannot_be_ended(
+    hub: Hub, ask: Ask, callback: str
+) -> None:
+    answer = await ask(hub_mode="unsubscribe", hub_topic=TOPIC, hub_callback=callback)
+    assert answer.status_code == 422
+    assert "hub.topic" in answer.text
+
+
+async def test_who_is_to_be_asked_must_be_named(hub: Hub, ask: Ask) -> None:
+    await ask(**wanted())
+    answer = await ask(hub_mode="unsubscribe", hub_topic=TOPIC, hub_verify="sync")
+    assert answer.status_code == 422
+    assert "hub.callback" in answer.text
+    sure = await ask(**{**wanted(hub_verify="sync"), "hub_mode": "unsubscribe"})
+    assert sure.status_code == 204
+    assert hub.asker.asked[0].mode == "unsubscribe"
+
+
+async def test_accounts_do_not_touch_each_others_subscriptions(
+    hub: Hub, ask: Ask, anybody: httpx2.AsyncClient
+) -> None:
+    await ask(**wanted())
+    other = await make_token(hub, account="other")
+    form = {"hub.mode": "unsubscribe", "hub.topic": TOPIC, "hub.callback": CALLBACK}
+    answer = await anybody.post("/", data=form, auth=("other", other))
+    assert answer.status_code == 422
+    assert len(await subscribed(hub)) == 1
+
+
+async def test_a_feed_that_cannot_be_fetched_is_subscribed_to_all_the_same(
+    hub: Hub, ask: Ask
+) -> None:
+    hub.poller.outcome = lambda polling: replace(
+        polling, code=503, error="answered 503"
+    )
+    hub.poller.format = ""
+    assert (await ask(**wanted())).status_code == 204
+    assert (await subscribed(hub))[0].format is Format.ATOM
