@@ -16,6 +16,7 @@ from hub.core.rate_limit import Rate, per_minute
 from hub.delivery.callback_pace import CallbackPace
 from hub.delivery.denials import Denials
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
+from hub.delivery.redelivery import Redeliveries
 from hub.jobs import Housekeeping
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
@@ -30,6 +31,7 @@ from hub.polling.fetcher import Fetcher
 from hub.polling.handed_over import HandedOver
 from hub.polling.poller import Poller, PollerOptions
 from hub.polling.visitor import Identity
+from hub.search_index import SearchIndex
 from hub.server import Server, create_server
 from hub.services import (
     DeliveryService,
@@ -38,6 +40,9 @@ from hub.services import (
     LiveService,
     MetricsService,
     OperationsService,
+    ReplayService,
+    RetrievalService,
+    SearchService,
     Services,
     SubscriptionService,
     SuperfeedrService,
@@ -145,6 +150,8 @@ async def build_hub(
         OpenHub(settings.open_hub),
         settings.min_lease,
     )
+    retrieval = RetrievalService(storage, feeds, f"{public_url}/hub")
+    redeliveries = Redeliveries(network, clock, f"{public_url}/hub")
     subscriptions = SubscriptionService(storage, feeds, addresses, clock)
     superfeedr = SuperfeedrService(
         storage, subscriptions, open_hub.questions, clock, public_url
@@ -159,6 +166,9 @@ async def build_hub(
         front=FrontPageService(storage.feeds, clock, public_url),
         websub=open_hub.service,
         live=LiveService(storage.feeds, live, is_open=settings.open_stream == "on"),
+        retrieval=retrieval,
+        search=SearchService(storage, public_url),
+        replays=ReplayService(storage, retrieval, redeliveries),
         superfeedr=superfeedr,
     )
     limits = RateLimits(_request_limits(settings), clock, metrics)
@@ -173,6 +183,8 @@ async def build_hub(
             "dispatcher": dispatcher.run,
             "denials": Denials(storage, network, clock, pace).run,
             **open_hub.background,
+            "replays": redeliveries.run,
+            "search index": SearchIndex(storage).run,
             "superfeedr verifications": superfeedr.run,
             "live stream": live.run,
             "live watch": watch.run,

@@ -124,7 +124,7 @@ class Metrics:
             "fanfare_connections",
             "Open live connections.",
             "transport",
-            ("websocket", "sse"),
+            ("websocket", "sse", "stream", "poll"),
             Kind.GAUGE,
         )
         self.limited = Tally(

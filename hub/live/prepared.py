@@ -8,8 +8,12 @@ from functools import cached_property
 from protocols.cursor import cursor_in_turn
 from protocols.live.encoding import encode
 from protocols.live.frames import deflated_text_frame, text_frame
-from protocols.live.messages import NotificationMessage, ServerMessage
-from protocols.live.sse import event_of
+from protocols.live.messages import (
+    Heartbeat,
+    NotificationMessage,
+    ServerMessage,
+)
+from protocols.live.sse import event, event_of
 
 
 class Prepared:
@@ -51,4 +55,33 @@ class Prepared:
     @cached_property
     def event_chunk(self) -> bytes:
         """The same as a chunk of an HTTP/1.1 body (RFC 9112 7.1)."""
-        return b"%x\r\n%b\r\n" % (len(self.event), self.event)
+        return chunk_of(self.event)
+
+    @cached_property
+    def body_event_chunk(self) -> bytes:
+        """As `event_chunk`, of a notification its body alone as the data."""
+        message = self.message
+        if not isinstance(message, NotificationMessage):
+            return self.event_chunk
+        return chunk_of(event("notification", _bytes_of(message), message.cursor))
+
+    @cached_property
+    def line_chunk(self) -> bytes:
+        """A chunk with a notification's body and the end of a line.
+
+        A heartbeat is an empty line; b"" for what has no place among documents.
+        """
+        message = self.message
+        if isinstance(message, NotificationMessage):
+            return chunk_of(_bytes_of(message) + b"\n")
+        return chunk_of(b"\n") if isinstance(message, Heartbeat) else b""
+
+
+def chunk_of(data: bytes) -> bytes:
+    """A chunk of an HTTP/1.1 body (RFC 9112 7.1)."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def _bytes_of(message: NotificationMessage) -> bytes:
+    body = message.body
+    return body.encode() if isinstance(body, str) else body

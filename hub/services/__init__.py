@@ -15,6 +15,9 @@ from .front import FrontPageService
 from .live import LiveService
 from .metrics import MetricsService
 from .operations import OperationsService
+from .replays import ReplayService
+from .retrieval import RetrievalService
+from .search import SearchService
 from .subscriptions import SubscriptionService
 from .superfeedr import SuperfeedrService
 from .tokens import TokenService
@@ -27,6 +30,9 @@ __all__ = [
     "LiveService",
     "MetricsService",
     "OperationsService",
+    "ReplayService",
+    "RetrievalService",
+    "SearchService",
     "Services",
     "SubscriptionService",
     "SuperfeedrService",
@@ -46,4 +52,7 @@ class Services:
     metrics: MetricsService
     front: FrontPageService
     live: LiveService
+    retrieval: RetrievalService
+    search: SearchService
+    replays: ReplayService
     superfeedr: SuperfeedrService

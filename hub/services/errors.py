@@ -5,6 +5,7 @@ ServiceError
 ├── Conflict           the thing is in a state that does not allow this
 ├── HubClosed          the open hub is switched off
 ├── NotConfirmed       a callback was asked, and does not want it
+├── NotReadable        nothing there that this account may read
 └── TooManyWaiting     a bounded queue is full; later there will be room
 """
 
@@ -39,6 +40,17 @@ class HubClosed(ServiceError):
         super().__init__(
             "this hub takes no subscriptions from outside (FANFARE_OPEN_HUB=off)"
         )
+
+
+class NotReadable(ServiceError):
+    """There is no such thing, or none that this account may read: it is not told
+
+    which. ``field`` names the parameter that asked for it.
+    """
+
+    def __init__(self, field: str, reason: str) -> None:
+        self.field = field
+        super().__init__(f"{field}: {reason}")
 
 
 class NotConfirmed(ServiceError):

@@ -156,6 +156,15 @@ class FeedService:
         is_fetched = fresh.polling.last_fetch != feed.polling.last_fetch
         return RefreshedFeed(feed=fresh, is_fetched=is_fetched)
 
+    async def fetched(self, feed: StoredFeed) -> StoredFeed:
+        """The feed after its first fetch, if it does not take longer than the longest
+
+        wait: whoever reads a feed that was just added would find nothing in it.
+        """
+        if feed.polling.last_fetch is not None:
+            return feed
+        return await self._first_fetch(feed, LONGEST_WAIT)
+
     async def pause(self, feed_id: FeedId) -> StoredFeed:
         return await self._change(feed_id, FeedState.PAUSED)
 

@@ -120,6 +120,21 @@ class EventOutlet:
             self._http.loop.call_later(CLOSE_SECONDS, self._http.transport.abort)
 
 
+class LineOutlet(EventOutlet):
+    """The body of an answer made of documents, each of which ends a line."""
+
+    def write(self, message: Prepared) -> None:
+        if message.line_chunk:  # an empty one would end the body
+            self.write_chunk(message.line_chunk)
+
+
+class BodyEventOutlet(EventOutlet):
+    """As `EventOutlet`; the data of a notification is its body alone."""
+
+    def write(self, message: Prepared) -> None:
+        self.write_chunk(message.body_event_chunk)
+
+
 @cache
 def _farewell(closing: Closing) -> Prepared:
     return Prepared(Closed(code=closing.code, reason=closing.reason))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from http import HTTPStatus
+from typing import Any, Protocol
 
 import structlog
 from starlette.requests import Request
@@ -12,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from hub.live.connections import Guest
 from hub.live.errors import TooManyTopics, UnknownTopic
+from hub.live.outlet import Outlet
 from hub.live.subscriptions import Interest
 from hub.services.live import LiveService
 from hub.services.tokens import Principal
@@ -64,30 +67,9 @@ class EventStream:
         )
         if request.method != "HEAD":
             guest = self._live.guest(principal, may_ask=False)
-            await self._serve(guest, interests, EventOutlet(scope), receive)
+            outlet = EventOutlet(scope)
+            await serve(self._live, guest, interests, outlet, receive, "sse")
         await send({"type": "http.response.body"})
-
-    async def _serve(
-        self,
-        guest: Guest,
-        interests: list[Interest],
-        outlet: EventOutlet,
-        receive: Receive,
-    ) -> None:
-        """Until the client goes, or the hub ends it."""
-        async with asyncio.TaskGroup() as tasks:
-            leaving = tasks.create_task(_until_gone(receive))
-            connected = self._live.stream.connected(outlet, tasks, "sse", guest)
-            with connected as connection:
-                try:
-                    await self._live.subscribe(connection, interests)
-                    await asyncio.wait(
-                        (leaving, outlet.closed), return_when=asyncio.FIRST_COMPLETED
-                    )
-                except StorageError as error:
-                    log.warning("live_request_failed", error=str(error))
-                finally:
-                    leaving.cancel()
 
     async def _principal(self, request: Request) -> Principal | None:
         principal = await find_principal(request, self._authenticator)
@@ -128,6 +110,37 @@ def _requests(request: Request) -> list[Subscribe]:
         last = UNREADABLE_CURSOR
     # The reconnect of a request whose own cursor is older by now.
     return [replace(each, cursor=last) for each in wish.requests()]
+
+
+class Ending(Outlet, Protocol):
+    """``closed`` is set when it is to end."""
+
+    @property
+    def closed(self) -> asyncio.Future[Any]: ...
+
+
+async def serve(
+    live: LiveService,
+    guest: Guest,
+    interests: Sequence[Interest],
+    outlet: Ending,
+    receive: Receive,
+    transport: str,
+) -> None:
+    """Until the client goes, or the hub or the outlet ends it."""
+    async with asyncio.TaskGroup() as tasks:
+        leaving = tasks.create_task(_until_gone(receive))
+        connected = live.stream.connected(outlet, tasks, transport, guest)
+        with connected as connection:
+            try:
+                await live.subscribe(connection, interests)
+                await asyncio.wait(
+                    (leaving, outlet.closed), return_when=asyncio.FIRST_COMPLETED
+                )
+            except StorageError as error:
+                log.warning("live_request_failed", error=str(error))
+            finally:
+                leaving.cancel()
 
 
 async def _until_gone(receive: Receive) -> None:

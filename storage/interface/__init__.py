@@ -11,18 +11,22 @@ from __future__ import annotations
 
 from storage.interface.deliveries import DeliveryStore
 from storage.interface.engine import Storage
+from storage.interface.entries import EntryStore
 from storage.interface.feeds import FeedStore
 from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
+from storage.interface.search import SearchStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
 from storage.interface.verifications import VerificationStore
 
 __all__ = [
     "DeliveryStore",
+    "EntryStore",
     "FeedStore",
     "ListingStore",
     "LogStore",
+    "SearchStore",
     "Storage",
     "SubscriptionStore",
     "TokenStore",

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Protocol
 
 from storage.interface.deliveries import DeliveryStore
+from storage.interface.entries import EntryStore
 from storage.interface.feeds import FeedStore
 from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
+from storage.interface.search import SearchStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
 from storage.interface.verifications import VerificationStore
@@ -22,6 +24,10 @@ class Storage(Protocol):
     def feeds(self) -> FeedStore: ...
     @property
     def log(self) -> LogStore: ...
+    @property
+    def entries(self) -> EntryStore: ...
+    @property
+    def search(self) -> SearchStore: ...
     @property
     def subscriptions(self) -> SubscriptionStore: ...
     @property

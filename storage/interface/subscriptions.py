@@ -38,6 +38,10 @@ class SubscriptionStore(Protocol):
         self, account: AccountId, topic: str, callback: str
     ) -> Subscription | None: ...
 
+    async def holds(self, account: AccountId, feed_id: FeedId) -> bool:
+        """Whether the account has an active subscription to the feed."""
+        ...
+
     async def page(
         self,
         *,

@@ -13,6 +13,7 @@ from storage.secrets import SecretBox
 from .backup import copy_database
 from .deliveries import SqliteDeliveries
 from .ended import EndedSubscriptions
+from .entries import SqliteEntries
 from .feeds import SqliteFeeds
 from .listings import SqliteListings
 from .lock import FileLock
@@ -20,6 +21,7 @@ from .log import SqliteLog
 from .positions import LogHead
 from .readers import Readers
 from .schema import latest_version
+from .search import SqliteSearch
 from .subscriptions import SqliteSubscriptions
 from .times import from_milliseconds_or_none
 from .tokens import SqliteTokens
@@ -50,6 +52,8 @@ class SqliteStorage:
         self._closing: asyncio.Future[None] | None = None
         self.feeds = SqliteFeeds(self._writer, readers, box)
         self.log = SqliteLog(self._writer, readers, epoch, self._head)
+        self.entries = SqliteEntries(readers)
+        self.search = SqliteSearch(self._writer, readers)
         ended = EndedSubscriptions(self._head)
         self.subscriptions = SqliteSubscriptions(self._writer, readers, box, ended)
         self.listings = SqliteListings(readers, box)

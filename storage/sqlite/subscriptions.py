@@ -72,6 +72,14 @@ class SqliteSubscriptions:
         )
         return None if row is None else read_subscription(row, self._box)
 
+    async def holds(self, account: AccountId, feed_id: FeedId) -> bool:
+        row = await self._readers.first(
+            "SELECT 1 FROM subscriptions"
+            " WHERE account_id = ? AND feed_id = ? AND state = 'active' LIMIT 1",
+            (account, feed_id),
+        )
+        return row is not None
+
     async def page(
         self,
         *,

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 
 from hub.core.cadence import Plan, PollingRules, explain
+from hub.delivery.notifications import Document
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.metrics import Metrics
@@ -22,6 +23,9 @@ from hub.services import (
     LiveService,
     MetricsService,
     OperationsService,
+    ReplayService,
+    RetrievalService,
+    SearchService,
     Services,
     SubscriptionService,
     SuperfeedrService,
@@ -39,6 +43,7 @@ from storage.records import (
     FetchCommit,
     Polling,
     StoredFeed,
+    Subscription,
     VerificationTry,
 )
 from storage.sqlite import open_database
@@ -128,6 +133,23 @@ class FakeAsker:
 
 
 @dataclass
+class FakeRedeliveries:
+    """Keeps what is sent again; ``refusal`` is why a callback does not take it."""
+
+    refusal: str = ""
+    sent: list[tuple[Subscription, Document]] = field(default_factory=list)
+    later: list[tuple[Subscription, Document]] = field(default_factory=list)
+
+    async def send(self, subscription: Subscription, document: Document) -> str:
+        self.sent.append((subscription, document))
+        return self.refusal
+
+    def send_later(self, subscription: Subscription, document: Document) -> bool:
+        self.later.append((subscription, document))
+        return not self.refusal
+
+
+@dataclass
 class Hub:
     """Everything a test of the use cases or of the web may want to reach."""
 
@@ -138,6 +160,7 @@ class Hub:
     directory: Path
     metrics: Metrics
     watch: LiveWatch
+    redeliveries: FakeRedeliveries
     asker: FakeAsker
 
 
@@ -180,9 +203,14 @@ async def open_hub(
         )
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)
         feeds = FeedService(storage, poller, addresses, clock, watch.wake)
+        retrieval = RetrievalService(storage, feeds, "http://hub.example/hub")
+        redeliveries = FakeRedeliveries()
         subscriptions = SubscriptionService(storage, feeds, addresses, clock)
         asker = FakeAsker()
         services = Services(
+            retrieval=retrieval,
+            search=SearchService(storage, "http://hub.example"),
+            replays=ReplayService(storage, retrieval, redeliveries),
             feeds=feeds,
             subscriptions=subscriptions,
             superfeedr=SuperfeedrService(
@@ -208,6 +236,10 @@ async def open_hub(
                 public_url="http://hub.example",
             ),
         )
-        yield Hub(services, storage, poller, clock, directory, metrics, watch, asker)
+        yield Hub(
+            *(services, storage, poller, clock, directory, metrics, watch),
+            redeliveries=redeliveries,
+            asker=asker,
+        )
     finally:
         await storage.close()

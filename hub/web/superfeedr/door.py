@@ -31,6 +31,8 @@ from protocols.superfeedr.parameters import (
 from storage.errors import StorageError
 
 PATHS = ("/", "/hubbub")
+STREAM = "/stream"
+"""Shared with the hub's own stream: a mode tells which is meant."""
 SHOWN_MODE = 40
 
 
@@ -109,9 +111,10 @@ def is_for_api(scope: Scope) -> bool:
     A browser that opens the page sends neither a mode nor a body.
     """
     path = str(scope["path"])
-    if path not in PATHS and not path.startswith("/&"):
+    if path not in (*PATHS, STREAM) and not path.startswith("/&"):
         return False
-    if path != "/" or scope["method"] in ("POST", "OPTIONS"):
+    always = {"/": ("POST", "OPTIONS"), STREAM: ("OPTIONS",)}
+    if path not in always or scope["method"] in always[path]:
         return True
     headers = Headers(scope=scope)
     has_body = headers.get("content-length", "0") != "0"

@@ -11,8 +11,10 @@ from pathlib import Path
 from storage.records import Backlog, DatabaseStatus, FeedState, Position
 
 from .deliveries import MemoryDeliveries
+from .entries import MemoryEntries
 from .feeds import MemoryFeeds
 from .log import MemoryLog
+from .search import MemorySearch
 from .state import State
 from .subscriptions import MemorySubscriptions
 
@@ -22,6 +24,8 @@ class MemoryStorage:
         self._state = State()
         self.feeds = MemoryFeeds(self._state)
         self.log = MemoryLog(self._state)
+        self.entries = MemoryEntries(self._state)
+        self.search = MemorySearch(self._state)
         self.subscriptions = MemorySubscriptions(self._state)
         self.deliveries = MemoryDeliveries(self._state)
 

@@ -81,6 +81,9 @@ class MemorySubscriptions:
                 return each
         return None
 
+    async def holds(self, account: AccountId, feed_id: FeedId) -> bool:
+        return any(each.account == account for each in self._state.active(feed_id))
+
     async def page(
         self,
         *,

@@ -1,0 +1,100 @@
+"""What entries are found by: the words and places of a track query's subject.
+
+The index finds what may match; whether an entry does, the query itself says. So what
+an index cannot tell (case, negations, ranks) may be left out of what it is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import blake2b
+
+from protocols.model import Category, Entry, Feed
+from protocols.track import Query, Subject, subject_of
+from protocols.track.query import (
+    All,
+    AnyOf,
+    Language,
+    LinkTo,
+    Member,
+    Popularity,
+    Site,
+    Words,
+)
+from protocols.track.subject import language_key, link_key, site_key
+from protocols.track.words import folded
+from storage.records import (
+    Both,
+    Either,
+    EntryId,
+    Phrase,
+    Place,
+    SearchDocument,
+    StoredFeed,
+    Term,
+)
+
+LONGEST_TEXT = 100_000
+"""Characters of one entry's words that are searched."""
+
+EVERYWHERE = Place("any")
+"""A place that all entries have."""
+
+
+def searched_subject(entry: Entry, head: Feed, feed: StoredFeed) -> Subject:
+    """As track queries see it, and its authors' names as well."""
+    names = tuple(Category(term=author.name) for author in entry.authors)
+    return subject_of(
+        replace(entry, categories=entry.categories + names),
+        head,
+        feed_url=feed.url,
+        bozo_rank=feed.polling.bozo_rank,
+    )
+
+
+def document_of(entry_id: EntryId, subject: Subject) -> SearchDocument:
+    keys = {site_key(host) for host in subject.hosts}
+    keys |= {link_key(place) for place in subject.links}
+    if subject.language:
+        keys.add(language_key(subject.language))
+    places = (EVERYWHERE.name, *sorted(_place(key).name for key in keys))
+    words = " ".join(subject.text[:LONGEST_TEXT].split())
+    return SearchDocument(entry_id=entry_id, words=words, places=places)
+
+
+def term_of(query: Query) -> Term:
+    """All that matches the query has this; more than that may."""
+    return _term(query.root) or EVERYWHERE
+
+
+def _term(member: Member) -> Term | None:
+    """None: every entry may match."""
+    if isinstance(member, All):
+        terms = [term for each in member.members if (term := _term(each))]
+        return _joined(Both, terms)
+    if isinstance(member, AnyOf):
+        choices = [_term(each) for each in member.members]
+        wanted = [each for each in choices if each is not None]
+        return _joined(Either, wanted) if len(wanted) == len(choices) else None
+    if member.is_negated or isinstance(member, Popularity):
+        return None
+    match member:
+        case Words(words):
+            return Phrase(tuple(map(folded, words)))
+        case Site(host):
+            return _place(site_key(host))
+        case LinkTo(place):
+            return _place(link_key(place))
+        case Language(code):
+            return _place(language_key(code))
+
+
+def _joined(kind: type[Both | Either], terms: list[Term]) -> Term | None:
+    if len(terms) < 2:
+        return terms[0] if terms else None
+    return kind(tuple(terms))
+
+
+def _place(key: str) -> Place:
+    """A name without blanks, however the key is written."""
+    return Place("x" + blake2b(key.encode(), digest_size=8).hexdigest())

@@ -1,0 +1,107 @@
+"""What a subscriber asks to be sent again: one document, at once, and tried once.
+
+It stands beside the deliveries of the log: it waits for none of them and moves nobody
+on. Those that the asker does not wait for are kept in memory only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import structlog
+
+from hub import __version__
+from hub.beside import LARGE_BYTES, run_beside
+from hub.clock import Clock
+from hub.core.replies import Verdict, verdict
+from hub.delivery.notifications import Document
+from hub.errors import NetworkError
+from hub.net import Limits, Network, Purpose, Request
+from protocols.websub.delivery import Delivery, delivery_headers
+from storage.records import Subscription
+
+LIMITS: Final = Limits(seconds=20.0, idle_seconds=20.0)
+AT_ONCE: Final = 16
+MOST_WAITING: Final = 1_000
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    subscription: Subscription
+    document: Document
+
+
+class Redeliveries:
+    """`run` is its background part: it sends what nobody waits for."""
+
+    def __init__(self, network: Network, clock: Clock, hub_url: str) -> None:
+        self._network = network
+        self._clock = clock
+        self._hub_url = hub_url
+        self._sending = asyncio.Semaphore(AT_ONCE)
+        self._waiting: asyncio.Queue[_Order] = asyncio.Queue(MOST_WAITING)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE):
+                group.create_task(self._work())
+
+    async def send(self, subscription: Subscription, document: Document) -> str:
+        """Why the callback did not take it; "" if it did."""
+        async with self._sending:
+            request = await self._request(subscription, document)
+            try:
+                answer = await self._network.send(request)
+            except NetworkError as error:
+                return error.reason
+        if verdict(answer.status) is Verdict.DELIVERED:
+            return ""
+        return f"it answered {answer.status}"
+
+    def send_later(self, subscription: Subscription, document: Document) -> bool:
+        """False if too many wait already."""
+        if self._waiting.full():
+            return False
+        self._waiting.put_nowait(_Order(subscription, document))
+        return True
+
+    async def _work(self) -> None:
+        while True:
+            order = await self._waiting.get()
+            reason = await self.send(order.subscription, order.document)
+            if reason:
+                log.info(
+                    "replay_failed", subscription=order.subscription.id, error=reason
+                )
+
+    async def _request(self, subscription: Subscription, document: Document) -> Request:
+        delivery = Delivery(
+            topic=subscription.topic,
+            callback=subscription.callback,
+            hub=self._hub_url,
+            content_type=document.content_type,
+            body=document.body,
+            # Of its own: who drops what came before must get this one.
+            id=f"replay-{secrets.token_hex(8)}-{subscription.id}",
+            timestamp=int(self._clock.now().timestamp()),
+            secret=subscription.secret,
+            algorithm=subscription.algorithm,
+            user_agent=f"Fanfare/{__version__} (+{self._hub_url})",
+        )
+        signing = partial(delivery_headers, delivery)
+        is_large = len(document.body) > LARGE_BYTES and subscription.secret
+        return Request(
+            method="POST",
+            url=subscription.callback,
+            purpose=Purpose.CALLBACK,
+            headers=await run_beside(signing) if is_large else signing(),
+            body=document.body,
+            limits=LIMITS,
+            cuts_body=True,
+        )

@@ -1,0 +1,120 @@
+"""The index of words, kept up to date by a reader of the log.
+
+A commit writes nothing of it. What it is behind is bounded by how fast it reads: it
+takes what came meanwhile together, so that much news costs little more than some.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+import structlog
+
+from hub.beside import run_beside
+from hub.core.searching import document_of, searched_subject
+from protocols.model import Entry, Feed
+from storage.errors import StorageClosed, StorageError
+from storage.interface import Storage
+from storage.packing import unpack
+from storage.records import (
+    EntryId,
+    EntrySource,
+    FeedId,
+    Position,
+    Record,
+    SearchDocument,
+    StoredEntry,
+)
+
+PAGE = 200
+"""Entries that are read and written together."""
+RECORDS = 200
+WAIT_SECONDS = 10.0
+GATHER_SECONDS = 0.25
+"""How long news may wait for more, to be written with it."""
+RETRY_SECONDS = 1.0
+
+log = structlog.get_logger()
+
+
+class SearchIndex:
+    """`run` is its background part."""
+
+    def __init__(
+        self, storage: Storage, *, gather_seconds: float = GATHER_SECONDS
+    ) -> None:
+        self._storage = storage
+        self._gather_seconds = gather_seconds
+
+    async def run(self) -> None:
+        while True:
+            try:
+                position = await self.catch_up()
+                await self._storage.log.wait(position, WAIT_SECONDS)
+                await asyncio.sleep(self._gather_seconds)
+            except StorageClosed:
+                raise
+            except StorageError as error:
+                log.error("search_indexing_failed", error=str(error))
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def catch_up(self) -> Position:
+        """Index all there is now; up to where the log was read."""
+        while waiting := await self._storage.search.waiting(PAGE):
+            await self._index(waiting)
+        position = await self._storage.search.position()
+        while records := await self._read(position):
+            position = records[-1].position
+            await self._index_records(records)
+        return position
+
+    async def _read(self, position: Position) -> list[Record]:
+        return await self._storage.log.records(after=position, limit=RECORDS)
+
+    async def _index_records(self, records: Sequence[Record]) -> None:
+        """In pages; where reading goes on is written with the last of them."""
+        named = [ref.entry_id for each in records for ref in each.entries]
+        *pages, last = _pages(list(dict.fromkeys(named)))
+        for page in pages:
+            await self._index(page)
+        await self._index(last, records[-1].position)
+
+    async def _index(
+        self, ids: Sequence[EntryId], position: Position | None = None
+    ) -> None:
+        stored = await self._storage.log.entries(ids)
+        feeds = list(dict.fromkeys(each.feed_id for each in stored))
+        sources = {
+            each.feed.id: each for each in await self._storage.entries.sources(feeds)
+        }
+        documents = await run_beside(partial(_documents, stored, sources))
+        await self._storage.search.index(ids, documents, position)
+
+
+def _pages(ids: list[EntryId]) -> Iterator[list[EntryId]]:
+    """At least one, which may be empty."""
+    for start in range(0, max(len(ids), 1), PAGE):
+        yield ids[start : start + PAGE]
+
+
+def _documents(
+    stored: Sequence[StoredEntry], sources: Mapping[FeedId, EntrySource]
+) -> list[SearchDocument]:
+    heads = {
+        feed_id: unpack(source.head, Feed) if source.head else Feed()
+        for feed_id, source in sources.items()
+    }
+    return [
+        document_of(
+            each.id,
+            searched_subject(
+                unpack(each.body, Entry),
+                heads[each.feed_id],
+                sources[each.feed_id].feed,
+            ),
+        )
+        for each in stored
+        if not each.deleted and each.feed_id in sources
+    ]

@@ -1,0 +1,129 @@
+"""Stored entries put together as one notification, of a topic or of many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
+from hub.core.status import status_of
+from hub.delivery.notifications import Document
+from protocols.live.messages import BodyFormat
+from protocols.model import Entry, Feed, Link, Notification, Status
+from protocols.superfeedr.atom import ATOM_TYPE, render_atom
+from protocols.superfeedr.json import JSON_TYPE, render_json
+from storage.packing import unpack
+from storage.records import EntrySource, FeedId, StoredEntry, StoredFeed
+
+_LARGE_PACKED = LARGE_BYTES // 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    """Entries, newest first, with the feeds they come from.
+
+    ``topic`` is what was asked for, ``title`` the title of the whole if it is not one
+    feed's. ``topics`` are the URLs that each feed was asked for by; of one that is
+    missing it is the feed's own.
+    """
+
+    topic: str
+    entries: Sequence[StoredEntry]
+    sources: Sequence[EntrySource]
+    is_merged: bool
+    title: str = ""
+    line: str = ""
+    topics: Mapping[FeedId, str]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it takes long to render."""
+        size = sum(len(entry.body) for entry in self.entries)
+        return len(self.entries) > MANY_ENTRIES or size > _LARGE_PACKED
+
+
+async def render(collected: Collected, format: BodyFormat, hub: str) -> Document:
+    """The document; ``hub`` is the URL that subscribers know."""
+    rendering = partial(_rendered, collected, format, hub)
+    return await run_beside(rendering) if collected.is_large else rendering()
+
+
+def _rendered(collected: Collected, format: BodyFormat, hub: str) -> Document:
+    notification = notify(collected, hub)
+    if format is BodyFormat.ATOM:
+        return Document(ATOM_TYPE, render_atom(notification))
+    return Document(JSON_TYPE, render_json(notification))
+
+
+def notify(collected: Collected, hub: str) -> Notification:
+    entries = [unpack(each.body, Entry) for each in collected.entries]
+    if not collected.is_merged:
+        (source,) = collected.sources
+        return Notification(
+            topic=collected.topic,
+            hub=hub,
+            status=status_now(source.feed),
+            feed=_head(source),
+            entries=tuple(entries),
+        )
+    heads = {
+        each.feed.id: _source(each, collected.topics) for each in collected.sources
+    }
+    return Notification(
+        topic=collected.topic,
+        hub=hub,
+        status=_status_of_all(collected),
+        feed=Feed(title=collected.title),
+        entries=tuple(
+            replace(entry, source=heads[stored.feed_id])
+            for entry, stored in zip(entries, collected.entries, strict=True)
+        ),
+    )
+
+
+def status_now(feed: StoredFeed) -> Status:
+    """As of the last fetch. Clients break where a time is missing: of what has not
+
+    happened it is that when the feed was added.
+    """
+    status = status_of(feed.polling, feed.next_fetch, feed.title)
+    return replace(
+        status,
+        last_fetch=status.last_fetch or feed.created_at,
+        last_parse=status.last_parse or feed.created_at,
+        last_maintenance_at=status.last_maintenance_at or feed.created_at,
+    )
+
+
+def _status_of_all(collected: Collected) -> Status:
+    """When the first of them is fetched next, and when the last was."""
+    every = [status_now(each.feed) for each in collected.sources]
+    if not every:
+        return Status(code=200, http=collected.line)
+    return Status(
+        code=200,
+        http=collected.line,
+        next_fetch=min(each.next_fetch for each in every if each.next_fetch),
+        period=min(each.period or 0 for each in every),
+        last_fetch=max(each.last_fetch for each in every if each.last_fetch),
+        last_parse=max(each.last_parse for each in every if each.last_parse),
+        last_maintenance_at=min(
+            each.last_maintenance_at for each in every if each.last_maintenance_at
+        ),
+    )
+
+
+def _head(source: EntrySource) -> Feed:
+    return unpack(source.head, Feed) if source.head else Feed(title=source.feed.title)
+
+
+def _source(source: EntrySource, topics: Mapping[FeedId, str]) -> Feed:
+    """What an entry that stands beside those of other feeds comes from."""
+    head = _head(source)
+    topic = topics.get(source.feed.id, source.feed.url)
+    return replace(
+        head,
+        links=(*head.links, Link(href=topic, rel="superfeedr", type="")),
+        status=status_now(source.feed),
+    )

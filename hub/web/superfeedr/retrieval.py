@@ -1,0 +1,172 @@
+"""``hub.mode=retrieve``, ``search`` and ``replay``: stored entries, once more."""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+from http import HTTPStatus
+
+from starlette.responses import Response
+
+from hub.delivery.notifications import Document
+from hub.services import Services
+from hub.services.errors import NotReadable
+from hub.services.replays import ReplayService
+from hub.services.retrieval import (
+    DEFAULT_COUNT,
+    MOST_COUNT,
+    Page,
+    RetrievalService,
+    Selection,
+    Wanted,
+)
+from hub.services.search import SearchService
+from hub.web.problems import Problem
+from hub.web.superfeedr.answers import json_bytes_answer
+from hub.web.superfeedr.calls import Call, Mode, Modes
+from hub.web.superfeedr.search import read_search, search_of
+from hub.web.superfeedr.stream import Streaming
+from protocols.errors import InvalidValue
+from protocols.live.messages import BodyFormat
+from protocols.live.sse import EVENT_STREAM
+from protocols.superfeedr.parameters import Parameters
+from storage.records import Right
+
+
+class Wait(StrEnum):
+    """What happens after the stored entries: more of them, as they come."""
+
+    STREAM = "stream"
+    POLL = "poll"
+
+
+def retrieval_modes(services: Services) -> Modes:
+    retrieval = Retrieving(
+        services.retrieval,
+        services.search,
+        services.replays,
+        Streaming(services.live, services.retrieval),
+    )
+    return {
+        "retrieve": Mode(answer=retrieval.retrieve, right=Right.RETRIEVE),
+        "search": Mode(answer=retrieval.search, right=Right.RETRIEVE),
+        "replay": Mode(answer=retrieval.replay, right=Right.RETRIEVE),
+    }
+
+
+class Retrieving:
+    def __init__(
+        self,
+        retrieval: RetrievalService,
+        search: SearchService,
+        replays: ReplayService,
+        streaming: Streaming,
+    ) -> None:
+        self._retrieval = retrieval
+        self._search = search
+        self._replays = replays
+        self._streaming = streaming
+
+    async def retrieve(self, call: Call) -> Response:
+        """200 with a feed, newest entries first; or a stream, if one is asked for."""
+        page = read_page(call.parameters)
+        format = call.format or BodyFormat.ATOM
+        wait = call.parameters.choice("wait", Wait)
+        selection = await self._select(call)
+        if accepts_event_stream(call):
+            return await self._streaming.events(call, selection, page)
+        if wait is Wait.STREAM:
+            return await self._streaming.documents(call, selection, page, format)
+        if wait is Wait.POLL:
+            document = await self._streaming.poll(call, selection, page, format)
+        else:
+            collected = await self._retrieval.collect(selection, page)
+            document = await self._retrieval.render(collected, format)
+        return answer_document(call, document, format)
+
+    async def search(self, call: Call) -> Response:
+        """200 with a feed of entries that match; without any, it is empty."""
+        query = call.parameters.required("query", "what to search for")
+        format = call.format or BodyFormat.ATOM
+        found = await self._search.find(
+            call.principal, query, read_count(call.parameters)
+        )
+        document = await self._search.render(found, format)
+        return answer_document(call, document, format)
+
+    async def replay(self, call: Call) -> Response:
+        """204 once the callback has taken its last entries again."""
+        given = call.parameters
+        topic, callback = given.topic(), given.callback()
+        count = read_count(given, default=1)
+        is_async = given.flag("async")
+        try:
+            await self._replays.replay(
+                call.principal, topic, callback, count, waits=not is_async
+            )
+        except NotReadable as error:
+            raise _not_found(error) from error
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    async def _select(self, call: Call) -> Selection:
+        try:
+            return await self._retrieval.select(
+                call.principal, read_wanted(call.parameters)
+            )
+        except NotReadable as error:
+            raise _not_found(error) from error
+
+
+def read_wanted(given: Parameters) -> Wanted:
+    """A topic goes before a callback: clients send one that they never subscribed.
+
+    Raises `InvalidValue`, and `NotReadable` for a search that can find nothing.
+    """
+    if given.all("hub.topic"):
+        return Wanted(topic=given.topic())
+    if given.all("hub.callback") and not given.one("hub.callback").startswith("{"):
+        return Wanted(callback=given.callback())
+    keys = search_of(given, "hub.callback")
+    if not keys:
+        return Wanted()
+    search = read_search(keys, "hub.callback")
+    if search is None:
+        raise NotReadable("hub.callback", "this account has no such subscription")
+    return Wanted(search=search)
+
+
+def read_page(given: Parameters) -> Page:
+    """Raises `InvalidValue`."""
+    return Page(
+        count=read_count(given),
+        before=given.one("before").strip(),
+        after=given.one("after").strip(),
+    )
+
+
+def read_count(given: Parameters, default: int = DEFAULT_COUNT) -> int:
+    """More than the most is the most. Raises `InvalidValue`."""
+    return given.number("count", default, least=1, most=MOST_COUNT)
+
+
+def accepts_event_stream(call: Call) -> bool:
+    """Whether ``Accept`` names it: an EventSource does, and nobody by chance."""
+    return EVENT_STREAM in call.request.headers.get("accept", "").lower()
+
+
+def answer_document(call: Call, document: Document, format: BodyFormat) -> Response:
+    """Raises `InvalidValue` for the name of a JSONP function."""
+    if format is BodyFormat.JSON:
+        answer = json_bytes_answer(call, document.body)
+    else:
+        if call.parameters.one("callback"):
+            raise InvalidValue("callback", "format=json beside it")
+        answer = Response(
+            document.body, headers={"Content-Type": document.content_type}
+        )
+    answer.headers["ETag"] = f'"{hashlib.sha256(answer.body).hexdigest()[:16]}"'
+    return answer
+
+
+def _not_found(error: NotReadable) -> Problem:
+    return Problem(HTTPStatus.NOT_FOUND, str(error), field=error.field)

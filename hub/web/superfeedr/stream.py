@@ -1,0 +1,238 @@
+"""Entries as they come, on an answer that is kept open: what ``wait`` asks for.
+
+``wait=stream`` gives documents, each ending a line, ``wait=poll`` one document as soon
+as there is one, and whoever accepts ``text/event-stream`` gets events. All of them
+read the log as the websocket does, and begin where the stored entries were read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from hub.delivery.notifications import Document
+from hub.live.connections import Guest
+from hub.live.prepared import Prepared, chunk_of
+from hub.live.subscriptions import ChannelKey, Interest
+from hub.services.live import LiveService
+from hub.services.retrieval import Page, RetrievalService, Selection
+from hub.web.http_protocol import BodyEventOutlet, EventOutlet, LineOutlet
+from hub.web.stream_events import UNREADABLE_CURSOR, serve
+from hub.web.stream_requests import refuse_without_room
+from hub.web.superfeedr.calls import Call
+from protocols.cursor import read_cursor
+from protocols.errors import InvalidValue
+from protocols.live.closing import Closing
+from protocols.live.messages import BodyFormat, NotificationMessage
+from protocols.live.sse import EVENT_STREAM, event
+from protocols.superfeedr.atom import ATOM_TYPE
+from protocols.superfeedr.json import JSON_TYPE
+from storage.records import Format, RecordKind, Updates
+
+POLL_SECONDS: Final = 300.0
+"""After which a poll is answered although nothing came: with no entries."""
+STATUS_ONLY: Final = frozenset({RecordKind.ERROR.value, RecordKind.RECOVERED.value})
+_CONTENT_TYPES: Final = {BodyFormat.JSON: JSON_TYPE, BodyFormat.ATOM: ATOM_TYPE}
+
+
+class Streaming:
+    def __init__(
+        self,
+        live: LiveService,
+        retrieval: RetrievalService,
+        poll_seconds: float = POLL_SECONDS,
+    ) -> None:
+        self._live = live
+        self._retrieval = retrieval
+        self._poll_seconds = poll_seconds
+
+    async def documents(
+        self, call: Call, selection: Selection, page: Page, format: BodyFormat
+    ) -> StreamingResponse:
+        """Stored entries as one document, then each notification.
+
+        Raises `Problem` 503 and `InvalidValue`.
+        """
+        refuse_without_room(self._live.stream)
+        cursor = await self._retrieval.cursor()
+        collected = await self._retrieval.collect(selection, page)
+        first = await self._retrieval.render(collected, format)
+        return LiveAnswer(
+            self._live,
+            self._guest(call),
+            _interests(selection, format, cursor),
+            LineOutlet,
+            first=chunk_of(first.body + b"\n"),
+            content_type=_CONTENT_TYPES[format],
+            transport="stream",
+        )
+
+    async def events(
+        self, call: Call, selection: Selection, page: Page
+    ) -> StreamingResponse:
+        """As `documents`, in JSON, and resumed by ``Last-Event-ID``.
+
+        Raises `Problem` 503 and `InvalidValue`.
+        """
+        refuse_without_room(self._live.stream)
+        first, cursor = b"", _last_event(call)
+        if not cursor:
+            cursor = await self._retrieval.cursor()
+            collected = await self._retrieval.collect(selection, page)
+            if collected.entries:
+                stored = await self._retrieval.render(collected, BodyFormat.JSON)
+                first = chunk_of(event("notification", stored.body, cursor))
+        return LiveAnswer(
+            self._live,
+            self._guest(call),
+            _interests(selection, BodyFormat.JSON, cursor),
+            BodyEventOutlet,
+            first=first,
+            content_type=f"{EVENT_STREAM}; charset=utf-8",
+            transport="sse",
+        )
+
+    async def poll(
+        self, call: Call, selection: Selection, page: Page, format: BodyFormat
+    ) -> Document:
+        """What is stored; if that is nothing, the first notification with entries.
+
+        Raises `Problem` 503 and `InvalidValue`.
+        """
+        cursor = await self._retrieval.cursor()
+        collected = await self._retrieval.collect(selection, page)
+        if collected.entries:
+            return await self._retrieval.render(collected, format)
+        refuse_without_room(self._live.stream)
+        outlet = PollOutlet()
+        interests = _interests(selection, format, cursor)
+        timer = asyncio.get_running_loop().call_later(self._poll_seconds, outlet.end)
+        try:
+            await serve(
+                self._live,
+                self._guest(call),
+                interests,
+                outlet,
+                call.request.receive,
+                "poll",
+            )
+        finally:
+            timer.cancel()
+        if outlet.body is None:
+            return await self._retrieval.render(collected, format)
+        return Document(_CONTENT_TYPES[format], outlet.body)
+
+    def _guest(self, call: Call) -> Guest:
+        return self._live.guest(call.principal, may_ask=False)
+
+
+class LiveAnswer(StreamingResponse):
+    """An answer that goes on until the client goes, or the hub ends it."""
+
+    def __init__(
+        self,
+        live: LiveService,
+        guest: Guest,
+        interests: Sequence[Interest],
+        outlet: type[EventOutlet],
+        *,
+        first: bytes,
+        content_type: str,
+        transport: str,
+    ) -> None:
+        """``first``: a chunk of the body that comes before all others."""
+        super().__init__(
+            (),
+            headers={
+                "Content-Type": content_type,
+                "Cache-Control": "no-store",
+                "X-Accel-Buffering": "no",  # proxies that would wait for more
+            },
+        )
+        self._live = live
+        self._guest = guest
+        self._interests = interests
+        self._outlet = outlet
+        self._first = first
+        self._transport = transport
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send(
+            {
+                "type": "http.response.start",
+                "status": self.status_code,
+                "headers": self.raw_headers,
+            }
+        )
+        if scope["method"] != "HEAD":
+            outlet = self._outlet(scope)
+            if self._first:
+                outlet.write_chunk(self._first)
+            await serve(
+                self._live,
+                self._guest,
+                self._interests,
+                outlet,
+                receive,
+                self._transport,
+            )
+        await send({"type": "http.response.body"})
+
+
+class PollOutlet:
+    """Takes one notification with entries, and is full."""
+
+    def __init__(self) -> None:
+        self.body: bytes | None = None
+        self.closed: asyncio.Future[Closing | None]
+        self.closed = asyncio.get_running_loop().create_future()
+
+    def write(self, message: Prepared) -> None:
+        news = message.message
+        if self.body is not None or not isinstance(news, NotificationMessage):
+            return
+        if news.kind not in STATUS_ONLY:
+            body = news.body
+            self.body = body.encode() if isinstance(body, str) else body
+            self.end()
+
+    async def room(self) -> None:
+        return
+
+    def close(self, closing: Closing) -> None:
+        self.end()
+
+    def end(self) -> None:
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+
+def _interests(selection: Selection, format: BodyFormat, cursor: str) -> list[Interest]:
+    return [
+        Interest(
+            key=ChannelKey(
+                feed_id=each.feed_id,
+                topic=each.url,
+                format=Format(format.value),
+                updates=Updates.FRESH,
+            ),
+            cursor=cursor,
+        )
+        for each in selection.topics
+    ]
+
+
+def _last_event(call: Call) -> str:
+    """Where an EventSource reconnects; what is no cursor leads to a reset."""
+    last = call.request.headers.get("last-event-id", "")
+    if not last:
+        return ""
+    try:
+        read_cursor(last)
+    except InvalidValue:
+        return UNREADABLE_CURSOR
+    return last

@@ -1,0 +1,100 @@
+"""`storage.interface.EntryStore` on SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from storage.records import (
+    EntryId,
+    EntryPlace,
+    EntrySource,
+    FeedId,
+    StoredEntry,
+)
+
+from .feed_rows import read_feed
+from .id_lists import HASHES, pack_hashes, pack_ids
+from .log_rows import hash_key, read_entry
+from .readers import Readers, Row
+from .times import from_milliseconds, to_milliseconds
+
+NEWEST = (
+    "SELECT e.id, e.feed_id, e.key, e.revision, e.deleted, e.body FROM ("
+    "SELECT p.id FROM json_each(:feeds) f CROSS JOIN entries p ON p.id IN ("
+    "SELECT id FROM entries WHERE feed_id = f.value AND deleted = 0{limits}"
+    " ORDER BY sorted_at DESC, id LIMIT :limit)"
+    " ORDER BY p.sorted_at DESC, p.id LIMIT :limit"
+    ") chosen CROSS JOIN entries e ON e.id = chosen.id"
+    " ORDER BY e.sorted_at DESC, e.id"
+)
+"""Of each feed no more than the page holds is looked at, in the order of its index."""
+BEFORE = " AND sorted_at <= :before AND (sorted_at < :before OR id > :before_id)"
+AFTER = " AND sorted_at >= :after AND (sorted_at > :after OR id < :after_id)"
+_PLACE_OF_KEY = " ".join(
+    (
+        "SELECT sorted_at, id FROM entries",
+        "WHERE feed_id IN (SELECT value FROM json_each(?)) AND key_hash IN",
+        HASHES,
+        "ORDER BY sorted_at DESC, id LIMIT 1",
+    )
+)
+_PLACE = "SELECT sorted_at, id FROM entries WHERE id = ?"
+
+
+class SqliteEntries:
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
+
+    async def newest(
+        self,
+        feeds: Sequence[FeedId],
+        *,
+        limit: int,
+        before: EntryPlace | None = None,
+        after: EntryPlace | None = None,
+    ) -> list[StoredEntry]:
+        sql, parameters = select_newest(feeds, limit, before, after)
+        return [read_entry(row) for row in await self._readers.all(sql, parameters)]
+
+    async def place(
+        self, feeds: Sequence[FeedId], keys: Sequence[str]
+    ) -> EntryPlace | None:
+        row = await self._readers.first(
+            _PLACE_OF_KEY,
+            (pack_ids(feeds), *pack_hashes([hash_key(key) for key in keys])),
+        )
+        return _read_place(row)
+
+    async def place_of(self, entry_id: EntryId) -> EntryPlace | None:
+        return _read_place(await self._readers.first(_PLACE, (entry_id,)))
+
+    async def sources(self, feeds: Sequence[FeedId]) -> list[EntrySource]:
+        rows = await self._readers.all(
+            "SELECT f.*, h.head FROM json_each(?) asked"
+            " CROSS JOIN stored_feeds f ON f.id = asked.value"
+            " LEFT JOIN feed_heads h ON h.feed_id = f.id ORDER BY asked.key",
+            (pack_ids(feeds),),
+        )
+        return [EntrySource(feed=read_feed(row), head=row[-1]) for row in rows]
+
+
+def select_newest(
+    feeds: Sequence[FeedId],
+    limit: int,
+    before: EntryPlace | None = None,
+    after: EntryPlace | None = None,
+) -> tuple[str, dict[str, object]]:
+    """The statement for a page, and its parameters."""
+    limits, parameters = "", {"feeds": pack_ids(feeds), "limit": limit}
+    more: dict[str, object] = {}
+    if before is not None:
+        limits += BEFORE
+        more |= {"before": to_milliseconds(before.at), "before_id": before.id}
+    if after is not None:
+        limits += AFTER
+        more |= {"after": to_milliseconds(after.at), "after_id": after.id}
+    return NEWEST.format(limits=limits), {**parameters, **more}
+
+
+def _read_place(row: Row | None) -> EntryPlace | None:
+    return None if row is None else EntryPlace(from_milliseconds(row[0]), row[1])

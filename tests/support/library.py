@@ -1,0 +1,145 @@
+"""A hub with entries in it, and an account that subscribes to some of their feeds."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from hub.search_index import SearchIndex
+from hub.services.tokens import CreateToken
+from protocols.model import Author, Entry, Feed, Link, Status, Text
+from storage.packing import pack
+from storage.records import (
+    EntryWrite,
+    FeedId,
+    FetchCommit,
+    Format,
+    NewFeed,
+    NewSubscription,
+    Polling,
+    RecordKind,
+    RecordWrite,
+    Right,
+    StoredBody,
+    StoredFeed,
+    Subscription,
+)
+from tests.support.services import Hub
+
+START = datetime(2026, 11, 21, tzinfo=UTC)
+RETRIEVE = frozenset({Right.RETRIEVE})
+CALLBACK = "https://you.example/callback"
+
+
+def topic_of(name: str) -> str:
+    return f"https://{name}.example/feed"
+
+
+@dataclass
+class Library:
+    """``token`` is the account's, and may retrieve."""
+
+    hub: Hub
+    account: int
+    token: str
+    feeds: dict[str, FeedId] = field(default_factory=dict)
+
+    @classmethod
+    async def open(cls, hub: Hub, account: str = "me") -> Library:
+        """For an account of that name."""
+        made = await hub.services.tokens.create(
+            CreateToken(account=account, rights=RETRIEVE)
+        )
+        return cls(hub, made.token.account.id, made.secret)
+
+    @property
+    def credential(self) -> str:
+        """For the parameter ``authorization``."""
+        return base64.b64encode(f"me:{self.token}".encode()).decode()
+
+    async def add_feed(
+        self, name: str, *, private: bool = False, fetched: bool = True
+    ) -> StoredFeed:
+        new = NewFeed(url=topic_of(name), private=private)
+        feed, _ = await self.hub.storage.feeds.add(new, START)
+        self.feeds[name] = feed.id
+        if fetched:
+            await self._commit(name)
+        return feed
+
+    async def subscribe(
+        self,
+        name: str,
+        callback: str = CALLBACK,
+        format: Format = Format.JSON,
+    ) -> Subscription:
+        new = NewSubscription(
+            account=self.account,
+            topic=topic_of(name),
+            feed_id=self.feeds[name],
+            callback=callback,
+            format=format,
+        )
+        return await self.hub.storage.subscriptions.add(new, START)
+
+    async def publish(
+        self, name: str, *titles: str, minutes: int = 0, text: str = ""
+    ) -> None:
+        """Entries a second apart, the last one the newest; ids are the titles."""
+        first = START + timedelta(minutes=minutes)
+        entries = [
+            entry_of(title, first + timedelta(seconds=number), text)
+            for number, title in enumerate(titles)
+        ]
+        await self._commit(name, *entries)
+
+    async def index(self) -> None:
+        await SearchIndex(self.hub.storage).catch_up()
+
+    async def _commit(self, name: str, *entries: Entry) -> None:
+        keys = tuple((each.key, True) for each in entries)
+        kept = StoredBody(content_type="text/xml", body=pack("as it came"))
+        commit = FetchCommit(
+            feed_id=self.feeds[name],
+            at=START + timedelta(days=1),
+            next_fetch=START + timedelta(days=2),
+            polling=Polling(
+                code=200,
+                message="Fetched (ring) 200 900 and parsed 0/20 entries",
+                period=900.0,
+                last_fetch=START,
+                last_parse=START,
+            ),
+            title=f"About {name}",
+            head=pack(Feed(title=f"About {name}", id=f"id of {name}")),
+            entries=tuple(
+                EntryWrite(key=each.key, body=pack(each), published=each.published)
+                for each in entries
+            ),
+            records=(
+                RecordWrite(
+                    kind=RecordKind.ENTRIES, status=Status(code=200), entries=keys
+                ),
+            )
+            if entries
+            else (),
+            body=kept if entries else None,
+        )
+        assert await self.hub.storage.log.commit(commit) is not None
+
+
+def entry_of(title: str, at: datetime, text: str = "") -> Entry:
+    return Entry(
+        key=f"//entries.example/{title}",
+        id=f"https://entries.example/{title}",
+        title=title,
+        published=at,
+        content=Text(value=f"<p>{text or title}</p>"),
+        authors=(Author(name="Ann Author"),),
+        links=(Link(href=f"https://pages.example/{title}"),),
+    )
+
+
+def id_of(title: str) -> str:
+    return f"https://entries.example/{title}"

@@ -1,0 +1,65 @@
+"""Entries of the model, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from storage.records import (
+    EntryId,
+    EntryPlace,
+    EntrySource,
+    FeedId,
+    StoredEntry,
+)
+
+from .state import ModelEntry, State
+
+
+class MemoryEntries:
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def newest(
+        self,
+        feeds: Sequence[FeedId],
+        *,
+        limit: int,
+        before: EntryPlace | None = None,
+        after: EntryPlace | None = None,
+    ) -> list[StoredEntry]:
+        found = [
+            each
+            for each in self._state.entries.values()
+            if each.stored.feed_id in feeds
+            and not each.stored.deleted
+            and (before is None or _order(_place(each)) > _order(before))
+            and (after is None or _order(_place(each)) < _order(after))
+        ]
+        found.sort(key=lambda each: _order(_place(each)))
+        return [each.stored for each in found[:limit]]
+
+    async def place(
+        self, feeds: Sequence[FeedId], keys: Sequence[str]
+    ) -> EntryPlace | None:
+        found = [
+            _place(each)
+            for each in self._state.entries.values()
+            if each.stored.feed_id in feeds and each.stored.key in keys
+        ]
+        return min(found, key=_order, default=None)
+
+    async def place_of(self, entry_id: EntryId) -> EntryPlace | None:
+        found = self._state.entries.get(entry_id)
+        return found and _place(found)
+
+    async def sources(self, feeds: Sequence[FeedId]) -> list[EntrySource]:
+        known = [self._state.feeds[each] for each in feeds if each in self._state.feeds]
+        return [EntrySource(feed=each.stored, head=each.head) for each in known]
+
+
+def _place(entry: ModelEntry) -> EntryPlace:
+    return EntryPlace(entry.sorted_at, entry.stored.id)
+
+
+def _order(place: EntryPlace) -> tuple[float, int]:
+    return -place.at.timestamp(), place.id
