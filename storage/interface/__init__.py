@@ -15,6 +15,7 @@ from storage.interface.feeds import FeedStore
 from storage.interface.log import LogStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
+from storage.interface.tracking import TrackStore
 from storage.interface.verifications import VerificationStore
 
 __all__ = [
@@ -24,5 +25,6 @@ __all__ = [
     "Storage",
     "SubscriptionStore",
     "TokenStore",
+    "TrackStore",
     "VerificationStore",
 ]

@@ -74,6 +74,12 @@ from storage.records.subscriptions import (
     SubscriptionState,
     Updates,
 )
+from storage.records.tracking import (
+    Matched,
+    MatchWrite,
+    SourceFeed,
+    TrackQuery,
+)
 from storage.records.verifications import (
     NewVerification,
     Verification,
@@ -111,6 +117,8 @@ __all__ = [
     "Format",
     "GivenUp",
     "HiddenFeeds",
+    "MatchWrite",
+    "Matched",
     "NewFeed",
     "NewSubscription",
     "NewToken",
@@ -124,6 +132,7 @@ __all__ = [
     "Redirect",
     "Retention",
     "Right",
+    "SourceFeed",
     "StoredBody",
     "StoredEntry",
     "StoredFeed",
@@ -135,6 +144,7 @@ __all__ = [
     "SubscriptionState",
     "Token",
     "TokenId",
+    "TrackQuery",
     "Updates",
     "Validators",
     "Verification",

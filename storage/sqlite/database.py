@@ -22,6 +22,7 @@ from .schema import latest_version
 from .subscriptions import SqliteSubscriptions
 from .times import from_milliseconds_or_none
 from .tokens import SqliteTokens
+from .tracking import QueryWatchers, SqliteTracking
 from .verifications import SqliteVerifications
 from .writer import Writer
 
@@ -47,7 +48,9 @@ class SqliteStorage:
         self._head = LogHead(head)
         self._writer = Writer(connection)
         self._closing: asyncio.Future[None] | None = None
+        queries = QueryWatchers()
         self.feeds = SqliteFeeds(self._writer, readers, box)
+        self.tracking = SqliteTracking(self._writer, readers, queries)
         self.log = SqliteLog(self._writer, readers, epoch, self._head)
         ended = EndedSubscriptions(self._head)
         self.subscriptions = SqliteSubscriptions(self._writer, readers, box, ended)
@@ -73,7 +76,8 @@ class SqliteStorage:
 
     async def backlog(self) -> Backlog:
         row = await self._readers.first(
-            "SELECT (SELECT count(*) FROM feeds WHERE state <> 'removed'),"
+            "SELECT (SELECT count(*) FROM feeds"
+            "  WHERE state NOT IN ('removed', 'track')),"
             " (SELECT count(*) FROM subscriptions WHERE state = 'active'),"
             " (SELECT count(*) FROM fanouts), (SELECT count(*) FROM chunks),"
             " (SELECT count(*) FROM stragglers), (SELECT count(*) FROM dead),"

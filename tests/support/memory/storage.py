@@ -40,7 +40,10 @@ class MemoryStorage:
         state = self._state
         stored = [each.stored for each in state.feeds.values()]
         return Backlog(
-            feeds=sum(each.state is not FeedState.REMOVED for each in stored),
+            feeds=sum(
+                each.state not in (FeedState.REMOVED, FeedState.TRACK)
+                for each in stored
+            ),
             subscriptions=sum(len(state.active(each)) for each in state.feeds),
             fanouts=len(state.fanouts),
             chunks=len(state.chunks),
