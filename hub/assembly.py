@@ -29,6 +29,7 @@ from hub.parsing.sanitizing import WorkerSanitizer
 from hub.polling.fetcher import Fetcher
 from hub.polling.handed_over import HandedOver
 from hub.polling.poller import Poller, PollerOptions
+from hub.polling.tracker import Tracker
 from hub.polling.visitor import Identity
 from hub.server import Server, create_server
 from hub.services import (
@@ -41,6 +42,7 @@ from hub.services import (
     Services,
     SubscriptionService,
     TokenService,
+    TrackTopics,
 )
 from hub.services.addresses import AddressCheck
 from hub.web.application import create_application
@@ -92,6 +94,9 @@ async def build_hub(
     network = await stack.enter_async_context(create_network(settings))
     parser = await stack.enter_async_context(WorkerParser())
     sanitizer = await _sanitizer(settings, stack)
+    tracker = Tracker(storage.tracking, metrics)
+    stack.enter_context(storage.tracking.watch(tracker.tell))
+    await tracker.load()
     fetcher = HandedOver(Fetcher(network, clock, Limits()))
     poller = Poller(
         storage,
@@ -105,6 +110,7 @@ async def build_hub(
             identity=identity(settings),
             metrics=metrics,
             sanitizer=sanitizer,
+            tracker=tracker,
             budget=Budget(polls_per_second=settings.poll_budget),
         ),
     )
@@ -127,7 +133,8 @@ async def build_hub(
         most_connections=settings.stream_connections,
     )
     watch = LiveWatch(live, storage.feeds, storage.tokens)
-    feeds = FeedService(storage, poller, addresses, clock, watch.wake)
+    tracks = TrackTopics(storage.tracking, clock, public_url)
+    feeds = FeedService(storage, poller, addresses, clock, tracks, watch.wake)
     pace = CallbackPace(network, clock)
     open_hub = build_open_hub(
         Surroundings(
@@ -146,14 +153,17 @@ async def build_hub(
     )
     services = Services(
         feeds=feeds,
-        subscriptions=SubscriptionService(storage, feeds, addresses, clock),
+        subscriptions=SubscriptionService(storage, feeds, addresses, clock, tracks),
         deliveries=DeliveryService(storage, clock),
         operations=operations,
         tokens=TokenService(storage.tokens, clock, watch.wake),
+        tracks=tracks,
         metrics=MetricsService(storage, metrics, clock),
         front=FrontPageService(storage.feeds, clock, public_url),
         websub=open_hub.service,
-        live=LiveService(storage.feeds, live, is_open=settings.open_stream == "on"),
+        live=LiveService(
+            storage.feeds, live, tracks, is_open=settings.open_stream == "on"
+        ),
     )
     limits = RateLimits(_request_limits(settings), clock, metrics)
     return BuiltHub(
@@ -167,7 +177,9 @@ async def build_hub(
             **open_hub.background,
             "live stream": live.run,
             "live watch": watch.run,
-            "housekeeping": Housekeeping(storage, clock, settings.retention).run,
+            "housekeeping": Housekeeping(
+                storage, clock, settings.retention, lambda: live.audience.feeds
+            ).run,
         },
     )
 

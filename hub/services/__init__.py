@@ -17,6 +17,7 @@ from .metrics import MetricsService
 from .operations import OperationsService
 from .subscriptions import SubscriptionService
 from .tokens import TokenService
+from .tracking import TrackTopics
 from .websub import WebSubService
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Services",
     "SubscriptionService",
     "TokenService",
+    "TrackTopics",
     "WebSubService",
 ]
 
@@ -40,6 +42,7 @@ class Services:
     deliveries: DeliveryService
     operations: OperationsService
     tokens: TokenService
+    tracks: TrackTopics
     websub: WebSubService
     metrics: MetricsService
     front: FrontPageService

@@ -9,6 +9,7 @@ from hub.clock import Clock
 from hub.services.addresses import AddressCheck
 from hub.services.feeds import AddFeed, FeedService
 from hub.services.topics import read_topic
+from hub.services.tracking import TrackTopics, format_of
 from protocols.errors import InvalidValue
 from protocols.websub.callbacks import read_callback
 from protocols.websub.requests import LONGEST_SECRET
@@ -67,23 +68,26 @@ class SubscriptionService:
         feeds: FeedService,
         addresses: AddressCheck,
         clock: Clock,
+        tracks: TrackTopics,
     ) -> None:
         self._storage = storage
         self._feeds = feeds
         self._addresses = addresses
         self._clock = clock
+        self._tracks = tracks
 
     async def add(self, request: Subscribe) -> Subscribed:
         """Subscribe for an account; endless, and without asking the callback.
 
         A topic nobody added becomes a private feed whose first document is fetched
         before, so that the subscriber is told only what is new. One that was given up
-        is polled again. Raises
-        `InvalidValue` and `AddressRefused`.
+        is polled again. A track query needs nothing of that; it has no document of
+        its own. Raises `InvalidValue` and `AddressRefused`.
         """
         callback = read_callback(request.callback)
         _check_signing(request)
         await self._addresses.check_callback("callback", callback)
+        wanted = self._tracks.read(request.topic)
         feed = await self._feed_behind(request.topic, request.account)
         topic = read_topic("topic", request.topic).url
         known = await self._storage.subscriptions.find(request.account, topic, callback)
@@ -94,7 +98,7 @@ class SubscriptionService:
             callback=callback,
             secret=request.secret,
             algorithm=request.algorithm,
-            format=request.format,
+            format=format_of(wanted, request.format) if wanted else request.format,
             updates=request.updates,
             batch=request.batch,
         )
@@ -153,6 +157,10 @@ class SubscriptionService:
         return found
 
     async def _feed_behind(self, topic: str, account: AccountId) -> StoredFeed:
+        tracked = await self._tracks.ensure(topic)
+        return tracked or await self._fetched_feed(topic, account)
+
+    async def _fetched_feed(self, topic: str, account: AccountId) -> StoredFeed:
         address = read_topic("topic", topic)
         url = address.url
         if account != OPERATOR:

@@ -20,23 +20,20 @@ class TrackStore(Protocol):
     Whatever reads records, and subscriptions, take it for a feed.
     """
 
-    async def add(self, query: str, now: datetime) -> StoredFeed:
-        """The feed of a query in its canonical form, made or brought back if need be.
+    async def add(self, name: str, query: str, now: datetime) -> StoredFeed:
+        """The feed of a query, made or brought back if need be; it is wanted now.
 
-        It counts as wanted now.
+        ``name`` is what all spellings of the query have in common. The first spelling
+        is kept.
         """
         ...
 
-    async def find(self, query: str) -> StoredFeed | None:
+    async def find(self, name: str) -> StoredFeed | None:
         """Also one that is removed."""
         ...
 
     async def version(self) -> int:
         """How often queries came: see `storage.records.Matched`."""
-        ...
-
-    async def count(self) -> int:
-        """Queries that are not removed."""
         ...
 
     async def page(self, *, after: FeedId, limit: int) -> list[TrackQuery]:

@@ -10,7 +10,7 @@ from storage.records.identities import FeedId
 
 @dataclass(frozen=True, slots=True)
 class TrackQuery:
-    """A query as `protocols.track` writes it, and the feed that stands for it."""
+    """A query as somebody wrote it, and the feed that stands for it."""
 
     feed_id: FeedId
     query: str

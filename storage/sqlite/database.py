@@ -81,14 +81,14 @@ class SqliteStorage:
             " (SELECT count(*) FROM subscriptions WHERE state = 'active'),"
             " (SELECT count(*) FROM fanouts), (SELECT count(*) FROM chunks),"
             " (SELECT count(*) FROM stragglers), (SELECT count(*) FROM dead),"
+            " (SELECT count(*) FROM feeds WHERE state = 'track'),"
             " (SELECT min(next_fetch) FROM schedule WHERE is_active = 1),"
             " (SELECT at FROM records WHERE position = ("
             "SELECT min(position) FROM (SELECT min(position) position FROM fanouts"
             " UNION ALL SELECT min(position) FROM chunks)))"
         )
-        feeds, subscriptions, fanouts, chunks, stragglers, dead, due, undelivered = (
-            row or (*(0,) * 6, None, None)
-        )
+        *counts, due, undelivered = row or (*(0,) * 7, None, None)
+        feeds, subscriptions, fanouts, chunks, stragglers, dead, queries = counts
         return Backlog(
             feeds=feeds,
             subscriptions=subscriptions,
@@ -96,6 +96,7 @@ class SqliteStorage:
             chunks=chunks,
             stragglers=stragglers,
             dead=dead,
+            track_queries=queries,
             oldest_due=from_milliseconds_or_none(due),
             oldest_undelivered=from_milliseconds_or_none(undelivered),
         )

@@ -55,9 +55,9 @@ class SqliteTracking:
         self._readers = readers
         self._watchers = watchers
 
-    async def add(self, query: str, now: datetime) -> StoredFeed:
+    async def add(self, name: str, query: str, now: datetime) -> StoredFeed:
         row, _ = await self._writer.submit(
-            partial(_add, query, to_milliseconds(now)),
+            partial(_add, TRACK_SCHEME + name, query, to_milliseconds(now)),
             then=lambda added: self._tell_of_new(query, *added),
         )
         return read_feed(row)
@@ -66,8 +66,8 @@ class SqliteTracking:
         if version:
             self._watchers.tell(version, [TrackQuery(FeedId(row[0]), query)], [])
 
-    async def find(self, query: str) -> StoredFeed | None:
-        url = TRACK_SCHEME + query
+    async def find(self, name: str) -> StoredFeed | None:
+        url = TRACK_SCHEME + name
         row = await self._readers.first(
             "SELECT v.* FROM feeds f JOIN stored_feeds v ON v.id = f.id"
             " WHERE f.resource_hash = ? AND f.url = ?",
@@ -77,12 +77,6 @@ class SqliteTracking:
 
     async def version(self) -> int:
         row = await self._readers.first("SELECT queries FROM meta")
-        return row[0] if row else 0
-
-    async def count(self) -> int:
-        row = await self._readers.first(
-            "SELECT count(*) FROM feeds WHERE state = 'track'"
-        )
         return row[0] if row else 0
 
     async def page(self, *, after: FeedId, limit: int) -> list[TrackQuery]:
@@ -122,9 +116,10 @@ class SqliteTracking:
 # --- units of work ---
 
 
-def _add(query: str, now: int, connection: sqlite3.Connection) -> tuple[Row, int]:
+def _add(
+    url: str, query: str, now: int, connection: sqlite3.Connection
+) -> tuple[Row, int]:
     """The feed's row, and the version that there is since it came; 0: it was there."""
-    url = TRACK_SCHEME + query
     found = connection.execute(_FIND, (hash_key(url), url)).fetchone()
     feed_id = found[0] if found else _insert(url, query, now, connection)
     connection.execute(

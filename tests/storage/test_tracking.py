@@ -77,7 +77,7 @@ async def keys_of(storage: Storage, feed_id: FeedId) -> list[list[str]]:
 async def test_a_query_is_a_feed_that_is_never_due_and_not_listed(
     storage: Storage,
 ) -> None:
-    query = await storage.tracking.add("laurel hardy", START)
+    query = await storage.tracking.add("hardy laurel", "laurel hardy", START)
 
     assert (query.state, query.private) == (FeedState.TRACK, True)
     assert await storage.feeds.due(START + DAY, after=None, limit=10) == []
@@ -89,17 +89,19 @@ async def test_a_query_is_a_feed_that_is_never_due_and_not_listed(
 
 
 async def test_the_same_query_is_the_same_feed(storage: Storage) -> None:
-    first = await storage.tracking.add("laurel", START)
+    first = await storage.tracking.add("laurel", "laurel", START)
 
-    assert await storage.tracking.add("laurel", START + DAY) == first
-    assert await storage.tracking.add("hardy", START) != first
+    assert await storage.tracking.add("laurel", "laurel", START + DAY) == first
+    assert await storage.tracking.add("hardy", "hardy", START) != first
     assert await storage.tracking.find("laurel") == first
     assert await storage.tracking.find("chaplin") is None
     assert await storage.tracking.version() == 2
 
 
 async def test_queries_come_in_pages(storage: Storage) -> None:
-    added = [await storage.tracking.add(query, START) for query in ("a1", "b2", "c3")]
+    added = [
+        await storage.tracking.add(query, query, START) for query in ("a1", "b2", "c3")
+    ]
     await storage.feeds.set_state(added[1].id, FeedState.REMOVED, START)
 
     first = await storage.tracking.page(after=FeedId(0), limit=1)
@@ -107,7 +109,7 @@ async def test_queries_come_in_pages(storage: Storage) -> None:
 
     assert first == [TrackQuery(added[0].id, "a1")]
     assert rest == [TrackQuery(added[2].id, "c3")]
-    assert await storage.tracking.count() == 2
+    assert (await storage.backlog()).track_queries == 2
 
 
 async def test_who_watches_is_told_of_queries_that_come_go_and_return(
@@ -115,12 +117,14 @@ async def test_who_watches_is_told_of_queries_that_come_go_and_return(
 ) -> None:
     told = []
     with storage.tracking.watch(lambda *news: told.append(news)):
-        query = await storage.tracking.add("laurel", START)
-        await storage.tracking.add("laurel", START)
+        query = await storage.tracking.add("laurel", "laurel", START)
+        await storage.tracking.add("laurel", "laurel", START)
         await storage.tracking.retire(START + DAY, [], START + DAY, 10)
         await storage.tracking.retire(START + DAY, [], START + DAY, 10)
-        assert (await storage.tracking.add("laurel", START + 2 * DAY)).id == query.id
-    await storage.tracking.add("hardy", START)
+        assert (
+            await storage.tracking.add("laurel", "laurel", START + 2 * DAY)
+        ).id == query.id
+    await storage.tracking.add("hardy", "hardy", START)
 
     assert told == [
         (1, [TrackQuery(query.id, "laurel")], []),
@@ -132,11 +136,11 @@ async def test_who_watches_is_told_of_queries_that_come_go_and_return(
 async def test_a_query_stays_as_long_as_somebody_wants_it(storage: Storage) -> None:
     scene = Scene(storage)
     names = ("subscribed", "ended", "listened", "asked", "unwanted")
-    feeds = {name: await storage.tracking.add(name, START) for name in names}
+    feeds = {name: await storage.tracking.add(name, name, START) for name in names}
     await scene.subscribe(feeds["subscribed"])
     ended = await scene.subscribe(feeds["ended"], "e")
     await storage.subscriptions.end(ended.id, "over", START + DAY, tell=False)
-    await storage.tracking.add("asked", START + DAY)
+    await storage.tracking.add("asked", "asked", START + DAY)
     listened = [feeds["listened"].id]
 
     since = START + timedelta(hours=1)
@@ -150,13 +154,13 @@ async def test_a_query_stays_as_long_as_somebody_wants_it(storage: Storage) -> N
 
 
 async def test_a_purged_query_leaves_nothing(storage: Storage) -> None:
-    await storage.tracking.add("laurel", START)
+    await storage.tracking.add("laurel", "laurel", START)
     await storage.tracking.retire(START + DAY, [], START + DAY, 10)
 
     assert await storage.feeds.purge_removed(START + 2 * DAY, 10) == 1
 
     assert await storage.tracking.find("laurel") is None
-    again = await storage.tracking.add("laurel", START + 2 * DAY)
+    again = await storage.tracking.add("laurel", "laurel", START + 2 * DAY)
     assert await storage.tracking.page(after=FeedId(0), limit=10) == [
         TrackQuery(again.id, "laurel")
     ]
@@ -168,7 +172,7 @@ async def test_a_purged_query_leaves_nothing(storage: Storage) -> None:
 async def test_matches_are_records_of_the_query_behind_those_of_the_feed(
     storage: Storage, feed: StoredFeed
 ) -> None:
-    query = await storage.tracking.add("laurel", START)
+    query = await storage.tracking.add("laurel", "laurel", START)
     commit = await news_of(storage, feed, "a", "b", matching=[query.id])
 
     assert await storage.log.commit(commit) == (1, 2)
@@ -186,7 +190,7 @@ async def test_a_match_goes_to_the_subscribers_of_the_query_alone(
     storage: Storage, feed: StoredFeed
 ) -> None:
     scene = Scene(storage)
-    query = await storage.tracking.add("laurel", START)
+    query = await storage.tracking.add("laurel", "laurel", START)
     subscriber = await scene.subscribe(query)
 
     await storage.log.commit(
@@ -202,7 +206,7 @@ async def test_a_match_that_cannot_be_written_takes_the_whole_commit_with_it(
     storage: Storage, feed: StoredFeed
 ) -> None:
     """So a crash leaves both or neither: it is one transaction."""
-    query = await storage.tracking.add("laurel", START)
+    query = await storage.tracking.add("laurel", "laurel", START)
     commit = await news_of(storage, feed, "a", matching=[query.id])
     assert commit.matched
     amiss = MatchWrite(query.id, ("never written",))
@@ -220,7 +224,7 @@ async def test_entries_not_held_against_the_newest_query_are_not_committed(
     storage: Storage, feed: StoredFeed
 ) -> None:
     late = await news_of(storage, feed, "a")
-    await storage.tracking.add("laurel", START)
+    await storage.tracking.add("laurel", "laurel", START)
 
     with pytest.raises(QueriesWanted):
         await storage.log.commit(late)
@@ -233,7 +237,7 @@ async def test_what_is_none_for_tracking_is_committed_whatever_queries_there_are
     storage: Storage, feed: StoredFeed
 ) -> None:
     commit = await news_of(storage, feed, "a")
-    await storage.tracking.add("laurel", START)
+    await storage.tracking.add("laurel", "laurel", START)
 
     assert await storage.log.commit(replace(commit, matched=None)) == (1,)
 
@@ -241,8 +245,8 @@ async def test_what_is_none_for_tracking_is_committed_whatever_queries_there_are
 async def test_matches_of_a_query_that_was_removed_meanwhile_are_left_out(
     storage: Storage, feed: StoredFeed
 ) -> None:
-    gone = await storage.tracking.add("laurel", START)
-    query = await storage.tracking.add("hardy", START)
+    gone = await storage.tracking.add("laurel", "laurel", START)
+    query = await storage.tracking.add("hardy", "hardy", START)
     commit = await news_of(storage, feed, "a", matching=[gone.id, query.id])
     await storage.feeds.set_state(gone.id, FeedState.REMOVED, START)
 
@@ -255,7 +259,7 @@ async def test_matches_of_a_query_that_was_removed_meanwhile_are_left_out(
 async def test_nothing_of_a_private_feed_is_matched(storage: Storage) -> None:
     """Not even if it became private while its entries were held against queries."""
     feed = await Scene(storage).add_feed("p", private=True)
-    query = await storage.tracking.add("laurel", START)
+    query = await storage.tracking.add("laurel", "laurel", START)
 
     commit = await news_of(storage, feed, "a", matching=[query.id])
     assert await storage.log.commit(commit) == (1,)
@@ -276,7 +280,7 @@ async def test_the_source_of_a_match_has_its_url_and_head(
 async def test_an_entry_stays_as_long_as_a_record_of_a_query_names_it(
     storage: Storage, feed: StoredFeed
 ) -> None:
-    query = await storage.tracking.add("laurel", START)
+    query = await storage.tracking.add("laurel", "laurel", START)
     keys = [f"entry {number}" for number in range(60)]
     commit = await news_of(storage, feed, *keys)
     version = await storage.tracking.version()

@@ -24,6 +24,7 @@ from hub.services import (
     Services,
     SubscriptionService,
     TokenService,
+    TrackTopics,
     WebSubService,
 )
 from hub.services.addresses import AddressCheck
@@ -142,18 +143,21 @@ async def open_hub(
             heartbeat_seconds=heartbeat_seconds,
         )
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)
-        feeds = FeedService(storage, poller, addresses, clock, watch.wake)
+        tracks = TrackTopics(storage.tracking, clock, "http://hub.example")
+        feeds = FeedService(storage, poller, addresses, clock, tracks, watch.wake)
         services = Services(
             feeds=feeds,
-            subscriptions=SubscriptionService(storage, feeds, addresses, clock),
+            subscriptions=SubscriptionService(storage, feeds, addresses, clock, tracks),
             deliveries=DeliveryService(storage, clock),
             operations=OperationsService(storage, clock, directory),
             tokens=TokenService(storage.tokens, clock, watch.wake),
+            tracks=tracks,
             metrics=MetricsService(storage, metrics, clock),
             front=FrontPageService(storage.feeds, clock, "http://hub.example"),
             live=LiveService(
                 storage.feeds,
                 live,
+                tracks,
                 is_open=is_stream_open,
                 most_topics=most_topics,
             ),

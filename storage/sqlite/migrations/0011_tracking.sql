@@ -2,7 +2,7 @@
 -- its records name entries of the feeds that they come from.
 CREATE TABLE track_queries (
     feed_id INTEGER PRIMARY KEY,
-    query TEXT NOT NULL,            -- as protocols.track writes it
+    query TEXT NOT NULL,            -- as the first who asked for it wrote it
     wanted_at INTEGER NOT NULL      -- when somebody last asked for it or listened
 ) STRICT;
 

@@ -49,6 +49,7 @@ class MemoryStorage:
             chunks=len(state.chunks),
             stragglers=len(state.stragglers),
             dead=len(state.dead),
+            track_queries=sum(each.state is FeedState.TRACK for each in stored),
             oldest_due=await self.feeds.next_due(),
             oldest_undelivered=self._oldest_undelivered(),
         )
