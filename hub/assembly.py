@@ -30,6 +30,7 @@ from hub.parsing.sanitizing import WorkerSanitizer
 from hub.polling.fetcher import Fetcher
 from hub.polling.handed_over import HandedOver
 from hub.polling.poller import Poller, PollerOptions
+from hub.polling.tracker import Tracker
 from hub.polling.visitor import Identity
 from hub.search_index import SearchIndex
 from hub.server import Server, create_server
@@ -47,6 +48,7 @@ from hub.services import (
     SubscriptionService,
     SuperfeedrService,
     TokenService,
+    TrackTopics,
 )
 from hub.services.addresses import AddressCheck
 from hub.web.application import create_application
@@ -98,6 +100,9 @@ async def build_hub(
     network = await stack.enter_async_context(create_network(settings))
     parser = await stack.enter_async_context(WorkerParser())
     sanitizer = await _sanitizer(settings, stack)
+    tracker = Tracker(storage.tracking, metrics)
+    stack.enter_context(storage.tracking.watch(tracker.tell))
+    await tracker.load()
     fetcher = HandedOver(Fetcher(network, clock, Limits()))
     poller = Poller(
         storage,
@@ -111,6 +116,7 @@ async def build_hub(
             identity=identity(settings),
             metrics=metrics,
             sanitizer=sanitizer,
+            tracker=tracker,
             budget=Budget(polls_per_second=settings.poll_budget),
         ),
     )
@@ -133,7 +139,8 @@ async def build_hub(
         most_connections=settings.stream_connections,
     )
     watch = LiveWatch(live, storage.feeds, storage.tokens)
-    feeds = FeedService(storage, poller, addresses, clock, watch.wake)
+    tracks = TrackTopics(storage.tracking, clock, public_url)
+    feeds = FeedService(storage, poller, addresses, clock, tracks, watch.wake)
     pace = CallbackPace(network, clock)
     open_hub = build_open_hub(
         Surroundings(
@@ -152,7 +159,7 @@ async def build_hub(
     )
     retrieval = RetrievalService(storage, feeds, f"{public_url}/hub")
     redeliveries = Redeliveries(network, clock, f"{public_url}/hub")
-    subscriptions = SubscriptionService(storage, feeds, addresses, clock)
+    subscriptions = SubscriptionService(storage, feeds, addresses, clock, tracks)
     superfeedr = SuperfeedrService(
         storage, subscriptions, open_hub.questions, clock, public_url
     )
@@ -162,10 +169,13 @@ async def build_hub(
         deliveries=DeliveryService(storage, clock),
         operations=operations,
         tokens=TokenService(storage.tokens, clock, watch.wake),
+        tracks=tracks,
         metrics=MetricsService(storage, metrics, clock),
         front=FrontPageService(storage.feeds, clock, public_url),
         websub=open_hub.service,
-        live=LiveService(storage.feeds, live, is_open=settings.open_stream == "on"),
+        live=LiveService(
+            storage.feeds, live, tracks, is_open=settings.open_stream == "on"
+        ),
         retrieval=retrieval,
         search=SearchService(storage, public_url),
         replays=ReplayService(storage, retrieval, redeliveries),
@@ -188,7 +198,9 @@ async def build_hub(
             "superfeedr verifications": superfeedr.run,
             "live stream": live.run,
             "live watch": watch.run,
-            "housekeeping": Housekeeping(storage, clock, settings.retention).run,
+            "housekeeping": Housekeeping(
+                storage, clock, settings.retention, lambda: live.audience.feeds
+            ).run,
         },
     )
 

@@ -7,7 +7,7 @@ poller and the dispatcher, never jobs.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 
@@ -23,6 +23,8 @@ PAGE = 1_000
 """Rows that go in one transaction, so that nothing else waits long."""
 REMOVED_FEEDS_KEPT = timedelta(days=30)
 ENDED_SUBSCRIPTIONS_KEPT = timedelta(days=30)
+UNWANTED_QUERIES_KEPT = timedelta(days=1)
+"""Track queries go on so long without subscription or listener, who may come back."""
 ATTEMPTS_KEPT = timedelta(days=7)
 
 log = structlog.get_logger()
@@ -37,10 +39,18 @@ class Job:
 
 
 class Housekeeping:
-    def __init__(self, storage: Storage, clock: Clock, retention: Retention) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        retention: Retention,
+        listened: Callable[[], Sequence[FeedId]] = tuple,
+    ) -> None:
+        """``listened``: the feeds that somebody listens to now."""
         self._storage = storage
         self._clock = clock
         self._retention = retention
+        self._listened = listened
 
     @property
     def jobs(self) -> tuple[Job, ...]:
@@ -55,6 +65,7 @@ class Housekeeping:
                 page=self._purge_subscriptions,
             ),
             Job(name="leases_expired", every=5, page=self._expire_leases),
+            Job(name="queries_retired", every=3_600, page=self._retire_queries),
             Job(name="requests_trimmed", every=3_600, page=self._trim_requests),
         )
 
@@ -120,6 +131,12 @@ class Housekeeping:
     async def _purge_feeds(self) -> int:
         before = self._clock.now() - REMOVED_FEEDS_KEPT
         return await self._storage.feeds.purge_removed(before, PAGE)
+
+    async def _retire_queries(self) -> int:
+        now = self._clock.now()
+        return await self._storage.tracking.retire(
+            now - UNWANTED_QUERIES_KEPT, self._listened(), now, PAGE
+        )
 
     async def _trim_requests(self) -> int:
         return await self._storage.verifications.trim(self._clock.now(), PAGE)

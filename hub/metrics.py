@@ -108,6 +108,12 @@ class Metrics:
             "kind",
             [kind.value for kind in RecordKind],
         )
+        self.tracking = Tally(
+            "fanfare_tracking_total",
+            "New entries held against track queries, and matches found.",
+            "what",
+            ("entries", "matches"),
+        )
         self.deliveries = Tally(
             "fanfare_deliveries_total",
             "Requests to callbacks by outcome: delivered is any 2xx.",
@@ -169,6 +175,7 @@ class Metrics:
             self.polls,
             self.documents,
             self.entries,
+            self.tracking,
             self.deliveries,
             self.endings,
             self.connections,

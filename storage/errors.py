@@ -71,6 +71,10 @@ class DocumentWanted(StorageError):
     """The commit lacks the document for an as-is subscription that has just begun."""
 
 
+class QueriesWanted(StorageError):
+    """Track queries came that the commit's entries were not held against."""
+
+
 class StorageBusy(StorageError):
     """The bounded write queue is full."""
 

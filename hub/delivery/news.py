@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from protocols.model import Deletion, Entry
+from protocols.model import Deletion, Entry, Feed, Link
+from protocols.superfeedr.ids import source_topic
 from storage.packing import unpack
-from storage.records import EntryRef, Record, RecordKind, StoredEntry
+from storage.records import EntryRef, Record, RecordKind, SourceFeed, StoredEntry
 
 STATUS_KINDS = frozenset({RecordKind.ERROR, RecordKind.RECOVERED, RecordKind.CONTENT})
 """Sent as a status without entries. The content itself is for as-is subscriptions;
@@ -15,11 +16,15 @@ to the others a resource that is not a feed has only a status (Superfeedr 1.10).
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A record with what it tells a subscription of, and the state that has now."""
+    """A record with what it tells a subscription of, and the state that has now.
+
+    ``source``: of a track query's record, the feed that the entries are of.
+    """
 
     record: Record
     refs: tuple[EntryRef, ...]
     stored: list[StoredEntry]
+    source: SourceFeed | None = None
 
 
 class News:
@@ -42,6 +47,7 @@ class News:
     def add(self, told: Told) -> None:
         record = told.record
         self._has_status |= record.kind in STATUS_KINDS
+        source = _source_feed(record, told.source) if told.source else None
         revisions = {ref.entry_id: ref.revision for ref in told.refs}
         for each in told.stored:
             if each.deleted is not (record.kind is RecordKind.DELETED):
@@ -51,6 +57,8 @@ class News:
                 deletion = Deletion(key=entry.key, id=entry.id, at=record.at)
                 self.deletions[entry.key] = deletion
             else:
+                if source is not None:
+                    entry = replace(entry, source=source)
                 self._add_entry(entry, each.revision > revisions[each.id])
 
     def _add_entry(self, entry: Entry, is_newer: bool) -> None:
@@ -60,3 +68,12 @@ class News:
             self.updated.add(entry.key)
         else:
             self.updated.discard(entry.key)
+
+
+def _source_feed(record: Record, source: SourceFeed) -> Feed:
+    """With its status when it had the entries, and where it is subscribed to here."""
+    head = unpack(source.head, Feed) if source.head else Feed()
+    links = head.links
+    if source_topic(head) != source.url:
+        links = (Link(rel="superfeedr", href=source.url), *links)
+    return replace(head, links=links, status=record.status)

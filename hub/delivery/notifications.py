@@ -11,6 +11,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -18,7 +19,7 @@ import structlog
 
 from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
 from hub.delivery.news import News, Told
-from protocols.model import Feed, Notification
+from protocols.model import Feed, Notification, Status
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json
 from storage.interface import LogStore
@@ -36,6 +37,8 @@ from storage.wanted import wanted_entries
 
 KEPT_DOCUMENTS = 128
 KEPT_BYTES = 32 * 2**20
+TRACK_PERIOD = 900
+"""Seconds; what Superfeedr told of every track feed."""
 _LARGE_PACKED = LARGE_BYTES // 4
 
 log = structlog.get_logger()
@@ -134,8 +137,13 @@ class Notifications:
 
     async def _read(self, record: Record, rendition: Rendition) -> Told:
         refs = wanted_entries(record, rendition.updates)
+        source = None
+        if record.source is not None:
+            source = await self._log.source(record.source)
+            if source is None:  # it is private now: nothing of it is told any more
+                return Told(record, (), [])
         stored = await self._log.entries([ref.entry_id for ref in refs])
-        return Told(record, refs, stored)
+        return Told(record, refs, stored, source)
 
     async def _render(
         self, told: Sequence[Told], rendition: Rendition, states: States
@@ -183,8 +191,8 @@ class Notifications:
         return Notification(
             topic=rendition.topic,
             hub=self._hub_url,
-            status=last.status,
-            feed=unpack(head, Feed) if head else Feed(),
+            status=last.status if last.source is None else _track_status(last),
+            feed=_head_of(last, head),
             entries=None if news.is_status_only else tuple(news.entries.values()),
             deletions=tuple(news.deletions.values()),
             updated_keys=frozenset(news.updated),
@@ -199,6 +207,26 @@ class Notifications:
         while len(self._kept) > KEPT_DOCUMENTS or self._kept_bytes > KEPT_BYTES:
             _, (_, dropped) = self._kept.popitem(last=False)
             self._kept_bytes -= _size(dropped)
+
+
+def _head_of(record: Record, head: bytes | None) -> Feed:
+    """A track query has none; it changed when it last found something."""
+    if record.source is not None:
+        return Feed(updated=record.at)
+    return unpack(head, Feed) if head else Feed()
+
+
+def _track_status(record: Record) -> Status:
+    """Of a track query, in Superfeedr's words: it is fetched by no schedule."""
+    return Status(
+        code=200,
+        http="Track feed",
+        period=TRACK_PERIOD,
+        next_fetch=record.at + timedelta(seconds=TRACK_PERIOD),
+        last_fetch=record.at,
+        last_parse=record.at,
+        last_maintenance_at=record.at,
+    )
 
 
 def _is_large(told: Sequence[Told]) -> bool:

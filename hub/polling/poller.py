@@ -25,6 +25,7 @@ from hub.parsing.sanitizing import Sanitizer
 from hub.polling.accounts import Accounts
 from hub.polling.outage import Outage
 from hub.polling.schedule import Schedule
+from hub.polling.tracker import Tracker
 from hub.polling.visitor import FeedFetcher, Identity, Visit, Visitor
 from hub.polling.wheel import Due
 from storage.errors import NotFound, StorageError
@@ -50,6 +51,7 @@ class PollerOptions:
     budget: Budget = field(default_factory=Budget)
     metrics: Metrics = field(default_factory=Metrics)
     sanitizer: Sanitizer | None = None  # of what is stored; None: stored as it came
+    tracker: Tracker | None = None  # None: there are no track queries
 
 
 class Poller:
@@ -85,6 +87,7 @@ class Poller:
             options.metrics,
             self._accounts.outlook,
             sanitizer=options.sanitizer,
+            tracker=options.tracker,
         )
         self._schedule = Schedule(storage.feeds, network, clock)
         self._jobs: asyncio.Queue[tuple[Due, FetchTarget]] = asyncio.Queue(
@@ -160,7 +163,7 @@ class Poller:
 
     async def _existing(self, feed_id: FeedId) -> StoredFeed:
         feed = await self._storage.feeds.get(feed_id)
-        if feed is None or feed.state is FeedState.REMOVED:
+        if feed is None or feed.state in (FeedState.REMOVED, FeedState.TRACK):
             raise NotFound("feed", feed_id)
         return feed
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -25,12 +26,16 @@ from hub.parsing import Parser, reader_name
 from hub.parsing.sanitizing import Sanitizer
 from hub.polling.fetcher import FetchRequest
 from hub.polling.sanitizing import sanitize_news
+from hub.polling.tracker import Tracker
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.http import user_agent
-from storage.errors import DocumentWanted
+from storage.errors import DocumentWanted, QueriesWanted
 from storage.interface import FeedStore, LogStore
 from storage.records import FetchCommit, FetchTarget
+
+MOST_MATCHINGS = 10
+"""Of one commit with track queries; then it is as if it could not be stored."""
 
 _LARGE_SLICES = 16 * 1024  # of six hundred entries
 
@@ -98,6 +103,7 @@ class Visitor:
         outlook: Callable[[], Outlook],
         jitter: Callable[[], float] = draw_jitter,
         sanitizer: Sanitizer | None = None,
+        tracker: Tracker | None = None,
     ) -> None:
         self._feeds = feeds
         self._log = feed_log
@@ -110,6 +116,7 @@ class Visitor:
         self._outlook = outlook
         self._jitter = jitter
         self._sanitizer = sanitizer
+        self._tracker = tracker
         self._reader = reader_name()
 
     async def visit(self, target: FetchTarget, occasion: Occasion) -> Visit:
@@ -184,9 +191,18 @@ class Visitor:
         commit = await self._decide(target, found, occasion)
         if self._sanitizer is not None:
             commit = await sanitize_news(commit, self._sanitizer)
-        if await self._store(commit):
+        if await self._match_and_store(target, commit):
             _tell(target, commit)
         return Visit(fetched=found.fetched, commit=commit)
+
+    async def _match_and_store(self, target: FetchTarget, commit: FetchCommit) -> bool:
+        """Once more for queries that came while the entries were being matched."""
+        if self._tracker is None:
+            return await self._store(commit)
+        for _ in range(MOST_MATCHINGS - 1):
+            with suppress(QueriesWanted):
+                return await self._store(await self._tracker.match(target, commit))
+        return await self._store(await self._tracker.match(target, commit))
 
     async def _decide(
         self, target: FetchTarget, found: _Found, occasion: Occasion

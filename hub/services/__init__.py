@@ -21,6 +21,7 @@ from .search import SearchService
 from .subscriptions import SubscriptionService
 from .superfeedr import SuperfeedrService
 from .tokens import TokenService
+from .tracking import TrackTopics
 from .websub import WebSubService
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "SubscriptionService",
     "SuperfeedrService",
     "TokenService",
+    "TrackTopics",
     "WebSubService",
 ]
 
@@ -48,6 +50,7 @@ class Services:
     deliveries: DeliveryService
     operations: OperationsService
     tokens: TokenService
+    tracks: TrackTopics
     websub: WebSubService
     metrics: MetricsService
     front: FrontPageService

@@ -12,6 +12,7 @@ from hub.core.cadence import Plan
 from hub.services.addresses import AddressCheck
 from hub.services.errors import Conflict
 from hub.services.topics import read_topic
+from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
 from storage.errors import NotFound
 from storage.interface import Storage
@@ -86,6 +87,7 @@ class FeedService:
         poller: FeedPoller,
         addresses: AddressCheck,
         clock: Clock,
+        tracks: TrackTopics,
         on_hide: Callable[[], None] | None = None,
     ) -> None:
         """``on_hide`` is called when a feed was removed, or may have become private."""
@@ -94,6 +96,7 @@ class FeedService:
         self._poller = poller
         self._addresses = addresses
         self._clock = clock
+        self._tracks = tracks
 
     async def add(self, request: AddFeed, *, field: str = "url") -> AddedFeed:
         """Register a feed and wait a little for its first fetch.
@@ -102,6 +105,8 @@ class FeedService:
         Raises `InvalidValue` and `AddressRefused`, which name the ``field``.
         """
         topic = read_topic(field, request.url)
+        if self._tracks.names_query(topic.url):
+            raise InvalidValue(field, "a feed; a track query is subscribed to")
         _check_section(request.section)
         await self._addresses.check_topic(field, topic.url)
         credentials = request.credentials or topic.credentials
@@ -147,11 +152,10 @@ class FeedService:
     async def fetch(self, feed_id: FeedId) -> RefreshedFeed:
         """Fetch now; the feed as it is afterwards, or after the longest wait.
 
-        Raises `NotFound`, and `Conflict` for a feed that was removed.
+        Raises `NotFound`, and `Conflict` for one that was removed or is a track query.
         """
         feed = await self._existing(feed_id)
-        if feed.state is FeedState.REMOVED:
-            raise Conflict(f"feed {feed_id} was removed; add it again first")
+        _check_pollable(feed)
         fresh = await self._wait_for_fetch(feed, LONGEST_WAIT)
         is_fetched = fresh.polling.last_fetch != feed.polling.last_fetch
         return RefreshedFeed(feed=fresh, is_fetched=is_fetched)
@@ -199,8 +203,7 @@ class FeedService:
 
     async def _change(self, feed_id: FeedId, state: FeedState) -> StoredFeed:
         feed = await self._existing(feed_id)
-        if feed.state is FeedState.REMOVED:
-            raise Conflict(f"feed {feed_id} was removed; add it again first")
+        _check_pollable(feed)
         return await self._storage.feeds.set_state(feed_id, state, self._clock.now())
 
     async def _first_fetch(self, feed: StoredFeed, wait: float) -> StoredFeed:
@@ -214,6 +217,13 @@ class FeedService:
                 return await self._poller.fetch_now(feed.id)
         except TimeoutError:
             return await self._storage.feeds.get(feed.id) or feed
+
+
+def _check_pollable(feed: StoredFeed) -> None:
+    if feed.state is FeedState.REMOVED:
+        raise Conflict(f"feed {feed.id} was removed; add it again first")
+    if feed.state is FeedState.TRACK:
+        raise Conflict(f"feed {feed.id} is a track query, which is never fetched")
 
 
 def _check_section(section: str) -> None:

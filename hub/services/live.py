@@ -10,12 +10,15 @@ from hub.live.stream import LiveStream
 from hub.live.subscriptions import ChannelKey, Interest
 from hub.services.tokens import Principal
 from hub.services.topics import read_topic
+from hub.services.tracking import TrackTopics
+from protocols.errors import InvalidValue
 from protocols.live.messages import Subscribe, Unsubscribe
 from storage.interface import FeedStore
-from storage.records import FeedState, Format, Right, Updates
+from storage.records import FeedState, Format, Right, StoredFeed, Updates
 
 MOST_TOPICS = 1_000
 """That one connection may listen to."""
+NEEDS_TOKEN = "tracking needs a token with the right retrieve"  # noqa: S105
 
 
 class LiveService:
@@ -25,12 +28,14 @@ class LiveService:
         self,
         feeds: FeedStore,
         stream: LiveStream,
+        tracks: TrackTopics,
         *,
         is_open: bool,
         most_topics: int = MOST_TOPICS,
     ) -> None:
         self.stream = stream
         self._feeds = feeds
+        self._tracks = tracks
         self._is_open = is_open
         self._most_topics = most_topics
 
@@ -49,10 +54,11 @@ class LiveService:
     async def find(self, principal: Principal | None, request: Subscribe) -> Interest:
         """What a request comes to. A topic that is private is as unknown to those
 
-        without the right ``retrieve``. Raises `InvalidValue` and `UnknownTopic`.
+        without the right ``retrieve``, who cannot track either. Raises `InvalidValue`
+        and `UnknownTopic`.
         """
         topic = read_topic("topic", request.topic).url
-        feed = await self._feeds.find(topic)
+        feed = await self._feed_behind(topic, principal)
         if (
             feed is None
             or feed.state is FeedState.REMOVED
@@ -66,6 +72,15 @@ class LiveService:
             updates=Updates(request.updates.value),
         )
         return Interest(key=key, cursor=request.cursor, id=request.id)
+
+    async def _feed_behind(
+        self, topic: str, principal: Principal | None
+    ) -> StoredFeed | None:
+        if not self._tracks.names_query(topic):
+            return await self._feeds.find(topic)
+        if not _may_retrieve(principal):
+            raise InvalidValue("topic", f"a feed: {NEEDS_TOKEN}")
+        return await self._tracks.ensure(topic)
 
     async def subscribe(
         self, connection: Connection, interests: Sequence[Interest]

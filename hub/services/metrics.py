@@ -51,6 +51,7 @@ class MetricsService:
             _gauge(
                 "fanfare_subscriptions", "Active subscriptions.", backlog.subscriptions
             ),
+            _gauge("fanfare_track_queries", "Track queries.", backlog.track_queries),
             Family(
                 name="fanfare_backlog",
                 kind=Kind.GAUGE,

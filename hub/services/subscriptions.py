@@ -10,7 +10,9 @@ from hub.clock import Clock
 from hub.services.addresses import AddressCheck
 from hub.services.feeds import AddFeed, FeedService
 from hub.services.topics import read_topic
+from hub.services.tracking import TrackTopics, format_of
 from protocols.errors import InvalidValue
+from protocols.track import TrackTopic
 from protocols.websub.callbacks import read_callback
 from protocols.websub.requests import LONGEST_SECRET
 from protocols.websub.signatures import ALGORITHMS
@@ -69,25 +71,29 @@ class SubscriptionService:
         feeds: FeedService,
         addresses: AddressCheck,
         clock: Clock,
+        tracks: TrackTopics,
     ) -> None:
         self._storage = storage
         self._feeds = feeds
         self._addresses = addresses
         self._clock = clock
+        self._tracks = tracks
 
     async def add(self, request: Subscribe, *, prefix: str = "") -> Subscribed:
         """Subscribe for an account; endless, and without asking the callback.
 
         A topic nobody added becomes a private feed whose first document is fetched
         before, so that the subscriber is told only what is new. One that was given up
-        is polled again. Raises `InvalidValue` and `AddressRefused`, which name the
-        field with the ``prefix`` that it has where the request came from.
+        is polled again. A track query needs nothing of that; it has no document of
+        its own. Raises `InvalidValue` and `AddressRefused`, which name the field with
+        the ``prefix`` that it has where the request came from.
         """
         callback = read_callback(request.callback, f"{prefix}callback")
         _check_signing(request, prefix)
         if not request.is_silent:
             await self._addresses.check_callback(f"{prefix}callback", callback)
         field = f"{prefix}topic"
+        wanted = self._tracks.read(request.topic)
         feed = await self._feed_behind(request.topic, request.account, field)
         topic = read_topic(field, request.topic).url
         known = await self._storage.subscriptions.find(request.account, topic, callback)
@@ -98,7 +104,7 @@ class SubscriptionService:
             callback=callback,
             secret=request.secret,
             algorithm=request.algorithm,
-            format=request.format or _own_format(feed),
+            format=_format_of(request.format, wanted, feed),
             updates=request.updates,
             batch=request.batch,
             is_silent=request.is_silent,
@@ -160,6 +166,12 @@ class SubscriptionService:
     async def _feed_behind(
         self, topic: str, account: AccountId, field: str
     ) -> StoredFeed:
+        tracked = await self._tracks.ensure(topic)
+        return tracked or await self._fetched_feed(topic, account, field)
+
+    async def _fetched_feed(
+        self, topic: str, account: AccountId, field: str
+    ) -> StoredFeed:
         address = read_topic(field, topic)
         url = address.url
         if account != OPERATOR:
@@ -188,6 +200,14 @@ class SubscriptionService:
 
 def _closed(field: str) -> InvalidValue:
     return InvalidValue(field, "a topic that is open to this account")
+
+
+def _format_of(
+    asked: Format | None, wanted: TrackTopic | None, feed: StoredFeed
+) -> Format:
+    if wanted is not None:
+        return format_of(wanted, asked)
+    return asked or _own_format(feed)
 
 
 def _own_format(feed: StoredFeed) -> Format:

@@ -12,6 +12,8 @@ from hub.services.errors import HubClosed, TooManyWaiting
 from hub.services.subscriptions import SHOWN_ATTEMPTS
 from hub.websub.pings import Pings, Taken
 from hub.websub.topics import OpenHub
+from protocols.errors import InvalidValue
+from protocols.track import is_track_topic
 from protocols.websub.leases import SHORTEST_LEASE
 from protocols.websub.requests import (
     PublishRequest,
@@ -41,6 +43,10 @@ MOST_PENDING_OF_HOST = 2_000
 NOT_LISTED = (
     "this hub does not list the topic; if it has it all the same, it is fetched"
 )
+
+
+NEEDS_ACCOUNT = "tracking needs a token, and nobody shows one here"
+_NEVER_PINGED = (FeedState.REMOVED, FeedState.PAUSED, FeedState.TRACK)
 
 
 class Ping(StrEnum):
@@ -105,10 +111,12 @@ class WebSubService:
     async def request(self, request: SubscribeRequest | UnsubscribeRequest) -> str:
         """Take a request; the URL of its diagnostics. Nothing is decided yet.
 
-        Raises `HubClosed` and `TooManyWaiting`.
+        Raises `HubClosed`, `TooManyWaiting`, and `InvalidValue` for a track query.
         """
         if self._policy is OpenHub.OFF:
             raise HubClosed
+        if is_track_topic(request.topic, self._public_url):
+            raise InvalidValue("hub.topic", f"a feed: {NEEDS_ACCOUNT}")
         token = secrets.token_urlsafe(24)
         is_taken = await self._storage.verifications.add(
             _pending(request, token),
@@ -131,7 +139,7 @@ class WebSubService:
 
     async def _ping(self, topic: str) -> Pinged:
         feed = await self._storage.feeds.find(topic)
-        if feed is None or feed.state in (FeedState.REMOVED, FeedState.PAUSED):
+        if feed is None or feed.state in _NEVER_PINGED:
             return Pinged(url=topic, outcome=Ping.NOT_LISTED, reason=NOT_LISTED)
         taken = self._pings.add(feed)
         if taken is Taken.REFUSED:

@@ -183,6 +183,7 @@ SHAPES: Mapping[str, Shape] = {
         "chunks": "integer",
         "stragglers": "integer",
         "dead": "integer",
+        "track_queries": "integer",
         "oldest_due": "time?",
         "oldest_undelivered": "time?",
     },

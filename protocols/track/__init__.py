@@ -5,7 +5,18 @@ A query is a topic without a feed; the language is that of Superfeedr's trackers
 """
 
 from protocols.track.parsing import parse_query
-from protocols.track.query import Query, QueryError
+from protocols.track.query import Query, QueryError, canonical
 from protocols.track.subject import Subject, subject_of
+from protocols.track.topics import TrackTopic, is_track_topic, read_track_topic
 
-__all__ = ["Query", "QueryError", "Subject", "parse_query", "subject_of"]
+__all__ = [
+    "Query",
+    "QueryError",
+    "Subject",
+    "TrackTopic",
+    "canonical",
+    "is_track_topic",
+    "parse_query",
+    "read_track_topic",
+    "subject_of",
+]

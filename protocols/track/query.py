@@ -6,6 +6,7 @@ Negations stand at the leaves: ``-(a b)`` is read as ``-a | -b``.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -13,6 +14,8 @@ from typing import Final, TypeAlias
 
 from protocols.errors import InvalidValue
 from protocols.track.subject import Subject
+
+_PLAIN_VALUE: Final = re.compile(r"[^\s()|]+(?:\([^\s()|]*\)[^\s()|]*)*")
 
 MOST_PORN: Final = 0.2
 """Feeds of a higher ``porn_rank`` are left out, unless the query says ``porn:ok``."""
@@ -99,7 +102,7 @@ class Site:
         return replace(self, is_negated=not self.is_negated)
 
     def __str__(self) -> str:
-        return _signed(f"site:{self.host}", self.is_negated)
+        return _signed(f"site:{_value(self.host)}", self.is_negated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,7 @@ class LinkTo:
         return replace(self, is_negated=not self.is_negated)
 
     def __str__(self) -> str:
-        return _signed(f"link:{self.place}", self.is_negated)
+        return _signed(f"link:{_value(self.place)}", self.is_negated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +157,8 @@ class Popularity:
         return Popularity(self.comparison.inverse, self.number)
 
     def __str__(self) -> str:
-        return f"popularity:{self.comparison}{self.number:g}"
+        number = repr(self.number).removesuffix(".0")
+        return f"popularity:{self.comparison}{number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +231,28 @@ def is_positive(member: Member) -> bool:
     if isinstance(member, AnyOf):
         return all(map(is_positive, member.members))
     return not member.is_negated
+
+
+def canonical(query: Query) -> str:
+    """The same text for queries that differ only in spelling and order.
+
+    It need not be readable as a query: it may be too long.
+    """
+    return str(replace(query, root=_in_order(query.root)))
+
+
+def _in_order(member: Member) -> Member:
+    """Members of a group by their text, each once."""
+    if not isinstance(member, All | AnyOf):
+        return member
+    parts = {str(part): part for part in map(_in_order, member.members)}
+    ordered = tuple(parts[text] for text in sorted(parts))
+    return type(member)(ordered) if len(ordered) > 1 else ordered[0]
+
+
+def _value(text: str) -> str:
+    """In quotes where a flag's value would end before it does."""
+    return text if _PLAIN_VALUE.fullmatch(text) else f'"{text}"'
 
 
 def _grouped(member: Member) -> str:

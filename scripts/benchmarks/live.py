@@ -27,6 +27,7 @@ from hub.metrics import Metrics
 from hub.server import create_server, listening_socket
 from hub.services.live import LiveService
 from hub.services.tokens import TokenService
+from hub.services.tracking import TrackTopics
 from hub.web.authentication import Authenticator
 from hub.web.stream import StreamRoutes
 from protocols.live.frames import text_frame
@@ -134,7 +135,8 @@ async def _serving(storage: Storage) -> AsyncIterator[tuple[int, Metrics]]:
         random=Random(1),  # noqa: S311 - no secret
         metrics=metrics,
     )
-    live = LiveService(storage.feeds, stream, is_open=True)
+    tracks = TrackTopics(storage.tracking, clock, "https://hub.example")
+    live = LiveService(storage.feeds, stream, tracks, is_open=True)
     authenticator = Authenticator(TokenService(storage.tokens, clock), "token")
     server = create_server(Starlette(routes=StreamRoutes(live, authenticator).routes()))
     with listening_socket("127.0.0.1", 0) as listener:

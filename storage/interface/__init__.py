@@ -18,6 +18,7 @@ from storage.interface.log import LogStore
 from storage.interface.search import SearchStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
+from storage.interface.tracking import TrackStore
 from storage.interface.verifications import VerificationStore
 
 __all__ = [
@@ -30,5 +31,6 @@ __all__ = [
     "Storage",
     "SubscriptionStore",
     "TokenStore",
+    "TrackStore",
     "VerificationStore",
 ]

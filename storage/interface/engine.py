@@ -13,6 +13,7 @@ from storage.interface.log import LogStore
 from storage.interface.search import SearchStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
+from storage.interface.tracking import TrackStore
 from storage.interface.verifications import VerificationStore
 from storage.records import Backlog, DatabaseStatus
 
@@ -38,6 +39,8 @@ class Storage(Protocol):
     def deliveries(self) -> DeliveryStore: ...
     @property
     def tokens(self) -> TokenStore: ...
+    @property
+    def tracking(self) -> TrackStore: ...
 
     async def status(self) -> DatabaseStatus: ...
 

@@ -15,6 +15,7 @@ from storage.records import (
     Position,
     Record,
     Retention,
+    SourceFeed,
     StoredBody,
     StoredEntry,
 )
@@ -28,7 +29,9 @@ class LogStore(Protocol):
 
         None, and nothing applied, if the feed was removed meanwhile. Raises
         `DocumentWanted`, with nothing applied, if there is news without a body and an
-        as-is subscription to send it to.
+        as-is subscription to send it to; and `QueriesWanted` if track queries came
+        that its entries were not held against. Matches of queries that are gone are
+        left out, and all of them if the feed has become private.
         """
         ...
 
@@ -56,6 +59,13 @@ class LogStore(Protocol):
 
     async def feed_head(self, feed_id: FeedId) -> bytes | None:
         """Packed `protocols.model.Feed` of the last document."""
+        ...
+
+    async def source(self, feed_id: FeedId) -> SourceFeed | None:
+        """Where entries come from that are shown under a track query.
+
+        None of a feed that is private now, or purged.
+        """
         ...
 
     async def body(self, feed_id: FeedId) -> StoredBody | None:

@@ -92,6 +92,12 @@ from storage.records.subscriptions import (
     SubscriptionState,
     Updates,
 )
+from storage.records.tracking import (
+    Matched,
+    MatchWrite,
+    SourceFeed,
+    TrackQuery,
+)
 from storage.records.verifications import (
     NewVerification,
     Verification,
@@ -138,6 +144,8 @@ __all__ = [
     "Listed",
     "Listing",
     "ListingSearch",
+    "MatchWrite",
+    "Matched",
     "Matches",
     "NewFeed",
     "NewSubscription",
@@ -155,6 +163,7 @@ __all__ = [
     "Retention",
     "Right",
     "SearchDocument",
+    "SourceFeed",
     "StoredBody",
     "StoredEntry",
     "StoredFeed",
@@ -167,6 +176,7 @@ __all__ = [
     "Term",
     "Token",
     "TokenId",
+    "TrackQuery",
     "Updates",
     "Validators",
     "Verification",

@@ -18,6 +18,7 @@ class Backlog:
     chunks: int
     stragglers: int
     dead: int
+    track_queries: int
     oldest_due: datetime | None  # the earliest ``next_fetch`` of an active feed
     oldest_undelivered: datetime | None = None  # time of a record with first
 

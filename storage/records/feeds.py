@@ -18,6 +18,7 @@ class FeedState(StrEnum):
     GONE = "gone"  # 410 confirmed: no longer polled
     DEAD = "dead"  # 404 for days: no longer polled
     REMOVED = "removed"  # kept 30 days for its return
+    TRACK = "track"  # no feed but a track query: never polled, nor listed among feeds
 
     @property
     def is_stopped(self) -> bool:

@@ -10,6 +10,7 @@ from protocols.model import Status
 from protocols.quick import quick_init
 from storage.records.feeds import FeedState, Polling
 from storage.records.identities import BEFORE_ALL, EntryId, FeedId, Position
+from storage.records.tracking import Matched
 
 
 class RecordKind(StrEnum):
@@ -51,6 +52,7 @@ class Record:
     status: Status
     entries: tuple[EntryRef, ...] = ()
     is_superseded: bool = False  # a later one of its commit brings the document
+    source: FeedId | None = None  # of a track query's: where entries and status are of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +116,8 @@ class FetchCommit:
     """All that one fetch changes, applied in one transaction or not at all.
 
     ``None`` means unchanged. Records are appended in the given order (recovered,
-    deleted, updated, entries) and, unless ``BASELINE``, each gets a fan-out row.
+    deleted, updated, entries) and, unless ``BASELINE``, each gets a fan-out row. Then
+    follow those of track queries; ``matched`` None: the entries are none for tracking.
     """
 
     feed_id: FeedId
@@ -130,3 +133,4 @@ class FetchCommit:
     entries: tuple[EntryWrite, ...] = ()
     records: tuple[RecordWrite, ...] = ()
     body: StoredBody | None = None
+    matched: Matched | None = None

@@ -25,6 +25,7 @@ from .search import SqliteSearch
 from .subscriptions import SqliteSubscriptions
 from .times import from_milliseconds_or_none
 from .tokens import SqliteTokens
+from .tracking import QueryWatchers, SqliteTracking
 from .verifications import SqliteVerifications
 from .writer import Writer
 
@@ -50,7 +51,9 @@ class SqliteStorage:
         self._head = LogHead(head)
         self._writer = Writer(connection)
         self._closing: asyncio.Future[None] | None = None
+        queries = QueryWatchers()
         self.feeds = SqliteFeeds(self._writer, readers, box)
+        self.tracking = SqliteTracking(self._writer, readers, queries)
         self.log = SqliteLog(self._writer, readers, epoch, self._head)
         self.entries = SqliteEntries(readers)
         self.search = SqliteSearch(self._writer, readers)
@@ -79,18 +82,19 @@ class SqliteStorage:
 
     async def backlog(self) -> Backlog:
         row = await self._readers.first(
-            "SELECT (SELECT count(*) FROM feeds WHERE state <> 'removed'),"
+            "SELECT (SELECT count(*) FROM feeds"
+            "  WHERE state NOT IN ('removed', 'track')),"
             " (SELECT count(*) FROM subscriptions WHERE state = 'active'),"
             " (SELECT count(*) FROM fanouts), (SELECT count(*) FROM chunks),"
             " (SELECT count(*) FROM stragglers), (SELECT count(*) FROM dead),"
+            " (SELECT count(*) FROM feeds WHERE state = 'track'),"
             " (SELECT min(next_fetch) FROM schedule WHERE is_active = 1),"
             " (SELECT at FROM records WHERE position = ("
             "SELECT min(position) FROM (SELECT min(position) position FROM fanouts"
             " UNION ALL SELECT min(position) FROM chunks)))"
         )
-        feeds, subscriptions, fanouts, chunks, stragglers, dead, due, undelivered = (
-            row or (*(0,) * 6, None, None)
-        )
+        *counts, due, undelivered = row or (*(0,) * 7, None, None)
+        feeds, subscriptions, fanouts, chunks, stragglers, dead, queries = counts
         return Backlog(
             feeds=feeds,
             subscriptions=subscriptions,
@@ -98,6 +102,7 @@ class SqliteStorage:
             chunks=chunks,
             stragglers=stragglers,
             dead=dead,
+            track_queries=queries,
             oldest_due=from_milliseconds_or_none(due),
             oldest_undelivered=from_milliseconds_or_none(undelivered),
         )

@@ -67,8 +67,8 @@ class SqliteFeeds:
     ) -> list[StoredFeed]:
         if state is None:
             rows = await self._readers.all(
-                "SELECT * FROM stored_feeds WHERE state <> 'removed' AND id > ?"
-                " ORDER BY id LIMIT ?",
+                "SELECT * FROM stored_feeds WHERE state NOT IN ('removed', 'track')"
+                " AND id > ? ORDER BY id LIMIT ?",
                 (after, limit),
             )
         else:
@@ -112,7 +112,7 @@ class SqliteFeeds:
             " CROSS JOIN stored_feeds f ON f.id = asked.value"
             " LEFT JOIN seen_sets s ON s.feed_id = f.id"
             " LEFT JOIN slices p ON p.feed_id = f.id"
-            " WHERE f.state <> 'removed' ORDER BY asked.key",
+            " WHERE f.state NOT IN ('removed', 'track') ORDER BY asked.key",
             (pack_ids(ids),),
         )
         return [read_target(row, self._box) for row in rows]

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import msgspec
 
 from protocols.quick import quick_init
-from storage.errors import DocumentWanted, WriteFailed
+from storage.errors import DocumentWanted, QueriesWanted, WriteFailed
 from storage.records import (
     EntryWrite,
     FetchCommit,
+    Matched,
+    MatchWrite,
     Position,
     RecordKind,
     RecordWrite,
@@ -19,6 +21,7 @@ from storage.records import (
 )
 from storage.wanted import DOCUMENT_KINDS, superseded
 
+from .id_lists import pack_ids
 from .log_rows import hash_key, pack_refs
 from .times import to_milliseconds, to_milliseconds_or_none
 
@@ -57,6 +60,8 @@ class EncodedCommit:
     slices: bytes | None
     head: bytes | None
     body: StoredBody | None
+    matched: Matched | None
+    match_status: bytes  # of the records of track queries
 
 
 def encode_commit(fetch: FetchCommit) -> EncodedCommit:
@@ -88,6 +93,10 @@ def encode_commit(fetch: FetchCommit) -> EncodedCommit:
         slices=fetch.slices,
         head=fetch.head,
         body=fetch.body,
+        matched=fetch.matched,
+        match_status=msgspec.json.encode(fetch.records[-1].status)
+        if fetch.matched and fetch.matched.matches
+        else b"",
     )
 
 
@@ -123,7 +132,10 @@ def _encode_record(record: RecordWrite, is_superseded: bool) -> EncodedRecord:
 def apply_commit(
     commit: EncodedCommit, connection: sqlite3.Connection
 ) -> tuple[Position, ...] | None:
-    """The positions of its records; None if the feed was removed meanwhile."""
+    """The positions of its records, those of track queries included.
+
+    None if the feed was removed meanwhile. Raises `DocumentWanted`, `QueriesWanted`.
+    """
     updated = connection.execute(
         "UPDATE feeds SET polling = :polling, fetch_url = :fetch_url,"
         " state = coalesce(:state, state), title = coalesce(:title, title),"
@@ -137,8 +149,10 @@ def apply_commit(
         "UPDATE schedule SET next_fetch = :next_fetch WHERE feed_id = :id", commit.feed
     )
     _require_document(commit, connection)
-    last_position = _assign_positions(len(commit.records), connection)
-    first_position = last_position - len(commit.records) + 1
+    matches = _matches(commit, connection)
+    count = len(commit.records) + len(matches)
+    last_position = _assign_positions(count, commit.matched, connection)
+    first_position = last_position - count + 1
     _put_documents(commit, first_position, connection)
     known = {
         entry.key: _put_entry(entry, commit, first_position, connection)
@@ -146,6 +160,9 @@ def apply_commit(
     }
     for position, record in enumerate(commit.records, first_position):
         _append(position, record, commit, known, connection)
+    first_match = first_position + len(commit.records)
+    for position, match in enumerate(matches, first_match):
+        _append_match(position, match, commit, known, connection)
     return tuple(map(Position, range(first_position, last_position + 1)))
 
 
@@ -209,14 +226,32 @@ def _document_position(commit: EncodedCommit, first_position: int) -> int:
     )
 
 
-def _assign_positions(count: int, connection: sqlite3.Connection) -> int:
+def _assign_positions(
+    count: int, matched: Matched | None, connection: sqlite3.Connection
+) -> int:
     """The last of so many new positions; dense, since a rollback returns them."""
     if not count:
         return 0
-    ((head,),) = connection.execute(
-        "UPDATE meta SET head = head + ? RETURNING head", (count,)
+    ((head, queries),) = connection.execute(
+        "UPDATE meta SET head = head + ? RETURNING head, queries", (count,)
     ).fetchall()
+    if matched is not None and matched.version < queries:
+        raise QueriesWanted(f"there are queries of version {queries}")
     return int(head)
+
+
+def _matches(commit: EncodedCommit, connection: sqlite3.Connection) -> list[MatchWrite]:
+    """Those of queries that are still there, unless the feed became private."""
+    if commit.matched is None or not commit.matched.matches:
+        return []
+    found = connection.execute(
+        "SELECT id FROM feeds WHERE id IN (SELECT value FROM json_each(?))"
+        " AND state = 'track'"
+        " AND NOT (SELECT private FROM feeds WHERE id = ?)",
+        (pack_ids([each.feed_id for each in commit.matched.matches]), commit.feed_id),
+    )
+    there = {feed_id for (feed_id,) in found}
+    return [each for each in commit.matched.matches if each.feed_id in there]
 
 
 def _put_entry(
@@ -273,11 +308,41 @@ def _append(
         ),
     )
     if record.kind != RecordKind.BASELINE:
-        connection.execute(
-            "INSERT INTO fanouts SELECT :position, :feed_id, 0,"
-            " NOT EXISTS (SELECT 1 FROM fanouts WHERE feed_id = :feed_id)",
-            {"position": position, "feed_id": commit.feed_id},
-        )
+        _fan_out(position, commit.feed_id, connection)
+
+
+def _append_match(
+    position: int,
+    match: MatchWrite,
+    commit: EncodedCommit,
+    known: dict[str, _Entry],
+    connection: sqlite3.Connection,
+) -> None:
+    """A record of a track query; its entries are kept as long as it is."""
+    entries = [known[key] for key in match.keys]
+    connection.execute(
+        "INSERT INTO records (position, at, feed_id, kind, any_fresh, status, refs,"
+        " is_superseded, source_id) VALUES (?, ?, ?, ?, TRUE, ?, ?, FALSE, ?)",
+        (
+            *(position, commit.at, match.feed_id, RecordKind.ENTRIES),
+            *(commit.match_status, pack_refs([(*each, True) for each in entries])),
+            commit.feed_id,
+        ),
+    )
+    connection.execute(
+        "UPDATE entries SET last_position = ?"
+        " WHERE id IN (SELECT value FROM json_each(?))",
+        (position, pack_ids([entry_id for entry_id, _ in entries])),
+    )
+    _fan_out(position, match.feed_id, connection)
+
+
+def _fan_out(position: int, feed_id: int, connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "INSERT INTO fanouts SELECT :position, :feed_id, 0,"
+        " NOT EXISTS (SELECT 1 FROM fanouts WHERE feed_id = :feed_id)",
+        {"position": position, "feed_id": feed_id},
+    )
 
 
 def _refer(

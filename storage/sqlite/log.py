@@ -16,6 +16,7 @@ from storage.records import (
     Position,
     Record,
     Retention,
+    SourceFeed,
     StoredBody,
     StoredEntry,
 )
@@ -65,14 +66,14 @@ class SqliteLog:
     ) -> list[Record]:
         if feed_id is None:
             rows = await self._readers.all(
-                "SELECT position, at, feed_id, kind, status, refs, is_superseded"
-                " FROM records WHERE position > ? ORDER BY position LIMIT ?",
+                "SELECT position, at, feed_id, kind, status, refs, is_superseded,"
+                " source_id FROM records WHERE position > ? ORDER BY position LIMIT ?",
                 (after, limit),
             )
         else:
             rows = await self._readers.all(
-                "SELECT position, at, feed_id, kind, status, refs, is_superseded"
-                " FROM records WHERE feed_id = ? AND position > ?"
+                "SELECT position, at, feed_id, kind, status, refs, is_superseded,"
+                " source_id FROM records WHERE feed_id = ? AND position > ?"
                 " ORDER BY position LIMIT ?",
                 (feed_id, after, limit),
             )
@@ -111,6 +112,15 @@ class SqliteLog:
             "SELECT head FROM feed_heads WHERE feed_id = ?", (feed_id,)
         )
         return None if row is None else row[0]
+
+    async def source(self, feed_id: FeedId) -> SourceFeed | None:
+        row = await self._readers.first(
+            "SELECT f.url, h.head FROM feeds f"
+            " LEFT JOIN feed_heads h ON h.feed_id = f.id"
+            " WHERE f.id = ? AND NOT f.private",
+            (feed_id,),
+        )
+        return None if row is None else SourceFeed(row[0], row[1])
 
     async def body(self, feed_id: FeedId) -> StoredBody | None:
         row = await self._readers.first(

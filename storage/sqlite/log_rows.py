@@ -18,7 +18,7 @@ _status_decoder = msgspec.json.Decoder(Status)
 
 
 def read_record(row: Row) -> Record:
-    position, at, feed_id, kind, status, refs, is_superseded = row
+    position, at, feed_id, kind, status, refs, is_superseded, source = row
     return Record(
         position=position,
         at=from_milliseconds(at),
@@ -27,6 +27,7 @@ def read_record(row: Row) -> Record:
         status=_status_decoder.decode(status),
         entries=unpack_refs(refs),
         is_superseded=bool(is_superseded),
+        source=source,
     )
 
 

@@ -27,6 +27,7 @@ _PURGES_OF_FEED = (
     "DELETE FROM topics WHERE feed_id = ? AND NOT EXISTS"
     " (SELECT 1 FROM subscriptions WHERE topic_id = topics.id)",
     "DELETE FROM schedule WHERE feed_id = ?",
+    "DELETE FROM track_queries WHERE feed_id = ?",
     "DELETE FROM feeds WHERE id = ?",
 )
 

@@ -120,7 +120,7 @@ def _pass_stragglers_by(end: int, now: int, connection: sqlite3.Connection) -> N
 
 def _drop(end: int, connection: sqlite3.Connection) -> int:
     found = connection.execute(
-        "SELECT feed_id FROM records WHERE position <= ?", (end,)
+        "SELECT coalesce(source_id, feed_id) FROM records WHERE position <= ?", (end,)
     ).fetchall()
     connection.execute(
         "INSERT OR REPLACE INTO trimmed SELECT feed_id, max(position) FROM records"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import cast
 
@@ -33,6 +34,7 @@ class Calls:
             end_all=self._called("end_all"),
         )
         self.log = self.deliveries = self.feeds = self.subscriptions = part
+        self.tracking = SimpleNamespace(retire=self._called("retire"))
         self.verifications = SimpleNamespace(trim=self._called("trim of requests"))
 
     async def _removed(self, *, state: FeedState, **_: object) -> list[StoredFeed]:
@@ -51,7 +53,7 @@ class Calls:
 
 
 def housekeeping(storage: Calls, clock: ManualClock) -> Housekeeping:
-    return Housekeeping(cast("Storage", storage), clock, RETENTION)
+    return Housekeeping(cast("Storage", storage), clock, RETENTION, lambda: [FeedId(3)])
 
 
 async def test_each_job_asks_the_storage_for_its_own_thing() -> None:
@@ -68,6 +70,7 @@ async def test_each_job_asks_the_storage_for_its_own_thing() -> None:
     assert ((now - before).days, limit) == (30, PAGE)  # type: ignore[operator]
     [before, limit] = storage.asked["purge_ended"]
     assert ((now - before).days, limit) == (30, PAGE)  # type: ignore[operator]
+    assert storage.asked["retire"] == (now - timedelta(days=1), [3], now, PAGE)
     [before, limit] = storage.asked["trim_attempts"]
     assert ((now - before).days, limit) == (7, PAGE)  # type: ignore[operator]
 

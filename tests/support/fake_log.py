@@ -12,6 +12,7 @@ from storage.records import (
     FeedId,
     Position,
     Record,
+    SourceFeed,
     StoredBody,
     StoredEntry,
 )
@@ -25,6 +26,7 @@ class FakeLog:
         self.states: dict[EntryId, StoredEntry] = {}
         self.head_of_feed: Feed | None = None
         self.latest: StoredBody | None = None
+        self.sources: dict[FeedId, SourceFeed] = {}
         self.reads = 0
         self.heads_read = 0
         for record in records:
@@ -62,6 +64,9 @@ class FakeLog:
     async def feed_head(self, feed_id: FeedId) -> bytes | None:
         self.heads_read += 1
         return None if self.head_of_feed is None else pack(self.head_of_feed)
+
+    async def source(self, feed_id: FeedId) -> SourceFeed | None:
+        return self.sources.get(feed_id)
 
     async def body(self, feed_id: FeedId) -> StoredBody | None:
         return self.latest

@@ -30,6 +30,7 @@ from hub.services import (
     SubscriptionService,
     SuperfeedrService,
     TokenService,
+    TrackTopics,
     WebSubService,
 )
 from hub.services.addresses import AddressCheck
@@ -202,10 +203,11 @@ async def open_hub(
             heartbeat_seconds=heartbeat_seconds,
         )
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)
-        feeds = FeedService(storage, poller, addresses, clock, watch.wake)
+        tracks = TrackTopics(storage.tracking, clock, "http://hub.example")
+        feeds = FeedService(storage, poller, addresses, clock, tracks, watch.wake)
         retrieval = RetrievalService(storage, feeds, "http://hub.example/hub")
         redeliveries = FakeRedeliveries()
-        subscriptions = SubscriptionService(storage, feeds, addresses, clock)
+        subscriptions = SubscriptionService(storage, feeds, addresses, clock, tracks)
         asker = FakeAsker()
         services = Services(
             retrieval=retrieval,
@@ -219,11 +221,13 @@ async def open_hub(
             deliveries=DeliveryService(storage, clock),
             operations=OperationsService(storage, clock, directory),
             tokens=TokenService(storage.tokens, clock, watch.wake),
+            tracks=tracks,
             metrics=MetricsService(storage, metrics, clock),
             front=FrontPageService(storage.feeds, clock, "http://hub.example"),
             live=LiveService(
                 storage.feeds,
                 live,
+                tracks,
                 is_open=is_stream_open,
                 most_topics=most_topics,
             ),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hub.core.matching import QueryIndex
 from hub.core.word_shares import WordShares
 from protocols.model import Entry, Feed, Link, Text
-from protocols.track import Subject, parse_query, subject_of
+from protocols.track import Subject, canonical, parse_query, subject_of
 
 WORDS = ("apple", "Pie", "sugar", "東京", "café")
 HOSTS = ("a.example", "b.example")
@@ -139,6 +139,19 @@ def test_the_index_finds_what_holding_each_query_against_each_entry_finds(
     for entry in entries:
         expected = {text for text, holds in readable.items() if holds(entry)}
         assert index.matches(subject(entry)) == expected
+
+
+@given(QUERIES, ENTRIES)
+def test_what_a_query_is_known_by_is_read_as_the_same_query(
+    query: tuple[str, Holds], entry: Entry
+) -> None:
+    try:
+        parsed = parse_query(query[0])
+    except ValueError:  # of negations alone, or with two sites
+        return
+    again = parse_query(canonical(parsed))
+    assert canonical(again) == canonical(parsed)
+    assert again.matches(subject(entry)) == parsed.matches(subject(entry))
 
 
 @settings(max_examples=40)

@@ -9,15 +9,17 @@ import pytest
 
 from hub.delivery import notifications
 from hub.delivery.notifications import Document, Notifications
-from protocols.model import Feed
+from protocols.model import Feed, Link, Status
 from storage.interface import LogStore
-from storage.packing import pack_bytes
+from storage.packing import pack, pack_bytes
 from storage.records import (
     EntryId,
     EntryRef,
+    FeedId,
     Format,
     Record,
     RecordKind,
+    SourceFeed,
     StoredBody,
     Updates,
 )
@@ -231,3 +233,99 @@ async def test_what_is_kept_is_bounded_in_bytes() -> None:
     for record in records[1:]:
         await rendering.document((record,), a_subscription())
     assert await rendering.document(records[:1], a_subscription()) is not first
+
+
+# --- track queries ---
+
+SOURCE = FeedId(7)
+
+
+def a_match(position: int = 1) -> Record:
+    return replace(
+        a_record(position),
+        source=SOURCE,
+        status=Status(code=200, http="Fetched (ring) 200 900", popularity=1.5),
+    )
+
+
+def a_source(*links: Link) -> SourceFeed:
+    head = Feed(title="A source", id="urn:source", links=links)
+    return SourceFeed("https://source.example/feed", pack(head))
+
+
+async def test_a_match_has_the_status_of_a_track_feed_and_no_feed_of_its_own() -> None:
+    log = FakeLog(record := a_match())
+    log.sources[SOURCE] = a_source()
+    log.head_of_feed = Feed(title="never shown")
+    topic = "https://track.superfeedr.com/?query=entry"
+
+    body = await told(log, record, topic=topic)
+
+    at = int(record.at.timestamp())
+    assert body["status"] == {
+        "code": 200,
+        "http": "Track feed",
+        "period": 900,
+        "nextFetch": at + 900,
+        "lastFetch": at,
+        "lastParse": at,
+        "lastMaintenanceAt": at,
+        "feed": topic,
+    }
+    assert (body["title"], body["id"], body["updated"]) == ("", "", at)
+
+
+async def test_a_matched_entry_says_of_which_feed_it_is_and_how_that_does() -> None:
+    log = FakeLog(record := a_match())
+    log.sources[SOURCE] = a_source(Link(href="https://source.example/", rel="self"))
+
+    [item] = (await told(log, record))["items"]
+
+    source = item["source"]
+    assert (source["id"], source["title"]) == ("urn:source", "A source")
+    assert source["status"] == {
+        "code": 200,
+        "http": "Fetched (ring) 200 900",
+        "popularity": 1.5,
+        "feed": "https://source.example/feed",
+    }
+
+
+async def test_a_source_that_names_itself_is_subscribed_to_by_that() -> None:
+    log = FakeLog(record := a_match())
+    own = Link(href="https://source.example/feed", rel="self")
+    log.sources[SOURCE] = a_source(own)
+
+    [item] = (await told(log, record))["items"]
+
+    assert list(item["source"]["standardLinks"]) == ["self"]
+    assert item["source"]["status"]["feed"] == own.href
+
+
+async def test_a_source_without_a_head_is_known_by_its_url_alone() -> None:
+    log = FakeLog(record := a_match())
+    log.sources[SOURCE] = SourceFeed("https://source.example/feed", None)
+
+    [item] = (await told(log, record))["items"]
+
+    assert item["source"]["status"]["feed"] == "https://source.example/feed"
+
+
+async def test_of_a_source_that_became_private_nothing_is_told() -> None:
+    log = FakeLog(record := a_match())
+
+    assert await notifications_of(log).document((record,), a_subscription()) is None
+
+
+async def test_matches_of_several_sources_in_one_request_name_each_its_own() -> None:
+    first, second = a_match(1), replace(a_match(2), source=FeedId(8))
+    log = FakeLog(first, second)
+    log.sources[SOURCE] = a_source()
+    log.sources[FeedId(8)] = SourceFeed("https://other.example/feed", None)
+
+    items = (await told(log, first, second))["items"]
+
+    assert [item["source"]["status"]["feed"] for item in items] == [
+        "https://source.example/feed",
+        "https://other.example/feed",
+    ]

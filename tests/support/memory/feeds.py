@@ -101,7 +101,7 @@ class MemoryFeeds:
             for each in self._all()
             if each.id > after
             and (
-                each.state is not FeedState.REMOVED
+                each.state not in (FeedState.REMOVED, FeedState.TRACK)
                 if state is None
                 else each.state is state
             )
@@ -141,7 +141,7 @@ class MemoryFeeds:
         return [
             self._target(each)
             for each in asked
-            if each.stored.state is not FeedState.REMOVED
+            if each.stored.state not in (FeedState.REMOVED, FeedState.TRACK)
         ]
 
     def _target(self, feed: ModelFeed) -> FetchTarget:

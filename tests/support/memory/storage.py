@@ -44,12 +44,16 @@ class MemoryStorage:
         state = self._state
         stored = [each.stored for each in state.feeds.values()]
         return Backlog(
-            feeds=sum(each.state is not FeedState.REMOVED for each in stored),
+            feeds=sum(
+                each.state not in (FeedState.REMOVED, FeedState.TRACK)
+                for each in stored
+            ),
             subscriptions=sum(len(state.active(each)) for each in state.feeds),
             fanouts=len(state.fanouts),
             chunks=len(state.chunks),
             stragglers=len(state.stragglers),
             dead=len(state.dead),
+            track_queries=sum(each.state is FeedState.TRACK for each in stored),
             oldest_due=await self.feeds.next_due(),
             oldest_undelivered=self._oldest_undelivered(),
         )

@@ -1,0 +1,152 @@
+"""New entries held against the track queries before they are committed.
+
+The queries are kept in memory, in step with those stored. Entries of a few are matched
+at once, of more beside the event loop; without queries nothing is done at all.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import structlog
+
+from hub.beside import run_beside
+from hub.core.matching import QueryIndex
+from hub.core.news_writes import MOST_ENTRIES
+from hub.core.word_shares import WordShares
+from hub.metrics import Metrics
+from protocols.errors import InvalidValue
+from protocols.model import Entry, Feed
+from protocols.track import Subject, parse_query, subject_of
+from storage.interface import TrackStore
+from storage.packing import unpack
+from storage.records import (
+    EntryWrite,
+    FeedId,
+    FetchCommit,
+    FetchTarget,
+    Matched,
+    MatchWrite,
+    RecordKind,
+    TrackQuery,
+)
+
+FEW_ENTRIES = 3
+"""So many are matched on the event loop: each takes up to a millisecond."""
+PAGE = 500
+"""Queries that are read from the database at once."""
+
+log = structlog.get_logger()
+
+
+class Tracker:
+    """The queries that there are. `tell` and `match` may be called at any time."""
+
+    def __init__(self, store: TrackStore, metrics: Metrics) -> None:
+        self._store = store
+        self._metrics = metrics
+        self._shares = WordShares()
+        self._index: QueryIndex[FeedId] = QueryIndex(self._shares.share_of)
+        self._version = 0
+        self._lock = threading.Lock()
+        """Held for one entry or query at a time, since a thread beside matches too."""
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    async def load(self) -> None:
+        """Read the stored queries; to be told of later ones before. `StorageError`."""
+        version = await self._store.version()
+        last = FeedId(0)
+        while page := await self._store.page(after=last, limit=PAGE):
+            for each in page:
+                self._add(each)
+            last = page[-1].feed_id
+        self._version = max(version, self._version)
+
+    def tell(
+        self, version: int, came: Sequence[TrackQuery], went: Sequence[FeedId]
+    ) -> None:
+        """As `storage.interface.tracking.QueryListener`."""
+        for each in came:
+            self._add(each)
+        with self._lock:
+            for feed_id in went:
+                self._index.remove(feed_id)
+        self._version = max(version, self._version)
+
+    def _add(self, stored: TrackQuery) -> None:
+        try:
+            query = parse_query(stored.query)
+        except InvalidValue as error:  # another version of Fanfare could read it
+            log.warning("query_unreadable", feed=stored.feed_id, error=str(error))
+            return
+        with self._lock:
+            self._index.add(stored.feed_id, query)
+
+    async def match(self, target: FetchTarget, commit: FetchCommit) -> FetchCommit:
+        """The commit with what the queries find in it: in new entries of public
+        feeds, and not in those of a first fetch."""
+        if target.feed.private:
+            return commit
+        news = _news(commit)
+        if not news:
+            return commit
+        if not len(self):
+            return replace(commit, matched=Matched(version=self._version))
+        matching = partial(self._matched, target, commit, news)
+        is_small = len(news) <= FEW_ENTRIES
+        matched = matching() if is_small else await run_beside(matching)
+        return replace(commit, matched=matched)
+
+    def _matched(
+        self, target: FetchTarget, commit: FetchCommit, news: Sequence[EntryWrite]
+    ) -> Matched:
+        version = self._version  # before the first entry: later queries may miss it
+        found: dict[FeedId, list[str]] = {}
+        for key, subject in _subjects(target, commit, news):
+            with self._lock:
+                names = self._index.matches(subject)
+                self._shares.observe(subject.words)
+            for name in names:
+                found.setdefault(name, []).append(key)
+        self._metrics.tracking.add("entries", len(news))
+        self._metrics.tracking.add("matches", sum(map(len, found.values())))
+        return Matched(
+            version=version,
+            matches=tuple(
+                MatchWrite(feed_id, tuple(keys[first : first + MOST_ENTRIES]))
+                for feed_id, keys in sorted(found.items())
+                for first in range(0, len(keys), MOST_ENTRIES)
+            ),
+        )
+
+
+def _news(commit: FetchCommit) -> list[EntryWrite]:
+    keys = {
+        key
+        for record in commit.records
+        if record.kind is RecordKind.ENTRIES
+        for key, _ in record.entries
+    }
+    return [each for each in commit.entries if each.key in keys] if keys else []
+
+
+def _subjects(
+    target: FetchTarget, commit: FetchCommit, news: Sequence[EntryWrite]
+) -> Iterator[tuple[str, Subject]]:
+    feed = unpack(commit.head, Feed) if commit.head else Feed()
+    status = commit.records[-1].status
+    for each in news:
+        subject = subject_of(
+            unpack(each.body, Entry),
+            feed,
+            feed_url=target.feed.url,
+            popularity=status.popularity or 0.0,
+            porn_rank=status.porn_rank or 0.0,
+            bozo_rank=status.bozo_rank or 0.0,
+        )
+        yield each.key, subject

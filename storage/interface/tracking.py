@@ -1,0 +1,62 @@
+"""Track queries: topics without a feed of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Protocol, TypeAlias
+
+from storage.records import FeedId, StoredFeed, TrackQuery
+
+QueryListener: TypeAlias = Callable[[int, Sequence[TrackQuery], Sequence[FeedId]], None]
+"""Is told the version, the queries that came, and the feeds of those that went. The
+version is 0 where none came."""
+
+
+class TrackStore(Protocol):
+    """Each query is a feed in the state ``TRACK``, private and never due.
+
+    Whatever reads records, and subscriptions, take it for a feed.
+    """
+
+    async def add(self, name: str, query: str, now: datetime) -> StoredFeed:
+        """The feed of a query, made or brought back if need be; it is wanted now.
+
+        ``name`` is what all spellings of the query have in common. The first spelling
+        is kept.
+        """
+        ...
+
+    async def find(self, name: str) -> StoredFeed | None:
+        """Also one that is removed."""
+        ...
+
+    async def version(self) -> int:
+        """How often queries came: see `storage.records.Matched`."""
+        ...
+
+    async def page(self, *, after: FeedId, limit: int) -> list[TrackQuery]:
+        """Queries that are not removed, by id."""
+        ...
+
+    async def retire(
+        self,
+        unwanted_since: datetime,
+        listened: Sequence[FeedId],
+        now: datetime,
+        limit: int,
+    ) -> int:
+        """Remove queries that nobody has wanted since then; how many.
+
+        Wanted are those with subscriptions, until these ended, and those just asked
+        for or ``listened`` to now. A removed one returns, or is purged, as feeds are.
+        """
+        ...
+
+    def watch(self, tell: QueryListener) -> AbstractContextManager[None]:
+        """While entered, tell of queries that come and go.
+
+        On the event loop, as soon as it is durable, and before whoever did it goes on.
+        """
+        ...

@@ -1,0 +1,188 @@
+"""`storage.interface.TrackStore` on SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from functools import partial
+
+from storage.interface.tracking import QueryListener
+from storage.records import FeedId, StoredFeed, TrackQuery
+
+from .feed_rows import read_feed
+from .id_lists import pack_ids
+from .log_rows import hash_key
+from .readers import Readers, Row
+from .times import to_milliseconds
+from .writer import Writer
+
+TRACK_SCHEME = "track:"
+"""Of the URL that a query's feed has: no request ever asks for it."""
+
+_GET = "SELECT * FROM stored_feeds WHERE id = ?"
+_FIND = "SELECT id FROM feeds WHERE resource_hash = ? AND url = ?"
+
+
+class QueryWatchers:
+    """Those who hear of queries that came or went."""
+
+    def __init__(self) -> None:
+        self._listeners: list[QueryListener] = []
+
+    @contextmanager
+    def told_to(self, listener: QueryListener) -> Iterator[None]:
+        self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
+
+    def tell(
+        self, version: int, came: Sequence[TrackQuery], went: Sequence[FeedId]
+    ) -> None:
+        """Called in the order of the writes."""
+        for listener in self._listeners:
+            listener(version, came, went)
+
+
+class SqliteTracking:
+    def __init__(
+        self, writer: Writer, readers: Readers, watchers: QueryWatchers
+    ) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._watchers = watchers
+
+    async def add(self, name: str, query: str, now: datetime) -> StoredFeed:
+        row, _ = await self._writer.submit(
+            partial(_add, TRACK_SCHEME + name, query, to_milliseconds(now)),
+            then=lambda added: self._tell_of_new(query, *added),
+        )
+        return read_feed(row)
+
+    def _tell_of_new(self, query: str, row: Row, version: int) -> None:
+        if version:
+            self._watchers.tell(version, [TrackQuery(FeedId(row[0]), query)], [])
+
+    async def find(self, name: str) -> StoredFeed | None:
+        url = TRACK_SCHEME + name
+        row = await self._readers.first(
+            "SELECT v.* FROM feeds f JOIN stored_feeds v ON v.id = f.id"
+            " WHERE f.resource_hash = ? AND f.url = ?",
+            (hash_key(url), url),
+        )
+        return None if row is None else read_feed(row)
+
+    async def version(self) -> int:
+        row = await self._readers.first("SELECT queries FROM meta")
+        return row[0] if row else 0
+
+    async def page(self, *, after: FeedId, limit: int) -> list[TrackQuery]:
+        rows = await self._readers.all(
+            "SELECT q.feed_id, q.query FROM feeds f"
+            " CROSS JOIN track_queries q ON q.feed_id = f.id"
+            " WHERE f.state = 'track' AND f.id > ? ORDER BY f.id LIMIT ?",
+            (after, limit),
+        )
+        return [TrackQuery(FeedId(feed_id), query) for feed_id, query in rows]
+
+    async def retire(
+        self,
+        unwanted_since: datetime,
+        listened: Sequence[FeedId],
+        now: datetime,
+        limit: int,
+    ) -> int:
+        unit = partial(
+            _retire,
+            to_milliseconds(unwanted_since),
+            pack_ids(listened),
+            to_milliseconds(now),
+            limit,
+        )
+        went = await self._writer.submit(unit, then=self._tell_of_ended)
+        return len(went)
+
+    def _tell_of_ended(self, went: Sequence[FeedId]) -> None:
+        if went:
+            self._watchers.tell(0, [], went)
+
+    def watch(self, tell: QueryListener) -> AbstractContextManager[None]:
+        return self._watchers.told_to(tell)
+
+
+# --- units of work ---
+
+
+def _add(
+    url: str, query: str, now: int, connection: sqlite3.Connection
+) -> tuple[Row, int]:
+    """The feed's row, and the version that there is since it came; 0: it was there."""
+    found = connection.execute(_FIND, (hash_key(url), url)).fetchone()
+    feed_id = found[0] if found else _insert(url, query, now, connection)
+    connection.execute(
+        "UPDATE track_queries SET wanted_at = ? WHERE feed_id = ?", (now, feed_id)
+    )
+    came = not found or _has_returned(feed_id, connection)
+    version = 0
+    if came:
+        ((version,),) = connection.execute(
+            "UPDATE meta SET queries = queries + 1 RETURNING queries"
+        ).fetchall()
+    row: Row = connection.execute(_GET, (feed_id,)).fetchone()
+    return row, version
+
+
+def _insert(url: str, query: str, now: int, connection: sqlite3.Connection) -> int:
+    """Private: who may see a query's records is decided as for private topics."""
+    ((feed_id,),) = connection.execute(
+        "INSERT INTO feeds (url, state, private, section, title, format, created_at,"
+        " fetch_url, credentials, polling, resource_hash)"
+        " VALUES (?, 'track', TRUE, '', '', '', ?, '', '', x'', ?) RETURNING id",
+        (url, now, hash_key(url)),
+    ).fetchall()
+    connection.execute("INSERT INTO schedule VALUES (?, ?, FALSE)", (feed_id, now))
+    connection.execute(
+        "INSERT INTO track_queries VALUES (?, ?, ?)", (feed_id, query, now)
+    )
+    return int(feed_id)
+
+
+def _has_returned(feed_id: int, connection: sqlite3.Connection) -> bool:
+    changed = connection.execute(
+        "UPDATE feeds SET state = 'track', removed_at = NULL"
+        " WHERE id = ? AND state <> 'track'",
+        (feed_id,),
+    )
+    return bool(changed.rowcount)
+
+
+def _retire(
+    unwanted_since: int,
+    listened: str,
+    now: int,
+    limit: int,
+    connection: sqlite3.Connection,
+) -> Sequence[FeedId]:
+    connection.execute(
+        "UPDATE track_queries SET wanted_at = ?"
+        " WHERE feed_id IN (SELECT value FROM json_each(?))",
+        (now, listened),
+    )
+    found = connection.execute(
+        "SELECT f.id FROM feeds f CROSS JOIN track_queries q ON q.feed_id = f.id"
+        " WHERE f.state = 'track' AND f.subscribers = 0 AND q.wanted_at < :since"
+        " AND NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.feed_id = f.id"
+        "  AND (s.state IN ('pending', 'active') OR s.ended_at >= :since))"
+        " ORDER BY f.id LIMIT :limit",
+        {"since": unwanted_since, "limit": limit},
+    ).fetchall()
+    ids = [FeedId(feed_id) for (feed_id,) in found]
+    connection.execute(
+        "UPDATE feeds SET state = 'removed', removed_at = ?"
+        " WHERE id IN (SELECT value FROM json_each(?))",
+        (now, pack_ids(ids)),
+    )
+    return ids

@@ -1,0 +1,124 @@
+"""Track queries on real sockets: found in all public feeds, told as any topic is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import urlencode
+
+import aiohttp
+import pytest
+from websockets.asyncio.client import connect
+
+from tests.support.eventually import eventually
+from tests.support.hub_process import TOKEN
+from tests.support.live_hub import next_message
+from tests.support.publisher import entry_id
+from tests.support.stage import Stage, open_stage
+from tests.support.subscribers import Subscriber
+
+TOPIC = "http://track.superfeedr.com/?query=laurel+-hardy"
+
+
+async def tracking(stage: Stage, *, format: str = "json") -> Subscriber:
+    """A webhook for the query, with its own spelling of it."""
+    subscriber = stage.subscribers.add("tracker", feed=1, topic=TOPIC, format=format)
+    await stage.api.subscribe(
+        callback=subscriber.callback,
+        topic=TOPIC,
+        secret=subscriber.secret,
+        format=format,
+    )
+    return subscriber
+
+
+async def publish(stage: Stage, feed_id: int, title: str) -> int:
+    feed = stage.publisher.feeds[1]
+    feed.titles[feed.count + 1] = title
+    return await stage.publish(feed_id, feed)
+
+
+async def test_what_matches_reaches_the_webhook_and_the_websocket_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    async with open_stage(tmp_path) as stage:
+        feed_id, feed = await stage.add_feed()
+        subscriber = await tracking(stage)
+        other = f"https://track.superfeedr.com/?{urlencode({'query': '-HARDY Laurel'})}"
+        stream = f"{stage.hub.url}/stream?{urlencode({'topic': other})}"
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        async with connect(
+            stream.replace("http:", "ws:"), additional_headers=headers
+        ) as listener:
+            assert (await next_message(listener))["type"] == "subscribed"
+            await publish(stage, feed_id, "Laurel and Hardy")
+            await publish(stage, feed_id, "Chaplin")
+            number = await publish(stage, feed_id, "Stan Laurel")
+            heard = await next_message(listener)
+        await eventually(lambda: bool(subscriber.receipts))
+        await stage.hub.terminate()
+
+        [receipt] = subscriber.receipts
+        document = json.loads(receipt.request.body)
+        [item] = document["items"]
+        assert receipt.signature_valid
+        assert item["id"] == entry_id(1, number)
+        assert document["status"]["http"] == "Track feed"
+        assert document["status"]["feed"] == TOPIC
+        assert item["source"]["title"] == "Feed 1"
+        assert item["source"]["status"]["feed"] == stage.publisher.url(feed)
+        assert heard["topic"] == other
+        assert [each["id"] for each in heard["body"]["items"]] == [item["id"]]
+
+
+async def test_what_matched_while_the_hub_was_down_between_is_told_after(
+    tmp_path: Path,
+) -> None:
+    async with open_stage(tmp_path) as stage:
+        feed_id, _ = await stage.add_feed()
+        subscriber = await tracking(stage, format="atom")
+        await stage.hub.kill()
+        await stage.hub.start()
+        await stage.hub.wait_ready()
+
+        number = await publish(stage, feed_id, "Laurel again")
+
+        await eventually(lambda: bool(subscriber.receipts))
+        assert subscriber.numbers == [number]
+
+
+async def test_private_feeds_are_not_tracked(tmp_path: Path) -> None:
+    async with open_stage(tmp_path) as stage:
+        secret = stage.publisher.add_feed()
+        reader = await stage.subscribe("reader", secret)  # adds it as a private feed
+        subscriber = await tracking(stage)
+        subscription = await stage.api.request("GET", "/api/subscriptions?limit=1")
+        feed_id = subscription["subscriptions"][0]["feed"]
+
+        await publish(stage, feed_id, "Laurel in private")
+
+        await eventually(lambda: bool(reader.receipts))
+        await stage.hub.terminate()
+        assert subscriber.receipts == []
+
+
+@pytest.mark.parametrize("path", ["/hub", "/stream"])
+async def test_tracking_needs_a_token(tmp_path: Path, path: str) -> None:
+    async with open_stage(tmp_path) as stage, aiohttp.ClientSession() as anybody:
+        form = {
+            "hub.mode": "subscribe",
+            "hub.topic": TOPIC,
+            "hub.callback": "https://you.example/hook",
+        }
+        asked = (
+            anybody.post(f"{stage.hub.url}/hub", data=form)
+            if path == "/hub"
+            else anybody.get(
+                f"{stage.hub.url}/stream",
+                params={"topic": TOPIC},
+                headers={"Accept": "text/event-stream"},
+            )
+        )
+        async with asked as answer:
+            assert 400 <= answer.status < 500
+            assert "tracking needs a token" in await answer.text()

@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from math import inf
+from pathlib import Path
+
+import pytest
+
+from storage.errors import QueriesWanted
+from storage.interface import Storage
+from storage.records import (
+    EntryWrite,
+    FeedId,
+    FeedState,
+    FetchCommit,
+    Matched,
+    MatchWrite,
+    Position,
+    RecordKind,
+    Retention,
+    SourceFeed,
+    StoredFeed,
+    TrackQuery,
+)
+from storage.sqlite import open_database
+from tests.support.storage_scene import START, Scene, fetch, record
+
+DAY = timedelta(days=1)
+ALL = Retention(soft_age=inf, soft_count=0, hard_age=inf, hard_count=0)
+
+
+@pytest.fixture
+async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
+    opened = await open_database(tmp_path / "hub.db")
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+@pytest.fixture
+async def feed(storage: Storage) -> StoredFeed:
+    return await Scene(storage).add_feed()
+
+
+async def news_of(
+    storage: Storage, feed: StoredFeed, *keys: str, matching: Sequence[FeedId] = ()
+) -> FetchCommit:
+    """New entries, of which the queries match the first."""
+    commit = fetch(
+        feed,
+        entries=tuple(EntryWrite(key=key, body=key.encode()) for key in keys),
+        records=(record(*keys, kind=RecordKind.ENTRIES),),
+        head=b"head",
+    )
+    matches = tuple(MatchWrite(each, keys[:1]) for each in matching)
+    version = await storage.tracking.version()
+    return replace(commit, matched=Matched(version=version, matches=matches))
+
+
+async def keys_of(storage: Storage, feed_id: FeedId) -> list[list[str]]:
+    found = await storage.log.records(after=Position(0), limit=100, feed_id=feed_id)
+    return [
+        [
+            stored.key
+            for stored in await storage.log.entries([r.entry_id for r in each.entries])
+        ]
+        for each in found
+    ]
+
+
+# --- queries ---
+
+
+async def test_a_query_is_a_feed_that_is_never_due_and_not_listed(
+    storage: Storage,
+) -> None:
+    query = await storage.tracking.add("hardy laurel", "laurel hardy", START)
+
+    assert (query.state, query.private) == (FeedState.TRACK, True)
+    assert await storage.feeds.due(START + DAY, after=None, limit=10) == []
+    assert await storage.feeds.next_due() is None
+    assert await storage.feeds.page(after=FeedId(0), limit=10) == []
+    assert await storage.feeds.targets([query.id]) == []
+    assert (await storage.backlog()).feeds == 0
+    assert await storage.feeds.page(after=FeedId(0), limit=10, state=query.state)
+
+
+async def test_the_same_query_is_the_same_feed(storage: Storage) -> None:
+    first = await storage.tracking.add("laurel", "laurel", START)
+
+    assert await storage.tracking.add("laurel", "laurel", START + DAY) == first
+    assert await storage.tracking.add("hardy", "hardy", START) != first
+    assert await storage.tracking.find("laurel") == first
+    assert await storage.tracking.find("chaplin") is None
+    assert await storage.tracking.version() == 2
+
+
+async def test_queries_come_in_pages(storage: Storage) -> None:
+    added = [
+        await storage.tracking.add(query, query, START) for query in ("a1", "b2", "c3")
+    ]
+    await storage.feeds.set_state(added[1].id, FeedState.REMOVED, START)
+
+    first = await storage.tracking.page(after=FeedId(0), limit=1)
+    rest = await storage.tracking.page(after=first[-1].feed_id, limit=9)
+
+    assert first == [TrackQuery(added[0].id, "a1")]
+    assert rest == [TrackQuery(added[2].id, "c3")]
+    assert (await storage.backlog()).track_queries == 2
+
+
+async def test_who_watches_is_told_of_queries_that_come_go_and_return(
+    storage: Storage,
+) -> None:
+    told = []
+    with storage.tracking.watch(lambda *news: told.append(news)):
+        query = await storage.tracking.add("laurel", "laurel", START)
+        await storage.tracking.add("laurel", "laurel", START)
+        await storage.tracking.retire(START + DAY, [], START + DAY, 10)
+        await storage.tracking.retire(START + DAY, [], START + DAY, 10)
+        assert (
+            await storage.tracking.add("laurel", "laurel", START + 2 * DAY)
+        ).id == query.id
+    await storage.tracking.add("hardy", "hardy", START)
+
+    assert told == [
+        (1, [TrackQuery(query.id, "laurel")], []),
+        (0, [], [query.id]),
+        (2, [TrackQuery(query.id, "laurel")], []),
+    ]
+
+
+async def test_a_query_stays_as_long_as_somebody_wants_it(storage: Storage) -> None:
+    scene = Scene(storage)
+    names = ("subscribed", "ended", "listened", "asked", "unwanted")
+    feeds = {name: await storage.tracking.add(name, name, START) for name in names}
+    await scene.subscribe(feeds["subscribed"])
+    ended = await scene.subscribe(feeds["ended"], "e")
+    await storage.subscriptions.end(ended.id, "over", START + DAY, tell=False)
+    await storage.tracking.add("asked", "asked", START + DAY)
+    listened = [feeds["listened"].id]
+
+    since = START + timedelta(hours=1)
+    assert await storage.tracking.retire(since, listened, START + DAY, 10) == 1
+
+    left = await storage.tracking.page(after=FeedId(0), limit=10)
+    assert [each.query for each in left] == [*names[:4]]
+    gone = await storage.tracking.find("unwanted")
+    assert gone is not None
+    assert (gone.state, gone.removed_at) == (FeedState.REMOVED, START + DAY)
+
+
+async def test_a_purged_query_leaves_nothing(storage: Storage) -> None:
+    await storage.tracking.add("laurel", "laurel", START)
+    await storage.tracking.retire(START + DAY, [], START + DAY, 10)
+
+    assert await storage.feeds.purge_removed(START + 2 * DAY, 10) == 1
+
+    assert await storage.tracking.find("laurel") is None
+    again = await storage.tracking.add("laurel", "laurel", START + 2 * DAY)
+    assert await storage.tracking.page(after=FeedId(0), limit=10) == [
+        TrackQuery(again.id, "laurel")
+    ]
+
+
+# --- matches ---
+
+
+async def test_matches_are_records_of_the_query_behind_those_of_the_feed(
+    storage: Storage, feed: StoredFeed
+) -> None:
+    query = await storage.tracking.add("laurel", "laurel", START)
+    commit = await news_of(storage, feed, "a", "b", matching=[query.id])
+
+    assert await storage.log.commit(commit) == (1, 2)
+
+    own, found = await storage.log.records(after=Position(0), limit=10)
+    assert (own.feed_id, own.source) == (feed.id, None)
+    assert (found.feed_id, found.source) == (query.id, feed.id)
+    assert (found.kind, found.status) == (RecordKind.ENTRIES, own.status)
+    assert found.entries == own.entries[:1]
+    assert await keys_of(storage, query.id) == [["a"]]
+    assert (await storage.log.head()).position == 2
+
+
+async def test_a_match_goes_to_the_subscribers_of_the_query_alone(
+    storage: Storage, feed: StoredFeed
+) -> None:
+    scene = Scene(storage)
+    query = await storage.tracking.add("laurel", "laurel", START)
+    subscriber = await scene.subscribe(query)
+
+    await storage.log.commit(
+        await news_of(storage, feed, "a", "b", matching=[query.id])
+    )
+
+    [chunk] = await scene.claim()
+    assert (chunk.record.position, chunk.record.source) == (2, feed.id)
+    assert [member.id for _, member in chunk.pending] == [subscriber.id]
+
+
+async def test_a_match_that_cannot_be_written_takes_the_whole_commit_with_it(
+    storage: Storage, feed: StoredFeed
+) -> None:
+    """So a crash leaves both or neither: it is one transaction."""
+    query = await storage.tracking.add("laurel", "laurel", START)
+    commit = await news_of(storage, feed, "a", matching=[query.id])
+    assert commit.matched
+    amiss = MatchWrite(query.id, ("never written",))
+
+    with pytest.raises(Exception, match="never written"):
+        await storage.log.commit(
+            replace(commit, matched=replace(commit.matched, matches=(amiss,)))
+        )
+
+    assert await storage.log.latest_entries(feed.id, 10) == []
+    assert (await storage.log.head()).position == 0
+
+
+async def test_entries_not_held_against_the_newest_query_are_not_committed(
+    storage: Storage, feed: StoredFeed
+) -> None:
+    late = await news_of(storage, feed, "a")
+    await storage.tracking.add("laurel", "laurel", START)
+
+    with pytest.raises(QueriesWanted):
+        await storage.log.commit(late)
+
+    assert (await storage.log.head()).position == 0
+    assert await storage.log.commit(await news_of(storage, feed, "a")) == (1,)
+
+
+async def test_what_is_none_for_tracking_is_committed_whatever_queries_there_are(
+    storage: Storage, feed: StoredFeed
+) -> None:
+    commit = await news_of(storage, feed, "a")
+    await storage.tracking.add("laurel", "laurel", START)
+
+    assert await storage.log.commit(replace(commit, matched=None)) == (1,)
+
+
+async def test_matches_of_a_query_that_was_removed_meanwhile_are_left_out(
+    storage: Storage, feed: StoredFeed
+) -> None:
+    gone = await storage.tracking.add("laurel", "laurel", START)
+    query = await storage.tracking.add("hardy", "hardy", START)
+    commit = await news_of(storage, feed, "a", matching=[gone.id, query.id])
+    await storage.feeds.set_state(gone.id, FeedState.REMOVED, START)
+
+    assert await storage.log.commit(commit) == (1, 2)
+
+    assert await keys_of(storage, gone.id) == []
+    assert await keys_of(storage, query.id) == [["a"]]
+
+
+async def test_nothing_of_a_private_feed_is_matched(storage: Storage) -> None:
+    """Not even if it became private while its entries were held against queries."""
+    feed = await Scene(storage).add_feed("p", private=True)
+    query = await storage.tracking.add("laurel", "laurel", START)
+
+    commit = await news_of(storage, feed, "a", matching=[query.id])
+    assert await storage.log.commit(commit) == (1,)
+
+    assert await storage.log.source(feed.id) is None
+
+
+async def test_the_source_of_a_match_has_its_url_and_head(
+    storage: Storage, feed: StoredFeed
+) -> None:
+    assert await storage.log.source(feed.id) == SourceFeed(feed.url, None)
+
+    await storage.log.commit(await news_of(storage, feed, "a"))
+
+    assert await storage.log.source(feed.id) == SourceFeed(feed.url, b"head")
+
+
+async def test_an_entry_stays_as_long_as_a_record_of_a_query_names_it(
+    storage: Storage, feed: StoredFeed
+) -> None:
+    query = await storage.tracking.add("laurel", "laurel", START)
+    keys = [f"entry {number}" for number in range(60)]
+    commit = await news_of(storage, feed, *keys)
+    version = await storage.tracking.version()
+    match = MatchWrite(query.id, (keys[-1],))
+    await storage.log.commit(
+        replace(commit, matched=Matched(version=version, matches=(match,)))
+    )
+    await Scene(storage).deliver()
+
+    await storage.log.trim(ALL, START, 1)
+    assert await keys_of(storage, query.id) == [[keys[-1]]]
+
+    await storage.log.trim(ALL, START, 1)
+    left = await storage.log.latest_entries(feed.id, 100)
+    assert [each.key for each in left] == keys[:50]
