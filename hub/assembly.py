@@ -24,6 +24,7 @@ from hub.net import AiohttpNetwork, Limits
 from hub.net.guard import Guard
 from hub.net.resolving import SystemLookup
 from hub.open_hub import Surroundings, build_open_hub
+from hub.own_topics import OwnTopics
 from hub.parsing import WorkerParser
 from hub.parsing.sanitizing import WorkerSanitizer
 from hub.polling.fetcher import Fetcher
@@ -38,6 +39,7 @@ from hub.services import (
     LiveService,
     MetricsService,
     OperationsService,
+    PublicService,
     Services,
     SubscriptionService,
     TokenService,
@@ -127,7 +129,8 @@ async def build_hub(
         most_connections=settings.stream_connections,
     )
     watch = LiveWatch(live, storage.feeds, storage.tokens)
-    feeds = FeedService(storage, poller, addresses, clock, watch.wake)
+    own = OwnTopics(public_url)
+    feeds = FeedService(storage, poller, addresses, clock, watch.wake, own)
     pace = CallbackPace(network, clock)
     open_hub = build_open_hub(
         Surroundings(
@@ -146,14 +149,20 @@ async def build_hub(
     )
     services = Services(
         feeds=feeds,
-        subscriptions=SubscriptionService(storage, feeds, addresses, clock),
+        subscriptions=SubscriptionService(storage, feeds, addresses, clock, own),
         deliveries=DeliveryService(storage, clock),
         operations=operations,
         tokens=TokenService(storage.tokens, clock, watch.wake),
         metrics=MetricsService(storage, metrics, clock),
         front=FrontPageService(storage.feeds, clock, public_url),
         websub=open_hub.service,
-        live=LiveService(storage.feeds, live, is_open=settings.open_stream == "on"),
+        live=LiveService(
+            storage.feeds,
+            live,
+            is_open=settings.open_stream == "on",
+            own_topics=own,
+        ),
+        public=PublicService(storage, public_url),
     )
     limits = RateLimits(_request_limits(settings), clock, metrics)
     return BuiltHub(

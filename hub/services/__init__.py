@@ -15,6 +15,7 @@ from .front import FrontPageService
 from .live import LiveService
 from .metrics import MetricsService
 from .operations import OperationsService
+from .public import PublicService
 from .subscriptions import SubscriptionService
 from .tokens import TokenService
 from .websub import WebSubService
@@ -26,6 +27,7 @@ __all__ = [
     "LiveService",
     "MetricsService",
     "OperationsService",
+    "PublicService",
     "Services",
     "SubscriptionService",
     "TokenService",
@@ -44,3 +46,4 @@ class Services:
     metrics: MetricsService
     front: FrontPageService
     live: LiveService
+    public: PublicService

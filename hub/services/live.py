@@ -8,6 +8,7 @@ from hub.live.connections import Connection, Guest
 from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
 from hub.live.stream import LiveStream
 from hub.live.subscriptions import ChannelKey, Interest
+from hub.own_topics import OwnTopics
 from hub.services.tokens import Principal
 from hub.services.topics import read_topic
 from protocols.live.messages import Subscribe, Unsubscribe
@@ -28,11 +29,13 @@ class LiveService:
         *,
         is_open: bool,
         most_topics: int = MOST_TOPICS,
+        own_topics: OwnTopics | None = None,
     ) -> None:
         self.stream = stream
         self._feeds = feeds
         self._is_open = is_open
         self._most_topics = most_topics
+        self._own = own_topics or OwnTopics()
 
     def may_listen(self, principal: Principal | None) -> bool:
         """To anything at all. None: who shows no token."""
@@ -52,7 +55,7 @@ class LiveService:
         without the right ``retrieve``. Raises `InvalidValue` and `UnknownTopic`.
         """
         topic = read_topic("topic", request.topic).url
-        feed = await self._feeds.find(topic)
+        feed = await self._own.find(self._feeds, topic)
         if (
             feed is None
             or feed.state is FeedState.REMOVED

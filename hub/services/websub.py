@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hub.clock import Clock
+from hub.own_topics import OwnTopics
 from hub.services.errors import HubClosed, TooManyWaiting
 from hub.services.subscriptions import SHOWN_ATTEMPTS
 from hub.websub.pings import Pings, Taken
@@ -100,6 +101,7 @@ class WebSubService:
         self._clock = clock
         self._policy = policy
         self._public_url = public_url
+        self._own = OwnTopics(public_url)
         self.shortest_lease = shortest_lease
 
     async def request(self, request: SubscribeRequest | UnsubscribeRequest) -> str:
@@ -111,7 +113,7 @@ class WebSubService:
             raise HubClosed
         token = secrets.token_urlsafe(24)
         is_taken = await self._storage.verifications.add(
-            _pending(request, token),
+            _pending(request, token, self._own),
             self._clock.now(),
             most=MOST_PENDING,
             most_of_host=MOST_PENDING_OF_HOST,
@@ -130,7 +132,7 @@ class WebSubService:
         ]
 
     async def _ping(self, topic: str) -> Pinged:
-        feed = await self._storage.feeds.find(topic)
+        feed = await self._own.find_public(self._storage.feeds, topic)
         if feed is None or feed.state in (FeedState.REMOVED, FeedState.PAUSED):
             return Pinged(url=topic, outcome=Ping.NOT_LISTED, reason=NOT_LISTED)
         taken = self._pings.add(feed)
@@ -163,8 +165,9 @@ class WebSubService:
 
 
 def _pending(
-    request: SubscribeRequest | UnsubscribeRequest, token: str
+    request: SubscribeRequest | UnsubscribeRequest, token: str, own: OwnTopics
 ) -> NewVerification:
+    """Who asks for a page of this hub gets its format; for any other, as it is."""
     if isinstance(request, UnsubscribeRequest):
         return NewVerification(
             account=ANONYMOUS,
@@ -183,6 +186,6 @@ def _pending(
         lease_seconds=request.lease_seconds,
         secret=request.secret,
         algorithm=request.algorithm,
-        format=Format(request.format or Format.AS_IS),
+        format=Format(request.format or own.format(request.topic) or Format.AS_IS),
         verify_token=request.verify_token,
     )

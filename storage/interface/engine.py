@@ -8,6 +8,7 @@ from typing import Protocol
 from storage.interface.deliveries import DeliveryStore
 from storage.interface.feeds import FeedStore
 from storage.interface.log import LogStore
+from storage.interface.publishing import PublicStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
 from storage.interface.verifications import VerificationStore
@@ -29,6 +30,8 @@ class Storage(Protocol):
     def deliveries(self) -> DeliveryStore: ...
     @property
     def tokens(self) -> TokenStore: ...
+    @property
+    def public(self) -> PublicStore: ...
 
     async def status(self) -> DatabaseStatus: ...
 

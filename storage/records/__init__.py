@@ -67,6 +67,10 @@ from storage.records.log import (
     StoredBody,
     StoredEntry,
 )
+from storage.records.publishing import (
+    ListedEntry,
+    PublicFeed,
+)
 from storage.records.subscriptions import (
     Format,
     NewSubscription,
@@ -111,6 +115,7 @@ __all__ = [
     "Format",
     "GivenUp",
     "HiddenFeeds",
+    "ListedEntry",
     "NewFeed",
     "NewSubscription",
     "NewToken",
@@ -118,6 +123,7 @@ __all__ = [
     "Polling",
     "Position",
     "Posting",
+    "PublicFeed",
     "Record",
     "RecordKind",
     "RecordWrite",

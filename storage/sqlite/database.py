@@ -17,6 +17,7 @@ from .feeds import SqliteFeeds
 from .lock import FileLock
 from .log import SqliteLog
 from .positions import LogHead
+from .publishing import SqlitePublic
 from .readers import Readers
 from .schema import latest_version
 from .subscriptions import SqliteSubscriptions
@@ -54,6 +55,7 @@ class SqliteStorage:
         self.verifications = SqliteVerifications(self._writer, readers, box, ended)
         self.deliveries = SqliteDeliveries(self._writer, readers, box, ended)
         self.tokens = SqliteTokens(self._writer, readers)
+        self.public = SqlitePublic(readers)
 
     async def status(self) -> DatabaseStatus:
         row = await self._readers.first(

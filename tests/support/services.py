@@ -14,6 +14,7 @@ from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.metrics import Metrics
 from hub.net.guard import Guard
+from hub.own_topics import OwnTopics
 from hub.services import (
     DeliveryService,
     FeedService,
@@ -21,6 +22,7 @@ from hub.services import (
     LiveService,
     MetricsService,
     OperationsService,
+    PublicService,
     Services,
     SubscriptionService,
     TokenService,
@@ -142,10 +144,11 @@ async def open_hub(
             heartbeat_seconds=heartbeat_seconds,
         )
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)
-        feeds = FeedService(storage, poller, addresses, clock, watch.wake)
+        own = OwnTopics("http://hub.example")
+        feeds = FeedService(storage, poller, addresses, clock, watch.wake, own)
         services = Services(
             feeds=feeds,
-            subscriptions=SubscriptionService(storage, feeds, addresses, clock),
+            subscriptions=SubscriptionService(storage, feeds, addresses, clock, own),
             deliveries=DeliveryService(storage, clock),
             operations=OperationsService(storage, clock, directory),
             tokens=TokenService(storage.tokens, clock, watch.wake),
@@ -156,7 +159,9 @@ async def open_hub(
                 live,
                 is_open=is_stream_open,
                 most_topics=most_topics,
+                own_topics=own,
             ),
+            public=PublicService(storage, "http://hub.example"),
             websub=WebSubService(
                 storage,
                 lambda: None,
