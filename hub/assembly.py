@@ -25,6 +25,7 @@ from hub.net import AiohttpNetwork, Limits
 from hub.net.guard import Guard
 from hub.net.resolving import SystemLookup
 from hub.open_hub import Surroundings, build_open_hub
+from hub.own_topics import OwnTopics
 from hub.parsing import WorkerParser
 from hub.parsing.sanitizing import WorkerSanitizer
 from hub.polling.fetcher import Fetcher
@@ -41,6 +42,7 @@ from hub.services import (
     LiveService,
     MetricsService,
     OperationsService,
+    PublicService,
     ReplayService,
     RetrievalService,
     SearchService,
@@ -140,7 +142,8 @@ async def build_hub(
     )
     watch = LiveWatch(live, storage.feeds, storage.tokens)
     tracks = TrackTopics(storage.tracking, clock, public_url)
-    feeds = FeedService(storage, poller, addresses, clock, tracks, watch.wake)
+    own = OwnTopics(public_url)
+    feeds = FeedService(storage, poller, addresses, clock, tracks, watch.wake, own)
     pace = CallbackPace(network, clock)
     open_hub = build_open_hub(
         Surroundings(
@@ -159,7 +162,7 @@ async def build_hub(
     )
     retrieval = RetrievalService(storage, feeds, f"{public_url}/hub")
     redeliveries = Redeliveries(network, clock, f"{public_url}/hub")
-    subscriptions = SubscriptionService(storage, feeds, addresses, clock, tracks)
+    subscriptions = SubscriptionService(storage, feeds, addresses, clock, tracks, own)
     superfeedr = SuperfeedrService(
         storage, subscriptions, open_hub.questions, clock, public_url
     )
@@ -174,12 +177,17 @@ async def build_hub(
         front=FrontPageService(storage.feeds, clock, public_url),
         websub=open_hub.service,
         live=LiveService(
-            storage.feeds, live, tracks, is_open=settings.open_stream == "on"
+            storage.feeds,
+            live,
+            tracks,
+            is_open=settings.open_stream == "on",
+            own_topics=own,
         ),
         retrieval=retrieval,
         search=SearchService(storage, public_url),
         replays=ReplayService(storage, retrieval, redeliveries),
         superfeedr=superfeedr,
+        public=PublicService(storage, public_url),
     )
     limits = RateLimits(_request_limits(settings), clock, metrics)
     return BuiltHub(

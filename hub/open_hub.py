@@ -10,6 +10,7 @@ import hub
 from hub.clock import Clock
 from hub.delivery.callback_pace import CallbackPace
 from hub.net import Network
+from hub.own_topics import OwnTopics
 from hub.parsing import Parser
 from hub.polling.handed_over import HandedOver
 from hub.polling.poller import Poller
@@ -68,6 +69,7 @@ def build_open_hub(
         around.clock,
         policy,
         asking,
+        OwnTopics(around.public_url),
     )
     intents = Intents(around.storage, topics, questions, around.clock)
     verifier = Verifier(around.storage, intents, questions, around.clock)

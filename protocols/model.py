@@ -123,6 +123,7 @@ class Feed:
     generator: str = ""
     icon: str = ""
     logo: str = ""
+    unlisted: bool = False  # to be kept out of whatever many can find: of all entries
     extensions: Extensions = field(default_factory=dict)
     status: Status | None = None  # of a source, where the hub knows it
 
@@ -155,6 +156,7 @@ class Entry:
     language: str = ""
     rights: str = ""
     source: Feed | None = None
+    unlisted: bool = False  # to be kept out of whatever many can find
     extensions: Extensions = field(default_factory=dict)
 
 

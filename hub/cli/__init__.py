@@ -16,6 +16,7 @@ from .demo import demo
 from .feeds import feeds
 from .health import health, version
 from .listen import listen
+from .opml import opml
 from .parse import parse
 from .serve import serve
 from .simulate import simulate
@@ -41,6 +42,7 @@ for command in (
     tokens,
     listen,
     tail,
+    opml,
     parse,
     track,
     simulate,

@@ -51,6 +51,13 @@ class Hub:
         given = {name: value for name, value in query.items() if value is not None}
         return self._request("GET", f"{path}?{urlencode(given)}" if given else path)
 
+    def read(self, path: str) -> bytes:
+        """A document that is not JSON."""
+        status, answer = self._reach("GET", path)
+        if status != 200:
+            raise Refused(status, _object(answer) or {})
+        return answer
+
     def post(self, path: str, body: Mapping[str, object] | None = None) -> Document:
         return self._request("POST", path, {} if body is None else body)
 
@@ -70,19 +77,24 @@ class Hub:
     def _request(
         self, method: str, path: str, body: Mapping[str, object] | None = None
     ) -> Document:
-        try:
-            status, answer = self._exchange(method, path, body)
-        except (OSError, http.client.HTTPException) as error:
-            raise HubUnreachable(
-                f"no hub answers at {self.url} ({error or type(error).__name__});"
-                " start one with `fanfare serve`, or name it with --url"
-            ) from error
+        status, answer = self._reach(method, path, body)
         document = _object(answer)
         if document is None:
             raise Refused(status, {"detail": f"{self.url} is not a hub"})
         if status >= 400:
             raise Refused(status, document)
         return document
+
+    def _reach(
+        self, method: str, path: str, body: Mapping[str, object] | None = None
+    ) -> tuple[int, bytes]:
+        try:
+            return self._exchange(method, path, body)
+        except (OSError, http.client.HTTPException) as error:
+            raise HubUnreachable(
+                f"no hub answers at {self.url} ({error or type(error).__name__});"
+                " start one with `fanfare serve`, or name it with --url"
+            ) from error
 
     def _exchange(
         self, method: str, path: str, body: Mapping[str, object] | None

@@ -15,6 +15,7 @@ from .front import FrontPageService
 from .live import LiveService
 from .metrics import MetricsService
 from .operations import OperationsService
+from .public import PublicService
 from .replays import ReplayService
 from .retrieval import RetrievalService
 from .search import SearchService
@@ -31,6 +32,7 @@ __all__ = [
     "LiveService",
     "MetricsService",
     "OperationsService",
+    "PublicService",
     "ReplayService",
     "RetrievalService",
     "SearchService",
@@ -59,3 +61,4 @@ class Services:
     search: SearchService
     replays: ReplayService
     superfeedr: SuperfeedrService
+    public: PublicService

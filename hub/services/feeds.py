@@ -9,6 +9,7 @@ from typing import Protocol
 
 from hub.clock import Clock
 from hub.core.cadence import Plan
+from hub.own_topics import OwnTopics
 from hub.services.addresses import AddressCheck
 from hub.services.errors import Conflict
 from hub.services.topics import read_topic
@@ -89,9 +90,11 @@ class FeedService:
         clock: Clock,
         tracks: TrackTopics,
         on_hide: Callable[[], None] | None = None,
+        own_topics: OwnTopics | None = None,
     ) -> None:
         """``on_hide`` is called when a feed was removed, or may have become private."""
         self._on_hide = on_hide or (lambda: None)
+        self._own = own_topics or OwnTopics()
         self._storage = storage
         self._poller = poller
         self._addresses = addresses
@@ -108,6 +111,8 @@ class FeedService:
         if self._tracks.names_query(topic.url):
             raise InvalidValue(field, "a feed; a track query is subscribed to")
         _check_section(request.section)
+        if self._own.owns(topic.url):
+            return AddedFeed(feed=await self._own_feed(field, topic.url), is_new=False)
         await self._addresses.check_topic(field, topic.url)
         credentials = request.credentials or topic.credentials
         feed, is_new = await self._storage.feeds.add(
@@ -141,8 +146,15 @@ class FeedService:
             topic = read_topic("url", url)
         except InvalidValue:
             return None
-        feed = await self._storage.feeds.find(topic.url)
+        feed = await self._own.find(self._storage.feeds, topic.url)
         return None if feed is None or feed.state is FeedState.REMOVED else feed
+
+    async def _own_feed(self, field: str, url: str) -> StoredFeed:
+        """A page of this hub is no feed to poll: it shows one that is here."""
+        feed = await self._own.find_public(self._storage.feeds, url)
+        if feed is None:
+            raise InvalidValue(field, "a URL outside of this hub, or one of its topics")
+        return feed
 
     async def page(
         self, *, after: FeedId, limit: int, state: FeedState | None = None

@@ -8,6 +8,7 @@ from hub.live.connections import Connection, Guest
 from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
 from hub.live.stream import LiveStream
 from hub.live.subscriptions import ChannelKey, Interest
+from hub.own_topics import OwnTopics
 from hub.services.tokens import Principal
 from hub.services.topics import read_topic
 from hub.services.tracking import TrackTopics
@@ -32,12 +33,14 @@ class LiveService:
         *,
         is_open: bool,
         most_topics: int = MOST_TOPICS,
+        own_topics: OwnTopics | None = None,
     ) -> None:
         self.stream = stream
         self._feeds = feeds
         self._tracks = tracks
         self._is_open = is_open
         self._most_topics = most_topics
+        self._own = own_topics or OwnTopics()
 
     def may_listen(self, principal: Principal | None) -> bool:
         """To anything at all. None: who shows no token."""
@@ -77,7 +80,7 @@ class LiveService:
         self, topic: str, principal: Principal | None
     ) -> StoredFeed | None:
         if not self._tracks.names_query(topic):
-            return await self._feeds.find(topic)
+            return await self._own.find(self._feeds, topic)
         if not _may_retrieve(principal):
             raise InvalidValue("topic", f"a feed: {NEEDS_TOKEN}")
         return await self._tracks.ensure(topic)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from hub.clock import Clock
+from hub.own_topics import OwnTopics
 from hub.services.addresses import AddressCheck
 from hub.services.feeds import AddFeed, FeedService
 from hub.services.topics import read_topic
@@ -72,12 +73,14 @@ class SubscriptionService:
         addresses: AddressCheck,
         clock: Clock,
         tracks: TrackTopics,
+        own_topics: OwnTopics | None = None,
     ) -> None:
         self._storage = storage
         self._feeds = feeds
         self._addresses = addresses
         self._clock = clock
         self._tracks = tracks
+        self._own = own_topics or OwnTopics()
 
     async def add(self, request: Subscribe, *, prefix: str = "") -> Subscribed:
         """Subscribe for an account; endless, and without asking the callback.
@@ -179,6 +182,8 @@ class SubscriptionService:
         known = await self._feeds.find(url)
         if known is not None and known.has_credentials and known.url != url:
             known = known if account == OPERATOR else None  # not as anybody gets it
+        if known is not None and known.private and account != OPERATOR:
+            known = None if self._own.owns(url) else known  # its number can be guessed
         if known is None:
             new = AddFeed(url=topic, private=True)
             known = (await self._feeds.add(new, field=field)).feed

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hub.clock import Clock
+from hub.own_topics import OwnTopics
 from hub.services.errors import HubClosed, TooManyWaiting
 from hub.services.subscriptions import SHOWN_ATTEMPTS
 from hub.websub.pings import Pings, Taken
@@ -106,6 +107,7 @@ class WebSubService:
         self._clock = clock
         self._policy = policy
         self._public_url = public_url
+        self._own = OwnTopics(public_url)
         self.shortest_lease = shortest_lease
 
     async def request(self, request: SubscribeRequest | UnsubscribeRequest) -> str:
@@ -119,7 +121,7 @@ class WebSubService:
             raise InvalidValue("hub.topic", f"a feed: {NEEDS_ACCOUNT}")
         token = secrets.token_urlsafe(24)
         is_taken = await self._storage.verifications.add(
-            _pending(request, token),
+            _pending(request, token, self._own),
             self._clock.now(),
             most=MOST_PENDING,
             most_of_host=MOST_PENDING_OF_HOST,
@@ -138,7 +140,7 @@ class WebSubService:
         ]
 
     async def _ping(self, topic: str) -> Pinged:
-        feed = await self._storage.feeds.find(topic)
+        feed = await self._own.find_public(self._storage.feeds, topic)
         if feed is None or feed.state in _NEVER_PINGED:
             return Pinged(url=topic, outcome=Ping.NOT_LISTED, reason=NOT_LISTED)
         taken = self._pings.add(feed)
@@ -171,8 +173,9 @@ class WebSubService:
 
 
 def _pending(
-    request: SubscribeRequest | UnsubscribeRequest, token: str
+    request: SubscribeRequest | UnsubscribeRequest, token: str, own: OwnTopics
 ) -> NewVerification:
+    """Who asks for a page of this hub gets its format; for any other, as it is."""
     if isinstance(request, UnsubscribeRequest):
         return NewVerification(
             account=ANONYMOUS,
@@ -191,6 +194,6 @@ def _pending(
         lease_seconds=request.lease_seconds,
         secret=request.secret,
         algorithm=request.algorithm,
-        format=Format(request.format or Format.AS_IS),
+        format=Format(request.format or own.format(request.topic) or Format.AS_IS),
         verify_token=request.verify_token,
     )

@@ -20,6 +20,7 @@ from hub.web.metrics import MetricsRoutes
 from hub.web.openapi import OpenApiRoutes
 from hub.web.operations import OperationsRoutes
 from hub.web.problems import Problem, answer_error
+from hub.web.public import PublicRoutes
 from hub.web.rate_limits import RateLimits
 from hub.web.request_limits import LimitRequests
 from hub.web.routing import answer_not_found, wrong_method_answer
@@ -82,6 +83,7 @@ def create_application(
         *MetricsRoutes(services.metrics).routes(),
         *StreamRoutes(services.live, authenticator).routes(),
         *websub.routes(),
+        *PublicRoutes(services.public).routes(),
     ]
     # Redirects to a path with or without a slash would lead to where the request came
     # to, which need not be the public URL.

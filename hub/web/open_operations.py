@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hub.services.public import DEFAULT_PAGE, LONGEST_PAGE
 from hub.web.api_operations import Parameter
 from hub.web.front import ASSETS
 from protocols.live.messages import BodyFormat, WantedUpdates
 from protocols.live.sse import EVENT_STREAM
+from protocols.topic_pages import TopicFormat
 from protocols.websub.requests import FORMATS
 from protocols.websub.signatures import ALGORITHMS
 
 JSON = "application/json"
 TEXT = "text/plain"
 HTML = "text/html"
+OPML = "text/x-opml"
 
 Contents = Mapping[str, str]
 """The shape of an answer by its media type."""
@@ -75,6 +78,17 @@ _STREAM_QUERY = (
     Parameter(name="cursor", help="send all that came after it"),
     Parameter(name="format", help="of the bodies", choices=tuple(BodyFormat)),
     Parameter(name="updates", help="of known entries", choices=tuple(WantedUpdates)),
+)
+
+_PAGE_QUERY = (
+    Parameter(name="before", help="where a page begins, from the link to it"),
+    Parameter(
+        name="limit",
+        help=f"entries; cut to 1 to {LONGEST_PAGE}",
+        kind="integer",
+        default=DEFAULT_PAGE,
+        least=0,
+    ),
 )
 
 OPEN_OPERATIONS: tuple[OpenOperation, ...] = (
@@ -136,6 +150,30 @@ OPEN_OPERATIONS: tuple[OpenOperation, ...] = (
         summary="A page for people",
         answers={200: {HTML: "string"}},
         problems=(429, 503),
+    ),
+    OpenOperation(
+        method="GET",
+        path="/myPublicFeeds.opml",
+        summary="The public feeds, as OPML 2.0",
+        answers={200: {OPML: "string"}, 304: {}},
+        problems=(429, 503),
+    ),
+    *(
+        OpenOperation(
+            method="GET",
+            path=f"/topics/{{id}}.{format}",
+            summary=f"A public feed as this hub has it, newest first: {format}",
+            description="In pages that are linked by rel=next; conditional requests"
+            " are answered. It may be subscribed to.",
+            query=_PAGE_QUERY,
+            answers={200: {format.media_type.partition(";")[0]: shape}, 304: {}},
+            headers={200: {"Link": "the hub, this page, and the next one"}},
+            problems=(404, 422, 429, 503),
+        )
+        for format, shape in (
+            (TopicFormat.ATOM, "string"),
+            (TopicFormat.JSON, "object"),
+        )
     ),
     *(
         OpenOperation(

@@ -18,6 +18,7 @@ from hub.clock import Clock
 from hub.core.fetched import Fetched
 from hub.errors import Blocked
 from hub.net import Network, Purpose
+from hub.own_topics import OwnTopics
 from hub.polling.fetcher import FetchRequest
 from hub.polling.handed_over import HandedOver
 from hub.polling.pacing import HostPacer
@@ -87,6 +88,7 @@ class Topics:
         clock: Clock,
         policy: OpenHub,
         user_agent: str,
+        own_topics: OwnTopics | None = None,
     ) -> None:
         self._feeds = storage.feeds
         self._log = storage.log
@@ -97,6 +99,7 @@ class Topics:
         self._clock = clock
         self._takes_any = policy is OpenHub.ANY
         self._user_agent = user_agent
+        self._own = own_topics or OwnTopics()
         self._pacer = HostPacer()
         self._waiting: Counter[str] = Counter()
         self._looked_at: OrderedDict[str, float] = OrderedDict()
@@ -107,6 +110,8 @@ class Topics:
 
         Raises `TopicRefused`, `TopicUnready`, `TopicBusy` and `StorageError`.
         """
+        if self._own.owns(topic):
+            return await self._admit_own(topic)
         lock = self._locks.setdefault(resource_url(topic), asyncio.Lock())
         async with lock:
             feed = await self._known(topic)
@@ -121,6 +126,13 @@ class Topics:
                     feed = await self._add(topic)
                     _check_open(feed)  # somebody may have added it meanwhile
                 return await self._ready(feed)
+
+    async def _admit_own(self, topic: str) -> FeedId:
+        """A page of this hub is never fetched: the feed is here, or it is not."""
+        feed = await self._own.find_public(self._feeds, topic)
+        if feed is None:
+            raise TopicRefused(NOT_NAMED)
+        return await self._ready(feed)
 
     async def _known(self, topic: str) -> StoredFeed | None:
         """Also a removed one. One with credentials is only that of its own spelling."""

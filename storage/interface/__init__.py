@@ -15,6 +15,7 @@ from storage.interface.entries import EntryStore
 from storage.interface.feeds import FeedStore
 from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
+from storage.interface.publishing import PublicStore
 from storage.interface.search import SearchStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
@@ -27,6 +28,7 @@ __all__ = [
     "FeedStore",
     "ListingStore",
     "LogStore",
+    "PublicStore",
     "SearchStore",
     "Storage",
     "SubscriptionStore",

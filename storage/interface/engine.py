@@ -10,6 +10,7 @@ from storage.interface.entries import EntryStore
 from storage.interface.feeds import FeedStore
 from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
+from storage.interface.publishing import PublicStore
 from storage.interface.search import SearchStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
@@ -41,6 +42,8 @@ class Storage(Protocol):
     def tokens(self) -> TokenStore: ...
     @property
     def tracking(self) -> TrackStore: ...
+    @property
+    def public(self) -> PublicStore: ...
 
     async def status(self) -> DatabaseStatus: ...
 

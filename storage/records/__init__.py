@@ -85,6 +85,10 @@ from storage.records.log import (
     StoredBody,
     StoredEntry,
 )
+from storage.records.publishing import (
+    ListedEntry,
+    PublicFeed,
+)
 from storage.records.subscriptions import (
     Format,
     NewSubscription,
@@ -142,6 +146,7 @@ __all__ = [
     "GivenUp",
     "HiddenFeeds",
     "Listed",
+    "ListedEntry",
     "Listing",
     "ListingSearch",
     "MatchWrite",
@@ -156,6 +161,7 @@ __all__ = [
     "Polling",
     "Position",
     "Posting",
+    "PublicFeed",
     "Record",
     "RecordKind",
     "RecordWrite",

@@ -19,6 +19,7 @@ from .listings import SqliteListings
 from .lock import FileLock
 from .log import SqliteLog
 from .positions import LogHead
+from .publishing import SqlitePublic
 from .readers import Readers
 from .schema import latest_version
 from .search import SqliteSearch
@@ -63,6 +64,7 @@ class SqliteStorage:
         self.verifications = SqliteVerifications(self._writer, readers, box, ended)
         self.deliveries = SqliteDeliveries(self._writer, readers, box, ended)
         self.tokens = SqliteTokens(self._writer, readers)
+        self.public = SqlitePublic(readers)
 
     async def status(self) -> DatabaseStatus:
         row = await self._readers.first(

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 from hub.core.fetched import Fetched
 from hub.errors import NetworkError
 from hub.net import Answer, Purpose, Request
+from hub.own_topics import OwnTopics
 from hub.polling.fetcher import FetchRequest
 from hub.polling.handed_over import HandedOver
 from hub.services.websub import WebSubService
@@ -170,6 +171,7 @@ async def open_hub_scene(
             clock,
             policy,
             "Fanfare",
+            OwnTopics(HUB_URL.removesuffix("/hub")),
         )
         questions = Questions(callbacks, clock, "Fanfare", challenge=lambda: CHALLENGE)
         intents = Intents(storage, topics, questions, clock)

@@ -16,6 +16,7 @@ from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.metrics import Metrics
 from hub.net.guard import Guard
+from hub.own_topics import OwnTopics
 from hub.services import (
     DeliveryService,
     FeedService,
@@ -23,6 +24,7 @@ from hub.services import (
     LiveService,
     MetricsService,
     OperationsService,
+    PublicService,
     ReplayService,
     RetrievalService,
     SearchService,
@@ -204,10 +206,13 @@ async def open_hub(
         )
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)
         tracks = TrackTopics(storage.tracking, clock, "http://hub.example")
-        feeds = FeedService(storage, poller, addresses, clock, tracks, watch.wake)
+        own = OwnTopics("http://hub.example")
+        feeds = FeedService(storage, poller, addresses, clock, tracks, watch.wake, own)
         retrieval = RetrievalService(storage, feeds, "http://hub.example/hub")
         redeliveries = FakeRedeliveries()
-        subscriptions = SubscriptionService(storage, feeds, addresses, clock, tracks)
+        subscriptions = SubscriptionService(
+            storage, feeds, addresses, clock, tracks, own
+        )
         asker = FakeAsker()
         services = Services(
             retrieval=retrieval,
@@ -230,7 +235,9 @@ async def open_hub(
                 tracks,
                 is_open=is_stream_open,
                 most_topics=most_topics,
+                own_topics=own,
             ),
+            public=PublicService(storage, "http://hub.example"),
             websub=WebSubService(
                 storage,
                 lambda: None,

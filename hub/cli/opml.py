@@ -1,0 +1,35 @@
+"""``fanfare opml``: lists of feeds, as other programs read and write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .client import Hub, speaks_to_hub
+from .failures import Failure
+
+
+@click.group()
+def opml() -> None:
+    """Lists of feeds in OPML: export."""
+
+
+@opml.command()
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write; without it, standard output.",
+)
+@speaks_to_hub
+def export(hub: Hub, output: Path | None) -> None:
+    """Write the public feeds as OPML 2.0, as /myPublicFeeds.opml has them."""
+    document = hub.read("/myPublicFeeds.opml")
+    if output is None:
+        click.echo(document.decode(), nl=False)
+        return
+    try:
+        output.write_bytes(document)
+    except OSError as error:
+        raise Failure(f"{output} cannot be written: {error.strerror}") from error
+    click.echo(f"wrote {output}")

@@ -1,0 +1,166 @@
+"""What everybody may read: the list of public feeds, and each feed as it is here.
+
+Private feeds, removed ones, and what its publisher keeps out of lists
+(``discoverable: false``) are as if they were not there; so are withdrawn entries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+import hub
+from hub.beside import run_beside
+from protocols.errors import InvalidValue
+from protocols.model import Entry, Feed
+from protocols.opml import FeedOutline, render_opml
+from protocols.safe_urls import safe_entry, safe_feed
+from protocols.topic_pages import (
+    PagePlace,
+    TopicFormat,
+    TopicPage,
+    render_topic_page,
+)
+from storage.errors import NotFound
+from storage.interface import Storage
+from storage.packing import unpack
+from storage.records import EntryId, FeedId, ListedEntry, PublicFeed
+
+PAGE = 250
+"""Feeds read at a time."""
+LONGEST_PAGE = 100
+DEFAULT_PAGE = 50
+"""Entries of one page of a topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicDocument:
+    """``etag`` without quotes; ``modified`` None: not known."""
+
+    body: bytes
+    etag: str
+    modified: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedPage:
+    """A page of a topic, read but not yet rendered: who has it needs no more."""
+
+    page: TopicPage
+    etag: str
+    modified: datetime | None
+
+
+class PublicService:
+    def __init__(self, storage: Storage, public_url: str) -> None:
+        self._storage = storage
+        self.public_url = public_url
+
+    async def list_feeds(self) -> PublicDocument:
+        """All public feeds as OPML, by id."""
+        feeds = await self._listed_feeds()
+        outlines = [_outline(feed, head) for feed, head in feeds]
+        added = max((feed.created_at for feed, _ in feeds), default=None)
+        host = self.public_url.partition("://")[2]
+        body = await run_beside(
+            partial(render_opml, f"Feeds at {host}", outlines, added)
+        )
+        return PublicDocument(body=body, etag=_digest(body))
+
+    async def page(
+        self, feed_id: FeedId, format: TopicFormat, *, before: str, limit: int
+    ) -> PreparedPage:
+        """A page of a feed's entries, newest first. ``limit`` is cut to fit.
+
+        Raises `NotFound`, also for a feed that is not public, and `InvalidValue`.
+        """
+        place = _read_place(before)
+        limit = min(max(limit, 1), LONGEST_PAGE)
+        feed, head = await self._listed_feed(feed_id)
+        found = await self._storage.public.entries(
+            feed_id, before=place, limit=limit + 1
+        )
+        shown, is_last = found[:limit], len(found) <= limit
+        entries = await run_beside(partial(_entries, shown))
+        page = TopicPage(
+            url=f"{self.public_url}/topics/{feed_id}.{format}",
+            hub=f"{self.public_url}/hub",
+            source=feed.url,
+            feed=safe_feed(replace(head, title=head.title or feed.title)),
+            entries=tuple(entries),
+            before=before,
+            limit=limit,
+            is_default_limit=limit == DEFAULT_PAGE,
+            next=None if is_last else _place_of(shown[-1]),
+            undated=shown[0].dated if shown else feed.created_at,
+        )
+        stored = await self._storage.feeds.get(feed_id)
+        parsed = None if stored is None else stored.polling.last_parse
+        states = [(each.entry.id, each.entry.revision) for each in shown]
+        etag = _digest(repr((format, page.url, before, limit, states)).encode(), feed)
+        return PreparedPage(page=page, etag=etag, modified=parsed)
+
+    async def render(self, prepared: PreparedPage, format: TopicFormat) -> bytes:
+        return await run_beside(partial(render_topic_page, prepared.page, format))
+
+    async def _listed_feeds(self) -> list[tuple[PublicFeed, Feed]]:
+        listed: list[tuple[PublicFeed, Feed]] = []
+        after = FeedId(0)
+        while page := await self._storage.public.feeds(after=after, limit=PAGE):
+            after = page[-1].id
+            heads = [(feed, _head(feed)) for feed in page]
+            listed += [(feed, head) for feed, head in heads if not head.unlisted]
+        return listed
+
+    async def _listed_feed(self, feed_id: FeedId) -> tuple[PublicFeed, Feed]:
+        feed = await self._storage.public.feed(feed_id)
+        head = None if feed is None else _head(feed)
+        if feed is None or head is None or head.unlisted:
+            raise NotFound("topic", feed_id)
+        return feed, head
+
+
+def _head(feed: PublicFeed) -> Feed:
+    return Feed() if feed.head is None else unpack(feed.head, Feed)
+
+
+def _outline(feed: PublicFeed, head: Feed) -> FeedOutline:
+    sites = [link.href for link in head.links if link.rel == "alternate"]
+    return FeedOutline(
+        title=head.title or feed.title,
+        description=head.subtitle,
+        xml_url=feed.url,
+        html_url=sites[0] if sites else "",
+    )
+
+
+def _entries(listed: Sequence[ListedEntry]) -> list[Entry]:
+    unpacked = (unpack(each.entry.body, Entry) for each in listed)
+    return [safe_entry(entry) for entry in unpacked if not entry.unlisted]
+
+
+def _digest(body: bytes, feed: PublicFeed | None = None) -> str:
+    """Of what a document is made from, under this version of the program."""
+    found = hashlib.sha256(hub.__version__.encode())
+    if feed is not None:
+        found.update(repr((feed.url, feed.title)).encode() + (feed.head or b""))
+    found.update(body)
+    return found.hexdigest()[:32]
+
+
+def _read_place(before: str) -> tuple[datetime, EntryId] | None:
+    if not before:
+        return None
+    try:
+        place = PagePlace.parse(before)
+    except ValueError:
+        expected = "the before of a page's link to the next"
+        raise InvalidValue("before", expected, before) from None
+    return place.dated, EntryId(place.entry)
+
+
+def _place_of(listed: ListedEntry) -> str:
+    return str(PagePlace(dated=listed.dated, entry=listed.entry.id))

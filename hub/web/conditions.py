@@ -1,0 +1,43 @@
+"""Conditional requests (RFC 9110 13): whether who asks has it already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+from http import HTTPStatus
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+
+def validators(etag: str, modified: datetime | None) -> dict[str, str]:
+    """As headers; ``etag`` without its quotes. A date is in whole seconds."""
+    headers = {"ETag": f'"{etag}"'}
+    if modified is not None:
+        headers["Last-Modified"] = format_datetime(modified, usegmt=True)
+    return headers
+
+
+def is_current(request: Request, etag: str, modified: datetime | None) -> bool:
+    """``If-None-Match`` counts, and only where there is none ``If-Modified-Since``."""
+    wanted = request.headers.get("if-none-match")
+    if wanted is not None:
+        tags = [tag.strip().removeprefix("W/") for tag in wanted.split(",")]
+        return "*" in tags or f'"{etag}"' in tags
+    since = _read_date(request.headers.get("if-modified-since", ""))
+    if since is None or modified is None:
+        return False
+    return modified.replace(microsecond=0) <= since
+
+
+def not_modified(headers: Mapping[str, str]) -> Response:
+    return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=dict(headers))
+
+
+def _read_date(text: str) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found

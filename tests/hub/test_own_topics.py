@@ -1,0 +1,115 @@
+"""Subscribing to a page of this hub is subscribing to the feed behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hub.own_topics import OwnTopics
+from hub.services.feeds import AddFeed
+from hub.services.subscriptions import Subscribe
+from hub.services.websub import Ping
+from hub.websub.topics import TopicRefused
+from protocols.errors import InvalidValue
+from protocols.live.messages import Subscribe as Listen
+from protocols.websub.requests import PublishRequest, SubscribeRequest
+from storage.records import AccountId, Format
+from tests.support.open_hub import HUB_URL, open_hub_scene
+from tests.support.public_feeds import PublicFeeds
+from tests.support.services import open_hub
+
+CALLBACK = "https://you.example/hook"
+OTHER_ACCOUNT = AccountId(7)
+PAGE = "http://hub.example/topics/1.atom"
+SPELLINGS = (
+    PAGE,
+    "HTTP://Hub.Example:80/topics/1.atom",
+    "http://hub.example/%74opics/1.atom",
+    "http://hub.example/topics/1.atom?before=5-1&limit=3#top",
+)
+NO_FEEDS = ("http://hub.example/topics/9.atom", "http://hub.example/topics/x")
+
+
+async def test_a_page_leads_to_its_feed_in_any_spelling(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as hub:
+        feed = await PublicFeeds(hub.storage).add()
+        for topic in SPELLINGS:
+            asked = Subscribe(callback=CALLBACK, topic=topic)
+            made = await hub.services.subscriptions.add(asked)
+            assert made.feed.id == feed.id
+            assert made.subscription.topic == topic
+            found = await hub.services.live.find(None, Listen(topic=topic))
+            assert (found.key.feed_id, found.key.topic) == (feed.id, topic)
+        assert hub.poller.fetched == []
+        assert len(await hub.storage.feeds.page(after=feed.id, limit=9)) == 0
+
+
+async def test_a_page_is_never_added_as_a_feed(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as hub:
+        feed = await PublicFeeds(hub.storage).add()
+        added = await hub.services.feeds.add(AddFeed(url=PAGE))
+        assert (added.feed.id, added.is_new) == (feed.id, False)
+        for url in NO_FEEDS:
+            with pytest.raises(InvalidValue, match="url"):
+                await hub.services.feeds.add(AddFeed(url=url))
+            assert await hub.services.feeds.find(url) is None
+
+
+async def test_the_number_of_a_private_feed_opens_nothing(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as hub:
+        feed = await PublicFeeds(hub.storage).add(private=True)
+        asked = Subscribe(callback=CALLBACK, topic=PAGE, account=OTHER_ACCOUNT)
+        with pytest.raises(InvalidValue, match="topic"):
+            await hub.services.subscriptions.add(asked)
+        by_operator = Subscribe(callback=CALLBACK, topic=PAGE)
+        made = await hub.services.subscriptions.add(by_operator)
+        assert made.feed.id == feed.id
+        with pytest.raises(InvalidValue, match="url"):
+            await hub.services.feeds.add(AddFeed(url=PAGE))
+        (pinged,) = await hub.services.websub.publish(PublishRequest(topics=(PAGE,)))
+        assert pinged.outcome is Ping.NOT_LISTED
+        assert hub.poller.asked == []
+
+
+async def test_the_open_hub_admits_pages_without_a_request(tmp_path: Path) -> None:
+    async with open_hub_scene(tmp_path) as scene:
+        feeds = PublicFeeds(scene.storage)
+        public = await feeds.add("a")
+        await feeds.add("b", private=True)
+        root = HUB_URL.removesuffix("/hub")
+        assert await scene.topics.admit(f"{root}/topics/1.json") == public.id
+        for number in (2, 9):
+            with pytest.raises(TopicRefused):
+                await scene.topics.admit(f"{root}/topics/{number}.json")
+        assert scene.fetches.requests == []
+
+
+@pytest.mark.parametrize(
+    ("topic", "asked", "format"),
+    [
+        (PAGE, "", Format.ATOM),
+        ("http://hub.example/topics/1.json", "", Format.JSON),
+        (PAGE, "json", Format.JSON),
+        ("http://hub.example/topics/x", "", Format.AS_IS),
+        ("https://a.example/feed", "", Format.AS_IS),
+    ],
+)
+async def test_subscribers_of_a_page_are_sent_what_the_page_is(
+    tmp_path: Path, topic: str, asked: str, format: Format
+) -> None:
+    async with open_hub(tmp_path) as hub:
+        await hub.services.websub.request(
+            SubscribeRequest(
+                topic=topic, callback=CALLBACK, lease_seconds=300, format=asked
+            )
+        )
+        now = hub.clock.now()
+        (made,) = await hub.storage.verifications.due(now, per_host=1, limit=1)
+        assert made.format is format
+
+
+def test_without_a_public_url_nothing_is_owned() -> None:
+    own = OwnTopics()
+    assert not own.owns(PAGE)
+    assert own.format(PAGE) is None

@@ -1,0 +1,207 @@
+"""``/myPublicFeeds.opml`` and ``/topics/{id}``."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import httpx2
+import pytest
+from lxml import etree
+
+from hub.services.public import LONGEST_PAGE
+from protocols.model import Author, Feed, Link
+from storage.records import FeedState, NewFeed
+from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.services import Hub
+from tests.support.storage_scene import START
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+UNKNOWN = "/topics/99.json"
+
+
+@pytest.fixture
+def feeds(hub: Hub) -> PublicFeeds:
+    return PublicFeeds(hub.storage)
+
+
+async def titles(client: httpx2.AsyncClient, url: str) -> list[str]:
+    answer = await client.get(url)
+    assert answer.status_code == 200, answer.text
+    return [item["title"] for item in answer.json()["items"]]
+
+
+async def listed(client: httpx2.AsyncClient) -> list[str]:
+    root = etree.fromstring((await client.get("/myPublicFeeds.opml")).content)
+    return [each.get("xmlUrl") for each in root.iter("outline")]
+
+
+async def test_public_feeds_are_listed_as_opml(
+    anybody: httpx2.AsyncClient, feeds: PublicFeeds
+) -> None:
+    head = Feed(title="A", subtitle="About a", links=(Link(href="https://a.example/"),))
+    await feeds.add("a", head=head)
+    await feeds.add("b")
+    answer = await anybody.get("/myPublicFeeds.opml")
+    assert answer.headers["content-type"] == "text/x-opml; charset=utf-8"
+    first, _ = etree.fromstring(answer.content).iter("outline")
+    assert first.get("description") == "About a"
+    assert first.get("htmlUrl") == "https://a.example/"
+    assert await listed(anybody) == ["https://a.example/feed", "https://b.example/feed"]
+
+
+async def test_private_removed_and_unlisted_feeds_are_not(
+    anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds
+) -> None:
+    await feeds.add("private", private=True)
+    await feeds.add("unlisted", head=Feed(title="U", unlisted=True))
+    gone = await feeds.add("gone")
+    await hub.storage.feeds.set_state(gone.id, FeedState.REMOVED, START)
+    assert await listed(anybody) == []
+    for number in (1, 2, 3):
+        for format in ("atom", "json"):
+            hidden = await anybody.get(f"/topics/{number}.{format}")
+            unknown = await anybody.get(UNKNOWN)
+            assert hidden.status_code == unknown.status_code == 404
+            told = hidden.json()["detail"].replace(str(number), "99")
+            assert told == unknown.json()["detail"]
+
+
+async def test_the_list_is_sent_again_only_if_it_changed(
+    anybody: httpx2.AsyncClient, feeds: PublicFeeds
+) -> None:
+    await feeds.add("a")
+    first = await anybody.get("/myPublicFeeds.opml")
+    known = {"If-None-Match": f'"other", W/{first.headers["etag"]}'}
+    again = await anybody.get("/myPublicFeeds.opml", headers=known)
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["etag"] == first.headers["etag"]
+    await feeds.add("b")
+    changed = await anybody.get("/myPublicFeeds.opml", headers=known)
+    assert changed.status_code == 200
+    assert changed.headers["etag"] != first.headers["etag"]
+
+
+async def test_a_topic_is_its_entries_newest_first(
+    anybody: httpx2.AsyncClient, feeds: PublicFeeds
+) -> None:
+    feed = await feeds.add()
+    old = an_entry("old", published=START - timedelta(days=2))
+    new = an_entry("new", published=START - timedelta(days=1))
+    await feeds.publish(feed, old, new)
+    answer = await anybody.get("/topics/1.atom")
+    assert answer.headers["content-type"] == "application/atom+xml"
+    root = etree.fromstring(answer.content)
+    found = [each.findtext(f"{ATOM}title") for each in root.iter(f"{ATOM}entry")]
+    assert found == ["Title of new", "Title of old"]
+    assert await titles(anybody, "/topics/1.json") == found
+    assert '<http://hub.example/hub>; rel="hub"' in answer.headers["link"]
+    assert '<http://hub.example/topics/1.atom>; rel="self"' in answer.headers["link"]
+
+
+async def test_pages_are_chained_to_the_end_without_loss(
+    anybody: httpx2.AsyncClient, feeds: PublicFeeds
+) -> None:
+    feed = await feeds.add()
+    entries = [
+        an_entry(f"{n:02}", published=START - timedelta(hours=n // 3))  # many alike
+        for n in range(25)
+    ]
+    await feeds.publish(feed, *entries)
+    url: str | None = "/topics/1.json?limit=4"
+    seen: list[str] = []
+    while url:
+        document = (await anybody.get(url)).json()
+        seen += [item["id"] for item in document["items"]]
+        url = document.get("next_url")
+    assert seen == [entry.id for entry in entries]
+
+
+async def test_withdrawn_and_unlisted_entries_are_left_out(
+    anybody: httpx2.AsyncClient, feeds: PublicFeeds
+) -> None:
+    feed = await feeds.add()
+    secret = an_entry("secret", unlisted=True)
+    await feeds.publish(feed, an_entry("a"), an_entry("b"), secret)
+    await feeds.withdraw(feed, "a")
+    assert await titles(anybody, "/topics/1.json") == ["Title of b"]
+
+
+async def test_unsafe_addresses_and_mail_addresses_are_left_out(
+    anybody: httpx2.AsyncClient, feeds: PublicFeeds
+) -> None:
+    feed = await feeds.add(head=Feed(title="A", icon="javascript:alert(1)"))
+    bad = an_entry(
+        "a",
+        links=(Link(href="javascript:alert(2)"),),
+        authors=(Author(name="N", email="n@example.org", uri="data:,x"),),
+    )
+    await feeds.publish(feed, bad)
+    for format in ("atom", "json"):
+        text = (await anybody.get(f"/topics/1.{format}")).text
+        assert "alert" not in text
+        assert "n@example.org" not in text
+        assert "data:," not in text
+
+
+async def test_a_topic_is_sent_again_only_if_it_changed(
+    anybody: httpx2.AsyncClient, feeds: PublicFeeds
+) -> None:
+    feed = await feeds.add()
+    await feeds.publish(feed, an_entry("a"))
+    for format in ("atom", "json"):
+        url = f"/topics/1.{format}"
+        first = await anybody.get(url)
+        assert (await anybody.get(url)).content == first.content
+        for headers in (
+            {"If-None-Match": first.headers["etag"]},
+            {"If-None-Match": "*"},
+            {"If-Modified-Since": first.headers["last-modified"]},
+        ):
+            again = await anybody.get(url, headers=headers)
+            assert (again.status_code, again.content) == (304, b"")
+        for headers in (
+            {"If-None-Match": '"x"', "If-Modified-Since": "Fri, 01 Jan 2100 0:0:0 GMT"},
+            {"If-Modified-Since": "Thu, 01 Jan 1970 00:00:00 GMT"},
+            {"If-Modified-Since": "Thu, 01 Jan 1970 00:00:00 -0000"},
+            {"If-Modified-Since": "yesterday"},
+        ):
+            assert (await anybody.get(url, headers=headers)).status_code == 200
+    known = {"If-None-Match": first.headers["etag"]}
+    await feeds.publish(feed, an_entry("a", title="Other"))
+    assert (await anybody.get(url, headers=known)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("limit=0", 200),
+        ("limit=100000", 200),
+        ("limit=x", 422),
+        ("limit=-1", 422),
+        ("before=x", 422),
+        ("before=999999999999999-1", 422),
+    ],
+)
+async def test_limits_are_cut_and_nonsense_is_refused(
+    anybody: httpx2.AsyncClient, feeds: PublicFeeds, query: str, status: int
+) -> None:
+    feed = await feeds.add()
+    count = LONGEST_PAGE + 1
+    await feeds.publish(feed, *(an_entry(str(n)) for n in range(count)))
+    answer = await anybody.get(f"/topics/1.json?{query}")
+    assert answer.status_code == status
+    if status == 200:
+        shown = 1 if query == "limit=0" else LONGEST_PAGE
+        assert len(answer.json()["items"]) == shown
+    else:
+        assert answer.json()["field"] == query.partition("=")[0]
+
+
+async def test_a_feed_before_its_first_document_is_an_empty_topic(
+    anybody: httpx2.AsyncClient, hub: Hub
+) -> None:
+    await hub.storage.feeds.add(NewFeed(url="https://new.example/feed"), START)
+    answer = await anybody.get("/topics/1.atom")
+    assert answer.status_code == 200
+    assert "last-modified" not in answer.headers
+    assert await titles(anybody, "/topics/1.json") == []

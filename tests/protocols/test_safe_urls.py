@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+
+from protocols.model import ActivityObject, Author, Entry, Feed, Link
+from protocols.safe_urls import is_safe_page, is_safe_url, safe_entry, safe_feed
+
+BAD = "JavaScript:alert(1)"
+GOOD = "https://example.org/"
+
+
+@pytest.mark.parametrize(
+    "url", [GOOD, "HTTP://EXAMPLE.ORG", "mailto:a@b.c", "magnet:?xt=urn:x", "tel:+41"]
+)
+def test_what_starts_no_program_is_safe(url: str) -> None:
+    assert is_safe_url(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        BAD,
+        "vbscript:x",
+        "data:text/html,x",
+        "file:///etc/passwd",
+        "/relative",
+        "",
+        "urn:isbn:1",
+        "https://a.example/\nx",
+        " https://a.example/",
+        "java\tscript:x",
+    ],
+)
+def test_all_else_is_not(url: str) -> None:
+    assert not is_safe_url(url)
+
+
+def test_pages_are_fetched_and_so_on_the_web() -> None:
+    assert is_safe_page(GOOD)
+    assert not is_safe_page("mailto:a@b.c")
+    assert not is_safe_page("https://a.example/a b")
+
+
+def test_an_entry_keeps_its_safe_links_and_no_mail_address() -> None:
+    links = (Link(href=GOOD), Link(href=BAD))
+    person = Author(name="A", uri=BAD, email="a@b.c", links=links)
+    made = ActivityObject(links=links, authors=(person,))
+    source = Feed(links=links, icon=BAD, logo=GOOD)
+    entry = Entry(
+        key="k",
+        id="k",
+        links=links,
+        authors=(person,),
+        contributors=(person,),
+        objects=(made,),
+        source=source,
+    )
+    safe = safe_entry(entry)
+    assert safe.links == safe.objects[0].links == (Link(href=GOOD),)
+    assert safe.authors == safe.contributors == safe.objects[0].authors
+    assert safe.authors == (Author(name="A", links=(Link(href=GOOD),)),)
+    assert safe.source == Feed(links=(Link(href=GOOD),), logo=GOOD)
+
+
+def test_so_does_the_head_of_a_feed() -> None:
+    person = Author(name="A", email="a@b.c")
+    safe = safe_feed(Feed(authors=(person,), contributors=(person,)))
+    assert safe.authors == safe.contributors == (Author(name="A"),)

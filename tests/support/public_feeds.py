@@ -1,0 +1,97 @@
+"""Feeds with whole entries in a real database, for what readers of them are shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from protocols.model import Entry, Feed, Link, Status, Text
+from storage.interface import Storage
+from storage.packing import pack
+from storage.records import (
+    EntryWrite,
+    FetchCommit,
+    NewFeed,
+    Polling,
+    RecordKind,
+    RecordWrite,
+    StoredFeed,
+)
+from tests.support.storage_scene import START
+
+
+def an_entry(key: str, **more: object) -> Entry:
+    """``more`` replaces any member."""
+    entry = Entry(
+        key=key,
+        id=f"tag:example.org,2026:{key}",
+        title=f"Title of {key}",
+        content=Text(value=f"<p>Content of {key}</p>"),
+        links=(Link(href=f"https://example.org/{key}"),),
+        published=START,
+    )
+    return replace(entry, **more)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFeeds:
+    storage: Storage
+
+    async def add(
+        self, name: str = "a", *, head: Feed | None = None, **more: object
+    ) -> StoredFeed:
+        new = NewFeed(url=f"https://{name}.example/feed", **more)  # type: ignore[arg-type]
+        feed, _ = await self.storage.feeds.add(new, START)
+        await self._commit(feed, head=pack(head or Feed(title=f"Feed {name}")))
+        return feed
+
+    async def publish(
+        self, feed: StoredFeed, *entries: Entry, when: datetime = START
+    ) -> None:
+        """New entries, or new states of known ones."""
+        await self._commit(
+            feed,
+            when,
+            entries=tuple(
+                EntryWrite(key=each.key, body=pack(each), published=each.published)
+                for each in entries
+            ),
+            records=(
+                RecordWrite(
+                    kind=RecordKind.ENTRIES,
+                    status=Status(code=200),
+                    entries=tuple((each.key, True) for each in entries),
+                ),
+            ),
+        )
+
+    async def withdraw(
+        self, feed: StoredFeed, *keys: str, when: datetime = START
+    ) -> None:
+        await self._commit(
+            feed,
+            when,
+            entries=tuple(EntryWrite(key=key, body=b"", deleted=True) for key in keys),
+            records=(
+                RecordWrite(
+                    kind=RecordKind.DELETED,
+                    status=Status(code=200),
+                    entries=tuple((key, True) for key in keys),
+                ),
+            ),
+        )
+
+    async def _commit(
+        self, feed: StoredFeed, when: datetime = START, **more: object
+    ) -> None:
+        done = await self.storage.log.commit(
+            FetchCommit(
+                feed_id=feed.id,
+                at=when,
+                next_fetch=when,
+                polling=Polling(code=200, last_fetch=when, last_parse=when),
+                title=feed.title or None,
+                **more,  # type: ignore[arg-type]
+            )
+        )
+        assert done is not None
