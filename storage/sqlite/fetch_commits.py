@@ -34,6 +34,7 @@ class EncodedEntry:
     body: bytes
     published: int | None
     deleted: bool
+    unlisted: bool
     last_record: int | None  # index of the last record that names it
 
 
@@ -56,6 +57,8 @@ class EncodedCommit:
     seen: bytes | None
     slices: bytes | None
     head: bytes | None
+    inventory: bytes | None
+    raw: StoredBody | None
     body: StoredBody | None
 
 
@@ -74,6 +77,7 @@ def encode_commit(fetch: FetchCommit) -> EncodedCommit:
             "next_fetch": to_milliseconds(fetch.next_fetch),
             "polling": msgspec.json.encode(fetch.polling),
             "fetch_url": fetch.polling.fetch_url,
+            "unlisted": fetch.polling.unlisted,
             "state": fetch.state,
             "title": fetch.title,
             "format": fetch.format,
@@ -87,6 +91,8 @@ def encode_commit(fetch: FetchCommit) -> EncodedCommit:
         seen=fetch.seen,
         slices=fetch.slices,
         head=fetch.head,
+        inventory=fetch.inventory,
+        raw=fetch.raw,
         body=fetch.body,
     )
 
@@ -100,6 +106,7 @@ def _encode_entry(entry: EntryWrite, at: int, last_record: int | None) -> Encode
         body=entry.body,
         published=None if published is None else min(published, at),
         deleted=entry.deleted,
+        unlisted=entry.unlisted,
         last_record=last_record,
     )
 
@@ -126,6 +133,7 @@ def apply_commit(
     """The positions of its records; None if the feed was removed meanwhile."""
     updated = connection.execute(
         "UPDATE feeds SET polling = :polling, fetch_url = :fetch_url,"
+        " unlisted = :unlisted,"
         " state = coalesce(:state, state), title = coalesce(:title, title),"
         " format = coalesce(:format, format), removed_at = :removed_at"
         " WHERE id = :id AND state <> 'removed'",
@@ -183,6 +191,18 @@ def _put_documents(
             " ON CONFLICT (feed_id) DO UPDATE SET head = excluded.head",
             (commit.feed_id, commit.head),
         )
+    if commit.inventory is not None:
+        connection.execute(
+            "INSERT INTO inventories VALUES (?, ?)"
+            " ON CONFLICT (feed_id) DO UPDATE SET inventory = excluded.inventory",
+            (commit.feed_id, commit.inventory),
+        )
+    if commit.raw is not None:
+        connection.execute(
+            "INSERT INTO raw_documents VALUES (?, ?, ?) ON CONFLICT (feed_id) DO UPDATE"
+            " SET content_type = excluded.content_type, body = excluded.body",
+            (commit.feed_id, commit.raw.content_type, commit.raw.body),
+        )
     if commit.body is not None:
         connection.execute(
             "INSERT INTO bodies (feed_id, content_type, body, position)"
@@ -229,14 +249,15 @@ def _put_entry(
     is_named = entry.last_record is not None
     ((entry_id, revision),) = connection.execute(
         "INSERT INTO entries (feed_id, key_hash, key, revision, deleted, sorted_at,"
-        " last_position, body) VALUES (:feed_id, :key_hash, :key, 1, :deleted,"
-        " coalesce(:published, :at), :position, :body)"
+        " last_position, body, unlisted) VALUES (:feed_id, :key_hash, :key, 1,"
+        " :deleted, coalesce(:published, :at), :position, :body, :unlisted)"
         " ON CONFLICT (feed_id, key_hash) DO UPDATE SET revision = revision + 1,"
         " deleted = excluded.deleted,"
         " sorted_at = iif(excluded.deleted, sorted_at,"
         "  coalesce(:published, sorted_at)),"
         " last_position = max(last_position, excluded.last_position),"
-        " body = iif(excluded.deleted, body, excluded.body)"
+        " body = iif(excluded.deleted, body, excluded.body),"
+        " unlisted = iif(excluded.deleted, unlisted, excluded.unlisted)"
         " RETURNING id, revision",
         {
             "feed_id": commit.feed_id,
@@ -247,6 +268,7 @@ def _put_entry(
             "at": commit.at,
             "position": first_position + (entry.last_record or 0) if is_named else 0,
             "body": entry.body,
+            "unlisted": entry.unlisted,
         },
     ).fetchall()
     return entry_id, revision
