@@ -196,6 +196,12 @@ class Settings:
         "whether content of new and changed entries is cleaned until it is safe to show"
         " in a page",
     )
+    unlisted: str = setting(
+        "told",
+        one_of("told", "withheld"),
+        "whether subscribers of a feed are told of entries that it wants kept out of"
+        " whatever many can find",
+    )
     log_retention_seconds: float = setting(
         30 * DAY,
         seconds(60, 3_650 * DAY),
@@ -248,6 +254,7 @@ class Settings:
             earned_floor=self.earned_floor,
             patience=self.patience,
             dead_after=self.dead_after,
+            tells_unlisted=self.unlisted == "told",
         )
 
     @property

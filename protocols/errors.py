@@ -5,6 +5,8 @@ ProtocolError
 │   ├── EmptyDocument
 │   ├── NotAFeed               readable, but something else (HTML names its feeds)
 │   ├── MalformedDocument      line, column and cause
+│   ├── InvalidDocument        well-formed, but not as its format has it: where, and why
+│   ├── UnsupportedVersion     of a format that is known otherwise
 │   └── LimitExceeded          which limit, and its value
 └── InvalidValue               a parameter, header or URL: field, value, expectation
 """
@@ -60,6 +62,28 @@ class MalformedDocument(FeedError):
         self.column = column
         place = "" if line is None else f"line {line}: "
         super().__init__(f"{place}{cause}")
+
+
+class InvalidDocument(FeedError):
+    """A document of a known format that breaks its rules as a whole.
+
+    ``pointer`` is a JSON pointer (RFC 6901), "" for the document itself; ``rule`` says
+    what was expected there.
+    """
+
+    def __init__(self, pointer: str, rule: str) -> None:
+        self.pointer = pointer
+        self.rule = rule
+        super().__init__(f"{pointer or 'the document'}: {rule}")
+
+
+class UnsupportedVersion(FeedError):
+    """A later version of a known format; older forms may be published beside it."""
+
+    def __init__(self, format: str, version: str) -> None:
+        self.format = format
+        self.version = version
+        super().__init__(f"version {version} of {format} is not supported")
 
 
 class LimitExceeded(FeedError):

@@ -6,11 +6,13 @@ enclosure, or, last, a hash of what it says. Keys are compared within one feed o
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b, sha256
+from itertools import chain
 
 from protocols.model import ActivityObject, Author, Entry, IdSource, Link, Text
 from protocols.noise import without_noise
@@ -23,6 +25,7 @@ LONGEST_KEY = 1_024
 CONTENT_HASH_VERSION = 2
 """Raised whenever `content_hash` gives other values for the same entries."""
 
+_HASHED_EXTENSIONS = ("creator",)
 _HASHED_RELATIONS = frozenset({"alternate", "enclosure", "related", "via"})
 
 
@@ -75,11 +78,11 @@ def identify(
 def content_hash(entry: Entry) -> str:
     """A hash of what an entry says, the same for as long as it says the same.
 
-    Dates are left out (a jittering date is no update), and so are extensions and
-    pictures, where counters and signed addresses live. Empty fields count for
-    nothing, so that a field new to the model changes no hash. White space, http or
-    https and ``utm_*`` parameters make no difference, nor does what changes in texts
-    by itself (`protocols.noise`).
+    Dates are left out (a jittering date is no update), and so are pictures and
+    extensions but those of a known meaning: counters and signed addresses live there.
+    Empty fields count for nothing, so that a field new to the model changes no hash.
+    White space, http or https and ``utm_*`` parameters make no difference, nor does
+    what changes in texts by itself (`protocols.noise`).
     """
     parts = (f"{name}={_spaced(value)}" for name, value in _facts(entry) if value)
     return f"{CONTENT_HASH_VERSION}:{_digest(parts)}"
@@ -108,10 +111,14 @@ def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
         yield "verb", verb
     for object_type in entry.object_types:
         yield "object-type", object_type
-    for activity_object in entry.objects:
-        yield from _object_facts(activity_object)
+    yield from chain.from_iterable(map(_object_facts, entry.objects))
     if entry.source:
         yield "source", entry.source.id or entry.source.title
+    if entry.unlisted:
+        yield "unlisted", "true"
+    for name in _HASHED_EXTENSIONS:
+        if name in entry.extensions:
+            yield name, json.dumps(entry.extensions[name], sort_keys=True)
 
 
 def _object_facts(activity_object: ActivityObject) -> Iterator[tuple[str, str]]:

@@ -25,12 +25,20 @@ class FeedFormat(StrEnum):
     RDF = "rdf"
     ATOM = "atom"
     JSON_FEED = "jsonfeed"
+    CREATOR = "creator"  # a creator's feed.json
 
     @property
     def media_type(self) -> str:
         """What such a document is sent as."""
-        name = "feed+json" if self is FeedFormat.JSON_FEED else f"{self.value}+xml"
-        return f"application/{name}"
+        return _MEDIA_TYPES.get(self.value, f"application/{self.value}+xml")
+
+    @property
+    def lists_all(self) -> bool:
+        """Whether a document lists all entries there are, so that others are gone."""
+        return self is FeedFormat.CREATOR
+
+
+_MEDIA_TYPES = {"jsonfeed": "application/feed+json", "creator": "application/json"}
 
 
 class IdSource(StrEnum):
@@ -214,7 +222,9 @@ class ParsedFeed:
     hints: Hints = field(default_factory=Hints)
     path: str = "strict"  # which reading succeeded: strict, a repair's name, feedparser
     problems: tuple[str, ...] = ()  # what was dropped or repaired, for people
-    dropped: int = 0  # entries that were left out: duplicates, and too many of them
+    dropped: int = 0  # entries that were left out: duplicates, too many, or invalid
+    is_complete: bool = False  # all entries there are: those it lacks are gone
+    spared: tuple[str, ...] = ()  # keys of entries left out that are there all the same
     outline: Outline | None = None
 
     @property

@@ -67,6 +67,7 @@ class PollingRules:
     gone_sightings: int = 2  # consecutive 410 that end polling
     dead_sightings: int = 5  # consecutive 404 that end it, over so many seconds
     dead_after: float = 7 * DAY
+    tells_unlisted: bool = True  # subscribers, of entries that are not to be found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from hub.core.cadence import Plan, PollingRules, plan
 from hub.core.content import is_content
@@ -14,6 +15,7 @@ from hub.core.detect import News, detect
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.freshness import fresh_until, retry_after
 from hub.core.hubs import hubs_of_header
+from hub.core.inventory import take_stock
 from hub.core.news_writes import entry_writes, has_news, news_records
 from hub.core.oddities import oddities, remarks
 from hub.core.outlook import Outlook
@@ -26,7 +28,7 @@ from hub.core.trouble import diagnose
 from hub.core.validators import next_validators
 from protocols.checksum import checksum
 from protocols.http import OCTET_STREAM, sendable_content_type
-from protocols.model import ParsedFeed
+from protocols.model import Entry, ParsedFeed
 from protocols.quick import changed, quick_init
 from storage.packing import pack, pack_bytes
 from storage.records import (
@@ -196,8 +198,10 @@ def _after_content(decision: Decision) -> FetchCommit:
     return changed(commit, records=(*commit.records, content))
 
 
-def _after_document(decision: Decision, document: ParsedFeed) -> FetchCommit:
+def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
     before, fetched, feed = decision.polling, decision.fetched, decision.target.feed
+    stock = take_stock(read, decision.target.inventory)
+    document = stock.document
     news = detect(
         document,
         decision.target.seen,
@@ -216,9 +220,22 @@ def _after_document(decision: Decision, document: ParsedFeed) -> FetchCommit:
         posting=_posting(before, news, fetched.at),
         entry_count=document.entry_count,
         found_at=landing(feed.url, fetched),
+        unlisted=document.feed.unlisted,
         **oddities(before, news, document, fetched.at),
     )
-    return _commit(decision, polling, document, news)
+    if stock.is_doubted:  # the same bytes are to be read again
+        polling = changed(polling, body_hash="", validators=None)
+    commit = _commit(decision, polling, document, news)
+    return changed(commit, inventory=stock.inventory, raw=_raw(fetched, document))
+
+
+def _raw(fetched: Fetched, document: ParsedFeed) -> StoredBody | None:
+    """The document itself, of formats that may say more than entries can hold."""
+    if not document.format.lists_all:
+        return None
+    return StoredBody(
+        content_type=document.format.media_type, body=pack_bytes(fetched.body)
+    )
 
 
 def _succeeded(decision: Decision, new: int) -> Polling:
@@ -245,7 +262,7 @@ def _succeeded(decision: Decision, new: int) -> Polling:
         missing_since=None,
         validators=validators,
         answers_304=is_304 or (before.answers_304 and validators is not None),
-        fetch_url=course.fetch_url,
+        fetch_url=fetched.url if fetched.instead_of else course.fetch_url,
         redirect=course.redirect,
         retry_after=retry_after(fetched),
         fresh_until=fresh_until(before, fetched),
@@ -313,9 +330,16 @@ def _commit(
         seen=news.seen if news.seen != target.seen else None,
         slices=slices if slices != target.slices else None,
         entries=entry_writes(news),
-        records=records + news_records(news, status),
+        records=records
+        + news_records(news, status, partial(_is_told, decision, polling)),
         body=_kept_body(decision, document, news),
     )
+
+
+def _is_told(decision: Decision, polling: Polling, entry: Entry) -> bool:
+    """Whether even explicit subscribers are to be told of an entry."""
+    is_listed = not (polling.unlisted or entry.unlisted)
+    return is_listed or decision.rules.tells_unlisted
 
 
 def _kept_body(

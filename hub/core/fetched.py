@@ -40,6 +40,7 @@ class Fetched:
     at: datetime  # when the answer was complete
     started: datetime
     url: str  # of the last request
+    instead_of: str = ""  # the URL of a later version of it, which nobody here reads
     status: int
     error: str = ""
     hops: tuple[Hop, ...] = ()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hub.core.detect import News
-from protocols.model import Entry, Status
+from protocols.model import Deletion, Entry, Status
 from storage.packing import pack
 from storage.records import EntryWrite, RecordKind, RecordWrite
 
@@ -18,15 +20,14 @@ def has_news(news: News) -> bool:
 
 def entry_writes(news: News) -> tuple[EntryWrite, ...]:
     """States to store; an update that is not logged is stored all the same."""
-    deleted = (
-        EntryWrite(key=deletion.key, body=b"", deleted=True)
-        for deletion in news.deletions
-    )
+    deleted = map(_deletion, news.deletions)
     updated = (_write(update.entry) for update in news.updates)
     return (*deleted, *updated, *map(_write, news.new))
 
 
-def news_records(news: News, status: Status) -> tuple[RecordWrite, ...]:
+def news_records(
+    news: News, status: Status, is_told: Callable[[Entry], bool] = lambda entry: True
+) -> tuple[RecordWrite, ...]:
     """Deleted, updated, entries, in this order; none that would name no entry.
 
     Each names at most `MOST_ENTRIES`: an import of thousands is sent in parts.
@@ -39,10 +40,13 @@ def news_records(news: News, status: Status) -> tuple[RecordWrite, ...]:
             tuple(
                 (update.entry.key, update.is_fresh)
                 for update in news.updates
-                if update.is_logged
+                if update.is_logged and is_told(update.entry)
             ),
         ),
-        (news_kind, tuple((entry.key, True) for entry in news.new)),
+        (
+            news_kind,
+            tuple((entry.key, True) for entry in news.new if is_told(entry)),
+        ),
     )
     return tuple(
         RecordWrite(
@@ -55,5 +59,14 @@ def news_records(news: News, status: Status) -> tuple[RecordWrite, ...]:
 
 def _write(entry: Entry) -> EntryWrite:
     return EntryWrite(
-        key=entry.key, body=pack(entry), published=entry.published or entry.updated
+        key=entry.key,
+        body=pack(entry),
+        published=entry.published or entry.updated,
+        unlisted=entry.unlisted,
     )
+
+
+def _deletion(deletion: Deletion) -> EntryWrite:
+    """Its body is for an entry that storage has forgotten: the last one is kept."""
+    body = pack(Entry(key=deletion.key, id=deletion.id))
+    return EntryWrite(key=deletion.key, body=body, deleted=True)

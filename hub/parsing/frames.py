@@ -17,9 +17,11 @@ from protocols.errors import (
     EmptyDocument,
     FeedError,
     FeedLink,
+    InvalidDocument,
     LimitExceeded,
     MalformedDocument,
     NotAFeed,
+    UnsupportedVersion,
 )
 from protocols.feeds import ParseContext
 from protocols.model import Entry, ParsedFeed
@@ -70,12 +72,22 @@ class Malformed(msgspec.Struct, frozen=True, tag=True):
     column: int | None = None
 
 
+class Invalid(msgspec.Struct, frozen=True, tag=True):
+    pointer: str
+    rule: str
+
+
+class Unsupported(msgspec.Struct, frozen=True, tag=True):
+    format: str
+    version: str
+
+
 class Exceeded(msgspec.Struct, frozen=True, tag=True):
     what: str
     limit: int
 
 
-Result = Parsed | Empty | Other | Malformed | Exceeded
+Result = Parsed | Empty | Other | Malformed | Invalid | Unsupported | Exceeded
 
 _encoder = msgspec.msgpack.Encoder()
 _order_decoder = msgspec.msgpack.Decoder(Order)
@@ -128,6 +140,10 @@ def describe(error: FeedError) -> Result:
             return Other(error.found, error.feeds)
         case MalformedDocument():
             return Malformed(error.cause, error.line, error.column)
+        case InvalidDocument():
+            return Invalid(error.pointer, error.rule)
+        case UnsupportedVersion():
+            return Unsupported(error.format, error.version)
         case LimitExceeded():
             return Exceeded(error.what, error.limit)
         case _:
@@ -145,5 +161,9 @@ def unwrap(result: Result) -> ParsedFeed:
             raise NotAFeed(result.found, result.feeds)
         case Malformed():
             raise MalformedDocument(result.cause, result.line, result.column)
+        case Invalid():
+            raise InvalidDocument(result.pointer, result.rule)
+        case Unsupported():
+            raise UnsupportedVersion(result.format, result.version)
         case Exceeded():
             raise LimitExceeded(result.what, result.limit)

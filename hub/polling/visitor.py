@@ -27,8 +27,9 @@ from hub.parsing.sanitizing import Sanitizer
 from hub.polling.fetcher import FetchRequest
 from hub.polling.sanitizing import sanitize_news
 from hub.polling.tracker import Tracker
-from protocols.errors import FeedError
+from protocols.errors import FeedError, UnsupportedVersion
 from protocols.feeds import ParseContext
+from protocols.feeds.creator import older_url
 from protocols.http import user_agent
 from storage.errors import DocumentWanted, QueriesWanted
 from storage.interface import FeedStore, LogStore
@@ -126,6 +127,8 @@ class Visitor:
         """
         fetched = await self._fetcher.fetch(self._request(target))
         understood = await self._understand(target, fetched)
+        if isinstance(understood.error, UnsupportedVersion):
+            fetched, understood = await self._older(target, fetched, understood)
         elsewhere = await self._seen_elsewhere(target, fetched, understood)
         found = _Found(fetched, understood, elsewhere)
         try:
@@ -165,6 +168,21 @@ class Visitor:
             return Understood(error=error)
         self._count(Reading.INCREMENTAL if feed.is_partial else Reading.FULL)
         return Understood(feed=feed)
+
+    async def _older(
+        self, target: FetchTarget, fetched: Fetched, understood: Understood
+    ) -> tuple[Fetched, Understood]:
+        """The form of a document that is published for those who do not read the
+        newest one, if there is one; else what was found."""
+        url = older_url(fetched.url)
+        if url == fetched.url:
+            return fetched, understood
+        request = replace(self._request(target), url=url)
+        older = replace(await self._fetcher.fetch(request), instead_of=fetched.url)
+        if older.error:
+            return fetched, understood
+        read = await self._understand(target, older)
+        return (fetched, understood) if read.error else (older, read)
 
     async def _known(self, target: FetchTarget) -> bytes:
         known = partial(known_slices, target.slices, target.seen, self._reader)

@@ -23,6 +23,7 @@ from storage.records import (
     FeedId,
     FeedState,
     NewFeed,
+    StoredBody,
     StoredFeed,
 )
 
@@ -139,6 +140,17 @@ class FeedService:
             subscribers=await self._storage.subscriptions.count(feed_id),
             plan=self._poller.explain(feed),
         )
+
+    async def raw(self, feed_id: FeedId) -> StoredBody:
+        """The last valid document, packed, of formats kept as they come.
+
+        Raises `NotFound` for a feed that is none, or has none.
+        """
+        await self._existing(feed_id)
+        document = await self._storage.log.raw(feed_id)
+        if document is None:
+            raise NotFound("raw document of feed", feed_id)
+        return document
 
     async def find(self, url: str) -> StoredFeed | None:
         """The feed behind a topic URL in any spelling, unless it was removed."""

@@ -117,6 +117,14 @@ OPERATIONS: tuple[Operation, ...] = (
         problems=(404,),
     ),
     Operation(
+        method="GET",
+        path="/feeds/{id}/raw",
+        right=Right.ADMIN,
+        summary="The last valid document of a feed in the creator format, as it came",
+        answers={200: "object"},
+        problems=(404,),
+    ),
+    Operation(
         method="DELETE",
         path="/feeds/{id}",
         right=Right.ADMIN,

@@ -26,6 +26,7 @@ from hub.web.encoding import (
     page_document,
 )
 from protocols.errors import InvalidValue
+from storage.packing import unpack_bytes
 from storage.records import Credentials, FeedId, FeedState
 
 _NO_CREDENTIALS = frozenset(
@@ -59,6 +60,7 @@ class FeedRoutes:
             Route("/feeds", self.add, methods=["POST"]),
             Route(one, self.show, methods=["GET"]),
             Route(one, self.remove, methods=["DELETE"]),
+            Route(f"{one}/raw", self.raw, methods=["GET"]),
             Route(f"{one}/fetch", self.fetch, methods=["POST"]),
             Route(f"{one}/pause", self.pause, methods=["POST"]),
             Route(f"{one}/resume", self.resume, methods=["POST"]),
@@ -96,6 +98,14 @@ class FeedRoutes:
     async def show(self, request: Request) -> Response:
         report = await self._feeds.get(_feed_id(request))
         return json_response(feed_report_document(report))
+
+    async def raw(self, request: Request) -> Response:
+        document = await self._feeds.raw(_feed_id(request))
+        return Response(
+            unpack_bytes(document.body),
+            media_type=document.content_type,
+            headers={"X-Content-Type-Options": "nosniff"},
+        )
 
     async def fetch(self, request: Request) -> Response:
         result = await self._feeds.fetch(_feed_id(request))

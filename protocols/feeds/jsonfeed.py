@@ -5,16 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-import orjson
-
 from protocols.dates import parse_date
-from protocols.errors import LimitExceeded, MalformedDocument, NotAFeed
 from protocols.feeds.assembly import assemble
 from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
 from protocols.feeds.drafts import Draft, EntryDraft, HeadDraft
 from protocols.feeds.extensions import Groups, Json, keep_value
-from protocols.feeds.limits import MAX_EXTENSION_DEPTH, MAX_JSON_DEPTH
+from protocols.feeds.jsonvalues import (
+    list_of,
+    objects_of,
+    shallow,
+    string_of,
+    text_of,
+)
 from protocols.model import Author, Category, FeedFormat, ParsedFeed, Text
 from protocols.text import collapse
 from protocols.urls import is_web_url, resolve
@@ -61,13 +64,13 @@ _AUTHOR_KEYS: Final = frozenset({"name", "url", "avatar"})
 _ATTACHMENT_KEYS: Final = frozenset({"url", "mime_type", "title", "size_in_bytes"})
 
 
-def read_json_feed(body: bytes, context: ParseContext) -> ParsedFeed:
-    """Read a JSON Feed in UTF-8. Raises `NotAFeed` for any other JSON."""
-    document = _load(body)
-    if not isinstance(document, dict) or _VERSION_HOST not in _text(
-        document, "version"
-    ):
-        raise NotAFeed("a JSON document")
+def is_json_feed(document: dict[str, Json]) -> bool:
+    """Its version is a URL of jsonfeed.org."""
+    return _VERSION_HOST in text_of(document, "version")
+
+
+def read_json_feed(document: dict[str, Json], context: ParseContext) -> ParsedFeed:
+    """Read a document for which `is_json_feed`."""
     base = context.url if is_web_url(context.url) else ""
     head = _read_head(document, base)
     items = document.get("items")
@@ -79,50 +82,40 @@ def read_json_feed(body: bytes, context: ParseContext) -> ParsedFeed:
     return assemble(FeedFormat.JSON_FEED, head, drafts)
 
 
-def _load(body: bytes) -> Json:
-    try:
-        document: Json = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        if "depth limit" in error.msg:
-            raise LimitExceeded("the depth of nested JSON", MAX_JSON_DEPTH) from None
-        raise MalformedDocument(error.msg, error.lineno, error.colno) from None
-    return document
-
-
 def _read_head(feed: dict[str, Json], base: str) -> HeadDraft:
     head = HeadDraft(
-        title=collapse(_text(feed, "title")),
-        subtitle=collapse(_text(feed, "description")),
-        language=_text(feed, "language"),
-        logo=resolve(_text(feed, "icon"), base),
-        icon=resolve(_text(feed, "favicon"), base),
+        title=collapse(text_of(feed, "title")),
+        subtitle=collapse(text_of(feed, "description")),
+        language=text_of(feed, "language"),
+        logo=resolve(text_of(feed, "icon"), base),
+        icon=resolve(text_of(feed, "favicon"), base),
     )
     head.authors = _authors(feed, base, head.extensions)
     _link(head, feed, "home_page_url", base, "alternate")
     _link(head, feed, "feed_url", base, "self", "application/feed+json")
     _link(head, feed, "next_url", base, "next", "application/feed+json")
-    for hub in _objects(feed, "hubs"):
+    for hub in objects_of(feed, "hubs"):
         # Other types, such as rssCloud, are told in other ways and no rel=hub.
-        is_websub = _text(hub, "type").lower() == "websub"
+        is_websub = text_of(hub, "type").lower() == "websub"
         if is_websub:
             _link(head, hub, "url", base, "hub")
         if not is_websub or len(hub) > 2:
-            keep_value(head.extensions, "jsonfeed", "hubs", _shallow(hub))
+            keep_value(head.extensions, "jsonfeed", "hubs", shallow(hub))
     _keep_others(head, feed, _HEAD_KEYS)
     return head
 
 
 def _read_item(item: dict[str, Json], base: str) -> EntryDraft:
-    html, text = _text(item, "content_html"), _text(item, "content_text")
-    summary = _text(item, "summary")
+    html, text = text_of(item, "content_html"), text_of(item, "content_text")
+    summary = text_of(item, "summary")
     draft = EntryDraft(
-        id=_text(item, "id"),
-        title=collapse(_text(item, "title")),
+        id=text_of(item, "id"),
+        title=collapse(text_of(item, "title")),
         content=Text(value=html or text, type="html" if html else "text")
         if html or text
         else None,
         summary=Text(value=summary, type="text") if summary else None,
-        language=_text(item, "language"),
+        language=text_of(item, "language"),
         base=base,
     )
     draft.published = _date(item, "date_published", draft.extensions)
@@ -132,17 +125,17 @@ def _read_item(item: dict[str, Json], base: str) -> EntryDraft:
     _link(draft, item, "external_url", base, "related")
     _link(draft, item, "image", base, "image")
     _link(draft, item, "banner_image", base, "banner")
-    for attachment in _objects(item, "attachments"):
+    for attachment in objects_of(item, "attachments"):
         _attach(draft, attachment, base)
-    for tag in _list(item, "tags"):
-        draft.add_category(Category(term=collapse(_string(tag))))
+    for tag in list_of(item, "tags"):
+        draft.add_category(Category(term=collapse(string_of(tag))))
     _keep_others(draft, item, _ITEM_KEYS if html else _ITEM_KEYS | {"content_text"})
     return draft
 
 
 def _date(item: dict[str, Json], name: str, extensions: Groups) -> datetime | None:
     """A date; one that cannot be read is kept as it is written."""
-    written = _text(item, name)
+    written = text_of(item, name)
     date = parse_date(written)
     if date is None and written:
         keep_value(extensions, "jsonfeed", name, written)
@@ -150,41 +143,41 @@ def _date(item: dict[str, Json], name: str, extensions: Groups) -> datetime | No
 
 
 def _attach(draft: EntryDraft, attachment: dict[str, Json], base: str) -> None:
-    href = resolve(_text(attachment, "url"), base)
+    href = resolve(text_of(attachment, "url"), base)
     if href:
         draft.add_link(
             make_link(
                 href,
                 "enclosure",
-                _text(attachment, "mime_type"),
-                collapse(_text(attachment, "title")),
-                _text(attachment, "size_in_bytes"),
+                text_of(attachment, "mime_type"),
+                collapse(text_of(attachment, "title")),
+                text_of(attachment, "size_in_bytes"),
             )
         )
     if not _ATTACHMENT_KEYS.issuperset(attachment):
-        keep_value(draft.extensions, "jsonfeed", "attachments", _shallow(attachment))
+        keep_value(draft.extensions, "jsonfeed", "attachments", shallow(attachment))
 
 
 def _authors(holder: dict[str, Json], base: str, extensions: Groups) -> list[Author]:
     """Version 1.1 has ``authors``; the ``author`` of 1.0 counts without them."""
-    listed = _objects(holder, "authors")
+    listed = objects_of(holder, "authors")
     single = holder.get("author")
     if not listed and isinstance(single, dict):
         listed = [single]
     elif listed and isinstance(single, dict) and single not in listed:
-        keep_value(extensions, "jsonfeed", "author", _shallow(single))
+        keep_value(extensions, "jsonfeed", "author", shallow(single))
     for author in listed:
         if not _AUTHOR_KEYS.issuperset(author):
-            keep_value(extensions, "jsonfeed", "authors", _shallow(author))
+            keep_value(extensions, "jsonfeed", "authors", shallow(author))
     authors = [_author(each, base) for each in listed]
     return [author for author in authors if author != Author()]
 
 
 def _author(author: dict[str, Json], base: str) -> Author:
-    avatar = resolve(_text(author, "avatar"), base)
+    avatar = resolve(text_of(author, "avatar"), base)
     return Author(
-        name=collapse(_text(author, "name")),
-        uri=resolve(_text(author, "url"), base),
+        name=collapse(text_of(author, "name")),
+        uri=resolve(text_of(author, "url"), base),
         links=(make_link(avatar, "picture"),) if avatar else (),
     )
 
@@ -197,7 +190,7 @@ def _link(
     rel: str,
     type: str = "",
 ) -> None:
-    href = resolve(_text(holder, name), base)
+    href = resolve(text_of(holder, name), base)
     if href:
         draft.add_link(make_link(href, rel, type))
 
@@ -208,7 +201,7 @@ def _keep_others(draft: Draft, holder: dict[str, Json], known: frozenset[str]) -
     for name, value in holder.items():
         is_read = name in known and isinstance(value, _types_of(name))
         if not is_read and value not in (None, "", [], {}):
-            keep_value(draft.extensions, "jsonfeed", name, _shallow(value))
+            keep_value(draft.extensions, "jsonfeed", name, shallow(value))
 
 
 def _types_of(name: str) -> tuple[type, ...]:
@@ -217,36 +210,3 @@ def _types_of(name: str) -> tuple[type, ...]:
     if name in _LIST_KEYS:
         return (list,)
     return (dict,) if name == "author" else (str, int, float)
-
-
-def _shallow(value: Json, depth: int = MAX_EXTENSION_DEPTH) -> Json:
-    """A value without what is nested deeper than any renderer would follow."""
-    if not isinstance(value, list | dict):
-        return value
-    if not depth:
-        return None
-    if isinstance(value, list):
-        return [_shallow(each, depth - 1) for each in value]
-    return {name: _shallow(each, depth - 1) for name, each in value.items()}
-
-
-def _text(holder: dict[str, Json], name: str) -> str:
-    return _string(holder.get(name))
-
-
-def _string(value: Json) -> str:
-    """Numbers are taken as text: ids and sizes come as either."""
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    return ""
-
-
-def _list(holder: dict[str, Json], name: str) -> list[Json]:
-    value = holder.get(name)
-    return value if isinstance(value, list) else []
-
-
-def _objects(holder: dict[str, Json], name: str) -> list[dict[str, Json]]:
-    return [each for each in _list(holder, name) if isinstance(each, dict)]

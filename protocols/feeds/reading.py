@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document, open_document
 from protocols.feeds.incremental import read_incrementally
-from protocols.feeds.jsonfeed import read_json_feed
+from protocols.feeds.jsondocument import read_json
 from protocols.feeds.sniff import Kind
 from protocols.feeds.xml import parse_xml
 from protocols.model import ParsedFeed
@@ -15,7 +15,8 @@ def parse(body: bytes, context: ParseContext) -> ParsedFeed:
     """Read a document in any of the formats, mending what is cheaply mended.
 
     Raises a `FeedError` and nothing else: `EmptyDocument`, `NotAFeed`,
-    `LimitExceeded`, or `MalformedDocument`, which `parse_leniently` may still read.
+    `InvalidDocument`, `UnsupportedVersion`, `LimitExceeded`, or `MalformedDocument`,
+    which `parse_leniently` may still read.
     """
     return read_document(open_document(body, context), context)
 
@@ -23,7 +24,7 @@ def parse(body: bytes, context: ParseContext) -> ParsedFeed:
 def read_document(document: Document, context: ParseContext) -> ParsedFeed:
     """As `parse`, for a document that was opened before."""
     if document.kind == Kind.JSON:
-        return document.sign(read_json_feed(document.body, context))
+        return document.sign(read_json(document.body, context))
     if context.known is not None:
         return read_incrementally(document, context.known, context)
     return parse_xml(document, context)

@@ -72,6 +72,10 @@ class LogStore(Protocol):
         """The latest document, kept only while a subscription is as-is."""
         ...
 
+    async def raw(self, feed_id: FeedId) -> StoredBody | None:
+        """The last valid document of a feed whose format is kept as it came."""
+        ...
+
     async def trim(self, retention: Retention, now: datetime, limit: int) -> int:
         """Drop old records and entry states nothing refers to; how many records."""
         ...

@@ -102,6 +102,7 @@ class Polling:
     gap_at: datetime | None = None  # when no entry was known: some may have been missed
     dropped: int = 0  # entries of the last document that were left out
     problems: tuple[str, ...] = ()  # of the last document, the first few
+    unlisted: bool = False  # all its entries are to be kept out of what many can find
     found_at: str = ""  # the last document's resource, if it is not the feed's own
 
 
@@ -165,3 +166,4 @@ class FetchTarget:
     keeps_body: bool  # some active subscription is as-is
     subscribers: int
     slices: bytes = b""  # packed by hub.core.remembered, b"" when nothing is
+    inventory: bytes = b""  # packed by hub.core.inventory, b"" when there is none

@@ -76,6 +76,7 @@ class StoredEntry:
     revision: int
     deleted: bool
     body: bytes  # packed protocols.model.Entry
+    unlisted: bool = False  # as the entry is: to be kept out of what many can find
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +94,13 @@ class StoredBody:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryWrite:
     """New state of one entry: an unknown key is inserted at revision 1, a known one
-    replaced at its next revision. A deletion keeps the last body (``b""`` here)."""
+    replaced at its next revision. A deletion keeps the last body, if there is one."""
 
     key: str
     body: bytes
     published: datetime | None = None
     deleted: bool = False
+    unlisted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +132,8 @@ class FetchCommit:
     head: bytes | None = None  # packed protocols.model.Feed
     seen: bytes | None = None
     slices: bytes | None = None
+    inventory: bytes | None = None
+    raw: StoredBody | None = None  # the last valid document, where one is kept
     entries: tuple[EntryWrite, ...] = ()
     records: tuple[RecordWrite, ...] = ()
     body: StoredBody | None = None

@@ -43,8 +43,8 @@ def read_feed(row: Row) -> StoredFeed:
 
 
 def read_target(row: Row, box: SecretBox) -> FetchTarget:
-    """From the view ``stored_feeds``, the seen-set and the slices."""
-    encrypted, as_is_subscribers, subscribers, seen, slices = row[11:]
+    """From the view ``stored_feeds``, the seen-set, the slices and the inventory."""
+    encrypted, as_is_subscribers, subscribers, seen, slices, inventory = row[11:]
     return FetchTarget(
         feed=read_feed(row),
         credentials=decrypt_credentials(encrypted, box),
@@ -52,6 +52,7 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
         keeps_body=as_is_subscribers > 0,
         subscribers=subscribers,
         slices=slices or b"",
+        inventory=inventory or b"",
     )
 
 

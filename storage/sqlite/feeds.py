@@ -108,10 +108,11 @@ class SqliteFeeds:
 
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
         rows = await self._readers.all(
-            "SELECT f.*, s.seen, p.slices FROM json_each(?) asked"
+            "SELECT f.*, s.seen, p.slices, i.inventory FROM json_each(?) asked"
             " CROSS JOIN stored_feeds f ON f.id = asked.value"
             " LEFT JOIN seen_sets s ON s.feed_id = f.id"
             " LEFT JOIN slices p ON p.feed_id = f.id"
+            " LEFT JOIN inventories i ON i.feed_id = f.id"
             " WHERE f.state NOT IN ('removed', 'track') ORDER BY asked.key",
             (pack_ids(ids),),
         )

@@ -37,6 +37,7 @@ class EncodedEntry:
     body: bytes
     published: int | None
     deleted: bool
+    unlisted: bool
     last_record: int | None  # index of the last record that names it
 
 
@@ -59,6 +60,8 @@ class EncodedCommit:
     seen: bytes | None
     slices: bytes | None
     head: bytes | None
+    inventory: bytes | None
+    raw: StoredBody | None
     body: StoredBody | None
     matched: Matched | None
     match_status: bytes  # of the records of track queries
@@ -79,6 +82,7 @@ def encode_commit(fetch: FetchCommit) -> EncodedCommit:
             "next_fetch": to_milliseconds(fetch.next_fetch),
             "polling": msgspec.json.encode(fetch.polling),
             "fetch_url": fetch.polling.fetch_url,
+            "unlisted": fetch.polling.unlisted,
             "state": fetch.state,
             "title": fetch.title,
             "format": fetch.format,
@@ -92,6 +96,8 @@ def encode_commit(fetch: FetchCommit) -> EncodedCommit:
         seen=fetch.seen,
         slices=fetch.slices,
         head=fetch.head,
+        inventory=fetch.inventory,
+        raw=fetch.raw,
         body=fetch.body,
         matched=fetch.matched,
         match_status=msgspec.json.encode(fetch.records[-1].status)
@@ -109,6 +115,7 @@ def _encode_entry(entry: EntryWrite, at: int, last_record: int | None) -> Encode
         body=entry.body,
         published=None if published is None else min(published, at),
         deleted=entry.deleted,
+        unlisted=entry.unlisted,
         last_record=last_record,
     )
 
@@ -138,6 +145,7 @@ def apply_commit(
     """
     updated = connection.execute(
         "UPDATE feeds SET polling = :polling, fetch_url = :fetch_url,"
+        " unlisted = :unlisted,"
         " state = coalesce(:state, state), title = coalesce(:title, title),"
         " format = coalesce(:format, format), removed_at = :removed_at"
         " WHERE id = :id AND state <> 'removed'",
@@ -199,6 +207,18 @@ def _put_documents(
             "INSERT INTO feed_heads VALUES (?, ?)"
             " ON CONFLICT (feed_id) DO UPDATE SET head = excluded.head",
             (commit.feed_id, commit.head),
+        )
+    if commit.inventory is not None:
+        connection.execute(
+            "INSERT INTO inventories VALUES (?, ?)"
+            " ON CONFLICT (feed_id) DO UPDATE SET inventory = excluded.inventory",
+            (commit.feed_id, commit.inventory),
+        )
+    if commit.raw is not None:
+        connection.execute(
+            "INSERT INTO raw_documents VALUES (?, ?, ?) ON CONFLICT (feed_id) DO UPDATE"
+            " SET content_type = excluded.content_type, body = excluded.body",
+            (commit.feed_id, commit.raw.content_type, commit.raw.body),
         )
     if commit.body is not None:
         connection.execute(
@@ -264,14 +284,15 @@ def _put_entry(
     is_named = entry.last_record is not None
     ((entry_id, revision),) = connection.execute(
         "INSERT INTO entries (feed_id, key_hash, key, revision, deleted, sorted_at,"
-        " last_position, body) VALUES (:feed_id, :key_hash, :key, 1, :deleted,"
-        " coalesce(:published, :at), :position, :body)"
+        " last_position, body, unlisted) VALUES (:feed_id, :key_hash, :key, 1,"
+        " :deleted, coalesce(:published, :at), :position, :body, :unlisted)"
         " ON CONFLICT (feed_id, key_hash) DO UPDATE SET revision = revision + 1,"
         " deleted = excluded.deleted,"
         " sorted_at = iif(excluded.deleted, sorted_at,"
         "  coalesce(:published, sorted_at)),"
         " last_position = max(last_position, excluded.last_position),"
-        " body = iif(excluded.deleted, body, excluded.body)"
+        " body = iif(excluded.deleted, body, excluded.body),"
+        " unlisted = iif(excluded.deleted, unlisted, excluded.unlisted)"
         " RETURNING id, revision",
         {
             "feed_id": commit.feed_id,
@@ -282,6 +303,7 @@ def _put_entry(
             "at": commit.at,
             "position": first_position + (entry.last_record or 0) if is_named else 0,
             "body": entry.body,
+            "unlisted": entry.unlisted,
         },
     ).fetchall()
     return entry_id, revision

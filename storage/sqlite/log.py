@@ -91,7 +91,7 @@ class SqliteLog:
 
     async def entries(self, ids: Sequence[EntryId]) -> list[StoredEntry]:
         rows = await self._readers.all(
-            "SELECT e.id, e.feed_id, e.key, e.revision, e.deleted, e.body"
+            "SELECT e.id, e.feed_id, e.key, e.revision, e.deleted, e.body, e.unlisted"
             " FROM json_each(?) asked CROSS JOIN entries e ON e.id = asked.value"
             " ORDER BY asked.key",
             (pack_ids(ids),),
@@ -101,7 +101,7 @@ class SqliteLog:
     async def latest_entries(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
         """By the entry's own date, or when it was first stored if it has none."""
         rows = await self._readers.all(
-            "SELECT id, feed_id, key, revision, deleted, body FROM entries"
+            "SELECT id, feed_id, key, revision, deleted, body, unlisted FROM entries"
             " WHERE feed_id = ? AND deleted = 0 ORDER BY sorted_at DESC, id LIMIT ?",
             (feed_id, limit),
         )
@@ -131,6 +131,12 @@ class SqliteLog:
             return None
         content_type, body, position = row
         return StoredBody(content_type=content_type, body=body, position=position)
+
+    async def raw(self, feed_id: FeedId) -> StoredBody | None:
+        row = await self._readers.first(
+            "SELECT content_type, body FROM raw_documents WHERE feed_id = ?", (feed_id,)
+        )
+        return None if row is None else StoredBody(content_type=row[0], body=row[1])
 
     async def trim(self, retention: Retention, now: datetime, limit: int) -> int:
         limits = encode_limits(retention, now)

@@ -32,7 +32,7 @@ def read_record(row: Row) -> Record:
 
 
 def read_entry(row: Row) -> StoredEntry:
-    entry_id, feed_id, key, revision, deleted, body = row
+    entry_id, feed_id, key, revision, deleted, body, unlisted = row
     return StoredEntry(
         id=entry_id,
         feed_id=feed_id,
@@ -40,6 +40,7 @@ def read_entry(row: Row) -> StoredEntry:
         revision=revision,
         deleted=bool(deleted),
         body=body,
+        unlisted=bool(unlisted),
     )
 
 

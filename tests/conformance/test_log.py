@@ -129,6 +129,39 @@ async def test_what_a_commit_does_not_name_stays(scene: Scene) -> None:
     assert await scene.storage.log.feed_head(feed.id) == b"h"
 
 
+async def test_inventory_and_raw_document_stay_until_there_are_newer_ones(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    assert await scene.storage.log.raw(feed.id) is None
+    for number, part in enumerate((b"first", b"second")):
+        raw = StoredBody(content_type="application/json", body=part)
+        commit = fetch(feed, when=at(number), inventory=part, raw=raw)
+        await scene.storage.log.commit(commit)
+        await scene.storage.log.commit(fetch(feed, when=at(number)))
+
+        (target,) = await scene.storage.feeds.targets([feed.id])
+        assert target.inventory == part
+        assert await scene.storage.log.raw(feed.id) == raw
+
+
+async def test_an_entry_is_unlisted_as_it_was_last_even_if_it_is_deleted(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    found = []
+    for unlisted, deleted in ((True, False), (False, True), (False, False)):
+        write = EntryWrite(key="k", body=b"b", unlisted=unlisted, deleted=deleted)
+        kind = RecordKind.DELETED if deleted else RecordKind.UPDATED
+        commit = fetch(feed, entries=(write,), records=(record("k", kind=kind),))
+        await scene.storage.log.commit(commit)
+        records = await scene.storage.log.records(after=0, limit=9)
+        (entry,) = await scene.storage.log.entries([records[0].entries[0].entry_id])
+        found.append((entry.unlisted, entry.deleted))
+
+    assert found == [(True, False), (True, True), (False, False)]
+
+
 async def test_slices_are_replaced_by_those_of_the_next_document(
     scene: Scene,
 ) -> None:

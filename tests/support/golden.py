@@ -18,7 +18,7 @@ from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently
 
 DATA = Path(__file__).parent.parent / "data"
-FORMATS = ("rss", "rdf", "atom", "jsonfeed")
+FORMATS = ("rss", "rdf", "atom", "jsonfeed", "creator")
 CONTEXT = ParseContext(
     url="https://site.example/feeds/main.xml", now=datetime(2026, 5, 1, tzinfo=UTC)
 )

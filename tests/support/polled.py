@@ -119,7 +119,10 @@ class PolledStorage:
         )
         seen = fetch.seen if fetch.seen is not None else target.seen
         slices = fetch.slices if fetch.slices is not None else target.slices
-        self.known[fetch.feed_id] = replace(target, feed=feed, seen=seen, slices=slices)
+        inventory = target.inventory if fetch.inventory is None else fetch.inventory
+        self.known[fetch.feed_id] = replace(
+            target, feed=feed, seen=seen, slices=slices, inventory=inventory
+        )
         return ()
 
     async def check(self) -> None:

@@ -24,9 +24,11 @@ from protocols.errors import (
     EmptyDocument,
     FeedError,
     FeedLink,
+    InvalidDocument,
     LimitExceeded,
     MalformedDocument,
     NotAFeed,
+    UnsupportedVersion,
 )
 from protocols.feeds import ParseContext
 from protocols.model import (
@@ -109,6 +111,8 @@ def test_a_feed_arrives_as_it_was_sent(count: int) -> None:
         NotAFeed("an HTML page", (FeedLink(href="https://x.example/f", title="F"),)),
         MalformedDocument("mismatched tag", 3, 14),
         MalformedDocument("no end"),
+        InvalidDocument("/creator", "expected an object"),
+        UnsupportedVersion("feed.json", "2"),
         LimitExceeded("the depth of elements", 200),
     ],
     ids=lambda error: type(error).__name__ + str(len(str(error))),

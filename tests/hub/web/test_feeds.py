@@ -5,7 +5,17 @@ from dataclasses import replace
 import httpx2
 import pytest
 
-from storage.records import OPERATOR, Credentials, FeedId, FeedState, NewSubscription
+from storage.packing import pack_bytes
+from storage.records import (
+    OPERATOR,
+    Credentials,
+    FeedId,
+    FeedState,
+    FetchCommit,
+    NewSubscription,
+    Polling,
+    StoredBody,
+)
 from tests.support.services import Hub
 
 URL = "https://example.org/feed.xml"
@@ -302,3 +312,24 @@ async def test_other_credentials_under_another_spelling_are_another_feed(
     assert [feed["has_credentials"] for feed in feeds] == [False, True, True, True]
     ids = [feed["id"] for feed in feeds]
     assert (len(set(ids)), ids[3]) == (3, ids[1])
+
+
+async def test_a_raw_document_comes_as_it_came_with_its_own_type(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    feed = (await client.post("/api/feeds", json={"url": URL})).json()
+    missing = await client.get(f"/api/feeds/{feed['id']}/raw")
+    now = hub.clock.now()
+    raw = StoredBody(content_type="application/json", body=pack_bytes(b'{"a": 1}'))
+    await hub.storage.log.commit(
+        FetchCommit(
+            feed_id=feed["id"], at=now, next_fetch=now, polling=Polling(), raw=raw
+        )
+    )
+
+    found = await client.get(f"/api/feeds/{feed['id']}/raw")
+
+    assert missing.status_code == 404
+    assert found.content == b'{"a": 1}'
+    assert found.headers["content-type"] == "application/json"
+    assert found.headers["x-content-type-options"] == "nosniff"

@@ -188,6 +188,7 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("GET", "/api/feeds?limit=x", None, 422),
     ("POST", "/api/feeds", {}, 422),
     ("GET", "/api/feeds/9", None, 404),
+    ("GET", "/api/feeds/9/raw", None, 404),
     ("POST", "/api/feeds/9/fetch", None, 404),
     ("DELETE", "/api/subscriptions/1?tell=x", None, 422),
     ("POST", "/api/deliveries/retry", {"dead": 9}, 404),

@@ -374,8 +374,12 @@ def _values(ours: Document, theirs: Document) -> Iterator[tuple[str, Any, Any]]:
             yield name, getattr(mine, each.name), getattr(other, each.name)
 
 
+READ_BY_OTHERS = [path for path in golden_documents() if path.parent.name != "creator"]
+"""Neither of them knows a creator's feed.json."""
+
+
 @pytest.mark.parametrize(
-    "document", golden_documents(), ids=lambda path: str(path.relative_to(DATA))
+    "document", READ_BY_OTHERS, ids=lambda path: str(path.relative_to(DATA))
 )
 def test_every_difference_from_other_parsers_is_explained(document: Path) -> None:
     unexplained = [
@@ -387,6 +391,6 @@ def test_every_difference_from_other_parsers_is_explained(document: Path) -> Non
 
 
 def test_every_explanation_explains_something() -> None:
-    found = [each for path in golden_documents() for each in _differences(path)]
+    found = [each for path in READ_BY_OTHERS for each in _differences(path)]
     idle = [kind for kind in KINDS if not any(map(kind.explains, found))]
     assert not idle

@@ -25,11 +25,11 @@ from storage.sqlite.times import to_milliseconds
 from tests.support.storage_scene import MINUTE, START
 
 
-def test_no_two_migrations_have_the_same_number() -> None:
+def test_migrations_are_numbered_upwards_and_no_number_is_used_twice() -> None:
     versions = [each.version for each in migrations()]
 
     assert versions == sorted(set(versions))
-    assert versions[0] == 1
+    assert (versions[0], versions[-1]) == (1, latest_version())
 
 
 def test_all_migrations_run_and_only_once() -> None:

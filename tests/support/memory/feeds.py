@@ -151,6 +151,7 @@ class MemoryFeeds:
             credentials=feed.credentials,
             seen=feed.seen,
             slices=feed.slices,
+            inventory=feed.inventory,
             keeps_body=any(each.format is Format.AS_IS for each in subscribers),
             subscribers=len(subscribers),
         )

@@ -57,6 +57,8 @@ class MemoryLog:
         )
         feed.seen = feed.seen if fetch.seen is None else fetch.seen
         feed.slices = feed.slices if fetch.slices is None else fetch.slices
+        feed.inventory = feed.inventory if fetch.inventory is None else fetch.inventory
+        feed.raw = fetch.raw or feed.raw
         feed.head = feed.head if fetch.head is None else fetch.head
         subscribers = self._state.active(fetch.feed_id)
         if fetch.body and any(each.format is Format.AS_IS for each in subscribers):
@@ -111,6 +113,7 @@ class MemoryLog:
                 revision=1,
                 deleted=write.deleted,
                 body=write.body,
+                unlisted=write.unlisted,
             )
             sorted_at = published or milliseconds(fetch.at)
             self._state.entries[entry_id] = ModelEntry(stored, sorted_at)
@@ -120,6 +123,7 @@ class MemoryLog:
             revision=known.stored.revision + 1,
             deleted=write.deleted,
             body=known.stored.body if write.deleted else write.body,
+            unlisted=known.stored.unlisted if write.deleted else write.unlisted,
         )
         if not write.deleted:
             known.sorted_at = published or known.sorted_at
@@ -201,6 +205,10 @@ class MemoryLog:
     async def body(self, feed_id: FeedId) -> StoredBody | None:
         found = self._state.feeds.get(feed_id)
         return None if found is None else found.body
+
+    async def raw(self, feed_id: FeedId) -> StoredBody | None:
+        found = self._state.feeds.get(feed_id)
+        return None if found is None else found.raw
 
     async def trim(self, retention: Retention, now: datetime, limit: int) -> int:
         state = self._state

@@ -38,6 +38,8 @@ class ModelFeed:
     credentials: Credentials | None = None
     seen: bytes = b""
     slices: bytes = b""
+    inventory: bytes = b""
+    raw: StoredBody | None = None
     head: bytes | None = None
     body: StoredBody | None = None
 
