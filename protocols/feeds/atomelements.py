@@ -89,6 +89,8 @@ def _summary(draft: Draft, element: Element, scope: Scope) -> None:
 
 def _read_text(element: Element, scope: Scope) -> Text | None:
     """With absolute references, where the text has a base of its own."""
+    if scope.is_uniform:
+        return read_text(element)
     inner = scope.within(element)
     for child in element:
         if child.tag.startswith(XHTML):
