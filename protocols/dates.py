@@ -22,8 +22,9 @@ LONGEST = 80
 # same of them, in ten times the time.
 _USUAL: Final = re.compile(
     r"(?:[A-Z][a-z]{2}, )?([0-9]{1,2}) ([A-Z][a-z]{2}) ([0-9]{4})"
-    r"(?: ((?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}) (GMT|UTC|Z|[-+][0-9]{4}))?"
+    r"(?: ([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9]) (GMT|UTC|Z|[-+][0-9]{4}))?"
 )
+_ZERO: Final = frozenset({"0", "GMT", "UTC", "Z", "+0000", "-0000"})
 _ENGLISH: Final = {
     "JanFebMarAprMayJunJulAugSepOctNovDec"[3 * month : 3 * month + 3]: month + 1
     for month in range(12)
@@ -104,12 +105,15 @@ def _from_usual(written: str) -> datetime | None:
     month = _ENGLISH.get(match[2]) if match else None
     if match is None or month is None:
         return None
-    day, _, year, clock, zone = match.groups()
-    offset = zone if zone and zone[0] in "+-" else "Z"
-    iso = f"{year}-{month:02}-{day:0>2}T{clock or '00:00:00'}{offset}"
+    day, _, year, hour, minute, second, zone = match.groups("0")
     try:
-        return datetime.fromisoformat(iso).astimezone(UTC)
-    except ValueError:
+        moment = datetime(
+            int(year), month, int(day), int(hour), int(minute), int(second), tzinfo=UTC
+        )
+        if zone in _ZERO:
+            return moment
+        return moment.replace(tzinfo=_zone(zone)).astimezone(UTC)
+    except ValueError:  # the layouts know what is meant by the 31st of November
         return None
 
 

@@ -42,7 +42,8 @@ class Identity:
 def key_of_id(id: str) -> str:
     """The form in which ids are compared: NFC, http the same as https, and white space
     as little as possible, since lines are broken anew within an id, too."""
-    key = without_scheme(_spaced(unicodedata.normalize("NFC", id)))
+    normal = id if id.isascii() else unicodedata.normalize("NFC", id)
+    key = without_scheme(_spaced(normal))
     if len(key) > LONGEST_KEY:
         return f"urn:sha256:{_digest((key,))}"
     return key
@@ -55,12 +56,12 @@ def key_of_link(url: str) -> str:
 
 def identify(
     *,
-    id: str,
-    link: str,
-    enclosure: str,
-    title: str,
-    date: datetime | None,
-    content: str,
+    id: str = "",
+    link: str = "",
+    enclosure: str = "",
+    title: str = "",
+    date: datetime | None = None,
+    content: str = "",
 ) -> Identity:
     """Find an entry's identity; empty strings are what the document does not have."""
     if id:
@@ -145,6 +146,8 @@ def _people(role: str, people: Iterable[Author]) -> Iterator[tuple[str, str]]:
 
 
 def _spaced(text: str) -> str:
+    if " " not in text and text.isprintable():  # no other white space is
+        return text
     return " ".join(text.split())
 
 

@@ -16,11 +16,11 @@ from protocols.model import ActivityObject
 
 
 def _verb(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    draft.verbs.append(text_of(element))
+    draft.append("verbs", text_of(element))
 
 
 def _object_type(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    draft.object_types.append(text_of(element))
+    draft.append("object_types", text_of(element))
 
 
 def _object(draft: EntryDraft, element: Element, scope: Scope) -> None:
@@ -32,7 +32,8 @@ def _object(draft: EntryDraft, element: Element, scope: Scope) -> None:
         keep_element(draft.extensions, element)
     if read.content and read.summary:
         keep_value(draft.extensions, "as", "object", {"summary": read.summary.value})
-    draft.objects.append(
+    draft.append(
+        "objects",
         ActivityObject(
             id=read.id,
             title=read.title,
@@ -43,7 +44,7 @@ def _object(draft: EntryDraft, element: Element, scope: Scope) -> None:
             categories=tuple(read.categories),
             links=read.links,
             object_types=tuple(read.object_types),
-        )
+        ),
     )
 
 

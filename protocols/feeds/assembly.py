@@ -95,10 +95,11 @@ def _complete(draft: EntryDraft, head: HeadDraft) -> None:
 
 
 def _make_texts_absolute(draft: EntryDraft, head: HeadDraft) -> None:
-    if any(text and may_be_relative(text) for text in (draft.content, draft.summary)):
+    content, summary = draft.content, draft.summary
+    if (content and may_be_relative(content)) or (summary and may_be_relative(summary)):
         base = draft.base if draft.is_base_stated else _page(draft, head) or draft.base
-        draft.content = make_absolute(draft.content, base)
-        draft.summary = make_absolute(draft.summary, base)
+        draft.content = make_absolute(content, base)
+        draft.summary = make_absolute(summary, base)
 
 
 def _page(draft: EntryDraft, head: HeadDraft) -> str:
@@ -116,7 +117,10 @@ def _page(draft: EntryDraft, head: HeadDraft) -> str:
 
 def _discard_shared_id(drafts: Sequence[EntryDraft], problems: list[str]) -> None:
     """An id that most entries have, each with another link, is no entry's id."""
-    counts = Counter(draft.id for draft in drafts if draft.id)
+    ids = [draft.id for draft in drafts]
+    if len(set(ids)) == len(ids):
+        return
+    counts = Counter(filter(None, ids))
     for id, count in counts.most_common(1):
         of_it = [draft for draft in drafts if draft.id == id]
         links = {draft.first_link("alternate") for draft in of_it}
@@ -143,17 +147,22 @@ def _shared_links(drafts: Sequence[EntryDraft], site: str) -> frozenset[str]:
 
 
 def _identify(draft: EntryDraft, shared_links: frozenset[str]) -> Identity:
-    link = "" if draft.id else draft.first_link("alternate")
+    if draft.id:
+        return _identify_by_id(draft)
+    link = draft.first_link("alternate")
     content = draft.content or draft.summary
-    identity = identify(
-        id=draft.id,
+    return identify(
         link="" if key_of_link(link) in shared_links else link,
         enclosure=draft.first_link("enclosure"),
         title=draft.title,
         date=draft.published or draft.updated,
         content=content.value if content else "",
     )
-    if draft.id and draft.source and draft.source.id and not is_absolute(draft.id):
+
+
+def _identify_by_id(draft: EntryDraft) -> Identity:
+    identity = identify(id=draft.id)
+    if draft.source and draft.source.id and not is_absolute(draft.id):
         # Collected from several feeds, and unique only within its own.
         return replace(identity, key=key_of_id(f"{draft.source.id} {draft.id}"))
     return identity

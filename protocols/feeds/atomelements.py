@@ -50,7 +50,7 @@ def _link(draft: Draft, element: Element, scope: Scope) -> None:
 def _author(draft: Draft, element: Element, scope: Scope) -> None:
     author = read_person(element, scope)
     if author:
-        draft.authors.append(author)
+        draft.append("authors", author)
     if has_more_than_person(element):
         keep_element(draft.extensions, element)
 
@@ -58,7 +58,7 @@ def _author(draft: Draft, element: Element, scope: Scope) -> None:
 def _contributor(draft: Draft, element: Element, scope: Scope) -> None:
     contributor = read_person(element, scope)
     if contributor:
-        draft.contributors.append(contributor)
+        draft.append("contributors", contributor)
     if has_more_than_person(element):
         keep_element(draft.extensions, element)
 
@@ -89,6 +89,8 @@ def _summary(draft: Draft, element: Element, scope: Scope) -> None:
 
 def _read_text(element: Element, scope: Scope) -> Text | None:
     """With absolute references, where the text has a base of its own."""
+    if scope.is_uniform:
+        return read_text(element)
     inner = scope.within(element)
     for child in element:
         if child.tag.startswith(XHTML):

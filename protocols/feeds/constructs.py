@@ -60,7 +60,11 @@ def make_link(
     if not type:
         type = _file_type(href) if rel in _RELATIONS_TO_FILES else "text/html"
     return Link(
-        href=href, rel=rel, type=type, title=title, length=whole_number(length) or None
+        href=href,
+        rel=rel,
+        type=type,
+        title=title,
+        length=(whole_number(length) or None) if length else None,
     )
 
 
@@ -75,9 +79,10 @@ def read_link(element: Element, scope: Scope) -> Link | None:
     if not href:
         return None
     rel = (element.get("rel") or "").strip() or "alternate"
-    for prefix in _IANA_RELATIONS:
-        # "The value of "rel" MUST be [...] a name or an IRI": both name the relation.
-        rel = rel.removeprefix(prefix)
+    if ":" in rel:
+        for prefix in _IANA_RELATIONS:
+            # "The value of "rel" MUST be a name or an IRI": both name the relation.
+            rel = rel.removeprefix(prefix)
     return make_link(
         href,
         rel,
@@ -143,9 +148,10 @@ def read_text(element: Element) -> Text | None:
     """A text construct or content of Atom 1.0 or 0.3; ``None`` when it is empty."""
     declared = (element.get("type") or "").strip().lower()
     kind = _TYPES.get(declared, declared)
-    mode = (element.get("mode") or "").strip().lower()
-    if element.tag.startswith(ATOM_03) and mode == "base64":
-        return _decoded(text_of(element), kind)
+    if element.tag.startswith(ATOM_03):
+        mode = (element.get("mode") or "").strip().lower()
+        if mode == "base64":
+            return _decoded(text_of(element), kind)
     if kind == "xhtml" and len(element):
         return _text(xhtml_inside(element), "xhtml")
     if len(element):

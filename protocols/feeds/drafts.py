@@ -7,6 +7,7 @@ does not count, and the second of what there can be one of only, becomes an exte
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -53,8 +54,8 @@ class Draft:
     published: datetime | None = None
     updated: datetime | None = None
     links_by_use: dict[tuple[str, str], Link] = field(default_factory=dict)
-    authors: list[Author] = field(default_factory=list)
-    contributors: list[Author] = field(default_factory=list)
+    authors: Sequence[Author] = ()  # this and the like: see `append`
+    contributors: Sequence[Author] = ()
     categories: dict[Category, None] = field(default_factory=dict)
     language: str = ""
     rights: str = ""
@@ -63,8 +64,8 @@ class Draft:
     latitude: str = ""  # both are empty again once they are the place
     longitude: str = ""
     geo: Geo | None = None
-    creators: list[Author] = field(default_factory=list)
-    spares: list[Spare] = field(default_factory=list)
+    creators: Sequence[Author] = ()
+    spares: Sequence[Spare] = ()
     spare_author: str = ""
 
     @property
@@ -79,12 +80,20 @@ class Draft:
         present = self.links_by_use.setdefault((link.rel, link.href), link)
         return present is link or present == link
 
+    def append(self, field: str, value: object) -> None:
+        """Add to a list, which is made for its first value: most have none."""
+        present = getattr(self, field)
+        if present:
+            present.append(value)
+        else:
+            setattr(self, field, [value])
+
     def offer(
         self, field: str, value: Any, element: Element | None = None, rank: int = 0
     ) -> None:
         """A module's value for a field, if it has one; see `Spare`."""
         if value:
-            self.spares.append(Spare(field, value, element, rank))
+            self.append("spares", Spare(field, value, element, rank))
 
     def offer_summary(
         self, summary: Text, element: Element | None = None, rank: int = 0
@@ -104,14 +113,13 @@ class Draft:
     def settle(self) -> None:
         """All is read: let spare values take the places that are free."""
         if self.spares:
-            self.spares.sort(key=_rank)
-            for field, value, element, _ in self.spares:
+            for field, value, element, _ in sorted(self.spares, key=_rank):
                 present = getattr(self, field)
                 if not present:
                     setattr(self, field, value)
                 elif element is not None and value != present:
                     keep_element(self.extensions, element)
-            self.spares.clear()
+            self.spares = ()
         if self.latitude:
             keep_value(self.extensions, "geo", "lat", self.latitude)
         if self.longitude:
@@ -205,9 +213,9 @@ class EntryDraft(Draft):
     base: str = ""  # what references in its texts are relative to
     is_base_stated: bool = False  # by an xml:base; else its own link goes before
     permalink: str = ""  # an id that is said to be the entry's address
-    verbs: list[str] = field(default_factory=list)
-    object_types: list[str] = field(default_factory=list)
-    objects: list[ActivityObject] = field(default_factory=list)
+    verbs: Sequence[str] = ()
+    object_types: Sequence[str] = ()
+    objects: Sequence[ActivityObject] = ()
     source: Feed | None = None
 
     def finish(self, identity: Identity) -> Entry:

@@ -17,13 +17,13 @@ from protocols.text import collapse, text_of_html, text_of_title
 def _creator(draft: Draft, element: Element, scope: Scope) -> None:
     creator = read_mailbox(text_of(element))  # many write one as RSS has it
     if creator.name or creator.email:
-        draft.creators.append(creator)
+        draft.append("creators", creator)
 
 
 def _contributor(draft: Draft, element: Element, scope: Scope) -> None:
     name = text_of_html(text_of(element))
     if name:
-        draft.contributors.append(Author(name=name))
+        draft.append("contributors", Author(name=name))
 
 
 def _date(draft: Draft, element: Element, scope: Scope) -> None:

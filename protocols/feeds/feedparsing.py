@@ -92,7 +92,7 @@ def _read_common(draft: Draft, fields: Fields, scope: Scope) -> None:
             draft.add_link(make_link(href, rel, type, _text(link, "title"), length))
     for author in _mappings(fields, "authors"):
         if _text(author, "name") or _text(author, "email"):
-            draft.authors.append(_author(author, scope))
+            draft.append("authors", _author(author, scope))
     for tag in _mappings(fields, "tags"):
         term, scheme, label = (_text(tag, name) for name in ("term", "scheme", "label"))
         draft.add_category(Category(term=term, scheme=scheme, label=label))

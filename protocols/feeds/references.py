@@ -37,9 +37,10 @@ def _after(names: Iterable[str]) -> str:
 
 
 # Begins with a literal, so that what is not "=" is passed over at the speed of memchr,
-# and then asks what is cheapest first. Capitals are looked at more closely.
+# and then asks what is cheapest first: the last two letters, which rule out "style" and
+# "alt". Capitals are looked at more closely.
 _CANDIDATE: Final = re.compile(
-    r"""=(?!"https?:)(?<=[acdefnrtA-Z\s]=)(?:(?<=[A-Z\s]=)|"""
+    r"""=(?:(?<=[enorst][acdefnrt]=)|(?<=[A-Z\s]=))(?!"https?:)(?:(?<=[A-Z\s]=)|"""
     + _after((*_NAMES, *_LISTS))
     + rf""")(?!["']?(?:{_ABSOLUTE}))"""
 )

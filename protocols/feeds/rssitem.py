@@ -55,7 +55,7 @@ def read_author(draft: Draft, element: Element, scope: Scope) -> None:
         read_person(element, scope) if is_structured else read_mailbox(text_of(element))
     )
     if author and (is_structured or author.name or author.email):
-        draft.authors.append(author)
+        draft.append("authors", author)
     if is_structured and has_more_than_person(element):
         keep_element(draft.extensions, element)
 

@@ -19,7 +19,8 @@ from .readers import Readers, Row
 from .times import from_milliseconds, to_milliseconds
 
 NEWEST = (
-    "SELECT e.id, e.feed_id, e.key, e.revision, e.deleted, e.body FROM ("
+    "SELECT e.id, e.feed_id, e.key, e.revision, e.deleted, e.body, e.unlisted"
+    " FROM ("
     "SELECT p.id FROM json_each(:feeds) f CROSS JOIN entries p ON p.id IN ("
     "SELECT id FROM entries WHERE feed_id = f.value AND deleted = 0{limits}"
     " ORDER BY sorted_at DESC, id LIMIT :limit)"

@@ -1,6 +1,7 @@
 """What is wrong with one feed in fourteen: blanks, entities, bytes, missing tags.
 
-The shares are those of 692 real XML feeds, by the repair that each needs.
+The shares are those of 692 real XML feeds, by the repair that each needs: of 14 that
+no cheap repair makes well-formed, libxml2 recovers 12, and feedparser has to read 2.
 """
 
 from __future__ import annotations
@@ -50,8 +51,14 @@ def _in_latin_1(body: bytes, random: Random) -> bytes:
     return text.encode("iso8859-1", "xmlcharrefreplace")
 
 
+def _with_attribute_twice(body: bytes, random: Random) -> bytes:
+    """In one start tag, past which libxml2 finds its way."""
+    at = body.find(b"<title", len(body) // 2) + len(b"<title")
+    return body[:at] + b' lang="en" lang="en"' + body[at:]
+
+
 def _with_open_tag(body: bytes, random: Random) -> bytes:
-    """Inside one title, past which libxml2 finds its way."""
+    """Inside one title, which swallows what follows it: feedparser's work."""
     at = body.find(b"</title>", len(body) // 2)
     return body[:at] + b"<b>" + body[at:]
 
@@ -68,6 +75,7 @@ _SHARES: Final[tuple[tuple[Damage, float], ...]] = (
     (_with_controls, 0.006),
     (_with_bad_bytes, 0.004),
     (_in_latin_1, 0.025),
-    (_with_open_tag, 0.014),
+    (_with_attribute_twice, 0.011),
     (_cut_off, 0.006),
+    (_with_open_tag, 0.003),
 )
