@@ -45,13 +45,17 @@ def assemble(
     drafts: Sequence[EntryDraft],
     *,
     deletions: Sequence[Deletion] = (),
+    written: int = 0,
 ) -> ParsedFeed:
-    """Finish what was read. Of two entries with the same key the first one counts."""
+    """Finish what was read. Of two entries with the same key the first one counts.
+
+    ``written``: so many entries the document has, if no more than `MAX_ENTRIES` of
+    them were read.
+    """
     problems: list[str] = []
-    written = len(drafts)
-    if written > MAX_ENTRIES:
+    written = written or len(drafts)
+    if written > len(drafts):
         problems.append(f"{written} entries: only the first {MAX_ENTRIES} are kept")
-        drafts = drafts[:MAX_ENTRIES]
     entries = _entries(drafts, head, problems)
     return ParsedFeed(
         format=format,

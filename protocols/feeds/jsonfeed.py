@@ -18,7 +18,7 @@ from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
 from protocols.feeds.drafts import Draft, EntryDraft, HeadDraft
 from protocols.feeds.extensions import Groups, Json, keep_value
-from protocols.feeds.limits import MAX_EXTENSION_DEPTH, MAX_JSON_DEPTH
+from protocols.feeds.limits import MAX_ENTRIES, MAX_EXTENSION_DEPTH, MAX_JSON_DEPTH
 from protocols.model import Author, Category, FeedFormat, ParsedFeed, Text
 from protocols.text import collapse
 from protocols.urls import is_web_url, resolve
@@ -78,8 +78,8 @@ def read_json_feed(body: bytes, context: ParseContext) -> ParsedFeed:
     head = _read_head(document, base)
     items = _objects(document, "items")
     _make_ids_exact(items, body)
-    drafts = [_read_item(item, base) for item in items]
-    parsed = assemble(FeedFormat.JSON_FEED, head, drafts)
+    drafts = [_read_item(item, base) for item in items[:MAX_ENTRIES]]
+    parsed = assemble(FeedFormat.JSON_FEED, head, drafts, written=len(items))
     if not problem:
         return parsed
     return replace(parsed, path="unlabelled", problems=(problem, *parsed.problems))
