@@ -91,7 +91,8 @@ def _entries(
 def _complete(draft: EntryDraft, head: HeadDraft) -> None:
     """An id that is an address stands in for a link; the language is inherited."""
     draft.settle()
-    draft.language = draft.language or head.language
+    if not draft.is_unspoken:
+        draft.language = draft.language or head.language
     if not draft.first_link("alternate"):
         address = draft.permalink or draft.first_link("canonical")
         if address:

@@ -25,6 +25,13 @@ def parse(body: bytes, context: ParseContext) -> ParsedFeed:
 
 def read_document(document: Document, context: ParseContext) -> ParsedFeed:
     """As `parse`, for a document that was opened before."""
+    try:
+        return _read(document, context)
+    except MalformedDocument as error:
+        raise document.locate(error) from None
+
+
+def _read(document: Document, context: ParseContext) -> ParsedFeed:
     if document.kind == Kind.JSON:
         return _read_json(document, context)
     if context.known is not None:
