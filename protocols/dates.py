@@ -112,7 +112,7 @@ def _from_usual(written: str) -> datetime | None:
         )
         if zone in _ZERO:
             return moment
-        return moment.replace(tzinfo=_zone(zone)).astimezone(UTC)
+        return moment.replace(tzinfo=_zone({"zone": zone})).astimezone(UTC)
     except ValueError:  # the layouts know what is meant by the 31st of November
         return None
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 import structlog
 
+from hub.parsing.closing import Closing
 from hub.parsing.frames import Task, unwrap
 from hub.parsing.process import WORKER_MODULE, WorkerDied, WorkerProcess
 from protocols.errors import FeedError, LimitExceeded, MalformedDocument
@@ -37,7 +37,7 @@ class Parser(Protocol):
         ...
 
 
-class WorkerParser:
+class WorkerParser(Closing):
     """A `Parser` with at most ``workers`` worker processes, started when needed.
 
     A worker gets ``seconds`` for a document, its own start not counted, and is then
@@ -69,15 +69,8 @@ class WorkerParser:
         self._idle: list[WorkerProcess] = []
         self._killed: list[WorkerProcess] = []
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def aclose(self) -> None:
+        """Kill the workers; see `Closing`."""
         while self._idle:
             self._retire(self._idle.pop())
         await self._bury_killed()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 import structlog
 from msgspec import json
 
+from hub.parsing.closing import Closing
 from hub.parsing.parser import WorkerParser
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
@@ -30,7 +30,7 @@ class Sanitizer(Protocol):
         ...
 
 
-class WorkerSanitizer:
+class WorkerSanitizer(Closing):
     """A `Sanitizer` with at most two worker processes, started when needed.
 
     Entries that take a worker more than ``seconds``, or its life, are disarmed instead:
@@ -47,16 +47,9 @@ class WorkerSanitizer:
             module=module,
         )
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._worker.__aexit__(kind, error, traceback)
+    async def aclose(self) -> None:
+        """Kill the workers; see `Closing`."""
+        await self._worker.aclose()
 
     async def sanitize(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
         """See `Sanitizer`. The one with the most tags may be the only one at fault."""

@@ -45,13 +45,17 @@ def assemble(
     drafts: Sequence[EntryDraft],
     *,
     deletions: Sequence[Deletion] = (),
+    written: int = 0,
 ) -> ParsedFeed:
-    """Finish what was read. Of two entries with the same key the first one counts."""
+    """Finish what was read. Of two entries with the same key the first one counts.
+
+    ``written``: so many entries the document has, if no more than `MAX_ENTRIES` of
+    them were read.
+    """
     problems: list[str] = []
-    written = len(drafts)
-    if written > MAX_ENTRIES:
+    written = written or len(drafts)
+    if written > len(drafts):
         problems.append(f"{written} entries: only the first {MAX_ENTRIES} are kept")
-        drafts = drafts[:MAX_ENTRIES]
     entries = _entries(drafts, head, problems)
     return ParsedFeed(
         format=format,
@@ -87,7 +91,8 @@ def _entries(
 def _complete(draft: EntryDraft, head: HeadDraft) -> None:
     """An id that is an address stands in for a link; the language is inherited."""
     draft.settle()
-    draft.language = draft.language or head.language
+    if not draft.is_unspoken:
+        draft.language = draft.language or head.language
     if not draft.first_link("alternate"):
         address = draft.permalink or draft.first_link("canonical")
         if address:

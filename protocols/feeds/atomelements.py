@@ -18,7 +18,7 @@ from protocols.feeds.element import Element, text_of
 from protocols.feeds.extensions import keep_element
 from protocols.feeds.modules import Table
 from protocols.feeds.names import XHTML, qualified
-from protocols.feeds.references import make_absolute
+from protocols.feeds.references import make_absolute, resolve_inside
 from protocols.feeds.scope import Scope
 from protocols.model import Text
 from protocols.urls import is_absolute
@@ -95,6 +95,7 @@ def _read_text(element: Element, scope: Scope) -> Text | None:
     for child in element:
         if child.tag.startswith(XHTML):
             inner = inner.within(child)
+            resolve_inside(child, inner)
         break
     text = read_text(element)
     return text if inner.base == scope.base else make_absolute(text, inner.base)
@@ -105,11 +106,27 @@ def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
     Its language is the entry's where the entry has none.
     """
-    draft.language = draft.language or scope.within(element).language
+    inside = scope.within(element)
+    if not inside.is_unspoken:
+        draft.language = draft.language or inside.language
+    element = _best_alternative(element)
     if element.get("src") is not None:
         keep_element(draft.extensions, element)
     else:
         draft.put("content", _read_text(element, scope), element)
+
+
+def _best_alternative(element: Element) -> Element:
+    """Of Atom 0.3's ``multipart/alternative``, the one that says most."""
+    type = (element.get("type") or "").strip().lower()
+    if type != "multipart/alternative":
+        return element
+    parts = [child for child in element if child.tag == element.tag]
+    return max(parts, key=_richness, default=element)
+
+
+def _richness(content: Element) -> bool:
+    return "html" in (content.get("type") or "")
 
 
 # Both versions get the names of the other one: some changed the namespace, or the

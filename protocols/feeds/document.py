@@ -6,7 +6,7 @@ from codecs import BOM_UTF8
 from dataclasses import dataclass, replace
 from typing import Final
 
-from protocols.errors import EmptyDocument, NotAFeed
+from protocols.errors import EmptyDocument, MalformedDocument, NotAFeed
 from protocols.feeds.context import ParseContext
 from protocols.feeds.discovery import discover
 from protocols.feeds.encoding import to_utf8
@@ -38,9 +38,22 @@ class Document:
     body: bytes
     repairs: tuple[Repair, ...] = ()
     region: Slices | None = None  # all entries, if they are the last document's
+    lines_before: int = 0  # that were dropped
 
     def repaired(self, body: bytes, *repairs: Repair) -> Document:
-        return Document(kind=self.kind, body=body, repairs=self.repairs + repairs)
+        return Document(
+            kind=self.kind,
+            body=body,
+            repairs=self.repairs + repairs,
+            lines_before=self.lines_before,
+        )
+
+    def locate(self, error: MalformedDocument) -> MalformedDocument:
+        """The error with its line in what was fetched."""
+        if not self.lines_before or error.line is None:
+            return error
+        line = error.line + self.lines_before
+        return MalformedDocument(error.cause, line, error.column)
 
     def sign(
         self, parsed: ParsedFeed, path: str = "", outline: Outline | None = None
@@ -85,7 +98,13 @@ def open_document(body: bytes, context: ParseContext) -> Document:
     opened = without_doctype(document.body, prolog)
     if opened is not body:
         region = find_region(opened, prolog.root, context.known)
-    return Document(kind=kind, body=opened, repairs=document.repairs, region=region)
+    return Document(
+        kind=kind,
+        body=opened,
+        repairs=document.repairs,
+        region=region,
+        lines_before=document.lines_before,
+    )
 
 
 def _trimmed(document: Document) -> Document:
@@ -93,11 +112,15 @@ def _trimmed(document: Document) -> Document:
     body = document.body.lstrip().removeprefix(BOM_UTF8).lstrip()
     if not body:
         raise EmptyDocument
+    lines = document.body.count(b"\n", 0, len(document.body) - len(body))
     begins_well = body.startswith((b"<?xml", b"{"))
     junk = 0 if begins_well else leading_junk(body, read_prolog(body).root)
     if junk:
         problem = f"{junk} bytes before the document were dropped"
+        lines += body.count(b"\n", 0, junk)
+        document = replace(document, lines_before=lines)
         return document.repaired(body[junk:], Repair(name="trimmed", problem=problem))
+    document = replace(document, lines_before=lines) if lines else document
     if body is not document.body and body.startswith(b"<?xml"):
         problem = "blanks before the XML declaration were dropped"
         return document.repaired(body, Repair(name="trimmed", problem=problem))

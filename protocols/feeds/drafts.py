@@ -212,6 +212,7 @@ class EntryDraft(Draft):
     content: Text | None = None
     base: str = ""  # what references in its texts are relative to
     is_base_stated: bool = False  # by an xml:base; else its own link goes before
+    is_unspoken: bool = False  # it has no language, whatever the head's is
     permalink: str = ""  # an id that is said to be the entry's address
     verbs: Sequence[str] = ()
     object_types: Sequence[str] = ()
@@ -247,5 +248,8 @@ class EntryDraft(Draft):
 def begin_entry(scope: Scope) -> EntryDraft:
     """An entry of which nothing is read yet, in the scope inside of its element."""
     return EntryDraft(
-        language=scope.language, base=scope.base, is_base_stated=scope.is_stated
+        language=scope.language,
+        base=scope.base,
+        is_base_stated=scope.is_stated,
+        is_unspoken=scope.is_unspoken,
     )

@@ -15,6 +15,7 @@ from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document
 from protocols.feeds.drafts import Draft, EntryDraft, HeadDraft
+from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.scope import Scope
 from protocols.model import Author, Category, FeedFormat, ParsedFeed, Text
 from protocols.text import text_of_title
@@ -55,8 +56,10 @@ def read_with_feedparser(
         return None
     scope = Scope.of_document(context)
     head = _read_head(result["feed"], scope)
-    drafts = [_read_entry(entry, scope) for entry in result["entries"]]
-    return document.sign(assemble(format, head, drafts), "feedparser")
+    entries = result["entries"]
+    drafts = [_read_entry(entry, scope) for entry in entries[:MAX_ENTRIES]]
+    parsed = assemble(format, head, drafts, written=len(entries))
+    return document.sign(parsed, "feedparser")
 
 
 def _read_head(fields: Fields, scope: Scope) -> HeadDraft:

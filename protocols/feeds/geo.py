@@ -36,16 +36,28 @@ def _point(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _where(draft: Draft, element: Element, scope: Scope) -> None:
-    """GML: the position of a point; lines, areas and details stay extensions."""
-    inside = [*element.iter()][1:]
-    is_point = [local_name(each.tag) for each in inside] == ["Point", "pos"]
-    position = read_point(text_of(inside[1])) if is_point else None
+    """GML: the position of a point; lines, areas and details stay extensions.
+
+    Handed the ``gml:Point`` itself by feeds that leave out what is around it.
+    """
+    inside = [each for each in element.iter() if local_name(each.tag) != "where"]
+    names = [local_name(each.tag) for each in inside]
+    is_point = names in (["Point", "pos"], ["Point", "coordinates"], ["pos"])
+    position = read_point(_latitude_first(inside[-1])) if is_point else None
     has_details = any(each.attrib for each in inside)
     is_placed = position is not None and not isinstance(draft, HeadDraft)
     if is_placed and draft.geo is None:
         draft.geo = position
     if not is_placed or has_details or draft.geo != position:
         keep_element(draft.extensions, element)
+
+
+def _latitude_first(element: Element) -> str:
+    """``gml:coordinates`` are x and y (GML 2.1.2), ``gml:pos`` in GeoRSS is not."""
+    text = text_of(element)
+    if local_name(element.tag) == "pos":
+        return text
+    return " ".join(reversed(text.replace(",", " ").split()[:2]))
 
 
 def _latitude(draft: Draft, element: Element, scope: Scope) -> None:
@@ -78,6 +90,7 @@ _COORDINATES: Final = qualified(
 )
 GEO: Final = {
     **qualified("georss", {"point": _point, "where": _where}),
+    **qualified("gml", {"Point": _where, "pos": _where}),
     **_COORDINATES,
     **qualified("geo", {"Point": _w3c_point}),
 }

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from protocols.dates import parse_date
+from protocols.errors import NotAFeed
 from protocols.feeds.assembly import assemble
 from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
@@ -18,11 +23,14 @@ from protocols.feeds.jsonvalues import (
     string_of,
     text_of,
 )
+from protocols.feeds.limits import MAX_ENTRIES
 from protocols.model import Author, Category, FeedFormat, ParsedFeed, Text
 from protocols.text import collapse
 from protocols.urls import is_web_url, resolve
 
 _VERSION_HOST: Final = "jsonfeed.org/version/"
+_ID_KEYS: Final = frozenset({"id", "url"})
+_TELLING_KEYS: Final = frozenset({"content_html", "content_text", "date_published"})
 _HEAD_KEYS: Final = frozenset(
     [
         "version",
@@ -59,6 +67,8 @@ _ITEM_KEYS: Final = frozenset(
         "attachments",
     ]
 )
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+"""What no other format can say: ids must be the same in all."""
 _LIST_KEYS: Final = frozenset({"attachments", "authors", "hubs", "tags"})
 _AUTHOR_KEYS: Final = frozenset({"name", "url", "avatar"})
 _ATTACHMENT_KEYS: Final = frozenset({"url", "mime_type", "title", "size_in_bytes"})
@@ -69,17 +79,59 @@ def is_json_feed(document: dict[str, Json]) -> bool:
     return _VERSION_HOST in text_of(document, "version")
 
 
-def read_json_feed(document: dict[str, Json], context: ParseContext) -> ParsedFeed:
-    """Read a document for which `is_json_feed`."""
+def read_json_feed(value: Json, body: bytes, context: ParseContext) -> ParsedFeed:
+    """Read what a body in UTF-8 says. Raises `NotAFeed` for any other JSON."""
+    document, problem = _feed_of(value)
+    if document is None:
+        raise NotAFeed("a JSON document")
     base = context.url if is_web_url(context.url) else ""
     head = _read_head(document, base)
-    items = document.get("items")
-    drafts = [
-        _read_item(item, base)
-        for item in (items if isinstance(items, list) else [])
-        if isinstance(item, dict)
-    ]
-    return assemble(FeedFormat.JSON_FEED, head, drafts)
+    items = objects_of(document, "items")
+    _make_ids_exact(items, body)
+    drafts = [_read_item(item, base) for item in items[:MAX_ENTRIES]]
+    parsed = assemble(FeedFormat.JSON_FEED, head, drafts, written=len(items))
+    if not problem:
+        return parsed
+    return replace(parsed, path="unlabelled", problems=(problem, *parsed.problems))
+
+
+def _feed_of(document: Json) -> tuple[dict[str, Json] | None, str]:
+    """The feed, if it is one, and what it lacks: a version, or even a head."""
+    if isinstance(document, list) and len(document) == 1:
+        only = document[0]
+        if isinstance(only, dict) and is_json_feed(only):
+            return only, "a list of one feed was read as the feed"
+    if isinstance(document, list) and _are_items(document):
+        return {"items": document}, "a list was read as the items of a feed"
+    if not isinstance(document, dict):
+        return None, ""
+    if is_json_feed(document):
+        return document, ""
+    is_feed = _are_items(list_of(document, "items"))
+    return (document, "a feed without a version") if is_feed else (None, "")
+
+
+def _are_items(values: list[Json]) -> bool:
+    """Whether these have what only items of a JSON Feed have."""
+    return bool(values) and all(
+        isinstance(each, dict)
+        and _ID_KEYS.intersection(each)
+        and _TELLING_KEYS.intersection(each)
+        for each in values
+    )
+
+
+def _make_ids_exact(items: list[dict[str, Json]], body: bytes) -> None:
+    """Numbers of more than 64 bits are read as floats, which many of them share."""
+    if not any(isinstance(item.get("id"), float) for item in items):
+        return
+    with suppress(ValueError, RecursionError):
+        document = json.loads(body, parse_float=str, parse_int=str)
+        if isinstance(document, list):
+            document = document[0] if "items" in document[0] else {"items": document}
+        for item, exact in zip(items, objects_of(document, "items"), strict=True):
+            if isinstance(item.get("id"), float):
+                item["id"] = exact["id"]
 
 
 def _read_head(feed: dict[str, Json], base: str) -> HeadDraft:
@@ -109,7 +161,7 @@ def _read_item(item: dict[str, Json], base: str) -> EntryDraft:
     html, text = text_of(item, "content_html"), text_of(item, "content_text")
     summary = text_of(item, "summary")
     draft = EntryDraft(
-        id=text_of(item, "id"),
+        id=_CONTROLS.sub("", text_of(item, "id")),
         title=collapse(text_of(item, "title")),
         content=Text(value=html or text, type="html" if html else "text")
         if html or text

@@ -19,7 +19,7 @@ from protocols.feeds.document import Document, open_document
 from protocols.feeds.element import Element, local_name
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.reading import read_document
-from protocols.feeds.repair import repair, repair_encoding
+from protocols.feeds.repair import repair
 from protocols.feeds.sniff import Kind
 from protocols.feeds.xml import read_whole_tree, syntax_error, xml_parser
 from protocols.model import ParsedFeed
@@ -49,10 +49,7 @@ def parse_leniently(body: bytes, context: ParseContext) -> ParsedFeed:
         return read_document(document, context)
     except MalformedDocument as error:
         if document.kind == Kind.JSON:
-            mended = repair_encoding(document)
-            if mended is document:
-                raise
-            return read_document(mended, context)
+            raise
         repaired = repair(document)
         parsed = _read_somehow(repaired, context)
         if parsed is None:

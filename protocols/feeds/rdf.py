@@ -8,6 +8,7 @@ from protocols.feeds.assembly import assemble
 from protocols.feeds.channel import read_channel
 from protocols.feeds.drafts import EntryDraft
 from protocols.feeds.element import Element
+from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.names import RDF
 from protocols.feeds.rssitem import read_item
 from protocols.feeds.scope import Scope
@@ -20,7 +21,8 @@ _ABOUT: Final = f"{RDF}about"
 def read_rdf(root: Element, scope: Scope) -> ParsedFeed:
     """Read an ``rdf:RDF`` element."""
     head, items, scope = read_channel(root, scope)
-    return assemble(FeedFormat.RDF, head, [_read_item(item, scope) for item in items])
+    drafts = [_read_item(item, scope) for item in items[:MAX_ENTRIES]]
+    return assemble(FeedFormat.RDF, head, drafts, written=len(items))
 
 
 def _read_item(element: Element, scope: Scope) -> EntryDraft:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from protocols.errors import MalformedDocument
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document, open_document
 from protocols.feeds.incremental import read_incrementally
 from protocols.feeds.jsondocument import read_json
+from protocols.feeds.jsonrepair import repair_json
+from protocols.feeds.repair import repair_encoding
 from protocols.feeds.sniff import Kind
 from protocols.feeds.xml import parse_xml
 from protocols.model import ParsedFeed
@@ -23,8 +26,30 @@ def parse(body: bytes, context: ParseContext) -> ParsedFeed:
 
 def read_document(document: Document, context: ParseContext) -> ParsedFeed:
     """As `parse`, for a document that was opened before."""
+    try:
+        return _read(document, context)
+    except MalformedDocument as error:
+        raise document.locate(error) from None
+
+
+def _read(document: Document, context: ParseContext) -> ParsedFeed:
     if document.kind == Kind.JSON:
-        return document.sign(read_json(document.body, context))
+        return _read_json(document, context)
     if context.known is not None:
         return read_incrementally(document, context.known, context)
     return parse_xml(document, context)
+
+
+def _read_json(document: Document, context: ParseContext) -> ParsedFeed:
+    """As it is, or mended; the error is that of the first that is UTF-8."""
+    try:
+        return document.sign(read_json(document.body, context))
+    except MalformedDocument:
+        encoded = repair_encoding(document)
+        mended = repair_json(encoded)
+        if mended is document:
+            raise
+    try:
+        return mended.sign(read_json(mended.body, context))
+    except MalformedDocument:
+        return encoded.sign(read_json(encoded.body, context))

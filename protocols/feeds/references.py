@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from html import unescape
 from typing import Final
 
+from protocols.feeds.element import Element
+from protocols.feeds.scope import Scope
 from protocols.model import Text
 from protocols.urls import is_absolute, resolve
 
@@ -94,7 +96,11 @@ class _Base:
 
     @classmethod
     def of(cls, url: str) -> _Base:
-        url = url.translate(_ESCAPES)
+        return cls.of_tree(url.translate(_ESCAPES))
+
+    @classmethod
+    def of_tree(cls, url: str) -> _Base:
+        """For values that are escaped later."""
         authority = _ORIGIN.match(url)
         return cls(url, authority[0] if authority else "", url.partition("#")[0])
 
@@ -118,6 +124,29 @@ def has_relative_references(markup: str) -> bool:
 def may_be_relative(text: Text) -> bool:
     """As `has_relative_references`, for a text, which need not be markup."""
     return text.type in ("html", "xhtml") and has_relative_references(text.value)
+
+
+def resolve_inside(element: Element, scope: Scope) -> None:
+    """Make addresses absolute in the tree, wherever it has an ``xml:base`` deeper in.
+
+    ``scope``: inside of the element; what needs no other base is left as it is.
+    """
+    if scope.is_uniform:
+        return
+    for child in element:
+        inner = scope.within(child)
+        if inner.base != scope.base:
+            _resolve_all(child, inner)
+        else:
+            resolve_inside(child, inner)
+
+
+def _resolve_all(element: Element, scope: Scope) -> None:
+    base = _Base.of_tree(scope.base)
+    for name, value in element.items():
+        element.attrib[name] = _resolve_value(name, value, base)
+    for child in element:
+        _resolve_all(child, scope.within(child))
 
 
 def make_absolute(text: Text | None, base: str) -> Text | None:

@@ -67,11 +67,11 @@ _MOST_PREFIXES: Final = 50
 
 def repair(document: Document) -> Document:
     """Do all that helps; the same document, unchanged, when nothing does."""
-    text, repairs = _decode(document.body)
+    text, repairs = _decode(document)
     for name, problem, mend in _STEPS:
         mended = mend(text)
         if mended != text:
-            line = _line_of_difference(text, mended)
+            line = _line_of_difference(text, mended) + document.lines_before
             repairs.append(Repair(name=name, problem=f"line {line}: {problem}"))
             text = mended
     if not repairs:
@@ -81,17 +81,18 @@ def repair(document: Document) -> Document:
 
 def repair_encoding(document: Document) -> Document:
     """All that can be done for JSON; the same document if its bytes are UTF-8."""
-    text, repairs = _decode(document.body)
+    text, repairs = _decode(document)
     return document.repaired(text.encode(), *repairs) if repairs else document
 
 
-def _decode(body: bytes) -> tuple[str, list[Repair]]:
+def _decode(document: Document) -> tuple[str, list[Repair]]:
+    body = document.body
     try:
         return body.decode(), []
     except UnicodeDecodeError as error:
         text, codec = mend_utf8(body)
         name = codec.replace("cp125", "Windows-125")
-        line = body.count(b"\n", 0, error.start) + 1
+        line = document.lines_before + body.count(b"\n", 0, error.start) + 1
         problem = f"line {line}: {error.reason} at byte {error.start}: read as {name}"
         return text, [Repair(name="bytes", problem=problem)]
 

@@ -20,13 +20,14 @@ class Scope:
     """``base`` resolves references; ``is_stated``: by an ``xml:base``, not a guess.
 
     ``is_uniform``: no element inside has a base or a language of its own, which need
-    not be looked for then.
+    not be looked for then. ``is_unspoken``: an empty ``xml:lang`` took one back.
     """
 
     base: str
     language: str = ""
     is_stated: bool = False
     is_uniform: bool = False
+    is_unspoken: bool = False
 
     @classmethod
     def of_document(cls, context: ParseContext) -> Scope:
@@ -37,7 +38,7 @@ class Scope:
         inside = self.within(root)
         own = sum(name.startswith(XML) for name, _ in root.items())
         is_uniform = body.count(b"xml:") <= own
-        return Scope(inside.base, inside.language, inside.is_stated, is_uniform)
+        return replace(inside, is_uniform=is_uniform)
 
     def within(self, element: Element) -> Scope:
         """The scope inside an element; itself when the element changes nothing."""
@@ -46,10 +47,12 @@ class Scope:
         base, language = element.get(_BASE), element.get(_LANGUAGE)
         if base is None and language is None:
             return self
+        spoken = self.language if language is None else language.strip()
         return Scope(
             (resolve(base, self.base) if base else "") or self.base,
-            self.language if language is None else language.strip(),
+            spoken,
             self.is_stated or bool(base),
+            is_unspoken=not spoken and (self.is_unspoken or bool(self.language)),
         )
 
     def within_site(self, links: Iterable[Link], rels: tuple[str, ...]) -> Scope:

@@ -232,6 +232,7 @@ def test_only_so_many_entries_of_a_document_are_kept() -> None:
     items = "".join(f"<item><guid>{n}</guid></item>" for n in range(MAX_ENTRIES + 1))
     parsed = parse(rss(items), CONTEXT)
     assert len(parsed.entries) == MAX_ENTRIES
+    assert parsed.dropped == 1
     assert parsed.problems == ("5001 entries: only the first 5000 are kept",)
 
 
