@@ -38,6 +38,7 @@ from hub.services import (
     LiveService,
     MetricsService,
     OperationsService,
+    PublishingService,
     Services,
     SubscriptionService,
     SuperfeedrService,
@@ -160,6 +161,7 @@ async def build_hub(
         websub=open_hub.service,
         live=LiveService(storage.feeds, live, is_open=settings.open_stream == "on"),
         superfeedr=superfeedr,
+        publishing=PublishingService(storage.feeds, poller, fetcher.bring, clock),
     )
     limits = RateLimits(_request_limits(settings), clock, metrics)
     return BuiltHub(

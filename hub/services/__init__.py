@@ -15,6 +15,7 @@ from .front import FrontPageService
 from .live import LiveService
 from .metrics import MetricsService
 from .operations import OperationsService
+from .publishing import PublishingService
 from .subscriptions import SubscriptionService
 from .superfeedr import SuperfeedrService
 from .tokens import TokenService
@@ -27,6 +28,7 @@ __all__ = [
     "LiveService",
     "MetricsService",
     "OperationsService",
+    "PublishingService",
     "Services",
     "SubscriptionService",
     "SuperfeedrService",
@@ -47,3 +49,4 @@ class Services:
     front: FrontPageService
     live: LiveService
     superfeedr: SuperfeedrService
+    publishing: PublishingService

@@ -15,6 +15,6 @@ def create_modes(services: Services) -> Modes:
     return {
         **Subscribing(services.superfeedr).modes(),
         **SubscriptionList(services.superfeedr).modes(),
-        **Publishing(services.websub).modes(),
+        **Publishing(services.websub, services.publishing).modes(),
         **rights_modes(),
     }
