@@ -14,7 +14,9 @@ from hub.config import Settings
 from hub.core.budget import Budget
 from hub.core.rate_limit import Rate, per_minute
 from hub.delivery.callback_pace import CallbackPace
+from hub.delivery.credits import Credits
 from hub.delivery.denials import Denials
+from hub.delivery.digests import Digests
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.jobs import Housekeeping
 from hub.live.stream import LiveStream
@@ -110,6 +112,7 @@ async def build_hub(
             budget=Budget(polls_per_second=settings.poll_budget),
         ),
     )
+    credits = Credits()
     dispatcher = Dispatcher(
         storage,
         network,
@@ -117,6 +120,15 @@ async def build_hub(
         f"{public_url}/hub",
         DeliveryLimits(requests=settings.delivery_concurrency),
         metrics=metrics,
+        credits=credits,
+    )
+    digests = Digests(
+        storage,
+        network,
+        clock,
+        f"{public_url}/hub",
+        f"Fanfare/{hub.__version__} (+{public_url}/hub)",
+        credits,
     )
     operations = OperationsService(storage, clock, settings.database_path.parent)
     addresses = _address_check(settings, stack)
@@ -174,6 +186,7 @@ async def build_hub(
             "poller": poller.run,
             "dispatcher": dispatcher.run,
             "denials": Denials(storage, network, clock, pace).run,
+            "digests": digests.run,
             **open_hub.background,
             "superfeedr verifications": superfeedr.run,
             "live stream": live.run,

@@ -10,6 +10,7 @@ key order. Any method may raise `StorageClosed`; writing ones `StorageBusy`,
 from __future__ import annotations
 
 from storage.interface.deliveries import DeliveryStore
+from storage.interface.digests import DigestStore
 from storage.interface.engine import Storage
 from storage.interface.feeds import FeedStore
 from storage.interface.listings import ListingStore
@@ -20,6 +21,7 @@ from storage.interface.verifications import VerificationStore
 
 __all__ = [
     "DeliveryStore",
+    "DigestStore",
     "FeedStore",
     "ListingStore",
     "LogStore",
