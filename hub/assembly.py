@@ -158,7 +158,9 @@ async def build_hub(
         OpenHub(settings.open_hub),
         settings.min_lease,
     )
-    subscriptions = SubscriptionService(storage, feeds, addresses, clock)
+    subscriptions = SubscriptionService(
+        storage, feeds, addresses, clock, open_hub.validation
+    )
     superfeedr = SuperfeedrService(
         storage, subscriptions, open_hub.questions, clock, public_url
     )
