@@ -20,6 +20,7 @@ from hub.websub.intents import Intents
 from hub.websub.pings import Pings
 from hub.websub.questions import Questions
 from hub.websub.topics import OpenHub, Topics
+from hub.websub.validation import Validation
 from hub.websub.verifier import Verifier
 from protocols.http import user_agent
 from storage.interface import Storage
@@ -50,6 +51,7 @@ class BuiltOpenHub:
 
     service: WebSubService
     questions: Questions
+    validation: Validation
     background: dict[str, Callable[[], Coroutine[Any, Any, None]]]
 
 
@@ -71,7 +73,8 @@ def build_open_hub(
         asking,
         OwnTopics(around.public_url),
     )
-    intents = Intents(around.storage, topics, questions, around.clock)
+    validation = Validation(around.storage, around.network, asking, around.pace)
+    intents = Intents(around.storage, topics, questions, around.clock, validation)
     verifier = Verifier(around.storage, intents, questions, around.clock)
     pings = Pings(around.poller, around.clock)
     service = WebSubService(
@@ -86,5 +89,6 @@ def build_open_hub(
     return BuiltOpenHub(
         service=service,
         questions=questions,
+        validation=validation,
         background={"verifier": verifier.run, "pings": pings.run},
     )

@@ -14,7 +14,7 @@ from hub.core.content import is_content
 from hub.core.detect import News, detect
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.freshness import fresh_until, retry_after
-from hub.core.hubs import hubs_of_header
+from hub.core.hubs import hubs_of_header, validator_of_header
 from hub.core.inventory import take_stock
 from hub.core.news_writes import entry_writes, has_news, news_records
 from hub.core.oddities import oddities, remarks
@@ -210,6 +210,8 @@ def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
         is_reformatted=feed.format not in ("", document.format),
         elsewhere=decision.elsewhere,
     )
+    if fetched.is_partial:
+        news = changed(news, is_gap=False)
     new = 0 if news.is_baseline else len(news.new)
     polling = changed(
         _succeeded(decision, new),
@@ -267,6 +269,7 @@ def _succeeded(decision: Decision, new: int) -> Polling:
         retry_after=retry_after(fetched),
         fresh_until=fresh_until(before, fetched),
         hubs=hubs_of_header(fetched) or (before.hubs if is_304 else ()),
+        validator=validator_of_header(fetched) or (before.validator if is_304 else ""),
         entries_since_maintenance=new
         + (0 if is_due else before.entries_since_maintenance),
         last_maintenance_at=fetched.at if is_due else before.last_maintenance_at,

@@ -16,6 +16,7 @@ from .live import LiveService
 from .metrics import MetricsService
 from .operations import OperationsService
 from .public import PublicService
+from .publishing import PublishingService
 from .replays import ReplayService
 from .retrieval import RetrievalService
 from .search import SearchService
@@ -33,6 +34,7 @@ __all__ = [
     "MetricsService",
     "OperationsService",
     "PublicService",
+    "PublishingService",
     "ReplayService",
     "RetrievalService",
     "SearchService",
@@ -62,3 +64,4 @@ class Services:
     replays: ReplayService
     superfeedr: SuperfeedrService
     public: PublicService
+    publishing: PublishingService

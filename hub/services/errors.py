@@ -6,6 +6,8 @@ ServiceError
 ├── HubClosed          the open hub is switched off
 ├── NotConfirmed       a callback was asked, and does not want it
 ├── NotReadable        nothing there that this account may read
+├── NotAllowed         the topic's publisher refuses the subscription
+├── NotSigned          content of a publisher that no secret of the feed signed
 └── TooManyWaiting     a bounded queue is full; later there will be room
 """
 
@@ -35,6 +37,8 @@ class Conflict(ServiceError):
 
 class HubClosed(ServiceError):
     """The open hub is switched off."""
+
+    field = ""
 
     def __init__(self) -> None:
         super().__init__(
@@ -66,6 +70,27 @@ class NotConfirmed(ServiceError):
             if reason
             else f"Your callback {callback} didn't echo the challenge."
             " Please make sure it does (hub.callback)"
+        )
+
+
+class NotAllowed(ServiceError):
+    """The topic's publisher was asked, and refuses the subscription."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        self.field = field
+        self.reason = reason
+        super().__init__(f"{field}: {reason}")
+
+
+class NotSigned(ServiceError):
+    """Content of a publisher that was not signed with the feed's secret."""
+
+    field = "hub.signature"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "hub.signature: expected the HMAC of hub.content with the secret that the"
+            " operator has set for this topic"
         )
 
 

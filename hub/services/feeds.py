@@ -15,6 +15,7 @@ from hub.services.errors import Conflict
 from hub.services.topics import read_topic
 from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
+from protocols.websub.requests import LONGEST_SECRET
 from storage.errors import NotFound
 from storage.interface import Storage
 from storage.records import (
@@ -65,6 +66,7 @@ class AddFeed:
     private: bool = False
     section: str = ""
     credentials: Credentials | None = None
+    publish_secret: str = ""  # what its publisher signs pings with content with
     wait: float = LONGEST_WAIT  # seconds; 0: do not wait for the first fetch
 
 
@@ -114,6 +116,7 @@ class FeedService:
         _check_section(request.section)
         if self._own.owns(topic.url):
             return AddedFeed(feed=await self._own_feed(field, topic.url), is_new=False)
+        _check_publish_secret(request.publish_secret)
         await self._addresses.check_topic(field, topic.url)
         credentials = request.credentials or topic.credentials
         feed, is_new = await self._storage.feeds.add(
@@ -125,6 +128,10 @@ class FeedService:
             ),
             self._clock.now(),
         )
+        if request.publish_secret:
+            await self._storage.feeds.set_publish_secret(
+                feed.id, request.publish_secret
+            )
         self._poller.wake()
         if feed.private and not is_new:
             self._on_hide()
@@ -248,6 +255,11 @@ def _check_pollable(feed: StoredFeed) -> None:
         raise Conflict(f"feed {feed.id} was removed; add it again first")
     if feed.state is FeedState.TRACK:
         raise Conflict(f"feed {feed.id} is a track query, which is never fetched")
+
+
+def _check_publish_secret(secret: str) -> None:
+    if len(secret.encode()) > LONGEST_SECRET:
+        raise InvalidValue("publish_secret", f"at most {LONGEST_SECRET} bytes")
 
 
 def _check_section(section: str) -> None:

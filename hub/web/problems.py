@@ -17,7 +17,9 @@ from hub.services.errors import (
     AddressRefused,
     Conflict,
     HubClosed,
+    NotAllowed,
     NotConfirmed,
+    NotSigned,
     TooManyWaiting,
 )
 from protocols.errors import InvalidValue
@@ -69,14 +71,14 @@ def problem_response(problem: Problem) -> Response:
 
 def as_problem(error: Exception) -> Problem:
     """What an error of the use cases means to the caller of the API."""
-    if isinstance(error, HubClosed):
-        return Problem(HTTPStatus.FORBIDDEN, str(error))
+    if isinstance(error, HubClosed | NotSigned):
+        return Problem(HTTPStatus.FORBIDDEN, str(error), field=error.field)
     match error:
         case Problem():
             return error
         case InvalidValue():
             status, field = HTTPStatus.UNPROCESSABLE_ENTITY, error.field
-        case AddressRefused() | NotConfirmed():
+        case AddressRefused() | NotAllowed() | NotConfirmed():
             status, field = HTTPStatus.UNPROCESSABLE_ENTITY, error.field
         case NotFound():
             status, field = HTTPStatus.NOT_FOUND, ""

@@ -16,7 +16,7 @@ def create_modes(services: Services) -> Modes:
     return {
         **Subscribing(services.superfeedr).modes(),
         **SubscriptionList(services.superfeedr).modes(),
-        **Publishing(services.websub).modes(),
+        **Publishing(services.websub, services.publishing).modes(),
         **retrieval_modes(services),
         **rights_modes(),
     }
