@@ -5,6 +5,7 @@ from __future__ import annotations
 from hub.services import Services
 from hub.web.superfeedr.calls import Modes
 from hub.web.superfeedr.listing import SubscriptionList
+from hub.web.superfeedr.publishing import Publishing
 from hub.web.superfeedr.retrieval import retrieval_modes
 from hub.web.superfeedr.rights import rights_modes
 from hub.web.superfeedr.subscribing import Subscribing
@@ -16,5 +17,6 @@ def create_modes(services: Services) -> Modes:
         **Subscribing(services.superfeedr).modes(),
         **SubscriptionList(services.superfeedr).modes(),
         **retrieval_modes(services),
+        **Publishing(services.websub).modes(),
         **rights_modes(),
     }

@@ -1,0 +1,35 @@
+"""``hub.mode=publish``: open to everybody, as a ping only has topics looked at."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from starlette.responses import Response
+
+from hub.services import WebSubService
+from hub.web.superfeedr.calls import Call, Mode, Modes
+from protocols.superfeedr.parameters import Parameters
+from protocols.websub.forms import Form
+from protocols.websub.requests import PublishRequest, read_request
+
+_TOPICS = ("hub.url", "hub.topic")
+
+
+class Publishing:
+    def __init__(self, websub: WebSubService) -> None:
+        self._websub = websub
+
+    def modes(self) -> Modes:
+        return {"publish": Mode(answer=self.publish, is_open=True)}
+
+    async def publish(self, call: Call) -> Response:
+        """204, whatever the topics: who pings learns nothing of what is here."""
+        await self._websub.publish(_pinged(call.parameters))
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+def _pinged(given: Parameters) -> PublishRequest:
+    named = [(name, value) for name in _TOPICS for value in given.all(name)]
+    request = read_request(Form((("hub.mode", "publish"), *named)))
+    assert isinstance(request, PublishRequest)  # noqa: S101 - its mode says so
+    return request
