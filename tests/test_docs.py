@@ -106,7 +106,7 @@ class NoServices:
 
     feeds = subscriptions = deliveries = operations = tokens = metrics = front = (
         websub
-    ) = live = superfeedr = None
+    ) = live = superfeedr = retrieval = search = replays = None
 
 
 @pytest.mark.parametrize(
