@@ -14,7 +14,9 @@ from hub.config import Settings
 from hub.core.budget import Budget
 from hub.core.rate_limit import Rate, per_minute
 from hub.delivery.callback_pace import CallbackPace
+from hub.delivery.credits import Credits
 from hub.delivery.denials import Denials
+from hub.delivery.digests import Digests
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.delivery.redelivery import Redeliveries
 from hub.jobs import Housekeeping
@@ -40,6 +42,7 @@ from hub.services import (
     LiveService,
     MetricsService,
     OperationsService,
+    PublishingService,
     ReplayService,
     RetrievalService,
     SearchService,
@@ -114,6 +117,7 @@ async def build_hub(
             budget=Budget(polls_per_second=settings.poll_budget),
         ),
     )
+    credits = Credits()
     dispatcher = Dispatcher(
         storage,
         network,
@@ -121,6 +125,15 @@ async def build_hub(
         f"{public_url}/hub",
         DeliveryLimits(requests=settings.delivery_concurrency),
         metrics=metrics,
+        credits=credits,
+    )
+    digests = Digests(
+        storage,
+        network,
+        clock,
+        f"{public_url}/hub",
+        f"Fanfare/{hub.__version__} (+{public_url}/hub)",
+        credits,
     )
     operations = OperationsService(storage, clock, settings.database_path.parent)
     addresses = _address_check(settings, stack)
@@ -170,6 +183,7 @@ async def build_hub(
         search=SearchService(storage, public_url),
         replays=ReplayService(storage, retrieval, redeliveries),
         superfeedr=superfeedr,
+        publishing=PublishingService(storage.feeds, poller, fetcher.bring, clock),
     )
     limits = RateLimits(_request_limits(settings), clock, metrics)
     return BuiltHub(
@@ -182,6 +196,7 @@ async def build_hub(
             "poller": poller.run,
             "dispatcher": dispatcher.run,
             "denials": Denials(storage, network, clock, pace).run,
+            "digests": digests.run,
             **open_hub.background,
             "replays": redeliveries.run,
             "search index": SearchIndex(storage).run,

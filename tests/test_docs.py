@@ -106,7 +106,7 @@ class NoServices:
 
     feeds = subscriptions = deliveries = operations = tokens = metrics = front = (
         websub
-    ) = live = superfeedr = retrieval = search = replays = None
+    ) = live = superfeedr = publishing = retrieval = search = replays = None
 
 
 @pytest.mark.parametrize(

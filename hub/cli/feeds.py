@@ -34,6 +34,7 @@ def feeds() -> None:
 @click.option("--private", is_flag=True, help="Never shown to the public.")
 @click.option("--header", "headers", multiple=True, help="'Name: value' to send.")
 @click.option("--basic", default="", help="user:password to send.")
+@click.option("--publish-secret", default="", help="What its publisher signs with.")
 @speaks_to_hub
 def add(
     hub: Hub,
@@ -43,6 +44,7 @@ def add(
     private: bool,
     headers: tuple[str, ...],
     basic: str,
+    publish_secret: str,
 ) -> None:
     """Add feeds and say what their first fetch found.
 
@@ -58,6 +60,8 @@ def add(
         "headers": dict(map(_parse_header, headers)),
         "basic": basic,
     }
+    if publish_secret:
+        shared["publish_secret"] = publish_secret
     with ThreadPoolExecutor(ADDED_AT_ONCE) as pool:
         results = pool.map(lambda url: _add_one(hub, {"url": url, **shared}), wanted)
         failed = [

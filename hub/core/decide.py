@@ -206,6 +206,8 @@ def _after_document(decision: Decision, document: ParsedFeed) -> FetchCommit:
         is_reformatted=feed.format not in ("", document.format),
         elsewhere=decision.elsewhere,
     )
+    if fetched.is_partial:
+        news = replace(news, is_gap=False)
     new = 0 if news.is_baseline else len(news.new)
     polling = replace(
         _succeeded(decision, new),

@@ -54,6 +54,7 @@ class Fetched:
     age: str = ""
     retry_after: str = ""
     link: str = ""
+    is_partial: bool = False  # the publisher brought it: perhaps the new entries alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,11 @@ class Credits:
         self._notified = dict(notified or {})
         self._changed: set[AccountId] = set()
 
+    def resume(self, notified: Mapping[AccountId, int]) -> None:
+        """Go on from counts that were stored; what was counted meanwhile is added."""
+        for account, count in notified.items():
+            self._notified[account] = count + self._notified.get(account, 0)
+
     def take(self, account: AccountId) -> int | None:
         """Count one more request; what is left then. None: the open hub has none."""
         if account == ANONYMOUS:

@@ -63,6 +63,7 @@ class Dispatcher:
         limits: DeliveryLimits | None = None,
         random: Random | None = None,
         metrics: Metrics | None = None,
+        credits: Credits | None = None,
     ) -> None:
         self._storage = storage
         self._network = network
@@ -71,6 +72,7 @@ class Dispatcher:
         self._limits = limits or DeliveryLimits()
         self._random = random or SystemRandom()
         self._metrics = metrics or Metrics()
+        self._credits = credits or Credits()
 
     async def run(self) -> None:
         """Deliver, until cancelled.
@@ -80,7 +82,7 @@ class Dispatcher:
         """
         await self._storage.deliveries.void_leases()
         head = await self._storage.log.head()
-        credits = Credits(await self._storage.deliveries.notified())
+        self._credits.resume(await self._storage.deliveries.notified())
         sender = Sender(
             hub_url=self._hub_url,
             epoch=head.epoch,
@@ -94,7 +96,7 @@ class Dispatcher:
             self._limits,
             self._random,
             self._metrics,
-            credits,
+            self._credits,
         )
         await run.until_cancelled()
 

@@ -6,7 +6,7 @@ first: "exactly one unconditional request per feed URL".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from hub.core.fetched import Fetched
@@ -24,10 +24,17 @@ class HandedOver:
     def __init__(self, fetcher: FeedFetcher) -> None:
         self._fetcher = fetcher
         self._answers: dict[str, Fetched] = {}
+        self._brought: dict[str, Fetched] = {}
         self._bytes = 0
 
     async def fetch(self, request: FetchRequest) -> Fetched:
-        """One that is unconditional and as anybody makes it may be answered already."""
+        """One that is unconditional and as anybody makes it may be answered already.
+
+        What the publisher has brought answers any.
+        """
+        brought = self._brought.pop(bare_url(request.url), None)
+        if brought is not None:
+            return brought
         if request.validators is None and request.credentials is None:
             fetched = self._answers.pop(bare_url(request.url), None)
             if fetched is not None:
@@ -48,4 +55,23 @@ class HandedOver:
             yield
         finally:
             self._answers.pop(key, None)
+            self._bytes -= size
+
+    @contextmanager
+    def bring(self, url: str, fetched: Fetched) -> Iterator[Callable[[], bool]]:
+        """Meanwhile the next fetch of the URL is answered with what its publisher sent.
+
+        What is entered tells whether it was; never, if there is no room for more. One
+        at a time of a URL.
+        """
+        key, size = bare_url(url), len(fetched.body)
+        if self._bytes + size > MOST_BYTES:
+            yield lambda: False
+            return
+        self._brought[key] = fetched
+        self._bytes += size
+        try:
+            yield lambda: key not in self._brought
+        finally:
+            self._brought.pop(key, None)
             self._bytes -= size

@@ -15,6 +15,7 @@ from .front import FrontPageService
 from .live import LiveService
 from .metrics import MetricsService
 from .operations import OperationsService
+from .publishing import PublishingService
 from .replays import ReplayService
 from .retrieval import RetrievalService
 from .search import SearchService
@@ -30,6 +31,7 @@ __all__ = [
     "LiveService",
     "MetricsService",
     "OperationsService",
+    "PublishingService",
     "ReplayService",
     "RetrievalService",
     "SearchService",
@@ -56,3 +58,4 @@ class Services:
     search: SearchService
     replays: ReplayService
     superfeedr: SuperfeedrService
+    publishing: PublishingService

@@ -6,6 +6,7 @@ ServiceError
 ├── HubClosed          the open hub is switched off
 ├── NotConfirmed       a callback was asked, and does not want it
 ├── NotReadable        nothing there that this account may read
+├── NotSigned          content of a publisher that no secret of the feed signed
 └── TooManyWaiting     a bounded queue is full; later there will be room
 """
 
@@ -35,6 +36,8 @@ class Conflict(ServiceError):
 
 class HubClosed(ServiceError):
     """The open hub is switched off."""
+
+    field = ""
 
     def __init__(self) -> None:
         super().__init__(
@@ -66,6 +69,18 @@ class NotConfirmed(ServiceError):
             if reason
             else f"Your callback {callback} didn't echo the challenge."
             " Please make sure it does (hub.callback)"
+        )
+
+
+class NotSigned(ServiceError):
+    """Content of a publisher that was not signed with the feed's secret."""
+
+    field = "hub.signature"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "hub.signature: expected the HMAC of hub.content with the secret that the"
+            " operator has set for this topic"
         )
 
 

@@ -13,6 +13,7 @@ from hub.services.addresses import AddressCheck
 from hub.services.errors import Conflict
 from hub.services.topics import read_topic
 from protocols.errors import InvalidValue
+from protocols.websub.requests import LONGEST_SECRET
 from storage.errors import NotFound
 from storage.interface import Storage
 from storage.records import (
@@ -62,6 +63,7 @@ class AddFeed:
     private: bool = False
     section: str = ""
     credentials: Credentials | None = None
+    publish_secret: str = ""  # what its publisher signs pings with content with
     wait: float = LONGEST_WAIT  # seconds; 0: do not wait for the first fetch
 
 
@@ -103,6 +105,7 @@ class FeedService:
         """
         topic = read_topic(field, request.url)
         _check_section(request.section)
+        _check_publish_secret(request.publish_secret)
         await self._addresses.check_topic(field, topic.url)
         credentials = request.credentials or topic.credentials
         feed, is_new = await self._storage.feeds.add(
@@ -114,6 +117,10 @@ class FeedService:
             ),
             self._clock.now(),
         )
+        if request.publish_secret:
+            await self._storage.feeds.set_publish_secret(
+                feed.id, request.publish_secret
+            )
         self._poller.wake()
         if feed.private and not is_new:
             self._on_hide()
@@ -214,6 +221,11 @@ class FeedService:
                 return await self._poller.fetch_now(feed.id)
         except TimeoutError:
             return await self._storage.feeds.get(feed.id) or feed
+
+
+def _check_publish_secret(secret: str) -> None:
+    if len(secret.encode()) > LONGEST_SECRET:
+        raise InvalidValue("publish_secret", f"at most {LONGEST_SECRET} bytes")
 
 
 def _check_section(section: str) -> None:

@@ -14,19 +14,16 @@ from typing import Protocol
 import structlog
 
 from hub.clock import Clock
-from hub.core.status import status_of
+from hub.delivery.digests import DAY
+from hub.delivery.feed_documents import read_feed_document, render_feed_document
 from hub.delivery.notifications import Document
 from hub.services.errors import NotConfirmed, ServiceError, TooManyWaiting
 from hub.services.subscriptions import Subscribe, Subscribed, SubscriptionService
 from hub.websub.questions import Question, Reply
 from protocols.errors import InvalidValue
-from protocols.model import Entry, Feed, Notification
-from protocols.superfeedr.atom import ATOM_TYPE, render_atom
-from protocols.superfeedr.json import JSON_TYPE, render_json
 from protocols.websub.leases import ENDLESS_LEASE
 from storage.errors import StorageError
 from storage.interface import Storage
-from storage.packing import unpack
 from storage.records import (
     AccountId,
     FeedId,
@@ -67,6 +64,7 @@ class Wish:
     secret: str = ""
     algorithm: str = "sha1"
     format: Format | None = None  # None: Atom of a feed, else as it is
+    has_digest: bool = False
     verify: Verify | None = None
     verify_token: str = ""
 
@@ -145,18 +143,14 @@ class SuperfeedrService:
         feed = await self._storage.feeds.get(feed_id)
         if feed is None:
             raise InvalidValue("hub.topic", "a topic that is still here")
-        head = await self._storage.log.feed_head(feed_id)
-        stored = await self._storage.log.latest_entries(feed_id, SHOWN_ENTRIES)
-        notification = Notification(
+        found = await read_feed_document(
+            self._storage.log,
+            feed,
             topic=topic,
-            hub=f"{self._public_url}/hub",
-            status=status_of(feed.polling, feed.next_fetch, feed.title),
-            feed=unpack(head, Feed) if head else Feed(),
-            entries=tuple(unpack(each.body, Entry) for each in stored),
+            hub_url=f"{self._public_url}/hub",
+            count=SHOWN_ENTRIES,
         )
-        if format is Format.JSON:
-            return Document(JSON_TYPE, render_json(notification))
-        return Document(ATOM_TYPE, render_atom(notification))
+        return render_feed_document(found, format)
 
     def is_null_device(self, callback: str) -> bool:
         """Whether it is the callback that hears nothing, here or at Superfeedr."""
@@ -215,7 +209,12 @@ class SuperfeedrService:
             format=wish.format,
             is_silent=self.is_null_device(wish.callback),
         )
-        return await self._subscriptions.add(request, prefix="hub.")
+        made = await self._subscriptions.add(request, prefix="hub.")
+        has_digest = wish.has_digest and not request.is_silent
+        if has_digest or not made.is_new:
+            due = self._clock.now() + DAY if has_digest else None
+            await self._storage.digests.set(made.subscription.id, due)
+        return made
 
     async def _find(self, wish: Wish) -> Subscription:
         if wish.callback:

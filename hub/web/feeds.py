@@ -46,6 +46,7 @@ class FeedToAdd(Document):
     private: bool = False
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     basic: str = ""
+    publish_secret: str = ""
 
 
 class FeedRoutes:
@@ -73,6 +74,7 @@ class FeedRoutes:
                 private=body.private,
                 section=body.section,
                 credentials=_credentials(body),
+                publish_secret=body.publish_secret,
                 wait=wait,
             )
         )

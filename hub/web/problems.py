@@ -18,6 +18,7 @@ from hub.services.errors import (
     Conflict,
     HubClosed,
     NotConfirmed,
+    NotSigned,
     TooManyWaiting,
 )
 from protocols.errors import InvalidValue
@@ -69,8 +70,8 @@ def problem_response(problem: Problem) -> Response:
 
 def as_problem(error: Exception) -> Problem:
     """What an error of the use cases means to the caller of the API."""
-    if isinstance(error, HubClosed):
-        return Problem(HTTPStatus.FORBIDDEN, str(error))
+    if isinstance(error, HubClosed | NotSigned):
+        return Problem(HTTPStatus.FORBIDDEN, str(error), field=error.field)
     match error:
         case Problem():
             return error

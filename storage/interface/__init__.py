@@ -10,6 +10,7 @@ key order. Any method may raise `StorageClosed`; writing ones `StorageBusy`,
 from __future__ import annotations
 
 from storage.interface.deliveries import DeliveryStore
+from storage.interface.digests import DigestStore
 from storage.interface.engine import Storage
 from storage.interface.entries import EntryStore
 from storage.interface.feeds import FeedStore
@@ -22,6 +23,7 @@ from storage.interface.verifications import VerificationStore
 
 __all__ = [
     "DeliveryStore",
+    "DigestStore",
     "EntryStore",
     "FeedStore",
     "ListingStore",

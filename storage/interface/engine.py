@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from storage.interface.deliveries import DeliveryStore
+from storage.interface.digests import DigestStore
 from storage.interface.entries import EntryStore
 from storage.interface.feeds import FeedStore
 from storage.interface.listings import ListingStore
@@ -30,6 +31,8 @@ class Storage(Protocol):
     def search(self) -> SearchStore: ...
     @property
     def subscriptions(self) -> SubscriptionStore: ...
+    @property
+    def digests(self) -> DigestStore: ...
     @property
     def listings(self) -> ListingStore: ...
     @property

@@ -86,6 +86,14 @@ class FeedStore(Protocol):
         """
         ...
 
+    async def set_publish_secret(self, feed_id: FeedId, secret: str) -> None:
+        """What its publisher signs with; "" for nothing. Kept encrypted."""
+        ...
+
+    async def publish_secret(self, feed_id: FeedId) -> str:
+        """ "" if there is none."""
+        ...
+
     async def purge_removed(self, before: datetime, limit: int) -> int:
         """Delete feeds removed before that time, with all that is theirs."""
         ...

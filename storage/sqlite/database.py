@@ -12,6 +12,7 @@ from storage.secrets import SecretBox
 
 from .backup import copy_database
 from .deliveries import SqliteDeliveries
+from .digests import SqliteDigests
 from .ended import EndedSubscriptions
 from .entries import SqliteEntries
 from .feeds import SqliteFeeds
@@ -56,6 +57,7 @@ class SqliteStorage:
         self.search = SqliteSearch(self._writer, readers)
         ended = EndedSubscriptions(self._head)
         self.subscriptions = SqliteSubscriptions(self._writer, readers, box, ended)
+        self.digests = SqliteDigests(self._writer, readers, box)
         self.listings = SqliteListings(readers, box)
         self.verifications = SqliteVerifications(self._writer, readers, box, ended)
         self.deliveries = SqliteDeliveries(self._writer, readers, box, ended)

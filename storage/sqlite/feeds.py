@@ -149,6 +149,18 @@ class SqliteFeeds:
             raise NotFound("feed", feed_id)
         return read_feed(row)
 
+    async def set_publish_secret(self, feed_id: FeedId, secret: str) -> None:
+        await self._writer.execute(
+            "UPDATE feeds SET publish_secret = ? WHERE id = ?",
+            (self._box.encrypt(secret), feed_id),
+        )
+
+    async def publish_secret(self, feed_id: FeedId) -> str:
+        row = await self._readers.first(
+            "SELECT publish_secret FROM feeds WHERE id = ?", (feed_id,)
+        )
+        return self._box.decrypt(row[0]) if row else ""
+
     async def purge_removed(self, before: datetime, limit: int) -> int:
         unit = partial(purge_removed_feeds, to_milliseconds(before), limit)
         return await self._writer.submit(unit)

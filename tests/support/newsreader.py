@@ -131,10 +131,13 @@ class Newsreader:
         after: timedelta = HOUR,
         hops: tuple[Hop, ...] = (),
         elsewhere: bytes = b"",
+        is_partial: bool = False,
     ) -> Reading:
         self.at += after
         url = hops[-1].target if hops else self.target.feed.url
-        answer = replace(an_answer(200, body, at=self.at, url=url), hops=hops)
+        answer = replace(
+            an_answer(200, body, at=self.at, url=url), hops=hops, is_partial=is_partial
+        )
         commit = decide(
             self.target,
             answer,

@@ -11,11 +11,14 @@ from pathlib import Path
 from random import Random
 
 from hub.core.cadence import Plan, PollingRules, explain
+from hub.core.fetched import Fetched
 from hub.delivery.notifications import Document
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.metrics import Metrics
 from hub.net.guard import Guard
+from hub.polling.fetcher import FetchRequest
+from hub.polling.handed_over import HandedOver
 from hub.services import (
     DeliveryService,
     FeedService,
@@ -23,6 +26,7 @@ from hub.services import (
     LiveService,
     MetricsService,
     OperationsService,
+    PublishingService,
     ReplayService,
     RetrievalService,
     SearchService,
@@ -132,6 +136,13 @@ class FakeAsker:
         return self.reply
 
 
+class NoNetwork:
+    """What is fetched all the same, `FakePoller` never asks for."""
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        raise NotImplementedError
+
+
 @dataclass
 class FakeRedeliveries:
     """Keeps what is sent again; ``refusal`` is why a callback does not take it."""
@@ -221,6 +232,9 @@ async def open_hub(
             tokens=TokenService(storage.tokens, clock, watch.wake),
             metrics=MetricsService(storage, metrics, clock),
             front=FrontPageService(storage.feeds, clock, "http://hub.example"),
+            publishing=PublishingService(
+                storage.feeds, poller, HandedOver(NoNetwork()).bring, clock
+            ),
             live=LiveService(
                 storage.feeds,
                 live,

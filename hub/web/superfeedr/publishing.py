@@ -6,8 +6,9 @@ from http import HTTPStatus
 
 from starlette.responses import Response
 
-from hub.services import WebSubService
+from hub.services import PublishingService, WebSubService
 from hub.web.superfeedr.calls import Call, Mode, Modes
+from protocols.errors import InvalidValue
 from protocols.superfeedr.parameters import Parameters
 from protocols.websub.forms import Form
 from protocols.websub.requests import PublishRequest, read_request
@@ -16,15 +17,29 @@ _TOPICS = ("hub.url", "hub.topic")
 
 
 class Publishing:
-    def __init__(self, websub: WebSubService) -> None:
+    def __init__(self, websub: WebSubService, publishing: PublishingService) -> None:
         self._websub = websub
+        self._publishing = publishing
 
     def modes(self) -> Modes:
         return {"publish": Mode(answer=self.publish, is_open=True)}
 
     async def publish(self, call: Call) -> Response:
-        """204, whatever the topics: who pings learns nothing of what is here."""
-        await self._websub.publish(_pinged(call.parameters))
+        """204, whatever the topics: who pings learns nothing of what is here.
+
+        With ``hub.content`` the topic is not fetched: that is its news.
+        """
+        given = call.parameters
+        asked = _pinged(given)
+        content = given.one("hub.content")
+        if not content:
+            await self._websub.publish(asked)
+        elif len(asked.topics) + len(asked.refused) > 1:
+            raise InvalidValue("hub.url", "the one topic that hub.content is of")
+        else:
+            await self._publishing.take(
+                asked.topics[0], content.encode(), given.one("hub.signature")
+            )
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
 

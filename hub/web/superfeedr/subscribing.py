@@ -37,6 +37,7 @@ class Subscribing:
             secret=given.one("hub.secret"),
             algorithm=_algorithm(given),
             format=None if call.format is None else Format(call.format.value),
+            has_digest=given.flag("superfeedr.digest") or given.flag("digest"),
             verify=_verify(given),
             verify_token=_verify_token(given),
         )

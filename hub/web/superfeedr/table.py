@@ -17,6 +17,6 @@ def create_modes(services: Services) -> Modes:
         **Subscribing(services.superfeedr).modes(),
         **SubscriptionList(services.superfeedr).modes(),
         **retrieval_modes(services),
-        **Publishing(services.websub).modes(),
+        **Publishing(services.websub, services.publishing).modes(),
         **rights_modes(),
     }

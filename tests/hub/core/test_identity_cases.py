@@ -612,6 +612,16 @@ def test_23_the_mark_stays_and_one_known_entry_is_no_gap() -> None:
     assert reader.read(posts(10, 9, 8)).polling.gap_at == marked
 
 
+def test_23_news_that_a_publisher_brought_alone_are_no_gap() -> None:
+    reader = reader_of(posts(3, 2, 1))
+
+    reading = reader.read(posts(5, 4), is_partial=True)
+
+    assert reading.new == ("Post 5", "Post 4")
+    assert reading.polling.gap_at is None
+    assert reader.read(posts(6, 5, 4, 3, 2, 1)).new == ("Post 6",)
+
+
 # --- 24 to 26: fetches that cross ----------------------------------------------
 
 

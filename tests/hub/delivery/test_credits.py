@@ -13,6 +13,13 @@ def test_they_go_on_from_where_they_stood() -> None:
     assert credits.changes() == ()
 
 
+def test_what_was_counted_before_they_were_read_is_added() -> None:
+    credits = Credits()
+    credits.take(OPERATOR)
+    credits.resume({OPERATOR: 41})
+    assert credits.take(OPERATOR) == GIVEN - 43
+
+
 def test_the_open_hub_has_none() -> None:
     credits = Credits()
     assert credits.take(ANONYMOUS) is None

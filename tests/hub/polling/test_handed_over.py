@@ -79,3 +79,44 @@ async def test_what_waits_to_be_taken_is_bounded(
         assert await fetcher.fetch(REQUEST) is SEEN
     with fetcher.hand_over(other.url, SEEN):
         assert await fetcher.fetch(other) is SEEN
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        REQUEST,
+        replace(REQUEST, validators=Validators(url=URL, etag='"1"')),
+        replace(REQUEST, credentials=Credentials(username="ann")),
+    ],
+)
+async def test_what_a_publisher_brought_answers_any_request_once(
+    request_: FetchRequest,
+) -> None:
+    fetcher = HandedOver(Origin())
+
+    with fetcher.bring(URL, SEEN) as is_taken:
+        assert not is_taken()
+        assert await fetcher.fetch(request_) is SEEN
+        assert is_taken()
+        assert await fetcher.fetch(request_) is ASKED
+
+
+async def test_what_was_brought_and_not_taken_is_forgotten() -> None:
+    fetcher = HandedOver(Origin())
+
+    with fetcher.bring(URL, SEEN) as is_taken:
+        assert not is_taken()
+
+    assert await fetcher.fetch(REQUEST) is ASKED
+
+
+async def test_what_is_brought_is_bounded_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(handed_over, "MOST_BYTES", len(SEEN.body))
+    fetcher = HandedOver(Origin())
+    other = f"{URL}/other"
+
+    with fetcher.bring(URL, SEEN), fetcher.bring(other, SEEN) as is_taken:
+        assert await fetcher.fetch(replace(REQUEST, url=other)) is ASKED
+        assert not is_taken()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 import httpx2
 import pytest
@@ -211,6 +212,18 @@ async def test_too_many_that_wait_are_turned_away(hub: Hub, ask: Ask) -> None:
     answer = await ask(**wanted(hub_verify="async"))
     assert answer.status_code == 503
     assert answer.headers["retry-after"]
+
+
+async def test_a_digest_is_asked_for_and_given_up_by_subscribing(
+    hub: Hub, ask: Ask
+) -> None:
+    tomorrow = hub.clock.now() + timedelta(days=1)
+    for name in ("superfeedr.digest", "digest"):
+        await ask(**wanted(**{name: "true"}))
+        [due] = await hub.storage.digests.due(tomorrow, 9)
+        assert due.topic == TOPIC
+        await ask(**wanted())
+        assert await hub.storage.digests.due(tomorrow, 9) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,134 @@
+"""Digests: once a day the last entries of a feed, or word that there are none.
+
+Who asked for them learns by a day without one that something is wrong. They go beside
+the notifications, which they neither replace nor delay; one that fails is sent again
+an hour later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+
+from hub.clock import Clock
+from hub.delivery.credits import Credits
+from hub.delivery.feed_documents import read_feed_document, render_feed_document
+from hub.errors import NetworkError
+from hub.net import Limits, Network, Purpose, Request
+from protocols.model import Entry, Notification
+from protocols.websub.delivery import Delivery, delivery_headers
+from storage.errors import StorageError
+from storage.interface import Storage
+from storage.records import Subscription
+
+DAY: Final = timedelta(days=1)
+AFTER_FAILURE: Final = timedelta(hours=1)
+ENTRIES: Final = 10
+POLL_SECONDS: Final = 30.0
+AT_ONCE: Final = 16
+LIMITS: Final = Limits(seconds=20.0, idle_seconds=20.0)
+
+log = structlog.get_logger()
+
+
+class Digests:
+    def __init__(
+        self,
+        storage: Storage,
+        network: Network,
+        clock: Clock,
+        hub_url: str,
+        user_agent: str,
+        credits: Credits,
+    ) -> None:
+        self._storage = storage
+        self._network = network
+        self._clock = clock
+        self._hub_url = hub_url
+        self._user_agent = user_agent
+        self._credits = credits
+
+    async def run(self) -> None:
+        """Send those that are due, until cancelled."""
+        while True:
+            try:
+                while await self.send_due() == AT_ONCE:
+                    pass
+            except StorageError as error:
+                log.warning("digests_not_sent", error=str(error))
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def send_due(self) -> int:
+        """One round, of `AT_ONCE` at most; how many there were."""
+        due = await self._storage.digests.due(self._clock.now(), AT_ONCE)
+        async with asyncio.TaskGroup() as tasks:
+            for subscription in due:
+                tasks.create_task(self._send(subscription))
+        return len(due)
+
+    async def _send(self, subscription: Subscription) -> None:
+        now = self._clock.now()
+        is_sent = await self._post(subscription, now)
+        later = now + (DAY if is_sent else AFTER_FAILURE)
+        await self._storage.digests.set(subscription.id, later)
+
+    async def _post(self, subscription: Subscription, now: datetime) -> bool:
+        feed = await self._storage.feeds.get(subscription.feed_id)
+        if feed is None:
+            return True
+        found = await read_feed_document(
+            self._storage.log,
+            feed,
+            topic=subscription.topic,
+            hub_url=self._hub_url,
+            count=ENTRIES,
+        )
+        document = render_feed_document(
+            digest_of(found, now - DAY), subscription.format
+        )
+        seconds = int(now.timestamp())
+        delivery = Delivery(
+            topic=subscription.topic,
+            callback=subscription.callback,
+            hub=self._hub_url,
+            content_type=document.content_type,
+            body=document.body,
+            id=f"digest-{seconds}-{subscription.id}",
+            timestamp=seconds,
+            secret=subscription.secret,
+            algorithm=subscription.algorithm,
+            credits=self._credits.take(subscription.account),
+            user_agent=self._user_agent,
+        )
+        request = Request(
+            method="POST",
+            url=subscription.callback,
+            purpose=Purpose.CALLBACK,
+            headers=delivery_headers(delivery),
+            body=document.body,
+            limits=LIMITS,
+            cuts_body=True,
+        )
+        try:
+            status = (await self._network.send(request)).status
+        except NetworkError as error:
+            status = error.status
+        return 200 <= status < 300
+
+
+def digest_of(found: Notification, since: datetime) -> Notification:
+    """Marked as one, with the entries that are dated after ``since``."""
+
+    def is_recent(entry: Entry) -> bool:
+        at = entry.updated or entry.published
+        return at is not None and at > since
+
+    return replace(
+        found,
+        entries=tuple(filter(is_recent, found.entries or ())),
+        is_digest=True,
+    )

@@ -1,0 +1,34 @@
+"""A feed as it is stored, rendered like a notification of all that there is."""
+
+from __future__ import annotations
+
+from hub.core.status import status_of
+from hub.delivery.notifications import Document
+from protocols.model import Entry, Feed, Notification
+from protocols.superfeedr.atom import ATOM_TYPE, render_atom
+from protocols.superfeedr.json import JSON_TYPE, render_json
+from storage.interface import LogStore
+from storage.packing import unpack
+from storage.records import Format, StoredFeed
+
+
+async def read_feed_document(
+    log: LogStore, feed: StoredFeed, *, topic: str, hub_url: str, count: int
+) -> Notification:
+    """Its newest entries, up to ``count``, under the topic that was asked for."""
+    head = await log.feed_head(feed.id)
+    stored = await log.latest_entries(feed.id, count)
+    return Notification(
+        topic=topic,
+        hub=hub_url,
+        status=status_of(feed.polling, feed.next_fetch, feed.title),
+        feed=unpack(head, Feed) if head else Feed(),
+        entries=tuple(unpack(each.body, Entry) for each in stored),
+    )
+
+
+def render_feed_document(notification: Notification, format: Format) -> Document:
+    """As JSON if that is the format; as Atom, too, for who gets topics as they are."""
+    if format is Format.JSON:
+        return Document(JSON_TYPE, render_json(notification))
+    return Document(ATOM_TYPE, render_atom(notification))

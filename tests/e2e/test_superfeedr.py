@@ -1,0 +1,239 @@
+"""A Superfeedr customer's day: subscribe, be notified, publish, leave."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.support.eventually import eventually
+from tests.support.hub_process import TOKEN
+from tests.support.websub import (
+    Callback,
+    HubAnswer,
+    Topic,
+    WebSubScene,
+    atom,
+    websub_scene,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+ADMIN = {"Authorization": f"Bearer {TOKEN}"}
+
+
+class Customer:
+    def __init__(self, scene: WebSubScene, token: str) -> None:
+        self.scene = scene
+        self._credentials = base64.b64encode(f"demo:{token}".encode()).decode()
+
+    async def ask(self, **parameters: str) -> HubAnswer:
+        form = {
+            name.replace("hub_", "hub.", 1): value for name, value in parameters.items()
+        }
+        return await self.scene.request(
+            "POST",
+            f"{self.scene.hub.url}/",
+            data={"authorization": self._credentials, **form},
+        )
+
+    async def subscribe(
+        self, topic: Topic, callback: Callback, **more: str
+    ) -> HubAnswer:
+        return await self.ask(
+            hub_mode="subscribe",
+            hub_topic=topic.url,
+            hub_callback=callback.url,
+            **more,
+        )
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def scene(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[WebSubScene]:
+    async with websub_scene(tmp_path_factory.mktemp("hub")) as scene:
+        yield scene
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def customer(scene: WebSubScene) -> Customer:
+    rights = ["subscribe", "unsubscribe", "list", "retrieve"]
+    async with scene.session.post(
+        f"{scene.hub.url}/api/tokens",
+        json={"account": "demo", "rights": rights},
+        headers=ADMIN,
+    ) as answer:
+        return Customer(scene, (await answer.json())["token"])
+
+
+async def delivered(callback: Callback, count: int = 1) -> list[Any]:
+    await eventually(lambda: len(callback.deliveries) >= count)
+    return [json.loads(each.body) for each in callback.deliveries]
+
+
+async def test_a_notification_has_all_that_clients_read_of_it(
+    scene: WebSubScene, customer: Customer
+) -> None:
+    topic, callback = scene.topic(names_hub=False), scene.callback("?id=7")
+    answer = await customer.subscribe(
+        topic, callback, format="json", hub_secret="s3cret"
+    )
+    assert answer.status == 204
+    for number in (2, 3):
+        await scene.publish(topic, atom(*range(number, 0, -1)))
+        await delivered(callback, number - 1)
+    first, second = callback.deliveries
+    assert json.loads(first.body)["items"][0]["title"] == "Entry 2"
+    headers = first.headers
+    assert headers["content-type"] == "application/json; charset=utf-8"
+    digest = hmac.new(b"s3cret", first.body, hashlib.sha1).hexdigest()
+    assert headers["x-hub-signature"] == f"sha1={digest}"
+    assert headers["x-pubsubhubbub-topic"] == topic.url
+    assert headers["x-pubsubhubbub-callback"] == callback.url
+    assert 'rel="hub"' in headers["link"]
+    assert headers["webhook-id"]
+    assert int(headers["x-superfeedr-pubsubhubbub-expire"]) > 2_000_000_000
+    left = [int(each.headers["x-superfeedr-credits"]) for each in (first, second)]
+    assert left[0] - left[1] == 1
+
+
+async def test_without_a_format_a_feed_comes_as_atom_and_the_rest_as_it_is(
+    scene: WebSubScene, customer: Customer
+) -> None:
+    feed, page = scene.topic(), scene.topic(b"one")
+    page.content_type = "text/plain"
+    callbacks = scene.callback(), scene.callback()
+    for topic, callback in zip((feed, page), callbacks, strict=True):
+        assert (await customer.subscribe(topic, callback)).status == 204
+    await scene.publish(feed, atom(2, 1))
+    await scene.publish(page, b"two")
+    await eventually(lambda: all(each.deliveries for each in callbacks))
+    as_atom, as_it_is = (each.deliveries[0] for each in callbacks)
+    assert as_atom.headers["content-type"] == "application/atom+xml"
+    assert b"Entry 2" in as_atom.body
+    assert as_it_is.body == b"two"
+    assert as_it_is.headers["content-type"] == "text/plain"
+
+
+async def test_trouble_is_told_without_items(
+    scene: WebSubScene, customer: Customer
+) -> None:
+    topic, callback = scene.topic(), scene.callback()
+    await customer.subscribe(topic, callback, format="json")
+    topic.status = 503
+    await scene.publish(topic)
+    [told] = await delivered(callback)
+    assert "items" not in told
+    assert told["status"]["code"] == 503
+    assert told["status"]["feed"] == topic.url
+
+
+async def test_sync_tells_the_callback_what_superfeedr_told(
+    scene: WebSubScene, customer: Customer
+) -> None:
+    topic, callback = scene.topic(), scene.callback("?id=7")
+    answer = await customer.subscribe(
+        topic, callback, hub_verify="sync", hub_verify_token="vt"
+    )
+    assert answer.status == 204
+    asked = dict(callback.parameters())
+    assert asked["id"] == "7"
+    assert asked["hub.mode"] == "subscribe"
+    assert asked["hub.topic"] == topic.url
+    assert asked["hub.callback"] == callback.url
+    assert asked["hub.lease_seconds"] == "315359999"
+    assert asked["hub.verify_token"] == "vt"
+    assert asked["hub.challenge"]
+
+
+async def test_what_was_ended_is_told_nothing_more(
+    scene: WebSubScene, customer: Customer
+) -> None:
+    topic, callbacks = scene.topic(), (scene.callback(), scene.callback())
+    for each in callbacks:
+        await customer.subscribe(topic, each, format="json")
+    answer = await customer.ask(
+        hub_mode="unsubscribe", hub_topic=topic.url, hub_callback=callbacks[0].url
+    )
+    assert answer.status == 204
+    await scene.publish(topic)
+    await delivered(callbacks[1])
+    assert not callbacks[0].deliveries
+
+
+async def test_a_fragment_makes_another_topic_of_the_same_feed(
+    scene: WebSubScene, customer: Customer
+) -> None:
+    topic, callback = scene.topic(), scene.callback()
+    answer = await customer.ask(
+        hub_mode="subscribe",
+        hub_topic=f"{topic.url}#part",
+        hub_callback=callback.url,
+        format="json",
+    )
+    assert answer.status == 204
+    await scene.publish(topic)
+    [told] = await delivered(callback)
+    assert told["status"]["feed"] == f"{topic.url}#part"
+
+
+async def fat_ping(
+    scene: WebSubScene, topic: Topic, content: bytes, signature: str
+) -> HubAnswer:
+    form = {
+        "hub.mode": "publish",
+        "hub.url": topic.url,
+        "hub.content": content.decode(),
+        "hub.signature": signature,
+    }
+    return await scene.request("POST", f"{scene.hub.url}/", data=form)
+
+
+async def add_with_secret(scene: WebSubScene, topic: Topic, secret: str) -> None:
+    answer = await scene.request(
+        "POST",
+        f"{scene.hub.url}/api/feeds",
+        json={"url": topic.url, "publish_secret": secret},
+        headers=ADMIN,
+    )
+    assert answer.status == 201
+
+
+@pytest.mark.parametrize("algorithm", ["", "sha1=", "sha256="])
+async def test_content_that_its_publisher_signed_is_told_without_a_fetch(
+    scene: WebSubScene, customer: Customer, algorithm: str
+) -> None:
+    topic, callback = scene.topic(), scene.callback()
+    await add_with_secret(scene, topic, "ours")
+    await customer.subscribe(topic, callback, format="json")
+    fetches = len(topic.requests)
+    content = atom(5)
+    name = algorithm.rstrip("=") or "sha1"
+    digest = hmac.new(b"ours", content, name).hexdigest()
+    answer = await fat_ping(scene, topic, content, f"{algorithm}{digest}")
+    assert answer.status == 204, answer.text
+    [told] = await delivered(callback)
+    assert [each["title"] for each in told["items"]] == ["Entry 5"]
+    assert "gap" not in told["status"]["http"]
+    assert len(topic.requests) == fetches
+
+
+async def test_content_is_refused_from_whoever_has_not_signed_it(
+    scene: WebSubScene,
+) -> None:
+    topic, unknown = scene.topic(), scene.topic()
+    await add_with_secret(scene, topic, "ours")
+    wrong = hmac.new(b"theirs", atom(5), "sha1").hexdigest()
+    for each in (topic, unknown):
+        answer = await fat_ping(scene, each, atom(5), wrong)
+        assert answer.status == 403
+        assert "hub.signature" in answer.text
+    missing = await fat_ping(scene, topic, atom(5), "")
+    assert missing.status == 422
+    assert "hub.signature" in missing.text

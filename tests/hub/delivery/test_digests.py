@@ -1,0 +1,197 @@
+"""Digests: once a day, whatever came; marked, signed, and tried again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from hub.delivery.credits import GIVEN, Credits
+from hub.delivery.digests import Digests
+from hub.errors import TimedOut
+from hub.net import Answer, Purpose, Request
+from protocols.model import Entry, Status
+from protocols.websub.signatures import verify
+from storage.errors import StorageClosed
+from storage.packing import pack
+from storage.records import (
+    OPERATOR,
+    EntryWrite,
+    FetchCommit,
+    Format,
+    NewFeed,
+    NewSubscription,
+    Polling,
+    RecordKind,
+    RecordWrite,
+    Subscription,
+)
+from storage.sqlite import open_database
+from storage.sqlite.database import SqliteStorage
+from tests.support.clock import ManualClock
+from tests.support.eventually import eventually
+
+DAY = timedelta(days=1)
+
+
+@dataclass
+class OneCallback:
+    status: int = 200
+    fails: bool = False
+    requests: list[Request] = field(default_factory=list)
+
+    async def send(self, request: Request) -> Answer:
+        self.requests.append(request)
+        if self.fails:
+            raise TimedOut("no answer")
+        return Answer(
+            url=request.url,
+            status=self.status,
+            headers={},
+            body=b"",
+            complete=True,
+            milliseconds=1,
+        )
+
+    def is_exempt(self, host: str, purpose: Purpose) -> bool:
+        return True
+
+
+@dataclass
+class Scene:
+    storage: SqliteStorage
+    clock: ManualClock
+    callback: OneCallback
+    digests: Digests
+    subscription: Subscription
+
+    async def publish(self, *ages: timedelta) -> None:
+        now = self.clock.now()
+        entries = [
+            Entry(key=str(age), id=str(age), title=str(age), updated=now - age)
+            for age in ages
+        ] + [Entry(key="undated", id="undated")]
+        await self.storage.log.commit(
+            FetchCommit(
+                feed_id=self.subscription.feed_id,
+                at=now,
+                next_fetch=now + DAY,
+                polling=Polling(code=200),
+                entries=tuple(EntryWrite(key=e.key, body=pack(e)) for e in entries),
+                records=(
+                    RecordWrite(
+                        kind=RecordKind.ENTRIES,
+                        status=Status(code=200),
+                        entries=tuple((e.key, True) for e in entries),
+                    ),
+                ),
+            )
+        )
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    clock, callback = ManualClock(), OneCallback()
+    storage = await open_database(tmp_path / "hub.db")
+    try:
+        new_feed = NewFeed(url="https://a.example/feed")
+        feed, _ = await storage.feeds.add(new_feed, clock.now())
+        new = NewSubscription(
+            account=OPERATOR,
+            topic=feed.url,
+            feed_id=feed.id,
+            callback="https://you.example/cb",
+            secret="s3cret",
+            algorithm="sha1",
+            format=Format.JSON,
+        )
+        subscription = await storage.subscriptions.add(new, clock.now())
+        await storage.digests.set(subscription.id, clock.now())
+        digests = Digests(
+            storage, callback, clock, "https://hub.example/hub", "Fanfare", Credits()
+        )
+        yield Scene(storage, clock, callback, digests, subscription)
+    finally:
+        await storage.close()
+
+
+async def test_it_has_the_days_entries_and_says_what_it_is(scene: Scene) -> None:
+    await scene.publish(timedelta(hours=1), timedelta(hours=30))
+    assert await scene.digests.send_due() == 1
+    [request] = scene.callback.requests
+    assert request.url == "https://you.example/cb"
+    assert request.body is not None
+    document = json.loads(request.body)
+    assert document["status"]["digest"] is True
+    assert [each["title"] for each in document["items"]] == ["1:00:00"]
+    assert verify(request.headers["X-Hub-Signature"], "s3cret", request.body)
+    assert request.headers["X-Superfeedr-Credits"] == str(GIVEN - 1)
+    assert "." not in request.headers["webhook-id"]
+
+
+async def test_without_any_it_comes_all_the_same(scene: Scene) -> None:
+    await scene.digests.send_due()
+    [request] = scene.callback.requests
+    assert json.loads(request.body or b"")["items"] == []
+
+
+async def test_as_atom_the_feed_is_marked(scene: Scene) -> None:
+    new = NewSubscription(
+        account=OPERATOR,
+        topic=scene.subscription.topic,
+        feed_id=scene.subscription.feed_id,
+        callback=scene.subscription.callback,
+        format=Format.ATOM,
+    )
+    await scene.storage.subscriptions.add(new, scene.clock.now())
+    await scene.digests.send_due()
+    assert b'sf:digest="true"' in (scene.callback.requests[0].body or b"")
+
+
+async def test_the_next_is_a_day_later(scene: Scene) -> None:
+    await scene.digests.send_due()
+    scene.clock.advance(DAY.total_seconds() - 1)
+    assert await scene.digests.send_due() == 0
+    scene.clock.advance(1)
+    assert await scene.digests.send_due() == 1
+
+
+@pytest.mark.parametrize("callback", [OneCallback(status=500), OneCallback(fails=True)])
+async def test_one_that_fails_is_sent_again_an_hour_later(
+    scene: Scene, callback: OneCallback
+) -> None:
+    scene.callback.status, scene.callback.fails = callback.status, callback.fails
+    await scene.digests.send_due()
+    assert await scene.digests.send_due() == 0
+    scene.clock.advance(3_600)
+    assert await scene.digests.send_due() == 1
+
+
+async def test_who_has_ended_gets_none(scene: Scene) -> None:
+    storage, now = scene.storage, scene.clock.now()
+    await storage.subscriptions.end(scene.subscription.id, "enough", now, tell=False)
+    assert await scene.digests.send_due() == 0
+    await storage.digests.set(scene.subscription.id, now)
+    assert await scene.digests.send_due() == 0
+
+
+async def test_a_database_in_trouble_is_asked_again(scene: Scene) -> None:
+    class Troubled:
+        asked = 0
+
+        async def due(self, now: object, limit: int) -> list[Subscription]:
+            self.asked += 1
+            raise StorageClosed("the database is closed")
+
+    troubled = Troubled()
+    scene.storage.digests = troubled  # type: ignore[assignment]
+    working = asyncio.create_task(scene.digests.run())
+    await eventually(lambda: troubled.asked > 0)
+    assert not working.done()
+    working.cancel()
+    await asyncio.wait({working})
