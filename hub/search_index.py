@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Protocol
 
 import structlog
 
@@ -16,7 +17,7 @@ from hub.beside import run_beside
 from hub.core.searching import document_of, searched_subject
 from protocols.model import Entry, Feed
 from storage.errors import StorageClosed, StorageError
-from storage.interface import Storage
+from storage.interface import EntryStore, LogStore, SearchStore
 from storage.packing import unpack
 from storage.records import (
     EntryId,
@@ -39,14 +40,30 @@ RETRY_SECONDS = 1.0
 log = structlog.get_logger()
 
 
+class Indexed(Protocol):
+    """What is needed of `storage.interface.Storage`."""
+
+    @property
+    def log(self) -> LogStore: ...
+    @property
+    def entries(self) -> EntryStore: ...
+    @property
+    def search(self) -> SearchStore: ...
+
+
 class SearchIndex:
     """`run` is its background part."""
 
     def __init__(
-        self, storage: Storage, *, gather_seconds: float = GATHER_SECONDS
+        self,
+        storage: Indexed,
+        *,
+        gather_seconds: float = GATHER_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self._storage = storage
         self._gather_seconds = gather_seconds
+        self._retry_seconds = retry_seconds
 
     async def run(self) -> None:
         while True:
@@ -58,7 +75,7 @@ class SearchIndex:
                 raise
             except StorageError as error:
                 log.error("search_indexing_failed", error=str(error))
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(self._retry_seconds)
 
     async def catch_up(self) -> Position:
         """Index all there is now; up to where the log was read."""

@@ -10,7 +10,7 @@ import asyncio
 import secrets
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
@@ -20,7 +20,7 @@ from hub.clock import Clock
 from hub.core.replies import Verdict, verdict
 from hub.delivery.notifications import Document
 from hub.errors import NetworkError
-from hub.net import Limits, Network, Purpose, Request
+from hub.net import Answer, Limits, Purpose, Request
 from protocols.websub.delivery import Delivery, delivery_headers
 from storage.records import Subscription
 
@@ -29,6 +29,12 @@ AT_ONCE: Final = 16
 MOST_WAITING: Final = 1_000
 
 log = structlog.get_logger()
+
+
+class Sending(Protocol):
+    """What is needed of `hub.net.Network`."""
+
+    async def send(self, request: Request) -> Answer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,7 @@ class _Order:
 class Redeliveries:
     """`run` is its background part: it sends what nobody waits for."""
 
-    def __init__(self, network: Network, clock: Clock, hub_url: str) -> None:
+    def __init__(self, network: Sending, clock: Clock, hub_url: str) -> None:
         self._network = network
         self._clock = clock
         self._hub_url = hub_url

@@ -124,6 +124,6 @@ def _source(source: EntrySource, topics: Mapping[FeedId, str]) -> Feed:
     topic = topics.get(source.feed.id, source.feed.url)
     return replace(
         head,
-        links=(*head.links, Link(href=topic, rel="superfeedr", type="")),
+        links=(*head.links, Link(href=topic, rel="superfeedr")),
         status=status_now(source.feed),
     )

@@ -29,7 +29,6 @@ from storage.records import (
     ListingSearch,
     StoredFeed,
     Subscription,
-    SubscriptionId,
 )
 
 DEFAULT_COUNT = 10
@@ -157,14 +156,7 @@ class RetrievalService:
         self, account: AccountId, wanted: Wanted
     ) -> Sequence[Subscription]:
         """One more than may be, so that too many are noticed."""
-        if wanted.callback:
-            return await self._storage.subscriptions.page(
-                after=SubscriptionId(0),
-                limit=MOST_FEEDS + 1,
-                account=account,
-                callback=wanted.callback,
-            )
-        search = wanted.search or ListingSearch()
+        search = wanted.search or ListingSearch(callback=wanted.callback)
         listing = await self._storage.listings.page(
             account, search, skip=0, limit=MOST_FEEDS + 1
         )

@@ -26,6 +26,8 @@ _NAMES = (
     "live",
     "subscribe",
     "track",
+    "list",
+    "retrieve",
     "footprint",
 )
 Measure = Callable[..., Coroutine[None, None, list[Finding]]]

@@ -17,11 +17,13 @@ from tests.conformance.superfeedr.requests import (
     Replay,
     Reply,
 )
+from tests.conformance.superfeedr.retrievals import RETRIEVALS
 from tests.support.hub_process import TOKEN
 from tests.support.websub import WebSubScene, websub_scene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-BY_NAME = {each.name: each for each in REQUESTS}
+ALL = REQUESTS + RETRIEVALS
+BY_NAME = {each.name: each for each in ALL}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -73,7 +75,7 @@ def exchange(port: int, sent: bytes) -> Reply:
         return Reply(answer.status, headers.get("content-type", ""), headers, body)
 
 
-@pytest.mark.parametrize("replay", REQUESTS, ids=lambda each: each.name)
+@pytest.mark.parametrize("replay", ALL, ids=lambda each: each.name)
 async def test_the_client_gets_what_it_needs(
     scene: WebSubScene, addresses: Addresses, replay: Replay
 ) -> None:

@@ -252,6 +252,48 @@ async def test_a_callback_has_the_entries_of_all_its_topics_with_their_sources(
     assert titles(before) == ["one old"]
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "found"),
+    [
+        ("[endpoint][hostname]", "you.example", ["two", "one"]),
+        ("[endpoint.hostname]", "you.example", ["two", "one"]),
+        ("[feed][url]", topic_of("one"), ["one"]),
+        ("[feed][hostname]", "two.example", ["two"]),
+        ("[format]", "JSON", ["three", "two", "one"]),
+        ("", '{"endpoint.hostname"=>"else.example"}', ["three"]),
+    ],
+)
+async def test_the_topics_of_a_search_over_subscriptions_are_read_together(
+    ask: Ask, library: Library, key: str, value: str, found: list[str]
+) -> None:
+    for minute, (name, host) in enumerate(
+        [("one", "you"), ("two", "you"), ("three", "else")]
+    ):
+        await library.add_feed(name, private=True)
+        await library.publish(name, name, minutes=minute)
+        await library.subscribe(name, f"https://{host}.example/{name}")
+
+    answer = await ask(format="json", **{f"hub_callback{key}": value})
+
+    assert titles(answer) == found
+
+
+@pytest.mark.parametrize(
+    ("key", "status"),
+    [("[endpoint][hostname]", 404), ("[endpoint][jid]", 404), ("[feed][bozo]", 422)],
+)
+async def test_a_search_over_subscriptions_that_finds_none(
+    ask: Ask, library: Library, key: str, status: int
+) -> None:
+    await library.add_feed("one")
+    await library.subscribe("one")
+
+    answer = await ask(**{f"hub_callback{key}": "nobody.example"})
+
+    assert answer.status_code == status
+    assert "hub.callback" in answer.text
+
+
 async def test_a_callback_without_entries_is_an_empty_feed(
     ask: Ask, library: Library
 ) -> None:

@@ -116,20 +116,21 @@ async def test_nothing_stored_meanwhile_is_missed_or_said_twice(
     assert told == [[f"n{number}"] for number in range(20)]
 
 
-async def test_a_stream_of_a_callback_has_all_its_topics(
-    hub: LiveHub, library: Library
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("hub.callback", CALLBACK),
+        ("hub.callback[endpoint][hostname]", "you.example"),
+    ],
+)
+async def test_a_stream_of_callbacks_has_all_their_topics(
+    hub: LiveHub, library: Library, parameter: str, value: str
 ) -> None:
     for name in ("second", "unheard"):
         await library.add_feed(name, private=True)
     await library.subscribe("second")
-    client = await ask(
-        hub,
-        library,
-        hub_topic="",
-        hub_callback=CALLBACK,
-        wait="stream",
-        format="json",
-    )
+    wish = {"hub_topic": "", parameter: value, "wait": "stream", "format": "json"}
+    client = await ask(hub, library, **wish)
     stored = await document(client)
     assert titles(stored) == ["old"]
     assert stored["items"][0]["source"]["title"] == "About news"

@@ -1,0 +1,116 @@
+"""What a subscriber asks to be sent again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from hub.delivery import redelivery
+from hub.delivery.notifications import Document
+from hub.delivery.redelivery import Redeliveries
+from hub.errors import NetworkError, Unreachable
+from hub.net import Answer, Purpose, Request
+from protocols.websub.signatures import sign
+from tests.support.clock import ManualClock
+from tests.support.eventually import eventually
+from tests.support.subscriptions import a_subscription
+
+DOCUMENT = Document("application/json; charset=utf-8", b"{}")
+LARGE = Document("application/atom+xml", b"x" * 300_000)
+
+
+class Callbacks:
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.answer: int | NetworkError = 204
+
+    async def send(self, request: Request) -> Answer:
+        self.requests.append(request)
+        if isinstance(self.answer, NetworkError):
+            raise self.answer
+        return Answer(
+            url=request.url,
+            status=self.answer,
+            headers={},
+            body=b"",
+            complete=True,
+            milliseconds=1,
+        )
+
+
+@pytest.fixture
+def callbacks() -> Callbacks:
+    return Callbacks()
+
+
+@pytest.fixture
+def redeliveries(callbacks: Callbacks) -> Redeliveries:
+    return Redeliveries(callbacks, ManualClock(), "http://hub.example/hub")
+
+
+@pytest.mark.parametrize("document", [DOCUMENT, LARGE], ids=["small", "large"])
+async def test_a_document_is_posted_as_any_notification_but_with_an_id_of_its_own(
+    callbacks: Callbacks, redeliveries: Redeliveries, document: Document
+) -> None:
+    subscription = a_subscription(secret="s3cret", algorithm="sha1")
+
+    assert await redeliveries.send(subscription, document) == ""
+    await redeliveries.send(subscription, document)
+
+    first, second = callbacks.requests
+    assert (first.method, first.url) == ("POST", subscription.callback)
+    assert first.purpose is Purpose.CALLBACK
+    assert first.body == document.body
+    assert first.headers["Content-Type"] == document.content_type
+    assert first.headers["X-PubSubHubbub-Topic"] == subscription.topic
+    signature = sign("sha1", "s3cret", document.body)
+    assert first.headers["X-Hub-Signature"] == signature
+    assert first.headers["webhook-id"] != second.headers["webhook-id"]
+    assert "." not in first.headers["webhook-id"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (200, ""),
+        (299, ""),
+        (410, "it answered 410"),
+        (500, "it answered 500"),
+        (Unreachable("nobody there"), "nobody there"),
+    ],
+)
+async def test_whoever_waits_is_told_why_a_callback_did_not_take_it(
+    callbacks: Callbacks,
+    redeliveries: Redeliveries,
+    answer: int | NetworkError,
+    reason: str,
+) -> None:
+    callbacks.answer = answer
+
+    assert await redeliveries.send(a_subscription(), DOCUMENT) == reason
+
+
+async def test_what_nobody_waits_for_is_sent_in_the_background(
+    callbacks: Callbacks, redeliveries: Redeliveries
+) -> None:
+    for _ in range(20):
+        assert redeliveries.send_later(a_subscription(), DOCUMENT)
+    running = asyncio.create_task(redeliveries.run())
+    await eventually(lambda: len(callbacks.requests) == 20)
+
+    callbacks.answer = 500
+    assert redeliveries.send_later(a_subscription(), DOCUMENT)
+    await eventually(lambda: len(callbacks.requests) == 21)
+    callbacks.answer = 204
+    assert redeliveries.send_later(a_subscription(), DOCUMENT)
+    await eventually(lambda: len(callbacks.requests) == 22)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_only_so_many_wait(redeliveries: Redeliveries) -> None:
+    for _ in range(redelivery.MOST_WAITING):
+        assert redeliveries.send_later(a_subscription(), DOCUMENT)
+
+    assert not redeliveries.send_later(a_subscription(), DOCUMENT)

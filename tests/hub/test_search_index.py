@@ -1,0 +1,148 @@
+"""The index of words follows the log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hub.search_index import SearchIndex
+from hub.services.tokens import ADMINISTRATOR
+from storage.errors import StorageClosed, StorageError
+from storage.records import Position, SearchDocument
+from tests.support.eventually import eventually
+from tests.support.library import Library
+from tests.support.services import Hub, open_hub
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as hub:
+        yield hub
+
+
+@pytest.fixture
+async def library(hub: Hub) -> Library:
+    library = await Library.open(hub)
+    await library.add_feed("news")
+    return library
+
+
+async def found(hub: Hub, query: str) -> list[str]:
+    collected = await hub.services.search.find(ADMINISTRATOR, query, 50)
+    return [entry.key.rpartition("/")[2] for entry in collected.entries]
+
+
+async def test_what_is_committed_is_found_soon(hub: Hub, library: Library) -> None:
+    index = SearchIndex(hub.storage, gather_seconds=0)
+    running = asyncio.create_task(index.run())
+    try:
+        await library.publish("news", "one", text="a word")
+
+        async def is_found() -> bool:
+            return await found(hub, "word") == ["one"]
+
+        await eventually(is_found)
+        await library.publish("news", "two", text="a word", minutes=1)
+
+        async def both_are() -> bool:
+            return await found(hub, "word") == ["two", "one"]
+
+        await eventually(both_are)
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_an_entry_that_changed_is_found_by_what_it_says_now(
+    hub: Hub, library: Library
+) -> None:
+    await library.publish("news", "one", text="before")
+    await library.index()
+    await library.publish("news", "one", text="after")
+    await library.index()
+
+    assert await found(hub, "before") == []
+    assert await found(hub, "after") == ["one"]
+
+
+async def test_reading_goes_on_where_it_ended(hub: Hub, library: Library) -> None:
+    await library.publish("news", "one")
+    index = SearchIndex(hub.storage)
+
+    assert await index.catch_up() == Position(1)
+    assert await hub.storage.search.position() == Position(1)
+    assert await index.catch_up() == Position(1)
+
+
+async def test_a_record_of_many_entries_is_indexed_in_pages(
+    hub: Hub, library: Library
+) -> None:
+    await library.publish("news", *[f"n{number}" for number in range(450)], text="all")
+    await library.index()
+
+    assert len(await found(hub, "all")) == 50
+    assert await found(hub, "n449") == ["n449"]
+    assert await found(hub, "n0") == ["n0"]
+
+
+async def test_a_search_gives_up_after_many_that_do_not_match(
+    hub: Hub, library: Library
+) -> None:
+    """The index does not know case, so it finds them all."""
+    await library.publish("news", "first", text="Word")
+    await library.publish("news", *map(str, range(2_100)), text="word", minutes=1)
+    await library.index()
+
+    assert await found(hub, '"Word"') == []
+    assert len(await found(hub, '"word"')) == 50
+
+
+async def test_an_index_that_cannot_be_written_is_tried_again(
+    hub: Hub, library: Library
+) -> None:
+    await library.publish("news", "one")
+    store = Failing(hub, failures=1)
+    index = SearchIndex(store, gather_seconds=0, retry_seconds=0)
+    running = asyncio.create_task(index.run())
+
+    async def is_found() -> bool:
+        return await found(hub, "one") == ["one"]
+
+    await eventually(is_found)
+    assert store.failures == 0
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_it_ends_with_the_database(hub: Hub) -> None:
+    await hub.storage.close()
+
+    with pytest.raises(StorageClosed):
+        await SearchIndex(hub.storage).run()
+
+
+class Failing:
+    """A storage whose index fails a few times."""
+
+    def __init__(self, hub: Hub, failures: int) -> None:
+        self.failures = failures
+        self.log = hub.storage.log
+        self.entries = hub.storage.entries
+        self.search = self
+        self._search = hub.storage.search
+        self.position = hub.storage.search.position
+        self.waiting = hub.storage.search.waiting
+
+    async def index(
+        self,
+        ids: list[int],
+        documents: list[SearchDocument],
+        position: Position | None = None,
+    ) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise StorageError("the disk is full")
+        await self._search.index(ids, documents, position)
