@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -13,12 +14,14 @@ from hub.clock import SystemClock
 from hub.config import Settings
 from hub.core.budget import Budget
 from hub.core.rate_limit import Rate, per_minute
+from hub.core.standing import WordList
 from hub.delivery.callback_pace import CallbackPace
 from hub.delivery.denials import Denials
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.jobs import Housekeeping
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
+from hub.maintenance import Maintenance
 from hub.metrics import Metrics
 from hub.net import AiohttpNetwork, Limits
 from hub.net.guard import Guard
@@ -178,7 +181,11 @@ async def build_hub(
             "live stream": live.run,
             "live watch": watch.run,
             "housekeeping": Housekeeping(
-                storage, clock, settings.retention, lambda: live.audience.feeds
+                storage,
+                clock,
+                settings.retention,
+                lambda: live.audience.feeds,
+                Maintenance(storage, clock, _word_list(settings)).round,
             ).run,
         },
     )
@@ -190,6 +197,12 @@ async def _sanitizer(
     if settings.sanitize == "off":
         return None
     return await stack.enter_async_context(WorkerSanitizer())
+
+
+def _word_list(settings: Settings) -> WordList | None:
+    if not settings.porn_words:
+        return None
+    return WordList(Path(settings.porn_words).read_text("utf-8", errors="replace"))
 
 
 def _request_limits(settings: Settings) -> RequestLimits:

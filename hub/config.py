@@ -20,6 +20,7 @@ from hub.config_readers import (
     one_of,
     origin_url,
     seconds,
+    text_file,
     whole,
 )
 from hub.core.cadence import PollingRules
@@ -183,6 +184,12 @@ class Settings:
         one_of("off", "on"),
         "whether content of new and changed entries is cleaned until it is safe to show"
         " in a page",
+    )
+    porn_words: str = setting(
+        "",
+        text_file,
+        "a file of words and phrases, one a line, by which feeds get a porn rank",
+        shown="none",
     )
     log_retention_seconds: float = setting(
         30 * DAY,

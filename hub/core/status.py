@@ -10,7 +10,7 @@ from datetime import datetime
 
 from hub.core.fetched import Fetched, Occasion
 from protocols.model import Status
-from storage.records import Polling
+from storage.records import Polling, Standing
 
 
 def success_line(
@@ -47,8 +47,10 @@ def failure_line(
     return line if fetched.status >= 400 else f"{line}: {reason}"
 
 
-def status_of(polling: Polling, next_fetch: datetime, title: str) -> Status:
-    """The status after a fetch, as it is logged."""
+def status_of(
+    polling: Polling, next_fetch: datetime, title: str, standing: Standing | None
+) -> Status:
+    """The status after a fetch, as it is logged: docs/status.md."""
     return Status(
         code=polling.code,
         http=polling.message,
@@ -59,6 +61,8 @@ def status_of(polling: Polling, next_fetch: datetime, title: str) -> Status:
         last_maintenance_at=polling.last_maintenance_at,
         entries_count_since_last_maintenance=polling.entries_since_maintenance,
         velocity=polling.velocity,
+        popularity=standing.popularity if standing else None,
+        porn_rank=standing.porn_rank if standing else None,
         bozo_rank=polling.bozo_rank,
         generated_ids=polling.generated_ids,
         title=title,

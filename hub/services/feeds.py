@@ -22,12 +22,14 @@ from storage.records import (
     FeedId,
     FeedState,
     NewFeed,
+    Standing,
     StoredFeed,
 )
 
 LONGEST_WAIT = 20.0
 """Seconds a caller may wait for a fetch; the fetch itself goes on."""
 LONGEST_SECTION = 200
+SHOWN_RELATED = 10
 END_PAGE = 500
 """Subscriptions ended per transaction when their feed is removed."""
 
@@ -50,11 +52,13 @@ class FeedPoller(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedReport:
-    """A feed with what explains it."""
+    """A feed with what explains it. ``related``: ids of public feeds of its site."""
 
     feed: StoredFeed
     subscribers: int
     plan: Plan
+    standing: Standing | None = None  # None before the first maintenance
+    related: tuple[FeedId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +137,10 @@ class FeedService:
             feed=feed,
             subscribers=await self._storage.subscriptions.count(feed_id),
             plan=self._poller.explain(feed),
+            standing=await self._storage.standings.get(feed_id),
+            related=tuple(
+                await self._storage.standings.related(feed_id, SHOWN_RELATED)
+            ),
         )
 
     async def find(self, url: str) -> StoredFeed | None:

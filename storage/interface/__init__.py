@@ -13,6 +13,7 @@ from storage.interface.deliveries import DeliveryStore
 from storage.interface.engine import Storage
 from storage.interface.feeds import FeedStore
 from storage.interface.log import LogStore
+from storage.interface.standings import StandingStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
 from storage.interface.tracking import TrackStore
@@ -22,6 +23,7 @@ __all__ = [
     "DeliveryStore",
     "FeedStore",
     "LogStore",
+    "StandingStore",
     "Storage",
     "SubscriptionStore",
     "TokenStore",

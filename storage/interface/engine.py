@@ -8,6 +8,7 @@ from typing import Protocol
 from storage.interface.deliveries import DeliveryStore
 from storage.interface.feeds import FeedStore
 from storage.interface.log import LogStore
+from storage.interface.standings import StandingStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
 from storage.interface.tracking import TrackStore
@@ -32,6 +33,8 @@ class Storage(Protocol):
     def tokens(self) -> TokenStore: ...
     @property
     def tracking(self) -> TrackStore: ...
+    @property
+    def standings(self) -> StandingStore: ...
 
     async def status(self) -> DatabaseStatus: ...
 

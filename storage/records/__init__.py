@@ -67,6 +67,10 @@ from storage.records.log import (
     StoredBody,
     StoredEntry,
 )
+from storage.records.standings import (
+    Standing,
+    StandingWrite,
+)
 from storage.records.subscriptions import (
     Format,
     NewSubscription,
@@ -133,6 +137,8 @@ __all__ = [
     "Retention",
     "Right",
     "SourceFeed",
+    "Standing",
+    "StandingWrite",
     "StoredBody",
     "StoredEntry",
     "StoredFeed",

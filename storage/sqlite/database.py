@@ -19,6 +19,7 @@ from .log import SqliteLog
 from .positions import LogHead
 from .readers import Readers
 from .schema import latest_version
+from .standings import SqliteStandings
 from .subscriptions import SqliteSubscriptions
 from .times import from_milliseconds_or_none
 from .tokens import SqliteTokens
@@ -50,6 +51,7 @@ class SqliteStorage:
         self._closing: asyncio.Future[None] | None = None
         queries = QueryWatchers()
         self.feeds = SqliteFeeds(self._writer, readers, box)
+        self.standings = SqliteStandings(self._writer, readers)
         self.tracking = SqliteTracking(self._writer, readers, queries)
         self.log = SqliteLog(self._writer, readers, epoch, self._head)
         ended = EndedSubscriptions(self._head)

@@ -16,6 +16,7 @@ from storage.records import (
 from storage.secrets import SecretBox
 
 from .readers import Row
+from .standings import read_standing
 from .times import from_milliseconds, from_milliseconds_or_none
 
 _polling_decoder = msgspec.json.Decoder(Polling)
@@ -43,8 +44,8 @@ def read_feed(row: Row) -> StoredFeed:
 
 
 def read_target(row: Row, box: SecretBox) -> FetchTarget:
-    """From the view ``stored_feeds``, the seen-set and the slices."""
-    encrypted, as_is_subscribers, subscribers, seen, slices = row[11:]
+    """From the view ``stored_feeds``, the seen-set, the slices and the standing."""
+    encrypted, as_is_subscribers, subscribers, seen, slices = row[11:16]
     return FetchTarget(
         feed=read_feed(row),
         credentials=decrypt_credentials(encrypted, box),
@@ -52,6 +53,7 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
         keeps_body=as_is_subscribers > 0,
         subscribers=subscribers,
         slices=slices or b"",
+        standing=read_standing(row[16:]),
     )
 
 
