@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from hub.parsing import WorkerParser
 from hub.parsing.sanitizing import WorkerSanitizer
 from hub.polling.fetcher import Fetcher
 from hub.polling.handed_over import HandedOver
+from hub.polling.languages import load_detector
 from hub.polling.poller import Poller, PollerOptions
 from hub.polling.tracker import Tracker
 from hub.polling.visitor import Identity
@@ -114,6 +116,7 @@ async def build_hub(
             metrics=metrics,
             sanitizer=sanitizer,
             tracker=tracker,
+            detector=await asyncio.to_thread(load_detector),
             budget=Budget(polls_per_second=settings.poll_budget),
         ),
     )
