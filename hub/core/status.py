@@ -48,7 +48,10 @@ def failure_line(
 
 
 def status_of(
-    polling: Polling, next_fetch: datetime, title: str, standing: Standing | None
+    polling: Polling,
+    next_fetch: datetime,
+    title: str,
+    standing: Standing | None = None,
 ) -> Status:
     """The status after a fetch, as it is logged: docs/status.md."""
     return Status(
