@@ -147,6 +147,8 @@ class FeedService:
         """The feed behind a topic URL in any spelling, unless it was removed."""
         try:
             topic = read_topic("url", url)
+            if self._tracks.names_query(topic.url):
+                return await self._tracks.find(topic.url)
         except InvalidValue:
             return None
         feed = await self._storage.feeds.find(topic.url)

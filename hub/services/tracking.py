@@ -53,6 +53,11 @@ class TrackTopics:
         )
 
 
-def format_of(wanted: TrackTopic, asked: Format) -> Format:
-    """A query has no document of its own: as it is means as its topic says, or Atom."""
-    return Format(wanted.format or Format.ATOM) if asked is Format.AS_IS else asked
+def format_of(wanted: TrackTopic, asked: Format | None) -> Format:
+    """A query has no document of its own: as it is means as its topic says, or Atom.
+
+    None: nothing was asked for.
+    """
+    if asked is None or asked is Format.AS_IS:
+        return Format(wanted.format or Format.ATOM)
+    return asked
