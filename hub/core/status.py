@@ -6,11 +6,14 @@ The line is in the words that Superfeedr used.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hub.core.fetched import Fetched, Occasion
 from protocols.model import Status
 from storage.records import Polling, Standing
+
+TRACK_PERIOD = 900
+"""Seconds; what Superfeedr told of every track feed."""
 
 
 def success_line(
@@ -69,4 +72,20 @@ def status_of(
         bozo_rank=polling.bozo_rank,
         generated_ids=polling.generated_ids,
         title=title,
+    )
+
+
+def track_status(at: datetime) -> Status:
+    """Of a track query that found something then, in Superfeedr's words.
+
+    It is fetched by no schedule, but there are clients that want all times.
+    """
+    return Status(
+        code=200,
+        http="Track feed",
+        period=TRACK_PERIOD,
+        next_fetch=at + timedelta(seconds=TRACK_PERIOD),
+        last_fetch=at,
+        last_parse=at,
+        last_maintenance_at=at,
     )
