@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -13,6 +15,7 @@ from hub.clock import SystemClock
 from hub.config import Settings
 from hub.core.budget import Budget
 from hub.core.rate_limit import Rate, per_minute
+from hub.core.standing import WordList
 from hub.delivery.callback_pace import CallbackPace
 from hub.delivery.credits import Credits
 from hub.delivery.denials import Denials
@@ -22,6 +25,7 @@ from hub.delivery.redelivery import Redeliveries
 from hub.jobs import Housekeeping
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
+from hub.maintenance import Maintenance
 from hub.metrics import Metrics
 from hub.net import AiohttpNetwork, Limits
 from hub.net.guard import Guard
@@ -32,6 +36,7 @@ from hub.parsing import WorkerParser
 from hub.parsing.sanitizing import WorkerSanitizer
 from hub.polling.fetcher import Fetcher
 from hub.polling.handed_over import HandedOver
+from hub.polling.languages import load_detector
 from hub.polling.poller import Poller, PollerOptions
 from hub.polling.tracker import Tracker
 from hub.polling.visitor import Identity
@@ -122,6 +127,7 @@ async def build_hub(
             metrics=metrics,
             sanitizer=sanitizer,
             tracker=tracker,
+            detector=await asyncio.to_thread(load_detector),
             budget=Budget(polls_per_second=settings.poll_budget),
         ),
     )
@@ -224,7 +230,11 @@ async def build_hub(
             "live stream": live.run,
             "live watch": watch.run,
             "housekeeping": Housekeeping(
-                storage, clock, settings.retention, lambda: live.audience.feeds
+                storage,
+                clock,
+                settings.retention,
+                lambda: live.audience.feeds,
+                Maintenance(storage, clock, _word_list(settings)).round,
             ).run,
         },
     )
@@ -236,6 +246,12 @@ async def _sanitizer(
     if settings.sanitize == "off":
         return None
     return await stack.enter_async_context(WorkerSanitizer())
+
+
+def _word_list(settings: Settings) -> WordList | None:
+    if not settings.porn_words:
+        return None
+    return WordList(Path(settings.porn_words).read_text("utf-8", errors="replace"))
 
 
 def _request_limits(settings: Settings) -> RequestLimits:

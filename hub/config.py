@@ -20,6 +20,7 @@ from hub.config_readers import (
     one_of,
     origin_url,
     seconds,
+    text_file,
     whole,
 )
 from hub.core.cadence import PollingRules
@@ -201,6 +202,12 @@ class Settings:
         one_of("told", "withheld"),
         "whether subscribers of a feed are told of entries that it wants kept out of"
         " whatever many can find",
+    )
+    porn_words: str = setting(
+        "",
+        text_file,
+        "a file of words and phrases, one a line, by which feeds get a porn rank",
+        shown="none",
     )
     log_retention_seconds: float = setting(
         30 * DAY,

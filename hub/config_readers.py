@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import urlsplit
 
 Addresses = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -61,6 +63,12 @@ def database(value: str) -> str:
     scheme, _, path = value.partition(":")
     if scheme != "sqlite" or not path:
         raise ValueError("expected sqlite:PATH")
+    return value
+
+
+def text_file(value: str) -> str:
+    if not Path(value).is_file() or not os.access(value, os.R_OK):
+        raise ValueError("expected the path of a file that can be read")
     return value
 
 

@@ -45,12 +45,17 @@ class Housekeeping:
         clock: Clock,
         retention: Retention,
         listened: Callable[[], Sequence[FeedId]] = tuple,
+        maintain: Callable[[], Awaitable[int]] | None = None,
     ) -> None:
-        """``listened``: the feeds that somebody listens to now."""
+        """``listened``: the feeds that somebody listens to now.
+
+        ``maintain`` does a round of maintenance, of less than `PAGE` feeds.
+        """
         self._storage = storage
         self._clock = clock
         self._retention = retention
         self._listened = listened
+        self._maintain = maintain
 
     @property
     def jobs(self) -> tuple[Job, ...]:
@@ -67,7 +72,13 @@ class Housekeeping:
             Job(name="leases_expired", every=5, page=self._expire_leases),
             Job(name="queries_retired", every=3_600, page=self._retire_queries),
             Job(name="requests_trimmed", every=3_600, page=self._trim_requests),
+            *self._maintenance(),
         )
+
+    def _maintenance(self) -> tuple[Job, ...]:
+        if self._maintain is None:
+            return ()
+        return (Job(name="feeds_maintained", every=60, page=self._maintain),)
 
     async def run(self) -> None:
         """Run the jobs until cancelled."""

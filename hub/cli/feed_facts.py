@@ -20,6 +20,7 @@ def explain_feed(feed: Document) -> None:
             ("section", feed["section"]),
             ("subscribers", feed["subscribers"]),
             ("velocity", f"{feed['velocity']:.3g} new entries a day"),
+            *_standing(feed),
             ("entries", f"{feed['entries']} in the last document"),
             *_answer(feed),
             *_oddities(feed),
@@ -100,6 +101,20 @@ def _answer(feed: Document) -> list[tuple[str, object]]:
         ("since", moment(feed["failing_since"]) if feed["failing_since"] else ""),
         ("last fetch", moment(feed["last_fetch"])),
         ("last parse", moment(feed["last_parse"])),
+    ]
+
+
+def _standing(feed: Document) -> list[tuple[str, object]]:
+    """What maintenance found, once it has been there."""
+    if not feed["maintained_at"]:
+        return []
+    porn_rank = feed["porn_rank"]
+    return [
+        ("popularity", f"{feed['popularity']:g}"),
+        ("porn rank", "" if porn_rank is None else f"{porn_rank:g}"),
+        ("stale", "yes: nothing could be read for days" if feed["is_stale"] else ""),
+        ("related feeds", ", ".join(map(str, feed["related"]))),
+        ("maintained", moment(feed["maintained_at"])),
     ]
 
 

@@ -6,7 +6,7 @@ Pure: the poller fetches and parses before, and applies the result after.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from hub.core.cadence import Plan, PollingRules, plan
@@ -28,7 +28,7 @@ from hub.core.trouble import diagnose
 from hub.core.validators import next_validators
 from protocols.checksum import checksum
 from protocols.http import OCTET_STREAM, sendable_content_type
-from protocols.model import Entry, ParsedFeed
+from protocols.model import Entry, ParsedFeed, Status
 from protocols.quick import changed, quick_init
 from storage.packing import pack, pack_bytes
 from storage.records import (
@@ -41,8 +41,6 @@ from storage.records import (
     RecordWrite,
     StoredBody,
 )
-
-MAINTENANCE = timedelta(hours=24)
 
 
 @quick_init
@@ -74,6 +72,13 @@ class Decision:
             self.jitter,
             self.outlook,
         )
+
+    def status(
+        self, polling: Polling, next_fetch: datetime, title: str | None = None
+    ) -> Status:
+        """With the feed's title as it is known unless it is given."""
+        known = self.target.feed.title if title is None else title
+        return status_of(polling, next_fetch, known, self.target.standing)
 
 
 def decide(
@@ -154,7 +159,7 @@ def _after_failure(decision: Decision, trouble: str) -> FetchCommit:
     line = failure_line(fetched, decision.occasion, planned.period, trouble)
     price = decision.outlook.price
     polling = changed(polling, period=planned.period, price=price, message=line)
-    status = status_of(polling, planned.next_fetch, decision.target.feed.title)
+    status = decision.status(polling, planned.next_fetch)
     begins = not before.failures
     return FetchCommit(
         feed_id=decision.target.feed.id,
@@ -193,7 +198,7 @@ def _after_content(decision: Decision) -> FetchCommit:
     commit = changed(_commit(decision, polling), body=_body(fetched, OCTET_STREAM))
     if is_first:
         return commit  # the first document is no news
-    status = status_of(commit.polling, commit.next_fetch, decision.target.feed.title)
+    status = decision.status(commit.polling, commit.next_fetch)
     content = RecordWrite(kind=RecordKind.CONTENT, status=status)
     return changed(commit, records=(*commit.records, content))
 
@@ -246,10 +251,8 @@ def _succeeded(decision: Decision, new: int) -> Polling:
     course = course_after_success(before, fetched)
     validators = next_validators(before, fetched)
     is_304 = fetched.status == 304
-    is_due = (
-        before.last_maintenance_at is None
-        or fetched.at - before.last_maintenance_at >= MAINTENANCE
-    )
+    maintained_at = _maintained_at(decision)
+    is_maintained = maintained_at != before.last_maintenance_at
     return changed(
         before,
         last_fetch=fetched.at,
@@ -271,11 +274,19 @@ def _succeeded(decision: Decision, new: int) -> Polling:
         hubs=hubs_of_header(fetched) or (before.hubs if is_304 else ()),
         validator=validator_of_header(fetched) or (before.validator if is_304 else ""),
         entries_since_maintenance=new
-        + (0 if is_due else before.entries_since_maintenance),
-        last_maintenance_at=fetched.at if is_due else before.last_maintenance_at,
+        + (0 if is_maintained else before.entries_since_maintenance),
+        last_maintenance_at=maintained_at,
         subscribers=decision.target.subscribers,
         unchanged=before.unchanged + 1,
     )
+
+
+def _maintained_at(decision: Decision) -> datetime:
+    """The first fetch counts for it: clients want to be told some time."""
+    standing = decision.target.standing
+    if standing is not None:
+        return standing.maintained_at
+    return decision.polling.last_maintenance_at or decision.fetched.at
 
 
 def _posting(before: Polling, news: News, at: datetime) -> Posting:
@@ -311,7 +322,7 @@ def _commit(
     title = document.feed.title if document else target.feed.title
     records: tuple[RecordWrite, ...] = ()
     if decision.polling.failures:
-        status = status_of(polling, planned.next_fetch, title)
+        status = decision.status(polling, planned.next_fetch, title)
         records = (RecordWrite(kind=RecordKind.RECOVERED, status=status),)
     commit = FetchCommit(
         feed_id=target.feed.id,
@@ -323,7 +334,7 @@ def _commit(
     )
     if document is None or news is None:
         return commit
-    status = status_of(polling, planned.next_fetch, title)
+    status = decision.status(polling, planned.next_fetch, title)
     slices = remember(target.slices, document, news.sightings, decision.reader)
     return changed(
         commit,

@@ -6,11 +6,14 @@ The line is in the words that Superfeedr used.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hub.core.fetched import Fetched, Occasion
 from protocols.model import Status
-from storage.records import Polling
+from storage.records import Polling, Standing
+
+TRACK_PERIOD = 900
+"""Seconds; what Superfeedr told of every track feed."""
 
 
 def success_line(
@@ -47,8 +50,13 @@ def failure_line(
     return line if fetched.status >= 400 else f"{line}: {reason}"
 
 
-def status_of(polling: Polling, next_fetch: datetime, title: str) -> Status:
-    """The status after a fetch, as it is logged."""
+def status_of(
+    polling: Polling,
+    next_fetch: datetime,
+    title: str,
+    standing: Standing | None = None,
+) -> Status:
+    """The status after a fetch, as it is logged: docs/status.md."""
     return Status(
         code=polling.code,
         http=polling.message,
@@ -59,7 +67,25 @@ def status_of(polling: Polling, next_fetch: datetime, title: str) -> Status:
         last_maintenance_at=polling.last_maintenance_at,
         entries_count_since_last_maintenance=polling.entries_since_maintenance,
         velocity=polling.velocity,
+        popularity=standing.popularity if standing else None,
+        porn_rank=standing.porn_rank if standing else None,
         bozo_rank=polling.bozo_rank,
         generated_ids=polling.generated_ids,
         title=title,
+    )
+
+
+def track_status(at: datetime) -> Status:
+    """Of a track query that found something then, in Superfeedr's words.
+
+    It is fetched by no schedule, but there are clients that want all times.
+    """
+    return Status(
+        code=200,
+        http="Track feed",
+        period=TRACK_PERIOD,
+        next_fetch=at + timedelta(seconds=TRACK_PERIOD),
+        last_fetch=at,
+        last_parse=at,
+        last_maintenance_at=at,
     )

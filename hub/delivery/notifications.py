@@ -11,15 +11,15 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from typing import Protocol, TypeAlias
 
 import structlog
 
 from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
+from hub.core.status import track_status
 from hub.delivery.news import News, Told
-from protocols.model import Feed, Notification, Status
+from protocols.model import Feed, Notification
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json
 from storage.interface import LogStore
@@ -37,8 +37,6 @@ from storage.wanted import wanted_entries
 
 KEPT_DOCUMENTS = 128
 KEPT_BYTES = 32 * 2**20
-TRACK_PERIOD = 900
-"""Seconds; what Superfeedr told of every track feed."""
 _LARGE_PACKED = LARGE_BYTES // 4
 
 log = structlog.get_logger()
@@ -191,7 +189,7 @@ class Notifications:
         return Notification(
             topic=rendition.topic,
             hub=self._hub_url,
-            status=last.status if last.source is None else _track_status(last),
+            status=last.status if last.source is None else track_status(last.at),
             feed=_head_of(last, head),
             entries=None if news.is_status_only else tuple(news.entries.values()),
             deletions=tuple(news.deletions.values()),
@@ -214,19 +212,6 @@ def _head_of(record: Record, head: bytes | None) -> Feed:
     if record.source is not None:
         return Feed(updated=record.at)
     return unpack(head, Feed) if head else Feed()
-
-
-def _track_status(record: Record) -> Status:
-    """Of a track query, in Superfeedr's words: it is fetched by no schedule."""
-    return Status(
-        code=200,
-        http="Track feed",
-        period=TRACK_PERIOD,
-        next_fetch=record.at + timedelta(seconds=TRACK_PERIOD),
-        last_fetch=record.at,
-        last_parse=record.at,
-        last_maintenance_at=record.at,
-    )
 
 
 def _is_large(told: Sequence[Told]) -> bool:

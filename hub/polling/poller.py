@@ -23,6 +23,7 @@ from hub.net import Network
 from hub.parsing import Parser
 from hub.parsing.sanitizing import Sanitizer
 from hub.polling.accounts import Accounts
+from hub.polling.languages import Detector
 from hub.polling.outage import Outage
 from hub.polling.schedule import Schedule
 from hub.polling.tracker import Tracker
@@ -52,6 +53,7 @@ class PollerOptions:
     metrics: Metrics = field(default_factory=Metrics)
     sanitizer: Sanitizer | None = None  # of what is stored; None: stored as it came
     tracker: Tracker | None = None  # None: there are no track queries
+    detector: Detector | None = None  # of languages; None: none is guessed
 
 
 class Poller:
@@ -88,6 +90,7 @@ class Poller:
             self._accounts.outlook,
             sanitizer=options.sanitizer,
             tracker=options.tracker,
+            detector=options.detector,
         )
         self._schedule = Schedule(storage.feeds, network, clock)
         self._jobs: asyncio.Queue[tuple[Due, FetchTarget]] = asyncio.Queue(

@@ -25,6 +25,7 @@ from hub.metrics import Metrics, Reading
 from hub.parsing import Parser, reader_name
 from hub.parsing.sanitizing import Sanitizer
 from hub.polling.fetcher import FetchRequest
+from hub.polling.languages import Detector, name_languages
 from hub.polling.sanitizing import sanitize_news
 from hub.polling.tracker import Tracker
 from protocols.errors import FeedError, UnsupportedVersion
@@ -105,6 +106,7 @@ class Visitor:
         jitter: Callable[[], float] = draw_jitter,
         sanitizer: Sanitizer | None = None,
         tracker: Tracker | None = None,
+        detector: Detector | None = None,
     ) -> None:
         self._feeds = feeds
         self._log = feed_log
@@ -118,6 +120,7 @@ class Visitor:
         self._jitter = jitter
         self._sanitizer = sanitizer
         self._tracker = tracker
+        self._detector = detector
         self._reader = reader_name()
 
     async def visit(self, target: FetchTarget, occasion: Occasion) -> Visit:
@@ -209,6 +212,8 @@ class Visitor:
         commit = await self._decide(target, found, occasion)
         if self._sanitizer is not None:
             commit = await sanitize_news(commit, self._sanitizer)
+        if self._detector is not None:
+            commit = await name_languages(commit, self._detector)
         if await self._match_and_store(target, commit):
             _tell(target, commit)
         return Visit(fetched=found.fetched, commit=commit)

@@ -24,6 +24,7 @@ from storage.records import (
     FeedId,
     FeedState,
     NewFeed,
+    Standing,
     StoredBody,
     StoredFeed,
 )
@@ -31,6 +32,7 @@ from storage.records import (
 LONGEST_WAIT = 20.0
 """Seconds a caller may wait for a fetch; the fetch itself goes on."""
 LONGEST_SECTION = 200
+SHOWN_RELATED = 10
 END_PAGE = 500
 """Subscriptions ended per transaction when their feed is removed."""
 
@@ -53,11 +55,13 @@ class FeedPoller(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedReport:
-    """A feed with what explains it."""
+    """A feed with what explains it. ``related``: ids of public feeds of its site."""
 
     feed: StoredFeed
     subscribers: int
     plan: Plan
+    standing: Standing | None = None  # None before the first maintenance
+    related: tuple[FeedId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +150,10 @@ class FeedService:
             feed=feed,
             subscribers=await self._storage.subscriptions.count(feed_id),
             plan=self._poller.explain(feed),
+            standing=await self._storage.standings.get(feed_id),
+            related=tuple(
+                await self._storage.standings.related(feed_id, SHOWN_RELATED)
+            ),
         )
 
     async def raw(self, feed_id: FeedId) -> StoredBody:
@@ -163,6 +171,8 @@ class FeedService:
         """The feed behind a topic URL in any spelling, unless it was removed."""
         try:
             topic = read_topic("url", url)
+            if self._tracks.names_query(topic.url):
+                return await self._tracks.find(topic.url)
         except InvalidValue:
             return None
         feed = await self._own.find(self._storage.feeds, topic.url)

@@ -54,8 +54,9 @@ class TrackTopics:
 
 
 def format_of(wanted: TrackTopic, asked: Format | None) -> Format:
-    """A query has no document of its own: as it is, or unsaid, means as its topic says,
-    or Atom.
+    """A query has no document of its own: as it is means as its topic says, or Atom.
+
+    None: nothing was asked for.
     """
     if asked is None or asked is Format.AS_IS:
         return Format(wanted.format or Format.ATOM)

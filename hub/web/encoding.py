@@ -83,7 +83,7 @@ def _polling_members(polling: Polling) -> Members:
 
 
 def feed_report_document(report: FeedReport) -> Members:
-    polling = report.feed.polling
+    polling, standing = report.feed.polling, report.standing
     return {
         **feed_document(report.feed),
         "subscribers": report.subscribers,
@@ -100,6 +100,11 @@ def feed_report_document(report: FeedReport) -> Members:
         "dropped": polling.dropped,
         "problems": polling.problems,
         "period_terms": report.plan.terms,
+        "maintained_at": standing.maintained_at if standing else None,
+        "popularity": standing.popularity if standing else None,
+        "porn_rank": standing.porn_rank if standing else None,
+        "is_stale": standing is not None and standing.is_stale,
+        "related": report.related,
     }
 
 

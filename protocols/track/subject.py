@@ -48,7 +48,7 @@ def subject_of(
     bozo_rank: float = 0.0,
 ) -> Subject:
     """Title, summary, content and categories are searched; ranks are the feed's."""
-    exact = [words_of(part) for part in _texts(entry)]
+    exact = [words_of(part) for part in texts_of(entry)]
     plain = [folded_words(words) for words in exact]
     words = frozenset(word for part in plain for word in part)
     feed_hosts = frozenset(_hosts([feed_url, *_alternates(feed)]))
@@ -89,7 +89,8 @@ def address_of(url: str) -> tuple[str, str]:
     return host, match[2].rstrip("/")
 
 
-def _texts(entry: Entry) -> Iterator[str]:
+def texts_of(entry: Entry) -> Iterator[str]:
+    """What is searched, without markup."""
     yield entry.title
     for text in (entry.summary, entry.content):
         if text:
@@ -123,10 +124,21 @@ def _linked(entry: Entry, feed_hosts: frozenset[str]) -> Iterator[str]:
         host, path = address_of(link.href)
         if link.rel != "alternate" or host not in feed_hosts:
             yield from _places(host, path)
+    for host, path in _linked_in_text(entry):
+        yield from _places(host, path)
+
+
+def linked_pages(entry: Entry) -> Iterator[tuple[str, str]]:
+    """Host and path of all that its links and text lead to; ("", "") of some."""
+    yield from (address_of(link.href) for link in entry.links)
+    yield from _linked_in_text(entry)
+
+
+def _linked_in_text(entry: Entry) -> Iterator[tuple[str, str]]:
     for text in (entry.summary, entry.content):
         if text and "href" in text.value:
             for href in _HREF.findall(text.value):
-                yield from _places(*address_of("".join(href)))
+                yield address_of("".join(href))
 
 
 def _places(host: str, path: str) -> Iterator[str]:

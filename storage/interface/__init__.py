@@ -18,6 +18,7 @@ from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
 from storage.interface.publishing import PublicStore
 from storage.interface.search import SearchStore
+from storage.interface.standings import StandingStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
 from storage.interface.tracking import TrackStore
@@ -32,6 +33,7 @@ __all__ = [
     "LogStore",
     "PublicStore",
     "SearchStore",
+    "StandingStore",
     "Storage",
     "SubscriptionStore",
     "TokenStore",

@@ -13,6 +13,7 @@ from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
 from storage.interface.publishing import PublicStore
 from storage.interface.search import SearchStore
+from storage.interface.standings import StandingStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
 from storage.interface.tracking import TrackStore
@@ -47,6 +48,8 @@ class Storage(Protocol):
     def tracking(self) -> TrackStore: ...
     @property
     def public(self) -> PublicStore: ...
+    @property
+    def standings(self) -> StandingStore: ...
 
     async def status(self) -> DatabaseStatus: ...
 

@@ -54,7 +54,11 @@ class LogStore(Protocol):
         ...
 
     async def latest_entries(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
-        """Newest first, deleted ones left out."""
+        """Newest first, deleted ones left out.
+
+        Of a track query, those it matched, as far back as the log and of feeds that
+        are public now; the last match is the newest.
+        """
         ...
 
     async def feed_head(self, feed_id: FeedId) -> bytes | None:

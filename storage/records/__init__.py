@@ -89,6 +89,10 @@ from storage.records.publishing import (
     ListedEntry,
     PublicFeed,
 )
+from storage.records.standings import (
+    Standing,
+    StandingWrite,
+)
 from storage.records.subscriptions import (
     Format,
     NewSubscription,
@@ -170,6 +174,8 @@ __all__ = [
     "Right",
     "SearchDocument",
     "SourceFeed",
+    "Standing",
+    "StandingWrite",
     "StoredBody",
     "StoredEntry",
     "StoredFeed",

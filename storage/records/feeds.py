@@ -10,6 +10,7 @@ from enum import StrEnum
 from protocols.model import Hints
 from protocols.quick import quick_init
 from storage.records.identities import FeedId
+from storage.records.standings import Standing
 
 
 class FeedState(StrEnum):
@@ -166,5 +167,6 @@ class FetchTarget:
     seen: bytes  # packed seen-set (hub.core.seen), b"" before the first fetch
     keeps_body: bool  # some active subscription is as-is
     subscribers: int
+    standing: Standing | None = None  # None before the first maintenance
     slices: bytes = b""  # packed by hub.core.remembered, b"" when nothing is
     inventory: bytes = b""  # packed by hub.core.inventory, b"" when there is none

@@ -24,6 +24,7 @@ from .publishing import SqlitePublic
 from .readers import Readers
 from .schema import latest_version
 from .search import SqliteSearch
+from .standings import SqliteStandings
 from .subscriptions import SqliteSubscriptions
 from .times import from_milliseconds_or_none
 from .tokens import SqliteTokens
@@ -55,6 +56,7 @@ class SqliteStorage:
         self._closing: asyncio.Future[None] | None = None
         queries = QueryWatchers()
         self.feeds = SqliteFeeds(self._writer, readers, box)
+        self.standings = SqliteStandings(self._writer, readers)
         self.tracking = SqliteTracking(self._writer, readers, queries)
         self.log = SqliteLog(self._writer, readers, epoch, self._head)
         self.entries = SqliteEntries(readers)

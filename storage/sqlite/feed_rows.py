@@ -16,6 +16,7 @@ from storage.records import (
 from storage.secrets import SecretBox
 
 from .readers import Row
+from .standings import read_standing
 from .times import from_milliseconds, from_milliseconds_or_none
 
 _polling_decoder = msgspec.json.Decoder(Polling)
@@ -43,8 +44,10 @@ def read_feed(row: Row) -> StoredFeed:
 
 
 def read_target(row: Row, box: SecretBox) -> FetchTarget:
-    """From the view ``stored_feeds``, the seen-set, the slices and the inventory."""
-    encrypted, as_is_subscribers, subscribers, seen, slices, inventory = row[11:]
+    """From the view ``stored_feeds``, the seen-set, the slices, the inventory and the
+    standing.
+    """
+    encrypted, as_is_subscribers, subscribers, seen, slices, inventory = row[11:17]
     return FetchTarget(
         feed=read_feed(row),
         credentials=decrypt_credentials(encrypted, box),
@@ -53,6 +56,7 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
         subscribers=subscribers,
         slices=slices or b"",
         inventory=inventory or b"",
+        standing=read_standing(row[17:]),
     )
 
 

@@ -36,6 +36,9 @@ from .times import (
 )
 from .writer import Writer
 
+FIRST_MAINTENANCE = 600_000
+"""Milliseconds after a feed was added: by then it has entries."""
+
 _GET = "SELECT * FROM stored_feeds WHERE id = ?"
 _DEFER = "UPDATE schedule SET next_fetch = ? WHERE feed_id = ?"
 
@@ -108,11 +111,14 @@ class SqliteFeeds:
 
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
         rows = await self._readers.all(
-            "SELECT f.*, s.seen, p.slices, i.inventory FROM json_each(?) asked"
+            "SELECT f.*, s.seen, p.slices, i.inventory,"
+            " g.maintained_at, g.popularity, g.porn_rank, g.is_stale"
+            " FROM json_each(?) asked"
             " CROSS JOIN stored_feeds f ON f.id = asked.value"
             " LEFT JOIN seen_sets s ON s.feed_id = f.id"
             " LEFT JOIN slices p ON p.feed_id = f.id"
             " LEFT JOIN inventories i ON i.feed_id = f.id"
+            " LEFT JOIN standings g ON g.feed_id = f.id"
             " WHERE f.state NOT IN ('removed', 'track') ORDER BY asked.key",
             (pack_ids(ids),),
         )
@@ -199,6 +205,10 @@ def _insert(
         ),
     ).lastrowid
     connection.execute("INSERT INTO schedule VALUES (?, ?, 1)", (feed_id, now))
+    connection.execute(
+        "INSERT INTO standings (feed_id, due) VALUES (?, ?)",
+        (feed_id, now + FIRST_MAINTENANCE),
+    )
     return feed_id
 
 

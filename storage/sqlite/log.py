@@ -24,7 +24,7 @@ from storage.records import (
 from .batches import Batches
 from .fetch_commits import apply_commit, encode_commit
 from .id_lists import pack_ids
-from .log_rows import read_entry, read_record
+from .log_rows import read_entry, read_record, unpack_refs
 from .positions import LogHead
 from .quiet_commits import PAUSE, apply_quiet, encode_quiet, is_quiet
 from .readers import Readers
@@ -105,7 +105,19 @@ class SqliteLog:
             " WHERE feed_id = ? AND deleted = 0 ORDER BY sorted_at DESC, id LIMIT ?",
             (feed_id, limit),
         )
-        return [read_entry(row) for row in rows]
+        found = [read_entry(row) for row in rows]
+        return found or await self._latest_matches(feed_id, limit)
+
+    async def _latest_matches(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
+        """Of what is no track query none. Each record names at least one entry."""
+        rows = await self._readers.all(
+            "SELECT r.refs FROM records r CROSS JOIN feeds f ON f.id = r.source_id"
+            " WHERE r.feed_id = ? AND NOT f.private ORDER BY r.position DESC LIMIT ?",
+            (feed_id, limit),
+        )
+        ids = dict.fromkeys(ref.entry_id for row in rows for ref in unpack_refs(row[0]))
+        matched = await self.entries(list(ids)) if ids else []
+        return [each for each in matched if not each.deleted][:limit]
 
     async def feed_head(self, feed_id: FeedId) -> bytes | None:
         row = await self._readers.first(

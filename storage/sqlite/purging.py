@@ -30,6 +30,8 @@ _PURGES_OF_FEED = (
     " (SELECT 1 FROM subscriptions WHERE topic_id = topics.id)",
     "DELETE FROM schedule WHERE feed_id = ?",
     "DELETE FROM track_queries WHERE feed_id = ?",
+    "DELETE FROM standings WHERE feed_id = ?",
+    "DELETE FROM feed_links WHERE feed_id = ?",
     "DELETE FROM feeds WHERE id = ?",
 )
 

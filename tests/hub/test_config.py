@@ -95,6 +95,14 @@ def test_a_secret_file_must_exist_and_hold_something(tmp_path: Path) -> None:
         load_settings({"FANFARE_ADMIN_TOKEN_FILE": str(tmp_path / "missing")})
 
 
+def test_a_word_list_must_be_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "words"
+    path.touch()
+    assert load_settings({"FANFARE_PORN_WORDS": str(path)}).porn_words == str(path)
+    with pytest.raises(SettingError, match="expected the path of a file"):
+        load_settings({"FANFARE_PORN_WORDS": str(tmp_path)})
+
+
 def test_a_bad_secret_is_not_shown() -> None:
     with pytest.raises(SettingError) as caught:
         load_settings({"FANFARE_ADMIN_TOKEN": "geheim\u00e4"})

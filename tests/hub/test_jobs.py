@@ -75,6 +75,16 @@ async def test_each_job_asks_the_storage_for_its_own_thing() -> None:
     assert ((now - before).days, limit) == (7, PAGE)  # type: ignore[operator]
 
 
+async def test_maintenance_is_a_job_where_there_is_any() -> None:
+    async def maintain() -> int:
+        return 3
+
+    clock = ManualClock()
+    storage = cast("Storage", Calls())
+    keeper = Housekeeping(storage, clock, RETENTION, maintain=maintain)
+    assert await keeper.do(keeper.jobs[-1]) == 3
+
+
 async def test_a_job_goes_on_until_a_page_is_not_full() -> None:
     pages = iter([PAGE, PAGE, 3])
 

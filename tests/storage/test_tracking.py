@@ -11,12 +11,14 @@ import pytest
 from storage.errors import QueriesWanted
 from storage.interface import Storage
 from storage.records import (
+    Credentials,
     EntryWrite,
     FeedId,
     FeedState,
     FetchCommit,
     Matched,
     MatchWrite,
+    NewFeed,
     Position,
     RecordKind,
     Retention,
@@ -296,3 +298,36 @@ async def test_an_entry_stays_as_long_as_a_record_of_a_query_names_it(
     await storage.log.trim(ALL, START, 1)
     left = await storage.log.latest_entries(feed.id, 100)
     assert [each.key for each in left] == keys[:50]
+
+
+async def test_the_latest_entries_of_a_query_are_those_it_matched(
+    storage: Storage, feed: StoredFeed
+) -> None:
+    query = await storage.tracking.add("laurel", "laurel", START)
+    assert await storage.log.latest_entries(query.id, 10) == []
+    for keys in (("a", "b"), ("c",), ("a", "d")):
+        await storage.log.commit(
+            await news_of(storage, feed, *keys, matching=[query.id])
+        )
+    secret = await Scene(storage).add_feed("s")
+    await storage.log.commit(await news_of(storage, secret, "x", matching=[query.id]))
+    await storage.feeds.add(
+        NewFeed(url=secret.url, credentials=Credentials(username="u")), START
+    )
+
+    async def latest(limit: int) -> list[str]:
+        found = await storage.log.latest_entries(query.id, limit)
+        return [each.key for each in found]
+
+    assert await latest(10) == ["a", "c"]
+    assert await latest(1) == ["a"]
+
+
+async def test_a_deleted_entry_is_none_of_the_latest_of_a_query(
+    storage: Storage, feed: StoredFeed
+) -> None:
+    query = await storage.tracking.add("laurel", "laurel", START)
+    await storage.log.commit(await news_of(storage, feed, "a", matching=[query.id]))
+    await Scene(storage).publish(feed, "a", kind=RecordKind.DELETED)
+
+    assert await storage.log.latest_entries(query.id, 10) == []

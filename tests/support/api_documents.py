@@ -40,6 +40,11 @@ def feed_document(**changes: object) -> dict[str, Any]:
         "gap_at": None,
         "dropped": 0,
         "problems": [],
+        "maintained_at": None,
+        "popularity": None,
+        "porn_rank": None,
+        "is_stale": False,
+        "related": [],
         "period_terms": [
             {"name": "wanted", "value": 900.0, "unit": "s", "note": "the rule"}
         ],

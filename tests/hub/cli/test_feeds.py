@@ -199,6 +199,23 @@ def test_show_tells_what_is_odd_about_the_entries(
     assert "note                a second entry with the id 1 was left out" in text
 
 
+def test_show_tells_what_maintenance_found(fanfare: Fanfare, api: FakeApi) -> None:
+    found = {
+        "maintained_at": "2026-01-01T10:00:00Z",
+        "popularity": 1.1,
+        "porn_rank": 0.3,
+        "is_stale": True,
+        "related": [8, 9],
+    }
+    api.answers["GET /api/feeds/7"] = (200, feed_document(**found))
+    text = fanfare("feeds", "show", "7").stdout
+    assert "popularity          1.1" in text
+    assert "porn rank           0.3" in text
+    assert "stale               yes: nothing could be read for days" in text
+    assert "related feeds       8, 9" in text
+    assert "maintained          2026-01-01 10:00:00Z" in text
+
+
 def test_show_is_silent_about_what_is_not_odd(fanfare: Fanfare, api: FakeApi) -> None:
     api.answers["GET /api/feeds/7"] = (200, feed_document())
     text = fanfare("feeds", "show", "7").stdout
@@ -209,6 +226,7 @@ def test_show_is_silent_about_what_is_not_odd(fanfare: Fanfare, api: FakeApi) ->
         "gap",
         "left out",
         "note ",
+        "popularity",
     ):
         assert word not in text
 

@@ -25,6 +25,7 @@ from storage.records import (
     FetchTarget,
     Polling,
     RecordKind,
+    Standing,
     Validators,
 )
 from tests.support.documents import a_document, an_entry, entries_named
@@ -503,7 +504,7 @@ def test_a_baseline_counts_as_no_new_entries() -> None:
     assert poll.polling.entries_since_maintenance == 0
 
 
-def test_entries_are_counted_from_one_daily_maintenance_to_the_next() -> None:
+def test_entries_are_counted_from_one_maintenance_to_the_next() -> None:
     poll = Poll()
     poll.read()
     first = poll.polling.last_maintenance_at
@@ -511,11 +512,33 @@ def test_entries_are_counted_from_one_daily_maintenance_to_the_next() -> None:
     poll.read(*entries_named("a", "b", "c"), after=22 * HOUR)
 
     assert poll.polling.entries_since_maintenance == 3
-    assert poll.polling.last_maintenance_at == first
+    assert poll.polling.last_maintenance_at == first == START + HOUR
 
+    maintained_at = poll.at + HOUR / 2
+    poll.target = replace(poll.target, standing=Standing(maintained_at=maintained_at))
     poll.read(*entries_named("a", "b", "c", "d"))
-    assert poll.polling.entries_since_maintenance == 1
-    assert poll.polling.last_maintenance_at == poll.at
+    poll.read(*entries_named("a", "b", "c", "d", "e"))
+    assert poll.polling.entries_since_maintenance == 2
+    assert poll.polling.last_maintenance_at == maintained_at
+
+
+def test_what_maintenance_found_is_in_the_status() -> None:
+    poll = a_poll_of("a")
+    standing = Standing(maintained_at=START, popularity=1.5, porn_rank=0.25)
+    poll.target = replace(poll.target, standing=standing)
+
+    [record] = poll.read(*entries_named("b", "a")).records
+
+    assert record.status.popularity == 1.5
+    assert record.status.porn_rank == 0.25
+    assert record.status.last_maintenance_at == START
+
+
+def test_before_any_maintenance_the_status_has_no_rank() -> None:
+    [record] = a_poll_of("a").read(*entries_named("b", "a")).records
+
+    assert record.status.popularity is None
+    assert record.status.porn_rank is None
 
 
 def test_velocity_rises_with_news_and_falls_with_silence() -> None:

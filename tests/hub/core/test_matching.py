@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import ge, gt, le, lt
+from typing import NamedTuple
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,39 +33,70 @@ def _has(entry: Entry, phrase: str, exact: bool) -> bool:
     )
 
 
-Holds = Callable[[Entry], bool]
-"""The naive evaluator of one query."""
+class Case(NamedTuple):
+    """An entry, and the ranks of its feed."""
+
+    entry: Entry
+    popularity: float = 0.0
+    porn_rank: float = 0.0
+    bozo_rank: float = 0.0
 
 
-def _word(word: str) -> tuple[str, Holds]:
-    return word, lambda entry: _has(entry, word, exact=False)
+Holds = Callable[[Case], bool]
 
 
-def _phrase(words: list[str]) -> tuple[str, Holds]:
+class Naive(NamedTuple):
+    """A query's text, and the naive evaluator of it and of its negation.
+
+    Where a language is not known neither is true.
+    """
+
+    text: str
+    holds: Holds
+    fails: Holds
+
+
+def _leaf(text: str, holds: Holds) -> Naive:
+    return Naive(text, holds, lambda case: not holds(case))
+
+
+def _word(word: str) -> Naive:
+    return _leaf(word, lambda case: _has(case.entry, word, exact=False))
+
+
+def _phrase(words: list[str]) -> Naive:
     text = " ".join(words)
-    return f'"{text}"', lambda entry: _has(entry, text, exact=True)
+    return _leaf(f'"{text}"', lambda case: _has(case.entry, text, exact=True))
 
 
-def _site(host: str) -> tuple[str, Holds]:
-    return f"site:{host}", lambda entry: entry.links[0].href == f"https://{host}/x"
-
-
-def _link(host: str) -> tuple[str, Holds]:
-    places = {f"https://{host}/x", f"https://{host}/y"}
-    return (
-        f"link:{host}",
-        lambda entry: (
-            not places.isdisjoint(
-                [entry.links[0].href, *entry.content.value.split('"')]
-                if entry.content
-                else []
-            )
-        ),
+def _site(host: str) -> Naive:
+    return _leaf(
+        f"site:{host}",
+        lambda case: case.entry.links[0].href == f"https://{host}/x",
     )
 
 
-def _language(code: str) -> tuple[str, Holds]:
-    return f"language:{code}", lambda entry: entry.language == code
+def _link(host: str) -> Naive:
+    places = {f"https://{host}/x", f"https://{host}/y"}
+    return _leaf(f"link:{host}", lambda case: not places.isdisjoint(_links(case)))
+
+
+def _links(case: Case) -> list[str]:
+    content = case.entry.content
+    return [case.entry.links[0].href, *content.value.split('"')] if content else []
+
+
+def _language(code: str) -> Naive:
+    return Naive(
+        f"language:{code}",
+        lambda case: case.entry.language == code,
+        lambda case: case.entry.language not in ("", code),
+    )
+
+
+def _popularity(sign: str) -> Naive:
+    compare = {"<": lt, "<=": le, ">": gt, ">=": ge}[sign]
+    return _leaf(f"popularity:{sign}1", lambda case: compare(case.popularity, 1))
 
 
 LEAVES = (
@@ -72,35 +105,61 @@ LEAVES = (
     | st.sampled_from(HOSTS).map(_site)
     | st.sampled_from(HOSTS).map(_link)
     | st.sampled_from(["en", "de"]).map(_language)
+    | st.sampled_from(["<", "<=", ">", ">="]).map(_popularity)
 )
 
 
-def _negated(member: tuple[str, Holds]) -> tuple[str, Holds]:
-    text, holds = member
-    if text.startswith("language:"):
-        code = text.partition(":")[2]
-        return f"-{text}", lambda entry: entry.language not in ("", code)
-    return f"-{text}", lambda entry: not holds(entry)
+def _negated(member: Naive) -> Naive:
+    return Naive(f"-{member.text}", member.fails, member.holds)
 
 
-def _all(members: list[tuple[str, Holds]]) -> tuple[str, Holds]:
-    text = " ".join(f"({text})" if "|" in text else text for text, _ in members)
-    return text, lambda entry: all(holds(entry) for _, holds in members)
+def _negated_group(member: Naive) -> Naive:
+    return Naive(f"-({member.text})", member.fails, member.holds)
 
 
-def _any(members: list[tuple[str, Holds]]) -> tuple[str, Holds]:
-    text = " | ".join(text for text, _ in members)
-    return text, lambda entry: any(holds(entry) for _, holds in members)
+def _all(members: list[Naive]) -> Naive:
+    return Naive(
+        " ".join(
+            f"({each.text})" if "|" in each.text else each.text for each in members
+        ),
+        lambda case: all(each.holds(case) for each in members),
+        lambda case: any(each.fails(case) for each in members),
+    )
+
+
+def _any(members: list[Naive]) -> Naive:
+    return Naive(
+        " | ".join(each.text for each in members),
+        lambda case: any(each.holds(case) for each in members),
+        lambda case: all(each.fails(case) for each in members),
+    )
+
+
+def _admitting(query: Naive, flags: set[str]) -> Naive:
+    """Decent and sane feeds only, unless the flags say that others are fine."""
+
+    def holds(case: Case) -> bool:
+        is_decent = "porn:ok" in flags or case.porn_rank <= 0.2
+        is_sane = "bozo:ok" in flags or case.bozo_rank <= 0.3
+        return is_decent and is_sane and query.holds(case)
+
+    text = f"({query.text}) {' '.join(flags)}" if flags else query.text
+    return Naive(text, holds, query.fails)
 
 
 MEMBERS = LEAVES | LEAVES.map(_negated)
-QUERIES = st.recursive(
-    MEMBERS,
-    lambda inner: (
-        st.lists(inner, min_size=2, max_size=3).map(_all)
-        | st.lists(inner, min_size=2, max_size=3).map(_any)
+QUERIES = st.builds(
+    _admitting,
+    st.recursive(
+        MEMBERS,
+        lambda inner: (
+            st.lists(inner, min_size=2, max_size=3).map(_all)
+            | st.lists(inner, min_size=2, max_size=3).map(_any)
+            | inner.map(_negated_group)
+        ),
+        max_leaves=6,
     ),
-    max_leaves=6,
+    st.sets(st.sampled_from(["porn:ok", "bozo:ok"])),
 )
 TITLES = st.lists(st.sampled_from([*WORDS, "pie", "APPLE", "x"]), max_size=6)
 ENTRIES = st.builds(
@@ -119,55 +178,71 @@ ENTRIES = st.builds(
 )
 
 
+RANKS = st.sampled_from([0.0, 0.2, 0.3, 0.31, 0.9])
+CASES = st.builds(Case, ENTRIES, st.sampled_from([0.0, 1.0, 2.0]), RANKS, RANKS)
+
+
 def subject(entry: Entry) -> Subject:
-    return subject_of(entry, Feed(), feed_url="https://feeds.invalid/f")
+    return subject_in(Case(entry))
 
 
-@given(st.lists(QUERIES, max_size=8), st.lists(ENTRIES, max_size=4))
+def subject_in(case: Case) -> Subject:
+    return subject_of(
+        case.entry,
+        Feed(),
+        feed_url="https://feeds.invalid/f",
+        popularity=case.popularity,
+        porn_rank=case.porn_rank,
+        bozo_rank=case.bozo_rank,
+    )
+
+
+@given(st.lists(QUERIES, max_size=8), st.lists(CASES, max_size=4))
 def test_the_index_finds_what_holding_each_query_against_each_entry_finds(
-    queries: list[tuple[str, Holds]], entries: list[Entry]
+    queries: list[Naive], cases: list[Case]
 ) -> None:
     index: QueryIndex[str] = QueryIndex(WordShares().share_of)
     readable = {}
-    for text, holds in queries:
+    for query in queries:
         try:
-            index.add(text, parse_query(text))
+            index.add(query.text, parse_query(query.text))
         except ValueError:  # of negations alone, or with two sites
             continue
-        readable[text] = holds
+        readable[query.text] = query.holds
     assert len(index) == len(readable)
-    for entry in entries:
-        expected = {text for text, holds in readable.items() if holds(entry)}
-        assert index.matches(subject(entry)) == expected
+    for case in cases:
+        expected = {text for text, holds in readable.items() if holds(case)}
+        assert index.matches(subject_in(case)) == expected
 
 
-@given(QUERIES, ENTRIES)
+@given(QUERIES, CASES)
 def test_what_a_query_is_known_by_is_read_as_the_same_query(
-    query: tuple[str, Holds], entry: Entry
+    query: Naive, case: Case
 ) -> None:
     try:
-        parsed = parse_query(query[0])
+        parsed = parse_query(query.text)
     except ValueError:  # of negations alone, or with two sites
         return
     again = parse_query(canonical(parsed))
     assert canonical(again) == canonical(parsed)
-    assert again.matches(subject(entry)) == parsed.matches(subject(entry))
+    assert again.matches(subject_in(case)) == parsed.matches(subject_in(case))
+    assert parsed.matches(subject_in(case)) is query.holds(case)
 
 
 @settings(max_examples=40)
 @given(st.lists(QUERIES, max_size=8), ENTRIES)
 def test_removed_queries_match_nothing_and_leave_nothing(
-    queries: list[tuple[str, Holds]], entry: Entry
+    queries: list[Naive], entry: Entry
 ) -> None:
     shares = WordShares()
     index: QueryIndex[str] = QueryIndex(shares.share_of)
-    for text, _ in queries:
+    for text, _, _ in queries:
         try:
             index.add(text, parse_query(text))
         except ValueError:
             continue
     shares.observe(["apple", "pie"])  # what is rare now was not when they were added
-    for text, _ in queries:
+    for text, _, _ in queries:
         index.remove(text)
     index.remove("never added")
     assert len(index) == 0

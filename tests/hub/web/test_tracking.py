@@ -117,6 +117,9 @@ async def test_where_a_topic_becomes_a_feed_queries_are_known(hub: Hub) -> None:
     assert made is not None
     assert made.state is FeedState.TRACK
     assert await tracks.find(TOPIC) == made
+    other = "http://track.superfeedr.com/?query=HARDY+laurel"
+    assert await hub.services.feeds.find(other) == made
+    assert await hub.services.feeds.find(f"{TOPIC}+(") is None
     assert await tracks.find("https://example.org/feed.xml") is None
     assert await tracks.ensure("https://example.org/feed.xml") is None
 

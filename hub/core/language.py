@@ -1,0 +1,27 @@
+"""What of an entry its language may be guessed from, and what to make of a guess."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Final
+
+from protocols.model import Entry
+from protocols.track.subject import primary_language, texts_of
+
+FEWEST_LETTERS: Final = 100
+"""Of less no language is guessed: a name and a number look like many of them."""
+MOST_CHARACTERS: Final = 1_000
+"""That are looked at: they tell enough, and each takes time."""
+LEAST_CONFIDENCE: Final = 0.9
+
+
+def telling_text(entry: Entry) -> str:
+    """Its first words, without markup; "" if they are too few to tell anything."""
+    text = " ".join(texts_of(entry))[:MOST_CHARACTERS]
+    letters = islice(filter(str.isalpha, text), FEWEST_LETTERS)
+    return text if sum(1 for _ in letters) == FEWEST_LETTERS else ""
+
+
+def believed(code: str, confidence: float) -> str:
+    """The language (ISO 639-1) of a guess; "" for one that is none or unsure."""
+    return primary_language(code) if confidence >= LEAST_CONFIDENCE else ""

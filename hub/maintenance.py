@@ -1,0 +1,98 @@
+"""Maintenance of feeds: once a day each, a few at a time, behind all else.
+
+It looks at what is stored only; nothing is fetched for it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from hub.beside import run_beside
+from hub.clock import Clock
+from hub.core.standing import (
+    EVERY,
+    LATEST_ENTRIES,
+    MOST_LINKING,
+    Findings,
+    WordList,
+    examine,
+    is_stale,
+    popularity,
+)
+from protocols.model import Entry, Feed
+from storage.interface import Storage
+from storage.packing import unpack
+from storage.records import FeedId, Standing, StandingWrite, StoredFeed
+
+FEEDS_A_ROUND = 500
+PAGE = 20
+"""Feeds whose standings are stored together."""
+
+
+class Maintenance:
+    """``listed``: words that make porn; None: nothing is called so."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        listed: WordList | None,
+        feeds_a_round: int = FEEDS_A_ROUND,
+    ) -> None:
+        self._feeds_a_round = feeds_a_round
+        self._storage = storage
+        self._clock = clock
+        self._listed = listed
+
+    async def round(self) -> int:
+        """Maintain the feeds that are due longest; how many. Raises `StorageError`."""
+        done = 0
+        while done < self._feeds_a_round:
+            due = await self._storage.standings.due(self._clock.now(), PAGE)
+            writes = [write for each in due if (write := await self._maintain(each))]
+            if writes:
+                await self._storage.standings.save(writes)
+            done += len(writes)
+            if len(writes) < PAGE:
+                break
+        return done
+
+    async def _maintain(self, feed_id: FeedId) -> StandingWrite | None:
+        """None if it was purged meanwhile."""
+        feed = await self._storage.feeds.get(feed_id)
+        if feed is None:
+            return None
+        found = await self._examine(feed)
+        now = self._clock.now()
+        return StandingWrite(
+            feed_id=feed_id,
+            standing=Standing(
+                maintained_at=now,
+                popularity=await self._popularity(feed, found.site),
+                porn_rank=found.porn_rank,
+                is_stale=is_stale(feed, now),
+            ),
+            site=found.site,
+            places=frozenset() if feed.private else found.places,
+            due=now + EVERY,
+        )
+
+    async def _examine(self, feed: StoredFeed) -> Findings:
+        head = await self._storage.log.feed_head(feed.id)
+        latest = await self._storage.log.latest_entries(feed.id, LATEST_ENTRIES)
+        bodies = [each.body for each in latest]
+        return await run_beside(partial(_examined, head, bodies, self._listed))
+
+    async def _popularity(self, feed: StoredFeed, site: str) -> float:
+        subscribers = await self._storage.subscriptions.count(feed.id)
+        if not site:
+            return popularity(subscribers, 0)
+        linking = await self._storage.standings.linking(site, feed.id, MOST_LINKING)
+        return popularity(subscribers, linking)
+
+
+def _examined(
+    head: bytes | None, bodies: list[bytes], listed: WordList | None
+) -> Findings:
+    entries = [unpack(body, Entry) for body in bodies]
+    return examine(unpack(head, Feed) if head else Feed(), entries, listed)

@@ -1,0 +1,113 @@
+"""`storage.interface.StandingStore` on SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+import msgspec
+
+from storage.records import FeedId, Standing, StandingWrite
+
+from .readers import Readers, Row
+from .times import from_milliseconds, to_milliseconds
+from .writer import Writer
+
+
+class SqliteStandings:
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    async def due(self, now: datetime, limit: int) -> list[FeedId]:
+        rows = await self._readers.all(
+            "SELECT s.feed_id FROM standings s CROSS JOIN feeds f ON f.id = s.feed_id"
+            " WHERE s.due <= ? AND f.state <> 'removed' ORDER BY s.due LIMIT ?",
+            (to_milliseconds(now), limit),
+        )
+        return [FeedId(feed_id) for (feed_id,) in rows]
+
+    async def save(self, standings: Sequence[StandingWrite]) -> None:
+        encoded = [_encode(each) for each in standings]
+        await self._writer.submit(partial(_save, encoded))
+
+    async def get(self, feed_id: FeedId) -> Standing | None:
+        row = await self._readers.first(
+            "SELECT maintained_at, popularity, porn_rank, is_stale FROM standings"
+            " WHERE feed_id = ?",
+            (feed_id,),
+        )
+        return None if row is None else read_standing(row)
+
+    async def linking(self, site: str, feed_id: FeedId, most: int) -> int:
+        row = await self._readers.first(
+            "SELECT count(*) FROM (SELECT DISTINCT feed_id FROM feed_links"
+            " WHERE (place = :site"
+            "  OR (place >= :site || '/' AND place < :site || '0'))"
+            " AND feed_id <> :feed_id LIMIT :most)",
+            {"site": site, "feed_id": feed_id, "most": most},
+        )
+        return row[0] if row else 0
+
+    async def related(self, feed_id: FeedId, limit: int) -> list[FeedId]:
+        rows = await self._readers.all(
+            "SELECT o.feed_id FROM standings s"
+            " CROSS JOIN standings o ON o.site = s.site AND o.site <> ''"
+            " CROSS JOIN feeds f ON f.id = o.feed_id"
+            " WHERE s.feed_id = :id AND o.feed_id <> :id"
+            " AND NOT f.private AND f.state <> 'removed'"
+            " ORDER BY o.feed_id LIMIT :limit",
+            {"id": feed_id, "limit": limit},
+        )
+        return [FeedId(other) for (other,) in rows]
+
+
+def read_standing(row: Row) -> Standing | None:
+    """From when it was maintained, popularity, porn rank and staleness."""
+    maintained_at, popularity, porn_rank, is_stale = row
+    if maintained_at is None:
+        return None
+    return Standing(
+        maintained_at=from_milliseconds(maintained_at),
+        popularity=popularity,
+        porn_rank=porn_rank,
+        is_stale=bool(is_stale),
+    )
+
+
+def _encode(write: StandingWrite) -> dict[str, object]:
+    return {
+        "feed_id": write.feed_id,
+        "due": to_milliseconds(write.due),
+        "at": to_milliseconds(write.standing.maintained_at),
+        "popularity": write.standing.popularity,
+        "porn_rank": write.standing.porn_rank,
+        "is_stale": write.standing.is_stale,
+        "site": write.site,
+        "places": msgspec.json.encode(sorted(write.places)).decode(),
+    }
+
+
+def _save(
+    standings: Sequence[dict[str, object]], connection: sqlite3.Connection
+) -> None:
+    for each in standings:
+        updated = connection.execute(
+            "UPDATE standings SET due = :due, maintained_at = :at,"
+            " popularity = :popularity, porn_rank = :porn_rank, is_stale = :is_stale,"
+            " site = :site WHERE feed_id = :feed_id",
+            each,
+        )
+        if updated.rowcount:
+            connection.execute(
+                "DELETE FROM feed_links WHERE feed_id = :feed_id AND place NOT IN"
+                " (SELECT value FROM json_each(:places))",
+                each,
+            )
+            connection.execute(
+                "INSERT OR IGNORE INTO feed_links"
+                " SELECT value, :feed_id FROM json_each(:places)",
+                each,
+            )

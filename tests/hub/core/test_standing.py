@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+
+from hub.core.standing import (
+    MOST_PLACES,
+    WordList,
+    examine,
+    is_stale,
+    popularity,
+    site_of,
+)
+from protocols.model import Category, Entry, Feed, Link, Text
+from storage.records import Polling
+from tests.support.fetch_targets import START, a_feed
+
+DAY = timedelta(days=1)
+
+
+def an_entry(title: str = "", *links: str, content: str = "") -> Entry:
+    return Entry(
+        key="k",
+        id="k",
+        title=title,
+        links=tuple(Link(href=link) for link in links),
+        content=Text(value=content, type="html"),
+    )
+
+
+def a_head(*pages: str) -> Feed:
+    return Feed(links=tuple(Link(href=page) for page in pages))
+
+
+# --- sites and links ---
+
+
+@pytest.mark.parametrize(
+    ("pages", "site"),
+    [
+        ([], ""),
+        (["https://www.Example.com/"], "example.com"),
+        (["http://example.com/blog/?x#y"], "example.com/blog"),
+        (["urn:no-page", "https://example.com/"], "example.com"),
+    ],
+)
+def test_the_site_of_a_feed_is_its_page(pages: list[str], site: str) -> None:
+    assert site_of(a_head(*pages)) == site
+
+
+def test_only_alternate_links_are_pages() -> None:
+    own = Link(href="https://example.com/feed", rel="self")
+    assert site_of(Feed(links=(own,))) == ""
+
+
+def test_places_are_the_pages_elsewhere_that_entries_link_to() -> None:
+    here, there = "https://here.example/a", "https://there.example/b/?x=1"
+    entry = an_entry(
+        "",
+        here,
+        there,
+        content='<a href="http://third.example">x</a><a href="/y">y</a>',
+    )
+
+    found = examine(a_head("https://here.example/"), [entry, entry], None)
+
+    assert found.site == "here.example"
+    assert found.places == {"there.example/b", "third.example/"}
+    assert found.porn_rank is None
+
+
+def test_a_feed_can_link_to_so_many_places_only() -> None:
+    entry = an_entry("", *(f"https://a.example/{n}" for n in range(2 * MOST_PLACES)))
+
+    assert len(examine(Feed(), [entry], None).places) == MOST_PLACES
+
+
+# --- popularity ---
+
+
+@pytest.mark.parametrize(
+    ("subscribers", "linking", "expected"),
+    [(0, 0, 0.0), (1, 0, 0.69), (0, 1, 0.69), (2, 0, 1.1), (50, 49, 4.61)],
+)
+def test_popularity_grows_with_subscribers_and_feeds_that_link(
+    subscribers: int, linking: int, expected: float
+) -> None:
+    assert popularity(subscribers, linking) == expected
+
+
+# --- porn rank ---
+
+WORDS = WordList("# a comment\n\nPlug  # of any kind\nhot stuff\n...\n")
+
+
+@pytest.mark.parametrize(
+    ("entry", "is_in"),
+    [
+        (an_entry("A PLUG."), True),
+        (an_entry("plugs"), False),
+        (an_entry("", content="<p>it is <b>hot</b> stuff</p>"), True),
+        (an_entry("stuff hot"), False),
+        (an_entry("comment"), False),
+        (replace(an_entry(), categories=(Category(term="plug"),)), True),
+        (replace(an_entry(), summary=Text(value="plug")), True),
+        (an_entry("hot", content="stuff"), False),
+    ],
+)
+def test_whole_words_and_phrases_are_looked_for(entry: Entry, is_in: bool) -> None:
+    assert WORDS.is_in(entry) is is_in
+
+
+def test_the_porn_rank_is_the_share_of_entries_with_a_listed_word() -> None:
+    entries = [an_entry("plug"), an_entry("a"), an_entry("b")]
+
+    assert examine(Feed(), entries, WORDS).porn_rank == 0.33
+    assert examine(Feed(), entries[1:], WORDS).porn_rank == 0.0
+
+
+def test_there_is_no_porn_rank_without_entries() -> None:
+    assert examine(Feed(), [], WORDS).porn_rank is None
+
+
+# --- staleness ---
+
+
+@pytest.mark.parametrize(
+    ("last_parse", "period", "age", "expected"),
+    [
+        (None, 0, 2.9 * DAY, False),
+        (None, 0, 3.1 * DAY, True),
+        (START + DAY, 900, 3.9 * DAY, False),
+        (START + DAY, 900, 4.1 * DAY, True),
+        (START, 2 * DAY.total_seconds(), 3.9 * DAY, False),
+        (START, 2 * DAY.total_seconds(), 4.1 * DAY, True),
+    ],
+)
+def test_a_feed_is_stale_when_nothing_could_be_read_for_days(
+    last_parse: datetime | None, period: float, age: timedelta, expected: bool
+) -> None:
+    feed = a_feed(polling=Polling(last_parse=last_parse, period=period))
+
+    assert is_stale(feed, START + age) is expected

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from hub.core.standing import WordList
+from hub.maintenance import PAGE, Maintenance
+from protocols.model import Entry, Feed, Link
+from storage.interface import Storage
+from storage.packing import pack
+from storage.records import (
+    EntryWrite,
+    FeedId,
+    NewFeed,
+    Standing,
+)
+from storage.sqlite import open_database
+from tests.support.clock import ManualClock
+from tests.support.storage_scene import Scene, fetch
+
+WORDS = WordList("plug")
+
+
+@pytest.fixture
+async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
+    opened = await open_database(tmp_path / "hub.db")
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+async def a_feed_of(
+    storage: Storage, clock: ManualClock, name: str, *links: str, private: bool = False
+) -> FeedId:
+    """A feed of a site, with one entry for each link."""
+    new = NewFeed(url=f"https://{name}.example/feed", private=private)
+    feed, _ = await storage.feeds.add(new, clock.now() - timedelta(hours=1))
+    entries = (
+        Entry(key=link, id=link, title="a plug", links=(Link(href=link),))
+        for link in links
+    )
+    head = Feed(links=(Link(href=f"https://{name}.example/"),))
+    commit = fetch(
+        feed,
+        head=pack(head),
+        entries=tuple(EntryWrite(key=each.key, body=pack(each)) for each in entries),
+    )
+    await storage.log.commit(commit)
+    return feed.id
+
+
+async def test_feeds_are_maintained_once_a_day(
+    storage: Storage, clock: ManualClock
+) -> None:
+    feed_id = await a_feed_of(storage, clock, "a", "https://b.example/page")
+    keeper = Maintenance(storage, clock, WORDS)
+
+    assert await keeper.round() == 1
+    assert await keeper.round() == 0
+    clock.advance(24 * 3_600)
+    assert await keeper.round() == 1
+
+    found = await storage.standings.get(feed_id)
+    assert found is not None
+    assert (found.maintained_at, found.porn_rank) == (clock.now(), 1.0)
+
+
+async def test_subscribers_and_links_of_public_feeds_make_popular(
+    storage: Storage, clock: ManualClock
+) -> None:
+    linking = await a_feed_of(storage, clock, "a", "https://b.example/page")
+    await a_feed_of(storage, clock, "s", "https://b.example/page", private=True)
+    popular = await a_feed_of(storage, clock, "b")
+    feed = await storage.feeds.get(popular)
+    assert feed is not None
+    await Scene(storage).subscribe(feed)
+
+    keeper = Maintenance(storage, clock, None)
+    await keeper.round()  # that of before finds who links in those of after
+    clock.advance(24 * 3_600)
+    await keeper.round()
+
+    ranks = [await storage.standings.get(each) for each in (linking, popular)]
+    assert [each and each.popularity for each in ranks] == [0.0, 1.1]
+    assert [each and each.porn_rank for each in ranks] == [None, None]
+
+
+async def test_a_feed_without_document_has_a_standing_all_the_same(
+    storage: Storage, clock: ManualClock
+) -> None:
+    long_ago = clock.now() - timedelta(days=5)
+    feed, _ = await storage.feeds.add(NewFeed(url="https://a.example/"), long_ago)
+
+    await Maintenance(storage, clock, WORDS).round()
+
+    assert await storage.standings.get(feed.id) == Standing(
+        maintained_at=clock.now(), is_stale=True
+    )
+
+
+async def test_many_feeds_are_maintained_in_several_rounds(
+    storage: Storage, clock: ManualClock
+) -> None:
+    for number in range(3 * PAGE):
+        await a_feed_of(storage, clock, f"f{number}")
+    keeper = Maintenance(storage, clock, WORDS, feeds_a_round=2 * PAGE)
+
+    rounds = [await keeper.round() for _ in range(3)]
+
+    assert rounds == [2 * PAGE, PAGE, 0]
+
+
+class Slow:
+    """Names a feed as due that is purged before anybody looks at it."""
+
+    async def due(self, now: datetime, limit: int) -> list[FeedId]:
+        return [FeedId(99)]
+
+
+async def test_a_feed_that_is_purged_meanwhile_is_passed_over(
+    storage: Storage, clock: ManualClock
+) -> None:
+    meanwhile = SimpleNamespace(feeds=storage.feeds, standings=Slow())
+
+    assert await Maintenance(cast("Storage", meanwhile), clock, None).round() == 0

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from storage.interface import Storage
+from storage.records import (
+    FeedId,
+    FeedState,
+    Standing,
+    StandingWrite,
+)
+from storage.sqlite import open_database
+from tests.support.storage_scene import MINUTE, START, Scene
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
+    opened = await open_database(tmp_path / "hub.db")
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+async def stand(storage: Storage, feed_id: int, site: str = "", *places: str) -> None:
+    standing = Standing(maintained_at=START, popularity=1.5, porn_rank=0.2)
+    write = StandingWrite(
+        feed_id=FeedId(feed_id),
+        standing=standing,
+        site=site,
+        places=frozenset(places),
+        due=START + DAY,
+    )
+    await storage.standings.save([write])
+
+
+async def test_a_feed_is_due_ten_minutes_after_it_was_added_and_then_as_it_says(
+    storage: Storage,
+) -> None:
+    first, second = [(await Scene(storage).add_feed(name)).id for name in "ab"]
+
+    assert await storage.standings.due(START + 9 * MINUTE, 9) == []
+    assert await storage.standings.due(START + 10 * MINUTE, 9) == [first, second]
+    assert await storage.standings.due(START + DAY, 1) == [first]
+
+    await stand(storage, first)
+    assert await storage.standings.due(START + 10 * MINUTE, 9) == [second]
+    assert await storage.standings.due(START + DAY, 9) == [second, first]
+
+    await storage.feeds.set_state(second, FeedState.REMOVED, START)
+    assert await storage.standings.due(START + DAY, 9) == [first]
+
+
+async def test_a_standing_goes_with_what_a_fetch_starts_from(storage: Storage) -> None:
+    feed = await Scene(storage).add_feed()
+    [before] = await storage.feeds.targets([feed.id])
+    assert before.standing is await storage.standings.get(feed.id) is None
+
+    await stand(storage, feed.id)
+
+    [after] = await storage.feeds.targets([feed.id])
+    expected = Standing(maintained_at=START, popularity=1.5, porn_rank=0.2)
+    assert after.standing == await storage.standings.get(feed.id) == expected
+
+
+async def test_feeds_that_link_to_a_site_are_counted_once_each(
+    storage: Storage,
+) -> None:
+    one, two, three = [(await Scene(storage).add_feed(name)).id for name in "abc"]
+    await stand(storage, one, "", "x.example/", "x.example/blog/1", "x.example/blog/2")
+    await stand(storage, two, "", "x.example/blog", "x.example/blogs", "y.example/")
+    await stand(storage, three, "", "x.example/blog/3")
+
+    async def linking(site: str, most: int = 9) -> int:
+        return await storage.standings.linking(site, three, most)
+
+    assert await linking("x.example") == 2
+    assert await linking("x.example", 1) == 1
+    assert await linking("x.example/blog") == 2
+    assert await linking("x.example/blog/2") == 1
+    assert await linking("x.example/b") == 0
+    assert await linking("example") == 0
+
+    await stand(storage, one, "", "x.example/")
+    assert await linking("x.example/blog") == 1
+
+
+async def test_feeds_of_one_site_are_related(storage: Storage) -> None:
+    scene = Scene(storage)
+    one, two, other = [(await scene.add_feed(name)).id for name in "abc"]
+    secret = (await scene.add_feed("s", private=True)).id
+    for feed_id in (one, two, secret):
+        await stand(storage, feed_id, "x.example/blog")
+    await stand(storage, other, "")
+    nowhere = (await scene.add_feed("n")).id
+    await stand(storage, nowhere, "")
+
+    assert await storage.standings.related(one, 9) == [two]
+    assert await storage.standings.related(secret, 9) == [one, two]
+    assert await storage.standings.related(secret, 1) == [one]
+    assert await storage.standings.related(other, 9) == []
+
+
+async def test_a_purged_feed_leaves_neither_standing_nor_links(
+    storage: Storage,
+) -> None:
+    one, two = [(await Scene(storage).add_feed(name)).id for name in "ab"]
+    await stand(storage, one, "x.example", "y.example/")
+    await storage.feeds.set_state(one, FeedState.REMOVED, START)
+    await storage.feeds.purge_removed(START + DAY, 9)
+
+    assert await storage.standings.get(one) is None
+    assert await storage.standings.linking("y.example", two, 9) == 0
+    await stand(storage, one, "x.example", "y.example/")  # it came too late
+    assert await storage.standings.get(one) is None
+    assert await storage.standings.linking("y.example", two, 9) == 0
