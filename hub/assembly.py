@@ -31,6 +31,7 @@ from hub.polling.fetcher import Fetcher
 from hub.polling.handed_over import HandedOver
 from hub.polling.poller import Poller, PollerOptions
 from hub.polling.visitor import Identity
+from hub.publishing import build_publishing
 from hub.server import Server, create_server
 from hub.services import (
     DeliveryService,
@@ -147,6 +148,7 @@ async def build_hub(
         OpenHub(settings.open_hub),
         settings.min_lease,
     )
+    publishing = await build_publishing(settings, storage, clock, metrics, public_url)
     services = Services(
         feeds=feeds,
         subscriptions=SubscriptionService(storage, feeds, addresses, clock, own),
@@ -163,6 +165,7 @@ async def build_hub(
             own_topics=own,
         ),
         public=PublicService(storage, public_url),
+        collections=publishing.service,
     )
     limits = RateLimits(_request_limits(settings), clock, metrics)
     return BuiltHub(
@@ -176,6 +179,7 @@ async def build_hub(
             **open_hub.background,
             "live stream": live.run,
             "live watch": watch.run,
+            "publisher": publishing.run,
             "housekeeping": Housekeeping(storage, clock, settings.retention).run,
         },
     )

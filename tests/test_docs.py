@@ -106,7 +106,7 @@ class NoServices:
 
     feeds = subscriptions = deliveries = operations = tokens = metrics = front = (
         websub
-    ) = live = public = None
+    ) = live = public = collections = None
 
 
 @pytest.mark.parametrize(

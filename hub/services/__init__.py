@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .collections import CollectionService
 from .deliveries import DeliveryService
 from .feeds import FeedService
 from .front import FrontPageService
@@ -21,6 +22,7 @@ from .tokens import TokenService
 from .websub import WebSubService
 
 __all__ = [
+    "CollectionService",
     "DeliveryService",
     "FeedService",
     "FrontPageService",
@@ -47,3 +49,4 @@ class Services:
     front: FrontPageService
     live: LiveService
     public: PublicService
+    collections: CollectionService

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from hub.services.errors import (
     AddressRefused,
     Conflict,
+    Gone,
     HubClosed,
     TooManyWaiting,
 )
@@ -68,8 +69,11 @@ def problem_response(problem: Problem) -> Response:
 
 def as_problem(error: Exception) -> Problem:
     """What an error of the use cases means to the caller of the API."""
-    if isinstance(error, HubClosed):
-        return Problem(HTTPStatus.FORBIDDEN, str(error))
+    if isinstance(error, HubClosed | Gone):
+        is_closed = isinstance(error, HubClosed)
+        return Problem(
+            HTTPStatus.FORBIDDEN if is_closed else HTTPStatus.GONE, str(error)
+        )
     match error:
         case Problem():
             return error

@@ -13,7 +13,7 @@ from storage.interface.deliveries import DeliveryStore
 from storage.interface.engine import Storage
 from storage.interface.feeds import FeedStore
 from storage.interface.log import LogStore
-from storage.interface.publishing import PublicStore
+from storage.interface.publishing import PageStore, PublicStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
 from storage.interface.verifications import VerificationStore
@@ -22,6 +22,7 @@ __all__ = [
     "DeliveryStore",
     "FeedStore",
     "LogStore",
+    "PageStore",
     "PublicStore",
     "Storage",
     "SubscriptionStore",

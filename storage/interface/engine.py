@@ -8,7 +8,7 @@ from typing import Protocol
 from storage.interface.deliveries import DeliveryStore
 from storage.interface.feeds import FeedStore
 from storage.interface.log import LogStore
-from storage.interface.publishing import PublicStore
+from storage.interface.publishing import PageStore, PublicStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
 from storage.interface.verifications import VerificationStore
@@ -32,6 +32,8 @@ class Storage(Protocol):
     def tokens(self) -> TokenStore: ...
     @property
     def public(self) -> PublicStore: ...
+    @property
+    def pages(self) -> PageStore: ...
 
     async def status(self) -> DatabaseStatus: ...
 

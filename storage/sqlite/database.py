@@ -16,6 +16,7 @@ from .ended import EndedSubscriptions
 from .feeds import SqliteFeeds
 from .lock import FileLock
 from .log import SqliteLog
+from .pages import SqlitePages
 from .positions import LogHead
 from .publishing import SqlitePublic
 from .readers import Readers
@@ -56,6 +57,7 @@ class SqliteStorage:
         self.deliveries = SqliteDeliveries(self._writer, readers, box, ended)
         self.tokens = SqliteTokens(self._writer, readers)
         self.public = SqlitePublic(readers)
+        self.pages = SqlitePages(self._writer, readers)
 
     async def status(self) -> DatabaseStatus:
         row = await self._readers.first(

@@ -26,6 +26,8 @@ _PURGES_OF_FEED = (
     "DELETE FROM slices WHERE feed_id = ?",
     "DELETE FROM topics WHERE feed_id = ? AND NOT EXISTS"
     " (SELECT 1 FROM subscriptions WHERE topic_id = topics.id)",
+    "DELETE FROM page_feeds WHERE feed_id = ?",
+    "DELETE FROM page_unlisted WHERE feed_id = ?",
     "DELETE FROM schedule WHERE feed_id = ?",
     "DELETE FROM feeds WHERE id = ?",
 )

@@ -28,7 +28,7 @@ class Migration:
 
 @cache
 def migrations() -> tuple[Migration, ...]:
-    """All that this program knows, in order; numbered from 1 without gaps."""
+    """All that this program knows, in order of their numbers."""
     folder = files("storage.sqlite") / "migrations"
     scripts = sorted(
         (each for each in folder.iterdir() if each.name.endswith(".sql")),
@@ -75,8 +75,10 @@ def check_version(
 def run_pending(connection: sqlite3.Connection) -> None:
     """Run the migrations that the file has not seen. Raises `sqlite3.Error`."""
     connection.create_function("resource_hash", 1, hash_resource, deterministic=True)
-    for migration in migrations()[schema_version(connection) :]:
-        run(connection, migration)
+    version = schema_version(connection)
+    for migration in migrations():
+        if migration.version > version:
+            run(connection, migration)
 
 
 def _refuse_strangers(connection: sqlite3.Connection, location: str) -> None:

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
+from hub.collections.builder import BuildOptions, CollectionBuilder
+from hub.collections.pages import PageKeeper
+from hub.collections.shelf import Shelf
 from hub.core.cadence import Plan, PollingRules, explain
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
@@ -16,6 +19,7 @@ from hub.metrics import Metrics
 from hub.net.guard import Guard
 from hub.own_topics import OwnTopics
 from hub.services import (
+    CollectionService,
     DeliveryService,
     FeedService,
     FrontPageService,
@@ -115,6 +119,7 @@ async def open_hub(
     most_topics: int = 100,
     heartbeat_seconds: float = 25.0,
     watch_seconds: float = 60.0,
+    build_options: BuildOptions | None = None,
 ) -> AsyncIterator[Hub]:
     """The use cases over a new database; few names can be looked up."""
     known = {
@@ -146,6 +151,16 @@ async def open_hub(
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)
         own = OwnTopics("http://hub.example")
         feeds = FeedService(storage, poller, addresses, clock, watch.wake, own)
+        shelf = Shelf(directory / "scp")
+        shelf.open()
+        builder = CollectionBuilder(
+            storage,
+            PageKeeper(storage.pages, clock, "http://hub.example"),
+            shelf,
+            clock,
+            build_options or BuildOptions(),
+            metrics,
+        )
         services = Services(
             feeds=feeds,
             subscriptions=SubscriptionService(storage, feeds, addresses, clock, own),
@@ -162,6 +177,9 @@ async def open_hub(
                 own_topics=own,
             ),
             public=PublicService(storage, "http://hub.example"),
+            collections=CollectionService(
+                builder, shelf, clock, "http://hub.example", is_on=True
+            ),
             websub=WebSubService(
                 storage,
                 lambda: None,
