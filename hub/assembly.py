@@ -156,7 +156,7 @@ async def build_hub(
         operations=operations,
         tokens=TokenService(storage.tokens, clock, watch.wake),
         metrics=MetricsService(storage, metrics, clock),
-        front=FrontPageService(storage.feeds, clock, public_url),
+        front=FrontPageService(storage, clock, public_url),
         websub=open_hub.service,
         live=LiveService(
             storage.feeds,

@@ -27,6 +27,7 @@ _NAMES = (
     "subscribe",
     "track",
     "footprint",
+    "scp",
 )
 Measure = Callable[..., Coroutine[None, None, list[Finding]]]
 

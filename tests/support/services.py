@@ -168,7 +168,7 @@ async def open_hub(
             operations=OperationsService(storage, clock, directory),
             tokens=TokenService(storage.tokens, clock, watch.wake),
             metrics=MetricsService(storage, metrics, clock),
-            front=FrontPageService(storage.feeds, clock, "http://hub.example"),
+            front=FrontPageService(storage, clock, "http://hub.example"),
             live=LiveService(
                 storage.feeds,
                 live,
