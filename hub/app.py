@@ -143,6 +143,12 @@ def _warn_about(settings: Settings) -> None:
             "contact_missing",
             hint="set FANFARE_CONTACT, so that publishers know whom to write to",
         )
+    if settings.scp == "on" and settings.public_url.startswith("http://"):
+        log.warning(
+            "scp_insecure",
+            hint="set FANFARE_PUBLIC_URL to an https address: crawlers are to be given"
+            " sitemap and collections over TLS only",
+        )
 
 
 def _greeting(settings: Settings, public_url: str, command: str) -> str:

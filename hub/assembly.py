@@ -40,6 +40,7 @@ from hub.polling.languages import load_detector
 from hub.polling.poller import Poller, PollerOptions
 from hub.polling.tracker import Tracker
 from hub.polling.visitor import Identity
+from hub.publishing import build_publishing
 from hub.search_index import SearchIndex
 from hub.server import Server, create_server
 from hub.services import (
@@ -187,6 +188,7 @@ async def build_hub(
     superfeedr = SuperfeedrService(
         storage, subscriptions, open_hub.questions, clock, public_url
     )
+    publishing = await build_publishing(settings, storage, clock, metrics, public_url)
     services = Services(
         feeds=feeds,
         subscriptions=subscriptions,
@@ -195,7 +197,7 @@ async def build_hub(
         tokens=TokenService(storage.tokens, clock, watch.wake),
         tracks=tracks,
         metrics=MetricsService(storage, metrics, clock),
-        front=FrontPageService(storage.feeds, clock, public_url),
+        front=FrontPageService(storage, clock, public_url),
         websub=open_hub.service,
         live=LiveService(
             storage.feeds,
@@ -210,6 +212,7 @@ async def build_hub(
         superfeedr=superfeedr,
         public=PublicService(storage, public_url),
         publishing=PublishingService(storage.feeds, poller, fetcher.bring, clock),
+        collections=publishing.service,
     )
     limits = RateLimits(_request_limits(settings), clock, metrics)
     return BuiltHub(
@@ -229,6 +232,7 @@ async def build_hub(
             "superfeedr verifications": superfeedr.run,
             "live stream": live.run,
             "live watch": watch.run,
+            "publisher": publishing.run,
             "housekeeping": Housekeeping(
                 storage,
                 clock,

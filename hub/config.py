@@ -15,6 +15,7 @@ from typing import TypeVar
 from hub.config_readers import (
     Addresses,
     database,
+    language,
     line,
     networks,
     one_of,
@@ -208,6 +209,33 @@ class Settings:
         text_file,
         "a file of words and phrases, one a line, by which feeds get a porn rank",
         shown="none",
+    )
+    scp: str = setting(
+        "on",
+        one_of("on", "off"),
+        "whether collections of all public entries are built for crawlers (SCP)",
+    )
+    scp_delta_seconds: float = setting(
+        3_600.0,
+        seconds(60, 7 * DAY),
+        "seconds between two collections of what has changed",
+        shown="3600",
+    )
+    scp_snapshot_seconds: float = setting(
+        DAY,
+        seconds(60, 52 * 7 * DAY),
+        "seconds between two collections of all there is",
+        shown="86400",
+    )
+    scp_compression: str = setting(
+        "gzip",
+        one_of("gzip", "zstd"),
+        "how collections are compressed, unless it would be by more than 90:1",
+    )
+    scp_language: str = setting(
+        "en",
+        language,
+        "the language of pages whose entry and feed name none, such as en or de-CH",
     )
     log_retention_seconds: float = setting(
         30 * DAY,

@@ -8,12 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from protocols.scp.languages import reduce_language
+
 Addresses = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def line(value: str) -> str:
     if not value.isascii() or not value.isprintable():
         raise ValueError("expected printable ASCII on one line")
+    return value
+
+
+def language(value: str) -> str:
+    if not value or reduce_language(value) != value:
+        raise ValueError("expected a language such as en or de-CH")
     return value
 
 

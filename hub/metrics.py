@@ -139,6 +139,12 @@ class Metrics:
             "limit",
             ("token", "address"),
         )
+        self.collections = Tally(
+            "fanfare_collections_total",
+            "Collections built for crawlers, by type.",
+            "type",
+            ("delta", "snapshot"),
+        )
         self.commits = Histogram(
             "fanfare_commit_seconds",
             "Time until what a fetch found, or what became of deliveries, was durable.",
@@ -180,6 +186,7 @@ class Metrics:
             self.endings,
             self.connections,
             self.limited,
+            self.collections,
             self.commits,
             self.answers,
         )

@@ -18,6 +18,7 @@ from .health import health, version
 from .listen import listen
 from .opml import opml
 from .parse import parse
+from .scp import scp
 from .serve import serve
 from .simulate import simulate
 from .subscriptions import subscriptions
@@ -43,6 +44,7 @@ for command in (
     listen,
     tail,
     opml,
+    scp,
     parse,
     track,
     simulate,

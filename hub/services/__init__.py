@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .collections import CollectionService
 from .deliveries import DeliveryService
 from .feeds import FeedService
 from .front import FrontPageService
@@ -27,6 +28,7 @@ from .tracking import TrackTopics
 from .websub import WebSubService
 
 __all__ = [
+    "CollectionService",
     "DeliveryService",
     "FeedService",
     "FrontPageService",
@@ -65,3 +67,4 @@ class Services:
     superfeedr: SuperfeedrService
     public: PublicService
     publishing: PublishingService
+    collections: CollectionService

@@ -3,6 +3,7 @@
 ServiceError
 ├── AddressRefused     the address guard allows no request to that URL
 ├── Conflict           the thing is in a state that does not allow this
+├── Gone               it was here, and will not be again
 ├── HubClosed          the open hub is switched off
 ├── NotConfirmed       a callback was asked, and does not want it
 ├── NotReadable        nothing there that this account may read
@@ -33,6 +34,10 @@ class AddressRefused(ServiceError):
 
 class Conflict(ServiceError):
     """The thing is in a state that does not allow this."""
+
+
+class Gone(ServiceError):
+    """It was here, and will not be again."""
 
 
 class HubClosed(ServiceError):

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import hub
 from hub.clock import Clock
-from storage.interface import FeedStore
+from protocols.model import Feed
+from storage.interface import Storage
+from storage.packing import unpack
 from storage.records import FeedId, FeedState, StoredFeed
 
 FRESH_SECONDS = 5.0
@@ -28,21 +30,22 @@ class FrontPage:
 
 
 class FrontPageService:
-    def __init__(self, feeds: FeedStore, clock: Clock, public_url: str) -> None:
-        self._feeds = feeds
+    def __init__(self, storage: Storage, clock: Clock, public_url: str) -> None:
+        self._feeds = storage.feeds
+        self._public = storage.public
         self._clock = clock
         self._public_url = public_url
         self._read_at = float("-inf")
-        self._public: tuple[StoredFeed, ...] = ()
+        self._shown: tuple[StoredFeed, ...] = ()
 
     async def show(self) -> FrontPage:
         """Raises `StorageError`."""
         now = self._clock.monotonic()
         if now - self._read_at >= FRESH_SECONDS:
-            self._public = tuple(await self._read())
+            self._shown = tuple(await self._read())
             self._read_at = now
         return FrontPage(
-            url=self._public_url, version=hub.__version__, feeds=self._public
+            url=self._public_url, version=hub.__version__, feeds=self._shown
         )
 
     async def _read(self) -> Sequence[StoredFeed]:
@@ -52,8 +55,19 @@ class FrontPageService:
             page = await self._feeds.page(
                 after=after, limit=PAGE, state=FeedState.ACTIVE
             )
-            found += [feed for feed in page if not feed.private]
+            for feed in page:
+                if len(found) < SHOWN_FEEDS and await self._is_listed(feed):
+                    found.append(feed)
             if len(found) >= SHOWN_FEEDS or len(page) < PAGE:
                 break
             after = page[-1].id
-        return found[:SHOWN_FEEDS]
+        return found
+
+    async def _is_listed(self, feed: StoredFeed) -> bool:
+        """Neither private nor kept out of lists by its publisher."""
+        if feed.private:
+            return False
+        public = await self._public.feed(feed.id)
+        return public is not None and not (
+            public.head is not None and unpack(public.head, Feed).unlisted
+        )

@@ -13,6 +13,7 @@ from hub.web.decoding import DEFAULT_PAGE, LARGEST_ID, LARGEST_PAGE, Document
 from hub.web.deliveries import Retry
 from hub.web.feeds import FeedToAdd
 from hub.web.operations import Backup
+from hub.web.scp import CollectionsToBuild
 from hub.web.subscriptions import SubscriptionToAdd
 from hub.web.tokens import TokenToAdd
 from storage.records import FeedState, Right
@@ -262,6 +263,15 @@ OPERATIONS: tuple[Operation, ...] = (
         summary="Copy the database to a new file on the hub's machine",
         answers={201: "BackupMade"},
         body=Backup,
+        problems=(409,),
+    ),
+    Operation(
+        method="POST",
+        path="/scp/build",
+        right=Right.ADMIN,
+        summary="Build collections for crawlers now",
+        answers={201: "CollectionsBuilt"},
+        body=CollectionsToBuild,
         problems=(409,),
     ),
 )

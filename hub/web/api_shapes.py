@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from hub.services.websub import Ping
 from protocols.model import FeedFormat
+from protocols.scp.collection import CollectionType
 from protocols.websub.signatures import ALGORITHMS
 from storage.records import (
     FeedState,
@@ -84,6 +85,7 @@ CHOICES: Mapping[str, Sequence[str]] = {
     "PingOutcome": tuple(Ping),
     "VerificationMode": tuple(VerificationMode),
     "VerificationState": tuple(VerificationState),
+    "CollectionType": tuple(CollectionType),
     "StreamKind": ("entries", "updated", "deleted", "error", "recovered"),
 }
 """Texts of which there are only so many."""
@@ -244,6 +246,17 @@ SHAPES: Mapping[str, Shape] = {
         "status": "integer",
         "milliseconds": "integer",
         "error": "string",
+    },
+    "CollectionsBuilt": {"collections": "[Collection]"},
+    "Collection": {
+        "name": "string",
+        "section": "string",
+        "type": "CollectionType",
+        "generated": "time",
+        "since": "time?",
+        "expires": "time",
+        "pages": "integer",
+        "size": "integer",
     },
     "StreamNotification": {
         "type": "string",

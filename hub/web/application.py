@@ -24,6 +24,7 @@ from hub.web.public import PublicRoutes
 from hub.web.rate_limits import RateLimits
 from hub.web.request_limits import LimitRequests
 from hub.web.routing import answer_not_found, wrong_method_answer
+from hub.web.scp import ScpRoutes
 from hub.web.stream import StreamRoutes
 from hub.web.subscriptions import SubscriptionRoutes
 from hub.web.superfeedr.door import SuperfeedrDoor
@@ -51,12 +52,14 @@ def create_application(
     limits = limits or RateLimits()
     authenticator = Authenticator(services.tokens, token)
     operations = OperationsRoutes(services.operations)
+    scp = ScpRoutes(services.collections)
     api = [
         *FeedRoutes(services.feeds).routes(),
         *SubscriptionRoutes(services.subscriptions).routes(),
         *DeliveryRoutes(services.deliveries).routes(),
         *TokenRoutes(services.tokens).routes(),
         *operations.routes(),
+        *scp.routes(),
         *OpenApiRoutes().routes(),
     ]
     guard = [
@@ -84,6 +87,7 @@ def create_application(
         *StreamRoutes(services.live, authenticator).routes(),
         *websub.routes(),
         *PublicRoutes(services.public).routes(),
+        *scp.public_routes(),
     ]
     # Redirects to a path with or without a slash would lead to where the request came
     # to, which need not be the public URL.

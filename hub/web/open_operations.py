@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from hub.services.public import DEFAULT_PAGE, LONGEST_PAGE
 from hub.web.api_operations import Parameter
 from hub.web.front import ASSETS
+from hub.web.scp import XML
 from protocols.live.messages import BodyFormat, WantedUpdates
 from protocols.live.sse import EVENT_STREAM
+from protocols.scp.collection import MEDIA_TYPE
 from protocols.topic_pages import TopicFormat
 from protocols.websub.requests import FORMATS
 from protocols.websub.signatures import ALGORITHMS
@@ -150,6 +152,28 @@ OPEN_OPERATIONS: tuple[OpenOperation, ...] = (
         summary="A page for people",
         answers={200: {HTML: "string"}},
         problems=(429, 503),
+    ),
+    OpenOperation(
+        method="GET",
+        path="/robots.txt",
+        summary="What crawlers may read, and where the sitemap is",
+        answers={200: {TEXT: "string"}},
+    ),
+    OpenOperation(
+        method="GET",
+        path="/sitemap.xml",
+        summary="The collections there are (SCP 0.1)",
+        answers={200: {XML: "string"}, 304: {}},
+        problems=(404, 429),
+    ),
+    OpenOperation(
+        method="GET",
+        path="/scp/{name}",
+        summary="A collection of pages, in JSON lines, compressed",
+        description="Never changes under its name. 410 when it is not kept any more.",
+        answers={200: {MEDIA_TYPE: "string"}, 304: {}},
+        headers={200: {"ETag": "sha256: and the hash of the uncompressed bytes"}},
+        problems=(404, 410, 429),
     ),
     OpenOperation(
         method="GET",

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from hub.services.errors import (
     AddressRefused,
     Conflict,
+    Gone,
     HubClosed,
     NotAllowed,
     NotConfirmed,
@@ -26,7 +27,6 @@ from protocols.errors import InvalidValue
 from storage.errors import (
     DestinationTaken,
     NotFound,
-    StorageBusy,
     StorageError,
     StorageFull,
 )
@@ -69,33 +69,33 @@ def problem_response(problem: Problem) -> Response:
     )
 
 
+_STATUSES: tuple[tuple[tuple[type[Exception], ...], HTTPStatus], ...] = (
+    ((HubClosed, NotSigned), HTTPStatus.FORBIDDEN),
+    (
+        (InvalidValue, AddressRefused, NotAllowed, NotConfirmed),
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+    ),
+    ((Gone,), HTTPStatus.GONE),
+    ((NotFound,), HTTPStatus.NOT_FOUND),
+    ((Conflict, DestinationTaken), HTTPStatus.CONFLICT),
+    ((StorageFull,), HTTPStatus.INSUFFICIENT_STORAGE),
+    ((TooManyWaiting, StorageError), HTTPStatus.SERVICE_UNAVAILABLE),
+)
+"""The first that fits; an error that has a ``field`` names it."""
+
+
 def as_problem(error: Exception) -> Problem:
     """What an error of the use cases means to the caller of the API."""
-    if isinstance(error, HubClosed | NotSigned):
-        return Problem(HTTPStatus.FORBIDDEN, str(error), field=error.field)
-    match error:
-        case Problem():
-            return error
-        case InvalidValue():
-            status, field = HTTPStatus.UNPROCESSABLE_ENTITY, error.field
-        case AddressRefused() | NotAllowed() | NotConfirmed():
-            status, field = HTTPStatus.UNPROCESSABLE_ENTITY, error.field
-        case NotFound():
-            status, field = HTTPStatus.NOT_FOUND, ""
-        case Conflict() | DestinationTaken():
-            status, field = HTTPStatus.CONFLICT, ""
-        case StorageFull():
-            status, field = HTTPStatus.INSUFFICIENT_STORAGE, ""
-        case TooManyWaiting() | StorageBusy() | StorageError():
-            status, field = HTTPStatus.SERVICE_UNAVAILABLE, ""
-        case HTTPException():
-            return _of_http(error)
-        case _:
-            return Problem(
-                HTTPStatus.INTERNAL_SERVER_ERROR,
-                "an error of the hub; its log says more",
-            )
-    return Problem(status, str(error), field=field)
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, HTTPException):
+        return _of_http(error)
+    for kinds, status in _STATUSES:
+        if isinstance(error, kinds):
+            return Problem(status, str(error), field=getattr(error, "field", ""))
+    return Problem(
+        HTTPStatus.INTERNAL_SERVER_ERROR, "an error of the hub; its log says more"
+    )
 
 
 def _of_http(error: HTTPException) -> Problem:

@@ -29,6 +29,7 @@ _NAMES = (
     "list",
     "retrieve",
     "footprint",
+    "scp",
 )
 Measure = Callable[..., Coroutine[None, None, list[Finding]]]
 

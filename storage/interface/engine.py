@@ -11,7 +11,7 @@ from storage.interface.entries import EntryStore
 from storage.interface.feeds import FeedStore
 from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
-from storage.interface.publishing import PublicStore
+from storage.interface.publishing import PageStore, PublicStore
 from storage.interface.search import SearchStore
 from storage.interface.standings import StandingStore
 from storage.interface.subscriptions import SubscriptionStore
@@ -50,6 +50,8 @@ class Storage(Protocol):
     def public(self) -> PublicStore: ...
     @property
     def standings(self) -> StandingStore: ...
+    @property
+    def pages(self) -> PageStore: ...
 
     async def status(self) -> DatabaseStatus: ...
 

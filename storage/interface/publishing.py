@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from storage.records import EntryId, FeedId, ListedEntry, PublicFeed
+from storage.records import (
+    EntryId,
+    FeedId,
+    FeedNews,
+    JudgedEntry,
+    ListedEntry,
+    PageId,
+    PageNews,
+    PageSection,
+    PublicFeed,
+    PublishedPage,
+)
 
 
 class PublicStore(Protocol):
@@ -28,4 +40,52 @@ class PublicStore(Protocol):
         ``before``: only those that follow this place of the list; it need not be that
         of an entry any more.
         """
+        ...
+
+
+class PageStore(Protocol):
+    """Pages: entries that everybody may see, by their URL, as they are published.
+
+    Changes of pages are numbered over all of them. What becomes of entries and feeds
+    is noted in the transaction that changes them, to be judged later by one who reads
+    what they say; nothing is lost in between.
+    """
+
+    async def feed_news(self, limit: int) -> list[FeedNews]:
+        """Feeds that are to be judged, by id."""
+        ...
+
+    async def judge_feed(self, news: FeedNews, *, is_unlisted: bool) -> None:
+        """Note whether its head keeps it out of lists; and all its entries as news, if
+
+        that or anything else about the feed has changed.
+        """
+        ...
+
+    async def news(self, limit: int) -> list[PageNews]:
+        """What is still to be judged, by entry."""
+        ...
+
+    async def judge(self, judged: Sequence[JudgedEntry], now: datetime) -> None:
+        """Take it into the pages. An entry that has changed again stays news."""
+        ...
+
+    async def position(self) -> int:
+        """The number of the last change; 0 before the first."""
+        ...
+
+    async def sections(self) -> list[PageSection]:
+        """All that ever had a page, by name; the first is "", which has all pages."""
+        ...
+
+    async def pages(
+        self, section: str, *, after: PageId, limit: int
+    ) -> list[PublishedPage]:
+        """By id; ``section`` "": of all of them."""
+        ...
+
+    async def changed(
+        self, section: str, *, after: int, limit: int
+    ) -> list[PublishedPage]:
+        """Pages that are there, by their last change."""
         ...

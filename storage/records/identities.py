@@ -9,6 +9,7 @@ FeedId = NewType("FeedId", int)
 EntryId = NewType("EntryId", int)
 SubscriptionId = NewType("SubscriptionId", int)
 TokenId = NewType("TokenId", int)
+PageId = NewType("PageId", int)
 Position = NewType("Position", int)
 
 BEFORE_ALL = Position(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from storage.records.identities import FeedId
+from storage.records.identities import EntryId, FeedId, PageId
 from storage.records.log import StoredEntry
 
 
@@ -27,3 +27,78 @@ class ListedEntry:
 
     entry: StoredEntry
     dated: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedNews:
+    """A feed that was shown, hidden or moved to another section (``is_moved``), or
+
+    whose head changed. ``was_unlisted``: as it was judged the last time.
+    """
+
+    feed_id: FeedId
+    is_moved: bool
+    was_unlisted: bool
+    head: bytes | None  # packed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageNews:
+    """An entry that has changed since it was last judged whether it is a page.
+
+    ``entry`` None: it is not stored any more.
+    """
+
+    entry_id: EntryId
+    entry: StoredEntry | None
+    dated: datetime | None = None
+    is_public: bool = False  # its feed is neither private nor removed
+    section: str = ""  # of its feed
+    head: bytes | None = None  # of its feed, packed
+
+    @property
+    def revision(self) -> int:
+        return 0 if self.entry is None else self.entry.revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedEntry:
+    """What an entry comes to: a page of that ``url``, or "": it is none.
+
+    ``modified``: when its feed says it changed, not after now. ``is_dropped``: it was
+    not withdrawn, only not kept any longer.
+    """
+
+    entry_id: EntryId
+    revision: int
+    url: str = ""
+    section: str = ""
+    dated: datetime | None = None
+    modified: datetime | None = None
+    is_dropped: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedPage:
+    """A page as it is published: of several entries with its URL the newest one.
+
+    ``modified`` has moved forward with every change since the URL was first published.
+    ``is_stale``: the entry has changed since; it is still to be judged.
+    """
+
+    id: PageId
+    url: str
+    modified: datetime
+    change: int
+    entry: StoredEntry
+    head: bytes | None
+    is_stale: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageSection:
+    """A section that has or had pages; ``withdrawn``: the last change that took one."""
+
+    name: str
+    pages: int
+    withdrawn: int

@@ -19,6 +19,7 @@ from .feeds import SqliteFeeds
 from .listings import SqliteListings
 from .lock import FileLock
 from .log import SqliteLog
+from .pages import SqlitePages
 from .positions import LogHead
 from .publishing import SqlitePublic
 from .readers import Readers
@@ -69,6 +70,7 @@ class SqliteStorage:
         self.deliveries = SqliteDeliveries(self._writer, readers, box, ended)
         self.tokens = SqliteTokens(self._writer, readers)
         self.public = SqlitePublic(readers)
+        self.pages = SqlitePages(self._writer, readers)
 
     async def status(self) -> DatabaseStatus:
         row = await self._readers.first(

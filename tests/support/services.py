@@ -10,6 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
+from hub.collections.builder import BuildOptions, CollectionBuilder
+from hub.collections.pages import PageKeeper
+from hub.collections.shelf import Shelf
 from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.fetched import Fetched
 from hub.delivery.notifications import Document
@@ -21,6 +24,7 @@ from hub.own_topics import OwnTopics
 from hub.polling.fetcher import FetchRequest
 from hub.polling.handed_over import HandedOver
 from hub.services import (
+    CollectionService,
     DeliveryService,
     FeedService,
     FrontPageService,
@@ -187,6 +191,7 @@ async def open_hub(
     most_topics: int = 100,
     heartbeat_seconds: float = 25.0,
     watch_seconds: float = 60.0,
+    build_options: BuildOptions | None = None,
 ) -> AsyncIterator[Hub]:
     """The use cases over a new database; few names can be looked up."""
     known = {
@@ -225,6 +230,16 @@ async def open_hub(
             storage, feeds, addresses, clock, tracks, own
         )
         asker = FakeAsker()
+        shelf = Shelf(directory / "scp")
+        shelf.open()
+        builder = CollectionBuilder(
+            storage,
+            PageKeeper(storage.pages, clock, "http://hub.example"),
+            shelf,
+            clock,
+            build_options or BuildOptions(),
+            metrics,
+        )
         services = Services(
             retrieval=retrieval,
             search=SearchService(storage, "http://hub.example"),
@@ -239,7 +254,7 @@ async def open_hub(
             tokens=TokenService(storage.tokens, clock, watch.wake),
             tracks=tracks,
             metrics=MetricsService(storage, metrics, clock),
-            front=FrontPageService(storage.feeds, clock, "http://hub.example"),
+            front=FrontPageService(storage, clock, "http://hub.example"),
             publishing=PublishingService(
                 storage.feeds, poller, HandedOver(NoNetwork()).bring, clock
             ),
@@ -252,6 +267,9 @@ async def open_hub(
                 own_topics=own,
             ),
             public=PublicService(storage, "http://hub.example"),
+            collections=CollectionService(
+                builder, shelf, clock, "http://hub.example", is_on=True
+            ),
             websub=WebSubService(
                 storage,
                 lambda: None,

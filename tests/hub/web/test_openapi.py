@@ -183,6 +183,9 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("GET", "/page.js", None),
     ("GET", "/favicon.svg", None),
     ("GET", "/myPublicFeeds.opml", None),
+    ("GET", "/robots.txt", None),
+    ("POST", "/api/scp/build", {"snapshots": True}),
+    ("GET", "/sitemap.xml", None),
 ]
 REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("GET", "/api/feeds?limit=x", None, 422),
@@ -198,6 +201,8 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("POST", "/hub", {"hub.mode": "subscribe"}, 415),
     ("GET", "/stream?topic=https://nobody.example/", None, 404),
     ("GET", "/stream", None, 422),
+    ("GET", "/scp/unknown", None, 404),
+    ("POST", "/api/scp/build", {"snapshots": 1}, 422),
     ("GET", "/topics/9.atom", None, 404),
     ("GET", "/topics/9.json?limit=x", None, 422),
 ]

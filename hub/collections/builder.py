@@ -1,0 +1,345 @@
+"""Builds collections: what has changed since the last delta, or all there is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import structlog
+
+from hub.clock import Clock
+from hub.collections.judging import read_head
+from hub.collections.pages import PageKeeper
+from hub.collections.shelf import (
+    Chain,
+    Generation,
+    Shelf,
+    StoredCollection,
+    later,
+    next_generation,
+    withdraw_before,
+)
+from hub.collections.writing import CollectionFile, WrittenFile
+from hub.metrics import Metrics
+from protocols.model import Entry
+from protocols.scp.collection import ALL, CollectionHead, CollectionType, Encoding
+from protocols.scp.page import PageContext, page_line
+from storage.interface import PageStore, Storage
+from storage.packing import unpack
+from storage.records import PageId, PageSection, PublishedPage
+
+BATCH = 50
+"""Pages rendered at a time, beside the event loop."""
+_SECOND = timedelta(seconds=1)
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildOptions:
+    """``delta_seconds`` and ``snapshot_seconds``: how often each is due."""
+
+    delta_seconds: float = 3_600
+    snapshot_seconds: float = 86_400
+    encoding: Encoding = Encoding.GZIP
+    language: str = "en"
+
+    @property
+    def lifetime(self) -> float:
+        """Seconds that a collection is advertised at most: two snapshots are."""
+        return 2 * self.snapshot_seconds
+
+    @property
+    def grace(self) -> float:
+        """Seconds that it is served after that."""
+        return self.snapshot_seconds
+
+
+class _Everything:
+    """All pages of a section, batch by batch."""
+
+    def __init__(self, pages: PageStore, section: str) -> None:
+        self._pages = pages
+        self._section = section
+        self._after = PageId(0)
+
+    async def next(self) -> Sequence[PublishedPage]:
+        return await self._pages.pages(self._section, after=self._after, limit=BATCH)
+
+    def pass_by(self, pages: Sequence[PublishedPage]) -> None:
+        self._after = pages[-1].id
+
+
+class _Changes:
+    """Those changed up to a position: what changes meanwhile comes with the next."""
+
+    def __init__(
+        self, pages: PageStore, section: str, *, after: int, through: int
+    ) -> None:
+        self._pages = pages
+        self._section = section
+        self._after = after
+        self._through = through
+
+    async def next(self) -> Sequence[PublishedPage]:
+        found = await self._pages.changed(self._section, after=self._after, limit=BATCH)
+        return [each for each in found if each.change <= self._through]
+
+    def pass_by(self, pages: Sequence[PublishedPage]) -> None:
+        self._after = pages[-1].change
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be built of a section."""
+
+    section: PageSection
+    chain: Chain | None  # where its delta begins; None: it has none yet
+    is_delta_due: bool
+    is_snapshot_due: bool
+    is_outdated: bool  # the last snapshot has a page that was withdrawn
+
+    @property
+    def name(self) -> str:
+        return self.section.name or ALL
+
+
+class CollectionBuilder:
+    """One build at a time; whoever asks meanwhile waits for his own."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        keeper: PageKeeper,
+        shelf: Shelf,
+        clock: Clock,
+        options: BuildOptions,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._storage = storage
+        self._keeper = keeper
+        self._shelf = shelf
+        self._clock = clock
+        self.options = options
+        self._metrics = metrics or Metrics()
+        self._building = asyncio.Lock()
+
+    async def catch_up(self) -> int:
+        """Judge what is news, as often as it is wanted. Raises `StorageError`."""
+        async with self._building:
+            return await self._keeper.catch_up()
+
+    async def needs_snapshot(self) -> bool:
+        """Whether a page was withdrawn that the last snapshot still has."""
+        generation = await self._known()
+        position = await self._storage.pages.position()
+        return any(
+            self._plan(section, generation, position, False).is_outdated
+            for section in await self._storage.pages.sections()
+        )
+
+    async def build(self, *, snapshots: bool = False) -> tuple[StoredCollection, ...]:
+        """A delta of each section that has changed, and the snapshots that are due;
+
+        ``snapshots``: all of them are. What was built. Raises `StorageError`, OSError.
+        """
+        async with self._building:
+            await self._keeper.catch_up()
+            generation = await self._known()
+            position = await self._storage.pages.position()
+            chains = dict(generation.chains)
+            added: list[StoredCollection] = []
+            for section in await self._storage.pages.sections():
+                plan = self._plan(section, generation, position, snapshots)
+                built = await self._build_section(plan, position)
+                added += built
+                if built:
+                    moment = built[-1].generated
+                    chains[plan.name] = Chain(position=position, generated=moment)
+                if plan.is_outdated:
+                    generation = withdraw_before(generation, plan.name, position)
+            await self._publish(generation, added, chains)
+            return tuple(added)
+
+    def _plan(
+        self,
+        section: PageSection,
+        generation: Generation,
+        position: int,
+        snapshots: bool,
+    ) -> _Plan:
+        """A snapshot comes with a delta of the same moment, be it empty: so whoever
+
+        has either goes on with the next delta.
+        """
+        name = section.name or ALL
+        chain, last = generation.chains.get(name), generation.snapshot(name)
+        is_outdated = last is not None and section.withdrawn > last.position
+        is_due = snapshots or is_outdated or self._is_due(last)
+        is_behind = chain is not None and position > chain.position
+        return _Plan(
+            section=section,
+            chain=chain,
+            is_delta_due=chain is not None and (is_behind or is_due),
+            is_snapshot_due=is_due,
+            is_outdated=is_outdated,
+        )
+
+    async def _build_section(
+        self, plan: _Plan, position: int
+    ) -> list[StoredCollection]:
+        pages, name = self._storage.pages, plan.section.name
+        directory = self._shelf.directory
+        async with AsyncExitStack() as stack:
+            gathered: list[tuple[CollectionFile, datetime | None]] = []
+            newest = _START
+            if plan.is_delta_due and plan.chain is not None:
+                delta = stack.enter_context(CollectionFile(directory, "delta"))
+                changes = _Changes(
+                    pages, name, after=plan.chain.position, through=position
+                )
+                newest = await self._gather(delta, changes)
+                if delta.count or plan.is_snapshot_due:
+                    gathered.append((delta, plan.chain.generated))
+            if plan.is_snapshot_due:
+                snapshot = stack.enter_context(CollectionFile(directory, "snapshot"))
+                everything = _Everything(pages, name)
+                newest = max(newest, await self._gather(snapshot, everything))
+                gathered.append((snapshot, None))
+            generated = self._moment(plan.name, newest)
+            return [
+                await self._finish(file, plan.name, generated, since, position)
+                for file, since in gathered
+            ]
+
+    async def _gather(
+        self, file: CollectionFile, source: _Everything | _Changes
+    ) -> datetime:
+        """Put all pages into the file; when the last of them was modified."""
+        newest = _START
+        while pages := await self._fresh(source):
+            newest = max(newest, max(each.modified for each in pages))
+            await asyncio.to_thread(self._put, file, pages)
+            source.pass_by(pages)
+        return newest
+
+    def _moment(self, section: str, newest: datetime) -> datetime:
+        """After all that it has and all that was generated of the section before."""
+        last = self._shelf.generation.latest(section)
+        after_last = _START if last is None else last + _SECOND
+        return max(_ceil(self._clock.now()), newest, after_last)
+
+    async def _finish(
+        self,
+        file: CollectionFile,
+        section: str,
+        generated: datetime,
+        since: datetime | None,
+        position: int,
+    ) -> StoredCollection:
+        is_snapshot = since is None
+        head = CollectionHead(
+            section=section,
+            type=CollectionType.SNAPSHOT if is_snapshot else CollectionType.DELTA,
+            generated=generated,
+            since=since,
+        )
+        done = await asyncio.to_thread(file.finish, head, self.options.encoding)
+        return self._stored(head, done, file.count, position)
+
+    async def _publish(
+        self,
+        before: Generation,
+        added: Sequence[StoredCollection],
+        chains: dict[str, Chain],
+    ) -> None:
+        now = self._clock.now()
+        epoch = (await self._storage.log.head()).epoch
+        is_due = any(each.expires <= now and each.is_listed for each in before.listed)
+        is_gone = any(each.gone <= now for each in before.collections)
+        if added or is_due or is_gone or chains != before.chains:
+            after = next_generation(before, added, chains, epoch, now)
+            await asyncio.to_thread(self._shelf.publish, after)
+        for each in added:
+            self._metrics.collections.add(each.type.value)
+            log.info(
+                "collection_built",
+                name=each.name,
+                pages=each.pages,
+                bytes=each.size,
+            )
+
+    async def _known(self) -> Generation:
+        """What is published, without positions of another database."""
+        generation = self._shelf.generation
+        epoch = (await self._storage.log.head()).epoch
+        if generation.epoch == epoch:
+            return generation
+        return replace(
+            generation,
+            epoch=epoch,
+            collections=tuple(
+                replace(each, is_listed=False) for each in generation.collections
+            ),
+            chains={},
+        )
+
+    def _is_due(self, last: StoredCollection | None) -> bool:
+        """Rather a little early than one delta late."""
+        if last is None:
+            return True
+        slack = min(self.options.delta_seconds, self.options.snapshot_seconds) / 2
+        age = (self._clock.now() - last.generated).total_seconds()
+        return age >= self.options.snapshot_seconds - slack
+
+    async def _fresh(self, source: _Everything | _Changes) -> Sequence[PublishedPage]:
+        """The next pages; an entry that has changed since it was judged is judged
+
+        again first, so that no content is published under an earlier date.
+        """
+        pages = await source.next()
+        while any(each.is_stale for each in pages):
+            await self._keeper.catch_up()
+            pages = await source.next()
+        return pages
+
+    def _put(self, file: CollectionFile, pages: Sequence[PublishedPage]) -> None:
+        file.put([self._line(each) for each in pages])
+
+    def _line(self, page: PublishedPage) -> bytes:
+        context = PageContext(
+            feed=read_head(page.head),
+            url=page.url,
+            modified=page.modified,
+            language=self.options.language,
+        )
+        return page_line(unpack(page.entry.body, Entry), context)
+
+    def _stored(
+        self, head: CollectionHead, done: WrittenFile, pages: int, position: int
+    ) -> StoredCollection:
+        expires = later(head.generated, self.options.lifetime)
+        return StoredCollection(
+            name=done.path.name,
+            section=head.section,
+            type=head.type,
+            generated=head.generated,
+            since=head.since,
+            expires=expires,
+            gone=later(expires, self.options.grace),
+            encoding=done.encoding,
+            digest=done.digest,
+            pages=pages,
+            size=done.size,
+            position=position,
+        )
+
+
+def _ceil(moment: datetime) -> datetime:
+    """To the whole second that is not before it."""
+    whole = moment.replace(microsecond=0)
+    return whole if whole == moment else whole + _SECOND

@@ -1,0 +1,69 @@
+"""Builds collections by the clock, and keeps pages up with entries."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC
+
+import structlog
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from hub.clock import Clock
+from hub.collections.builder import CollectionBuilder
+from storage.errors import StorageError
+
+CATCH_UP_SECONDS = 60.0
+"""How late a change of an entry is noticed at most; it is dated then."""
+PROMPT_SECONDS = 600.0
+"""Between snapshots for the sake of pages that were withdrawn, at least."""
+
+log = structlog.get_logger()
+
+
+class Publisher:
+    """``is_on`` False: nothing is built, only pages are kept up."""
+
+    def __init__(
+        self, builder: CollectionBuilder, clock: Clock, *, is_on: bool = True
+    ) -> None:
+        self._builder = builder
+        self._clock = clock
+        self._is_on = is_on
+        self._built_at = float("-inf")
+
+    async def run(self) -> None:
+        """Build at once what is due, then by the clock until cancelled."""
+        scheduler = AsyncIOScheduler(timezone=UTC)
+        jobs = [(self.keep_up, CATCH_UP_SECONDS)]
+        if self._is_on:
+            jobs.append((self.build, self._builder.options.delta_seconds))
+        for job, seconds in jobs:
+            scheduler.add_job(
+                job, "interval", seconds=seconds, coalesce=True, max_instances=1
+            )
+        scheduler.start()
+        try:
+            await (self.build() if self._is_on else self.keep_up())
+            await asyncio.Event().wait()
+        finally:
+            scheduler.shutdown(wait=False)
+
+    async def build(self) -> None:
+        """What is due; a failure waits for the next time."""
+        try:
+            await self._builder.build()
+            self._built_at = self._clock.monotonic()
+        except (StorageError, OSError) as error:
+            log.warning("collections_failed", error=str(error))
+
+    async def keep_up(self) -> None:
+        """Judge what is news; build if a page was withdrawn, soon but not at once."""
+        try:
+            await self._builder.catch_up()
+            if not self._is_on or not await self._builder.needs_snapshot():
+                return
+        except StorageError as error:
+            log.warning("pages_not_kept_up", error=str(error))
+            return
+        if self._clock.monotonic() - self._built_at >= PROMPT_SECONDS:
+            await self.build()

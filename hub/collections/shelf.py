@@ -1,0 +1,202 @@
+"""The collections on disk, and the one file that says which there are.
+
+A collection is never changed. What is published is switched by replacing the list in
+one step: a crash before it leaves the last generation whole, and files that no list
+names are swept away.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+
+from protocols.scp.collection import CollectionHead, CollectionType, Encoding
+
+LIST = "collections.json"
+MOST_GONE = 2_000
+"""Names that are remembered as gone; others are as if they never were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCollection:
+    """``position``: pages changed up to there are in it. ``digest``: SHA-256 of the
+
+    uncompressed bytes, hex. One that is not listed is served to who knows its name.
+    """
+
+    name: str
+    section: str
+    type: CollectionType
+    generated: datetime
+    since: datetime | None
+    expires: datetime
+    gone: datetime
+    encoding: Encoding
+    digest: str
+    pages: int
+    size: int
+    position: int
+    is_listed: bool = True
+
+    @property
+    def head(self) -> CollectionHead:
+        return CollectionHead(
+            section=self.section,
+            type=self.type,
+            generated=self.generated,
+            since=self.since,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """Where a section's next delta begins."""
+
+    position: int
+    generated: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """What is published. ``epoch``: of the database that the positions are of."""
+
+    epoch: str = ""
+    made: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    collections: tuple[StoredCollection, ...] = ()
+    chains: Mapping[str, Chain] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
+
+    @property
+    def listed(self) -> tuple[StoredCollection, ...]:
+        return tuple(each for each in self.collections if each.is_listed)
+
+    def snapshot(self, section: str) -> StoredCollection | None:
+        """The latest of a section that is listed."""
+        found = [
+            each
+            for each in self.collections
+            if each.section == section
+            and each.type is CollectionType.SNAPSHOT
+            and each.is_listed
+        ]
+        return max(found, key=lambda each: each.generated, default=None)
+
+    def latest(self, section: str) -> datetime | None:
+        """When the section's last collection was generated."""
+        found = [each.generated for each in self.collections if each.section == section]
+        chain = self.chains.get(section)
+        return max(found + ([chain.generated] if chain else []), default=None)
+
+
+def next_generation(
+    before: Generation,
+    added: Sequence[StoredCollection],
+    chains: Mapping[str, Chain],
+    epoch: str,
+    now: datetime,
+) -> Generation:
+    """What is published from now on.
+
+    A new snapshot takes the place of the section's last one, and of all that was
+    built before a page of it was withdrawn. What is expired is not listed; what is
+    gone leaves its name.
+    """
+    kept = [each for each in before.collections if each.gone > now]
+    gone = [each.name for each in before.collections if each.gone <= now]
+    collections = tuple(_delisted(each, added, now) for each in kept) + tuple(added)
+    return Generation(
+        epoch=epoch,
+        made=now,
+        collections=collections,
+        chains=chains,
+        gone=(*before.gone, *gone)[-MOST_GONE:],
+    )
+
+
+def withdraw_before(generation: Generation, section: str, position: int) -> Generation:
+    """Nothing is listed of a section that was built before a page was withdrawn."""
+    return replace(
+        generation,
+        collections=tuple(
+            replace(each, is_listed=False)
+            if each.section == section and each.position < position
+            else each
+            for each in generation.collections
+        ),
+    )
+
+
+def _delisted(
+    each: StoredCollection, added: Sequence[StoredCollection], now: datetime
+) -> StoredCollection:
+    is_replaced = each.type is CollectionType.SNAPSHOT and any(
+        other.section == each.section and other.type is CollectionType.SNAPSHOT
+        for other in added
+    )
+    if is_replaced or each.expires <= now:
+        return replace(each, is_listed=False)
+    return each
+
+
+class Shelf:
+    """Use from one task at a time, but for `find` and ``generation``."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.generation = Generation()
+
+    def open(self) -> None:
+        """Read the list, and sweep away what it does not name. Raises OSError."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        try:
+            packed = (self.directory / LIST).read_bytes()
+            self.generation = msgspec.json.decode(packed, type=Generation)
+        except (FileNotFoundError, msgspec.DecodeError):
+            self.generation = Generation()
+        self._sweep()
+
+    def path(self, name: str) -> Path:
+        return self.directory / name
+
+    def find(self, name: str) -> StoredCollection | None:
+        for each in self.generation.collections:
+            if each.name == name:
+                return each
+        return None
+
+    def publish(self, generation: Generation) -> None:
+        """Replace what is published; its files are complete. Raises OSError."""
+        target = self.directory / LIST
+        partial = target.with_suffix(".part")
+        with partial.open("wb") as file:
+            file.write(msgspec.json.encode(generation))
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+        sync_directory(self.directory)
+        self.generation = generation
+        self._sweep()
+
+    def _sweep(self) -> None:
+        known = {each.name for each in self.generation.collections} | {LIST}
+        for path in self.directory.iterdir():
+            if path.name not in known and path.is_file():
+                path.unlink(missing_ok=True)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make renames in it durable."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def later(moment: datetime, seconds: float) -> datetime:
+    return moment + timedelta(seconds=seconds)

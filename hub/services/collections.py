@@ -1,0 +1,124 @@
+"""What crawlers are given: the sitemap, collections by their names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from hub.clock import Clock
+from hub.collections.builder import CollectionBuilder
+from hub.collections.shelf import Shelf, StoredCollection
+from hub.services.errors import Conflict, Gone
+from protocols.scp.collection import ALL, CollectionType, Encoding
+from protocols.scp.sitemap import (
+    ListedCollection,
+    ListedSection,
+    render_sitemap,
+    update_frequency,
+)
+from storage.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sitemap:
+    body: bytes
+    etag: str
+    modified: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedCollection:
+    """``max_age``: seconds that it may be kept; a delta is then asked for again."""
+
+    collection: StoredCollection
+    path: Path
+    max_age: int
+
+
+class CollectionService:
+    """``is_on`` False: there are none."""
+
+    def __init__(
+        self,
+        builder: CollectionBuilder,
+        shelf: Shelf,
+        clock: Clock,
+        public_url: str,
+        *,
+        is_on: bool = True,
+    ) -> None:
+        self._builder = builder
+        self._shelf = shelf
+        self._clock = clock
+        self._public_url = public_url
+        self.is_on = is_on
+
+    def robots(self) -> str:
+        """Crawlers may read all but the API, and find the sitemap by this."""
+        lines = ["User-agent: *", "Disallow: /api/"]
+        if self.is_on:
+            lines += ["", f"Sitemap: {self._public_url}/sitemap.xml"]
+        return "\n".join(lines) + "\n"
+
+    def sitemap(self) -> Sitemap:
+        """Raises `NotFound` when there are no collections."""
+        if not self.is_on:
+            raise NotFound("sitemap", "of collections")
+        generation = self._shelf.generation
+        now = self._clock.now()
+        listed = [each for each in generation.listed if each.expires > now]
+        listed.sort(key=lambda each: (each.section, each.since is not None, each.name))
+        options = self._builder.options
+        codings = dict.fromkeys([options.encoding, Encoding.GZIP])
+        body = render_sitemap(
+            sections=_sections(listed),
+            collections=[self._listed(each) for each in listed],
+            pages=[f"{self._public_url}/"],
+            compression=[each.value for each in codings if each is not Encoding.PLAIN],
+            frequency=update_frequency(options.delta_seconds),
+        )
+        etag = hashlib.sha256(body).hexdigest()[:32]
+        return Sitemap(body=body, etag=etag, modified=generation.made)
+
+    def find(self, name: str) -> ServedCollection:
+        """Raises `NotFound`, and `Gone` for one that is not kept any more."""
+        generation = self._shelf.generation
+        found = self._shelf.find(name) if self.is_on else None
+        if name in generation.gone or (found and found.gone <= self._clock.now()):
+            raise Gone(f"the collection {name} has expired; the sitemap has newer ones")
+        path = self._shelf.path(name)
+        if found is None or not path.is_file():
+            raise NotFound("collection", name)
+        options = self._builder.options
+        is_delta = found.type is CollectionType.DELTA
+        seconds = options.delta_seconds if is_delta else options.snapshot_seconds
+        return ServedCollection(collection=found, path=path, max_age=int(seconds))
+
+    async def build(self, *, snapshots: bool) -> Sequence[StoredCollection]:
+        """Raises `Conflict` when there are none, `StorageError`, OSError."""
+        if not self.is_on:
+            raise Conflict("collections are switched off (FANFARE_SCP=off)")
+        return await self._builder.build(snapshots=snapshots)
+
+    def _listed(self, each: StoredCollection) -> ListedCollection:
+        return ListedCollection(
+            head=each.head,
+            url=f"{self._public_url}/scp/{each.name}",
+            expires=each.expires,
+            pages=each.pages,
+            size=each.size,
+        )
+
+
+def _sections(listed: Sequence[StoredCollection]) -> list[ListedSection]:
+    """``all`` first; how many pages: as the latest snapshot has it."""
+    pages = {
+        each.section: each.pages
+        for each in listed
+        if each.type is CollectionType.SNAPSHOT
+    }
+    names = sorted(pages, key=lambda name: (name != ALL, name))
+    return [ListedSection(name=name, pages=pages[name]) for name in names]

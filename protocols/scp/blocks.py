@@ -1,0 +1,287 @@
+"""HTML into content blocks (SCP, "Content Block Types").
+
+Only the ten types of the specification, and never a member that it does not name:
+readers drop a whole page for one. Links and images that stand in a text follow it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, TypeAlias
+
+from lxml import etree
+
+from protocols.scp.addresses import page_address
+
+Block: TypeAlias = dict[str, Any]
+"""A block as JSON has it."""
+
+LARGEST_MARKUP: Final = 1024 * 1024
+"""Characters of an entry's content that are read; what follows is left out."""
+MOST_BLOCKS: Final = 1_000
+"""Of one page (SCP, "Resource Limits"); the rest becomes one text."""
+DEEPEST: Final = 150
+"""Elements inside of each other; what is deeper is left out."""
+
+_BREAK: Final = "\u2028"
+"""Stands for ``<br>`` until white space is collapsed."""
+_INLINE: Final = frozenset(
+    {
+        *("abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del"),
+        *("dfn", "em", "font", "i", "ins", "kbd", "label", "mark", "math", "meter"),
+        *("output", "progress", "q", "rp", "rt", "ruby", "s", "samp", "small", "span"),
+        *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
+    }
+)
+_DROPPED: Final = frozenset(
+    {
+        *("applet", "base", "button", "canvas", "command", "dialog", "embed", "frame"),
+        *("frameset", "head", "iframe", "input", "link", "map", "meta", "noembed"),
+        *("noframes", "noscript", "object", "option", "param", "script", "select"),
+        *("style", "svg", "template", "textarea", "title"),
+    }
+)
+_LANGUAGE = re.compile(
+    r"(?:^|\s)(?:language-|lang-|highlight-source-|brush:\s*)([\w+#.-]+)"
+)
+_TEXTS: Final = {"text": "text", "heading": "text", "quote": "text", "code": "code"}
+_MEDIA_TYPES: Final = {"audio": "audio/mpeg", "video": "video/mp4"}
+
+
+def blocks_of_html(markup: str) -> list[Block]:
+    """In the order of the document; empty if it says nothing."""
+    data = markup[:LARGEST_MARKUP].encode("utf-8", "ignore").replace(b"\0", b"")
+    if b"<" not in data and b"&" not in data:
+        return blocks_of_text(data.decode())
+    # Inside an element, so that there is a root whatever the markup begins with.
+    parser = etree.HTMLParser(
+        encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
+    )
+    root = etree.fromstring(b"<div>" + data + b"</div>", parser)
+    walk = _Walk()
+    walk.block(root, 0)
+    return walk.blocks
+
+
+def blocks_of_text(text: str) -> list[Block]:
+    """Plain text, a block for each paragraph."""
+    paragraphs = (_collapse(each) for each in re.split(r"\n\s*\n", text))
+    return [{"type": "text", "text": each} for each in paragraphs if each]
+
+
+def limit_blocks(blocks: list[Block]) -> list[Block]:
+    """What is more than one page may have becomes one text at its end."""
+    if len(blocks) <= MOST_BLOCKS:
+        return blocks
+    kept = blocks[: MOST_BLOCKS - 1]
+    rest = "\n\n".join(filter(None, map(text_of_block, blocks[MOST_BLOCKS - 1 :])))
+    return [*kept, {"type": "text", "text": rest}] if rest else kept
+
+
+def text_of_block(block: Block) -> str:
+    """What a block says in words; "" of pictures and media."""
+    kind = block["type"]
+    if kind in _TEXTS:
+        return str(block[_TEXTS[kind]])
+    if kind == "list":
+        return "\n".join(block["items"])
+    if kind == "table":
+        return "\n".join(" ".join(row) for row in block["rows"])
+    return ""
+
+
+def _collapse(text: str) -> str:
+    if _BREAK not in text:
+        return " ".join(text.split())
+    lines = (" ".join(line.split()) for line in text.split(_BREAK))
+    return "\n".join(lines).strip()
+
+
+class _Walk:
+    """Through the elements, gathering text until a block of it ends."""
+
+    __slots__ = ("_following", "_seen", "_text", "blocks")
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self._text: list[str] = []
+        self._following: list[Block] = []  # what stands in the text, to come after it
+        self._seen: set[str] = set()  # addresses that were linked
+
+    def block(self, element: Any, depth: int) -> None:
+        self.flush()
+        self._inside(element, depth)
+        self.flush()
+
+    def flush(self) -> None:
+        """The text that was gathered is a block."""
+        if self._text:
+            if text := _collapse("".join(self._text)):
+                self.blocks.append({"type": "text", "text": text})
+            self._text = []
+        if self._following:
+            self.blocks += self._following
+            self._following = []
+
+    def _inside(self, element: Any, depth: int) -> None:
+        if element.text:
+            self._text.append(element.text)
+        if depth < DEEPEST:
+            for child in element:
+                self._element(child, depth + 1)
+                if child.tail:
+                    self._text.append(child.tail)
+
+    def _element(self, element: Any, depth: int) -> None:
+        tag = element.tag
+        if tag in _INLINE:
+            self._inside(element, depth)
+        elif tag in _READERS:
+            _READERS[tag](self, element, depth)
+        elif isinstance(tag, str) and tag not in _DROPPED:
+            self.block(element, depth)
+
+    def _apart(self, element: Any, depth: int) -> tuple[list[Block], list[Block]]:
+        """What is inside, as blocks of its own: those of text, and the others."""
+        outer = self.blocks, self._text, self._following
+        self.blocks, self._text, self._following = [], [], []
+        self.block(element, depth)
+        inner = self.blocks
+        self.blocks, self._text, self._following = outer
+        others = [each for each in inner if each["type"] not in _TEXTS]
+        return [each for each in inner if each["type"] in _TEXTS], others
+
+    # --- one for each kind of element ---
+
+    def break_line(self, element: Any, depth: int) -> None:
+        self._text.append(_BREAK)
+
+    def link(self, element: Any, depth: int) -> None:
+        begin = len(self._text)
+        self._inside(element, depth)
+        text = _collapse("".join(self._text[begin:]))
+        url = page_address(element.get("href") or "")
+        if not text or not url or url in self._seen:
+            return
+        self._seen.add(url)
+        block: Block = {"type": "link", "url": url, "text": text.replace("\n", " ")}
+        if rel := (element.get("rel") or "").split():
+            block["rel"] = rel
+        self._following.append(block)
+
+    def image(self, element: Any, depth: int) -> None:
+        url = page_address(element.get("src") or "")
+        if url and not _is_pixel(element):
+            alt = _collapse(element.get("alt") or "")
+            self._following.append({"type": "image", "url": url, "alt": alt})
+
+    def heading(self, element: Any, depth: int) -> None:
+        self.flush()
+        texts, others = self._apart(element, depth)
+        if text := " ".join(text_of_block(each) for each in texts):
+            level = int(element.tag[1])
+            self.blocks.append({"type": "heading", "level": level, "text": text})
+        self.blocks += others
+
+    def listing(self, element: Any, depth: int) -> None:
+        self.flush()
+        items: list[str] = []
+        following: list[Block] = []
+        for child in element:
+            if isinstance(child.tag, str) and child.tag not in _DROPPED:
+                self._put_item(child, depth + 1, items, following)
+        if items:
+            ordered = element.tag == "ol"
+            self.blocks.append({"type": "list", "ordered": ordered, "items": items})
+        self.blocks += following
+
+    def _put_item(
+        self, element: Any, depth: int, items: list[str], following: list[Block]
+    ) -> None:
+        """An item, then those of the lists inside of it."""
+        if depth >= DEEPEST:
+            return
+        texts, others = self._apart(element, depth)
+        if text := "\n".join(text_of_block(each) for each in texts):
+            items.append(text)
+        for other in others:
+            if other["type"] == "list":
+                items += other["items"]
+            else:
+                following.append(other)
+
+    def code(self, element: Any, depth: int) -> None:
+        self.flush()
+        code = "".join(element.itertext()).strip("\r\n")
+        if not code.strip():
+            return
+        block: Block = {"type": "code", "code": code}
+        classes = [element.get("class") or ""]
+        classes += [each.get("class") or "" for each in element.iterchildren("code")]
+        if found := _LANGUAGE.search(" ".join(classes)):
+            block = {"type": "code", "language": found[1], "code": code}
+        self.blocks.append(block)
+
+    def quote(self, element: Any, depth: int) -> None:
+        self.flush()
+        texts, others = self._apart(element, depth)
+        if text := "\n\n".join(text_of_block(each) for each in texts):
+            block: Block = {"type": "quote", "text": text}
+            if citation := page_address(element.get("cite") or ""):
+                block["citation"] = citation
+            self.blocks.append(block)
+        self.blocks += others
+
+    def table(self, element: Any, depth: int) -> None:
+        """One with a single column, or a table inside, only lays things out."""
+        rows = list(element.iter("tr"))
+        cells = [[each for each in row if each.tag in ("td", "th")] for row in rows]
+        is_layout = next(element.iterdescendants("table"), None) is not None
+        if is_layout or max(map(len, cells), default=0) < 2:
+            self.block(element, depth)
+            return
+        self.flush()
+        following: list[Block] = []
+        found = [[self._cell(each, depth, following) for each in row] for row in cells]
+        self.blocks.append({"type": "table", "rows": [row for row in found if row]})
+        self.blocks += following
+
+    def _cell(self, element: Any, depth: int, following: list[Block]) -> str:
+        texts, others = self._apart(element, depth)
+        following += [each for each in others if each["type"] != "list"]
+        parts = [*texts, *(each for each in others if each["type"] == "list")]
+        return "\n".join(text_of_block(each) for each in parts)
+
+    def media(self, element: Any, depth: int) -> None:
+        sources = [element, *element.iterchildren("source")]
+        urls = [
+            {"href": url, "mediaType": each.get("type") or _MEDIA_TYPES[element.tag]}
+            for each in sources
+            if (url := page_address(each.get("src") or ""))
+        ]
+        if urls:
+            name = _collapse(element.get("title") or "") or urls[0]["href"]
+            self._following.append({"type": element.tag, "name": name, "url": urls})
+
+
+def _is_pixel(image: Any) -> bool:
+    """Too small to see: it is there to count who reads."""
+    return any(
+        (image.get(side) or "").strip().removesuffix("px") in ("0", "1")
+        for side in ("width", "height")
+    )
+
+
+_READERS: Final = {
+    "a": _Walk.link,
+    "audio": _Walk.media,
+    "blockquote": _Walk.quote,
+    "br": _Walk.break_line,
+    "img": _Walk.image,
+    "ol": _Walk.listing,
+    "pre": _Walk.code,
+    "table": _Walk.table,
+    "ul": _Walk.listing,
+    "video": _Walk.media,
+    **{f"h{level}": _Walk.heading for level in range(1, 7)},
+}

@@ -1,0 +1,182 @@
+"""An entry as a page of a collection (SCP, "Page Schema")."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import orjson
+
+from protocols.model import Author, Entry, Feed, Text
+from protocols.scp.addresses import page_address
+from protocols.scp.blocks import (
+    Block,
+    blocks_of_html,
+    blocks_of_text,
+    limit_blocks,
+    text_of_block,
+)
+from protocols.scp.languages import reduce_language
+from protocols.scp.media import duration_of, icon_of, media_blocks
+from protocols.text import collapse, text_of_html
+
+TITLE_LENGTH: Final = 80
+DESCRIPTION_LENGTH: Final = 300
+"""Characters, where one is made of the text."""
+
+_MAIL = re.compile(r"[^\s@<>()]+@[^\s@<>()]+\.[^\s@<>()]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageContext:
+    """What a page is given from outside of its entry."""
+
+    feed: Feed
+    url: str
+    modified: datetime
+    language: str  # where neither entry nor feed names one
+
+
+def page_url(entry: Entry) -> str:
+    """The page that an entry is about; "" if it names none."""
+    for link in entry.links:
+        if link.rel == "alternate" and (url := page_address(link.href)):
+            return url
+    return ""
+
+
+def page_line(entry: Entry, context: PageContext) -> bytes:
+    """One line of a collection, with its line feed.
+
+    The same entry in the same context gives the same bytes.
+    """
+    blocks = _blocks(entry) + media_blocks(entry, context.feed)
+    text = next((found for each in blocks if (found := text_of_block(each))), "")
+    title = collapse(entry.title) or _shorten(text, TITLE_LENGTH) or context.url
+    description = _description(entry, text) or title
+    page: dict[str, object] = {
+        "url": context.url,
+        "title": title,
+        "description": description,
+    }
+    if author := _author(entry.authors) or _author(context.feed.authors):
+        page["author"] = author
+    if entry.published is not None:
+        page["published"] = timestamp(entry.published)
+    page["modified"] = timestamp(context.modified)
+    language = entry.language or context.feed.language
+    page["language"] = reduce_language(language) or context.language
+    if schema := _schema(entry, context, page):
+        page["schema"] = schema
+    page["content"] = limit_blocks(blocks) or [{"type": "text", "text": description}]
+    return orjson.dumps(page, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def timestamp(moment: datetime) -> str:
+    """``2026-01-02T03:04:05Z``: one form only, so that strings can be compared."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
+
+
+def _blocks(entry: Entry) -> list[Block]:
+    return _blocks_of(entry.content) or _blocks_of(entry.summary)
+
+
+def _blocks_of(text: Text | None) -> list[Block]:
+    if text is None:
+        return []
+    if text.type in ("html", "xhtml", "text/html", "application/xhtml+xml"):
+        return blocks_of_html(text.value)
+    is_text = text.type == "text" or text.type.lower().startswith("text/")
+    return blocks_of_text(text.value) if is_text else []
+
+
+def _description(entry: Entry, text: str) -> str:
+    summary = entry.summary
+    if summary is not None and summary.type in ("html", "xhtml", "text"):
+        is_plain = summary.type == "text"
+        said = collapse(summary.value) if is_plain else text_of_html(summary.value)
+        if said:
+            return _shorten(said, DESCRIPTION_LENGTH)
+    return _shorten(text, DESCRIPTION_LENGTH)
+
+
+def _shorten(text: str, length: int) -> str:
+    """At the end of a word, in one line."""
+    line = " ".join(text[: length * 8].split())
+    if len(line) <= length:
+        return line
+    return line[:length].rpartition(" ")[0] or line[:length]
+
+
+def _author(people: tuple[Author, ...]) -> str:
+    """The first name; mail addresses are nobody's business."""
+    for person in people:
+        if name := _name(person):
+            return name
+    return ""
+
+
+def _name(person: Author) -> str:
+    return collapse(_MAIL.sub("", person.name)).strip(" <>()")
+
+
+def _schema(
+    entry: Entry, context: PageContext, page: dict[str, object]
+) -> dict[str, object]:
+    """schema.org's words for it, where they say more than the page does; else {}."""
+    kind = _kind(entry)
+    more = _more(entry, context, page)
+    if kind == "BlogPosting" and not more:
+        return {}
+    named = "headline" if kind == "BlogPosting" else "name"
+    more = {"@type": kind, named: page["title"], **more}
+    if kind != "BlogPosting":
+        more |= _recorded(kind, entry, context, page)
+    return {"@context": "https://schema.org", **more}
+
+
+def _more(
+    entry: Entry, context: PageContext, page: dict[str, object]
+) -> dict[str, object]:
+    """What any kind of page may have besides."""
+    more: dict[str, object] = {}
+    tag = entry.language or context.feed.language
+    if tag and tag != page["language"]:
+        more["inLanguage"] = tag
+    words = dict.fromkeys(each.label or each.term for each in entry.categories)
+    if keywords := [each for each in words if each]:
+        more["keywords"] = keywords
+    if len(names := [name for each in entry.authors if (name := _name(each))]) > 1:
+        more["author"] = [{"@type": "Person", "name": name} for name in names]
+    if entry.id and not page_url(entry):
+        more["identifier"] = entry.id
+    return more
+
+
+def _recorded(
+    kind: str, entry: Entry, context: PageContext, page: dict[str, object]
+) -> dict[str, object]:
+    """Of an episode or a video."""
+    more: dict[str, object] = {}
+    is_video = kind == "VideoObject"
+    if duration := duration_of(entry.extensions):
+        more["duration" if is_video else "timeRequired"] = duration
+    if not is_video and context.feed.title:
+        series = {"@type": "PodcastSeries", "name": context.feed.title}
+        more["partOfSeries"] = series
+    if is_video:
+        more["uploadDate"] = page.get("published", page["modified"])
+        if icon := icon_of(entry, context.feed):
+            more["thumbnailUrl"] = icon
+    return more
+
+
+def _kind(entry: Entry) -> str:
+    types = [link.type for link in entry.links if link.rel == "enclosure"]
+    if any(each.startswith("audio/") for each in types):
+        return "PodcastEpisode"
+    if any(each.startswith("video/") for each in types):
+        return "VideoObject"
+    return "BlogPosting"

@@ -1,0 +1,357 @@
+"""Builds against everything that goes on beside them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import httpx2
+import pytest
+
+from hub.collections.builder import BuildOptions, CollectionBuilder
+from hub.collections.judging import judge_entry
+from hub.collections.pages import PageKeeper
+from hub.collections.publisher import PROMPT_SECONDS, Publisher
+from hub.collections.shelf import LIST, Generation, Shelf
+from hub.services.collections import CollectionService
+from hub.services.errors import Conflict
+from hub.web.application import create_application
+from protocols.model import Entry, Feed
+from storage.errors import NotFound, StorageClosed
+from storage.packing import pack, unpack
+from storage.records import (
+    EntryId,
+    FeedState,
+    FetchCommit,
+    NewFeed,
+    PageId,
+    Polling,
+    PublishedPage,
+    Retention,
+    StoredFeed,
+)
+from tests.support.eventually import eventually
+from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.scp_crawler import ScpCrawler
+from tests.support.services import Hub, open_hub
+from tests.support.storage_scene import START
+
+HOUR = 3_600
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as hub:
+        yield hub
+
+
+@pytest.fixture
+async def client(hub: Hub) -> AsyncIterator[httpx2.AsyncClient]:
+    transport = httpx2.ASGITransport(create_application(hub.services, "token"))
+    async with httpx2.AsyncClient(
+        transport=transport, base_url="http://hub.example"
+    ) as client:
+        yield client
+
+
+def a_shelf(hub: Hub) -> Shelf:
+    shelf = Shelf(hub.directory / "scp")
+    shelf.open()
+    return shelf
+
+
+def a_builder(hub: Hub, shelf: Shelf) -> CollectionBuilder:
+    keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
+    return CollectionBuilder(hub.storage, keeper, shelf, hub.clock, BuildOptions())
+
+
+async def titles(hub: Hub, feed: StoredFeed) -> dict[str, str]:
+    """What the database has of a feed, by URL."""
+    listed = await hub.storage.public.entries(feed.id, before=None, limit=1_000)
+    entries = [unpack(each.entry.body, Entry) for each in listed]
+    return {each.links[0].href: each.title for each in entries if not each.unlisted}
+
+
+async def change_something(
+    hub: Hub, feed: StoredFeed, random: Random, number: int
+) -> None:
+    """Add, edit, withdraw, bring back or keep out of lists one of a few entries."""
+    feeds, now = PublicFeeds(hub.storage), hub.clock.now()
+    key = f"k{random.randrange(8)}"
+    is_there = f"https://example.org/{key}" in await titles(hub, feed)
+    if is_there and random.random() < 0.25:
+        await feeds.withdraw(feed, key, when=now)
+    else:
+        is_unlisted = random.random() < 0.1
+        entry = an_entry(key, title=f"Title {number}", unlisted=is_unlisted)
+        await feeds.publish(feed, entry, when=now)
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_crawlers_end_equal_to_the_database(
+    hub: Hub, client: httpx2.AsyncClient, seed: int
+) -> None:
+    random = Random(seed)
+    feed = await PublicFeeds(hub.storage).add(section="s")
+    crawlers = [ScpCrawler(client), ScpCrawler(client, "s")]
+    for step in range(12):
+        for change in range(random.randrange(4)):
+            await change_something(hub, feed, random, 10 * step + change)
+        hub.clock.advance(random.choice([0, 0.4, 60, HOUR, 30 * HOUR]))
+        await hub.services.collections.build(snapshots=random.random() < 0.2)
+        for crawler in crawlers:
+            if random.random() < 0.7:
+                await crawler.crawl()
+    known = await titles(hub, feed)
+    for crawler in crawlers:
+        await crawler.crawl()
+        assert {url: page["title"] for url, page in crawler.pages.items()} == known
+    check_history(crawlers)
+
+
+def check_history(crawlers: Sequence[ScpCrawler]) -> None:
+    """Whatever was published of a URL, in any section: one content for each date."""
+    for url in {url for crawler in crawlers for url in crawler.history}:
+        states = {each for it in crawlers for each in it.history.get(url, [])}
+        assert len(states) == len(dict(states)), url
+
+
+async def test_an_entry_that_changes_while_it_is_read_is_judged_again(
+    hub: Hub, client: httpx2.AsyncClient
+) -> None:
+    feeds = PublicFeeds(hub.storage)
+    feed = await feeds.add()
+    await feeds.publish(feed, an_entry("a", title="One"))
+
+    class Meddled:
+        """The first read of pages comes with an edit."""
+
+        def __init__(self) -> None:
+            self.is_done = False
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(hub.storage.pages, name)
+
+        async def pages(
+            self, section: str, *, after: PageId, limit: int
+        ) -> Sequence[PublishedPage]:
+            if not self.is_done:
+                self.is_done = True
+                hub.clock.advance(5)
+                await feeds.publish(feed, an_entry("a", title="Two"))
+            return await hub.storage.pages.pages(section, after=after, limit=limit)
+
+    class MeddledStorage:
+        pages = Meddled()
+        log = hub.storage.log
+
+    keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
+    builder = CollectionBuilder(
+        MeddledStorage(),  # type: ignore[arg-type]
+        keeper,
+        a_shelf(hub),
+        hub.clock,
+        BuildOptions(),
+    )
+    (built,) = await builder.build()
+    assert built.pages == 1
+    (page,) = await hub.storage.pages.pages("", after=PageId(0), limit=9)
+    assert not page.is_stale
+    assert page.modified > START
+    hub.clock.advance(HOUR)
+    (delta,) = await builder.build()
+    assert delta.pages == 1  # it was changed after the snapshot had begun
+
+
+async def test_entries_only_too_old_to_be_kept_go_with_the_next_snapshot(
+    hub: Hub, client: httpx2.AsyncClient
+) -> None:
+    feeds = PublicFeeds(hub.storage)
+    feed = await feeds.add()
+    await feeds.publish(feed, *(an_entry(f"{n:03}") for n in range(60)))
+    await hub.services.collections.build(snapshots=False)
+    assert not await hub.storage.deliveries.claim_chunks(
+        lease_id=1, until=hub.clock.now(), now=hub.clock.now(), limit=9
+    )
+    everything = Retention(soft_age=0, soft_count=0, hard_age=0, hard_count=0)
+    hub.clock.advance(HOUR)
+    assert await hub.storage.log.trim(everything, hub.clock.now(), 1_000)
+    assert await hub.services.collections.build(snapshots=False) == ()
+    built = await hub.services.collections.build(snapshots=True)
+    assert [each.pages for each in built] == [0, 50]
+    crawler = ScpCrawler(client)
+    await crawler.crawl()
+    assert len(crawler.pages) == 50
+
+
+async def test_a_feed_that_is_kept_out_of_lists_is_withdrawn_and_returns(
+    hub: Hub, client: httpx2.AsyncClient
+) -> None:
+    feeds = PublicFeeds(hub.storage)
+    feed = await feeds.add()
+    await feeds.publish(feed, an_entry("a"))
+    crawler = ScpCrawler(client)
+    for is_unlisted, count in ((False, 1), (True, 0), (True, 0), (False, 1)):
+        head = pack(Feed(title="A", unlisted=is_unlisted))
+        now = hub.clock.now()
+        await hub.storage.log.commit(
+            FetchCommit(
+                feed_id=feed.id, at=now, next_fetch=now, polling=Polling(), head=head
+            )
+        )
+        await hub.services.collections.build(snapshots=False)
+        await crawler.crawl()
+        assert len(crawler.pages) == count
+        hub.clock.advance(HOUR)
+
+
+async def test_a_crash_leaves_the_last_generation_whole(hub: Hub) -> None:
+    feeds = PublicFeeds(hub.storage)
+    feed = await feeds.add()
+    await feeds.publish(feed, an_entry("a"))
+    shelf = a_shelf(hub)
+    await a_builder(hub, shelf).build()
+    before = shelf.generation
+    # What a process leaves that was killed while it built the next one.
+    (shelf.directory / "delta.pages.part").write_bytes(b"half a li")
+    (shelf.directory / "all-delta-20260101T010000Z-abc.scp.gz").write_bytes(b"whole")
+    (shelf.directory / "collections.part").write_bytes(b"{")
+    again = a_shelf(hub)
+    assert again.generation == before
+    kept = {each.name for each in again.directory.iterdir()}
+    assert kept == {LIST, *(each.name for each in before.collections)}
+    # It goes on where it was.
+    await feeds.publish(feed, an_entry("b"))
+    hub.clock.advance(HOUR)
+    (delta,) = await a_builder(hub, again).build()
+    assert delta.since == before.collections[0].generated
+
+
+async def test_an_unreadable_list_is_built_anew(hub: Hub) -> None:
+    shelf = a_shelf(hub)
+    (shelf.directory / LIST).write_bytes(b"no list")
+    assert a_shelf(hub).generation == Generation()
+
+
+async def test_positions_of_another_database_are_not_believed(
+    hub: Hub, client: httpx2.AsyncClient
+) -> None:
+    feeds = PublicFeeds(hub.storage)
+    feed = await feeds.add()
+    await feeds.publish(feed, an_entry("a"))
+    shelf = a_shelf(hub)
+    builder = a_builder(hub, shelf)
+    (first,) = await builder.build()
+    shelf.generation = replace(shelf.generation, epoch="another")
+    hub.clock.advance(HOUR)
+    (anew,) = await builder.build()
+    assert anew.since is None
+    assert anew.generated > first.generated
+    assert shelf.generation.listed == (anew,)
+    assert shelf.find(first.name) is not None  # served to who knows it
+
+
+async def test_a_withdrawal_is_published_soon_but_not_again_and_again(
+    hub: Hub,
+) -> None:
+    feeds = PublicFeeds(hub.storage)
+    feed = await feeds.add()
+    await feeds.publish(feed, an_entry("a"), an_entry("b"))
+    shelf = a_shelf(hub)
+    publisher = Publisher(a_builder(hub, shelf), hub.clock)
+    await publisher.build()
+    await publisher.keep_up()
+    assert len(shelf.generation.listed) == 1
+    await feeds.withdraw(feed, "a")
+    await publisher.keep_up()
+    assert [each.pages for each in shelf.generation.listed] == [2]
+    hub.clock.advance(PROMPT_SECONDS)
+    await publisher.keep_up()
+    assert [each.pages for each in shelf.generation.listed] == [0, 1]
+
+
+async def test_switched_off_nothing_is_built_but_pages_are_kept_up(hub: Hub) -> None:
+    feeds = PublicFeeds(hub.storage)
+    feed = await feeds.add()
+    await feeds.publish(feed, an_entry("a"))
+    shelf = a_shelf(hub)
+    builder = a_builder(hub, shelf)
+    await Publisher(builder, hub.clock, is_on=False).keep_up()
+    assert await hub.storage.pages.position() == 1
+    assert shelf.generation == Generation()
+    service = CollectionService(builder, shelf, hub.clock, "http://h", is_on=False)
+    assert "Sitemap" not in service.robots()
+    with pytest.raises(NotFound):
+        service.sitemap()
+    with pytest.raises(NotFound):
+        service.find("x")
+    with pytest.raises(Conflict):
+        await service.build(snapshots=True)
+
+
+async def test_trouble_waits_for_the_next_time(hub: Hub) -> None:
+    publisher = Publisher(a_builder(hub, a_shelf(hub)), hub.clock)
+    await hub.storage.close()
+    with pytest.raises(StorageClosed):
+        await hub.storage.pages.position()
+    await publisher.build()
+    await publisher.keep_up()
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+async def test_a_publisher_builds_at_once_and_runs_until_it_is_cancelled(
+    hub: Hub, is_on: bool
+) -> None:
+    feeds = PublicFeeds(hub.storage)
+    await feeds.publish(await feeds.add(), an_entry("a"))
+    shelf = a_shelf(hub)
+    task = asyncio.create_task(
+        Publisher(a_builder(hub, shelf), hub.clock, is_on=is_on).run()
+    )
+
+    async def is_done() -> bool:
+        if is_on:
+            return bool(shelf.generation.listed)
+        return await hub.storage.pages.position() == 1
+
+    await eventually(is_done)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_many_entries_are_judged_in_pages(hub: Hub) -> None:
+    feeds = PublicFeeds(hub.storage)
+    feed = await feeds.add()
+    await feeds.publish(feed, *(an_entry(str(n)) for n in range(450)))
+    for n in range(210):
+        await hub.storage.feeds.add(NewFeed(url=f"https://{n}.example/"), START)
+    assert await a_builder(hub, a_shelf(hub)).catch_up() == 450
+    assert len(await hub.storage.pages.pages("", after=PageId(0), limit=999)) == 450
+
+
+async def test_an_entry_changed_between_reading_and_judging_stays_news(
+    hub: Hub,
+) -> None:
+    feeds = PublicFeeds(hub.storage)
+    feed = await feeds.add()
+    await feeds.publish(feed, an_entry("a"))
+    (news,) = await hub.storage.pages.news(9)
+    judged = judge_entry(news, "http://hub.example", START)
+    await feeds.publish(feed, an_entry("a", title="Two"))
+    await hub.storage.pages.judge([judged], START)
+    assert [each.entry_id for each in await hub.storage.pages.news(9)] == [EntryId(1)]
+
+
+async def test_a_feed_that_moves_while_it_is_judged_stays_news(hub: Hub) -> None:
+    feed = await PublicFeeds(hub.storage).add()
+    (news,) = await hub.storage.pages.feed_news(9)
+    await hub.storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
+    await hub.storage.pages.judge_feed(news, is_unlisted=False)
+    (again,) = await hub.storage.pages.feed_news(9)
+    assert again.is_moved
+    await hub.storage.pages.judge_feed(again, is_unlisted=True)
+    assert await hub.storage.pages.feed_news(9) == []

@@ -1,0 +1,313 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+
+from protocols.model import Author, Category, Entry, Feed, Link, Text
+from protocols.scp.addresses import page_address
+from protocols.scp.languages import reduce_language
+from protocols.scp.media import MOST_CHAPTERS, duration_of
+from protocols.scp.page import PageContext, page_line, page_url, timestamp
+from tests.support.entries import ENTRIES, FEEDS
+from tests.support.public_feeds import an_entry
+from tests.support.scp_schemas import faults_of_page
+
+MODIFIED = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
+URL = "https://example.org/a"
+SONG = Link(href="https://example.org/a.mp3", rel="enclosure", type="audio/mpeg")
+FILM = Link(href="https://example.org/a.mp4", rel="enclosure", type="video/mp4")
+PICTURE = Link(href="https://example.org/a.png", rel="image", type="image/png")
+
+
+def page(
+    entry: Entry, feed: Feed | None = None, language: str = "en"
+) -> dict[str, Any]:
+    context = PageContext(
+        feed=feed or Feed(title="A feed"),
+        url=page_url(entry) or "https://hub.example/topics/1.json#1",
+        modified=MODIFIED,
+        language=language,
+    )
+    line = page_line(entry, context)
+    assert line.endswith(b"}\n")
+    assert line.count(b"\n") == 1
+    found: dict[str, Any] = orjson.loads(line)
+    assert faults_of_page(found) == []
+    return found
+
+
+def test_an_entry_is_a_page() -> None:
+    entry = an_entry("a", authors=(Author(name="Ann", email="ann@example.org"),))
+    assert page(entry) == {
+        "url": URL,
+        "title": "Title of a",
+        "description": "Content of a",
+        "author": "Ann",
+        "published": "2026-01-01T00:00:00Z",
+        "modified": "2026-02-03T04:05:06Z",
+        "language": "en",
+        "content": [{"type": "text", "text": "Content of a"}],
+    }
+
+
+def test_what_is_missing_is_made_of_what_there_is() -> None:
+    words = "word " * 100
+    entry = an_entry("a", title="", content=Text(value=words), published=None)
+    found = page(entry)
+    assert found["title"] == ("word " * 16).strip()
+    assert found["description"] == ("word " * 60).strip()
+    assert "published" not in found
+    assert "author" not in found
+    empty = page(an_entry("a", title="", content=None))
+    assert empty["title"] == empty["description"] == URL
+    assert empty["content"] == [{"type": "text", "text": URL}]
+    summarized = page(an_entry("a", content=None, summary=Text(value="<p>S</p>")))
+    assert summarized["description"] == "S"
+    assert summarized["content"] == [{"type": "text", "text": "S"}]
+    unbroken = page(an_entry("a", title="", content=Text(value="x" * 500)))
+    assert unbroken["title"] == "x" * 80
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (Text(value="a\n\nb", type="text"), ["a", "b"]),
+        (Text(value="# a", type="text/markdown"), ["# a"]),
+        (Text(value="<p>a</p>", type="xhtml"), ["a"]),
+        (Text(value="AAAA", type="image/png"), ["Title of a"]),
+    ],
+)
+def test_content_is_read_as_what_it_is(text: Text, shown: list[str]) -> None:
+    assert [
+        each["text"] for each in page(an_entry("a", content=text))["content"]
+    ] == shown
+
+
+@pytest.mark.parametrize("kind", ["text", "html", "application/x"])
+def test_a_summary_is_the_description(kind: str) -> None:
+    summary = Text(value="Said & done", type=kind)
+    found = page(an_entry("a", summary=summary))["description"]
+    assert found == ("Content of a" if kind == "application/x" else "Said & done")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Ann <ann@example.org>", "Ann"),
+        ("ann@example.org (Ann)", "Ann"),
+        ("ann@example.org", None),
+        ("", None),
+    ],
+)
+def test_mail_addresses_are_never_published(name: str, shown: str | None) -> None:
+    found = page(an_entry("a", authors=(Author(name=name),)))
+    assert found.get("author") == shown
+    assert "@" not in str(found)
+
+
+def test_an_entry_without_a_page_keeps_its_id_in_words() -> None:
+    entry = an_entry("a", links=(Link(href="mailto:a@b.c"),))
+    assert page_url(entry) == ""
+    found = page(entry)
+    assert found["schema"]["identifier"] == "tag:example.org,2026:a"
+    assert "schema" not in page(an_entry("a", links=(), id=""))
+
+
+def test_schema_org_says_what_the_page_does_not() -> None:
+    entry = an_entry(
+        "a",
+        categories=(
+            Category(term="x", label="X"),
+            Category(term="y"),
+            Category(term=""),
+        ),
+        authors=(Author(name="Ann"), Author(name="Bob")),
+        language="zh-Hans-CN",
+    )
+    found = page(entry)
+    assert found["language"] == "zh-CN"
+    assert found["schema"] == {
+        "@context": "https://schema.org",
+        "@type": "BlogPosting",
+        "headline": "Title of a",
+        "inLanguage": "zh-Hans-CN",
+        "keywords": ["X", "y"],
+        "author": [
+            {"@type": "Person", "name": "Ann"},
+            {"@type": "Person", "name": "Bob"},
+        ],
+    }
+
+
+def test_an_episode_has_all_that_is_known_of_it() -> None:
+    extensions = {
+        "itunes": {"duration": "1:02:03", "season": "3"},
+        "psc": {
+            "chapters": {
+                "chapter": [
+                    {"start": "0:00", "title": "Intro"},
+                    {"start": "00:05:00.500", "title": "Main"},
+                    {"start": "1"},
+                    "odd",
+                ]
+            }
+        },
+    }
+    found = page(an_entry("a", links=(SONG, PICTURE), extensions=extensions))
+    song = found["content"][-1]
+    assert song == {
+        "type": "audio",
+        "name": "Title of a",
+        "url": [{"href": SONG.href, "mediaType": "audio/mpeg"}],
+        "duration": "PT1H2M3S",
+        "icon": {"type": "Image", "url": PICTURE.href},
+        "attributedTo": "A feed",
+        "partOf": "Season 3",
+        "chapters": [
+            {"time": 0, "title": "Intro"},
+            {"time": 300, "title": "Main"},
+        ],
+    }
+    assert found["schema"]["@type"] == "PodcastEpisode"
+    assert found["schema"]["timeRequired"] == "PT1H2M3S"
+    series = {"@type": "PodcastSeries", "name": "A feed"}
+    assert found["schema"]["partOfSeries"] == series
+
+
+def test_a_bare_episode_has_no_more() -> None:
+    found = page(an_entry("a", title="", links=(SONG,)), Feed())
+    assert found["content"][-1] == {
+        "type": "audio",
+        "name": SONG.href,
+        "url": [{"href": SONG.href, "mediaType": "audio/mpeg"}],
+    }
+    assert page(an_entry("a", links=(SONG,)))["content"][-1]["partOf"] == "A feed"
+
+
+def test_a_film_is_a_video_with_its_date_and_picture() -> None:
+    found = page(an_entry("a", links=(FILM,)), Feed(logo=PICTURE.href))
+    assert found["schema"]["@type"] == "VideoObject"
+    assert found["schema"]["thumbnailUrl"] == PICTURE.href
+    assert found["schema"]["uploadDate"] == "2026-01-01T00:00:00Z"
+    assert found["content"][-1]["type"] == "video"
+    timed = {"media": {"content": [{"duration": "65"}]}}
+    bare = page(an_entry("a", links=(FILM,), published=None, extensions=timed))
+    assert bare["schema"]["uploadDate"] == "2026-02-03T04:05:06Z"
+    assert bare["schema"]["duration"] == "PT1M5S"
+
+
+def test_enclosed_pictures_are_shown() -> None:
+    link = Link(href=PICTURE.href, rel="enclosure", type="image/png", title="A picture")
+    unsafe = Link(href="javascript:x", rel="enclosure", type="image/png")
+    found = page(an_entry("a", links=(link, unsafe)))["content"]
+    assert found[1:] == [{"type": "image", "url": PICTURE.href, "alt": "A picture"}]
+
+
+@pytest.mark.parametrize(
+    ("stated", "shown"),
+    [
+        ("3723", "PT1H2M3S"),
+        ("3723.9", "PT1H2M3S"),
+        ("62:03", "PT1H2M3S"),
+        ("90:00", "PT1H30M"),
+        ("0", ""),
+        ("an hour", ""),
+        ("", ""),
+        (None, ""),
+        ({"value": "1"}, ""),
+    ],
+)
+def test_durations_are_read_in_all_their_forms(stated: object, shown: str) -> None:
+    assert duration_of({"itunes": {"duration": stated}}) == shown
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [({"duration": "5"}, "PT5S"), ([], ""), ([{"duration": "5"}], "PT5S"), ("x", "")],
+)
+def test_media_say_how_long_they_are(content: object, shown: str) -> None:
+    assert duration_of({"media": {"content": content}}) == shown
+    assert duration_of({"media": "odd"}) == ""
+
+
+def test_chapters_are_bounded_and_may_be_one_or_none() -> None:
+    def chapters(listed: object) -> list[dict[str, Any]]:
+        extensions = {"psc": {"chapters": listed}}
+        found = page(an_entry("a", links=(SONG,), extensions=extensions))
+        return list(found["content"][-1].get("chapters", []))
+
+    many = [{"start": str(n), "title": "t"} for n in range(MOST_CHAPTERS + 9)]
+    assert len(chapters({"chapter": many})) == MOST_CHAPTERS
+    one = {"start": "5", "title": "Only"}
+    assert chapters({"chapter": one}) == [{"time": 5, "title": "Only"}]
+    assert chapters("odd") == []
+
+
+@pytest.mark.parametrize(
+    ("tag", "reduced"),
+    [
+        ("en", "en"),
+        ("EN", "en"),
+        ("en_us", "en-US"),
+        ("zh-Hans-CN", "zh-CN"),
+        ("zh-Hans", "zh"),
+        ("sr-Latn-RS", "sr-RS"),
+        ("es-419", "es"),
+        ("de-CH-1996", "de-CH"),
+        ("en-x-us", "en"),
+        ("fil", "fil"),
+        ("und", ""),
+        ("mul", ""),
+        ("english", ""),
+        ("x", ""),
+        ("", ""),
+    ],
+)
+def test_languages_are_reduced_to_what_all_readers_take(tag: str, reduced: str) -> None:
+    assert reduce_language(tag) == reduced
+
+
+def test_an_unknown_language_is_the_feeds_or_the_settings() -> None:
+    entry = an_entry("a", language="")
+    assert page(entry, Feed(language="fr-FR"))["language"] == "fr-FR"
+    assert page(entry, language="de")["language"] == "de"
+    assert page(an_entry("a", language="und"), language="de")["language"] == "de"
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://example.org/a?b=c#d", "https://example.org/a?b=c#d"),
+        ("HTTPS://Example.org/", "https://Example.org/"),
+        ("https://example.org/ä b", "https://example.org/%C3%A4%20b"),
+        ("https://example.org/100%", "https://example.org/100%25"),
+        ("https://example.org/#a#b", "https://example.org/#a%23b"),
+        ("https://exämple.org/", "https://ex%C3%A4mple.org/"),
+        ("https://[::1]/x", "https://[::1]/x"),
+        ("https://example.org/[x]", "https://example.org/%5Bx%5D"),
+        ("http://", ""),
+        ("http://a b/", ""),
+        ("http://a\\b/", ""),
+        ("javascript:alert(1)", ""),
+        ("ftp://example.org/", ""),
+        ("https://example.org/" + "x" * 9_000 + " ", ""),
+        ("", ""),
+    ],
+)
+def test_addresses_are_uris_of_the_web_or_none(url: str, address: str) -> None:
+    assert page_address(url) == address
+
+
+def test_times_have_one_form() -> None:
+    there = timezone(timedelta(hours=2))
+    assert timestamp(datetime(2026, 1, 1, 2, tzinfo=there)) == "2026-01-01T00:00:00Z"
+    assert timestamp(datetime(33, 1, 1, tzinfo=UTC)) == "0033-01-01T00:00:00Z"
+
+
+@given(ENTRIES, FEEDS)
+def test_whatever_an_entry_says_its_page_is_valid(entry: Entry, feed: Feed) -> None:
+    assert page(entry, feed) == page(entry, feed)
