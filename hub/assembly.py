@@ -29,6 +29,7 @@ from hub.parsing.sanitizing import WorkerSanitizer
 from hub.polling.fetcher import Fetcher
 from hub.polling.handed_over import HandedOver
 from hub.polling.poller import Poller, PollerOptions
+from hub.polling.scout import Scout
 from hub.polling.visitor import Identity
 from hub.server import Server, create_server
 from hub.services import (
@@ -43,6 +44,7 @@ from hub.services import (
     TokenService,
 )
 from hub.services.addresses import AddressCheck
+from hub.services.feeds import Discovering
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
 from hub.websub.topics import OpenHub
@@ -127,7 +129,15 @@ async def build_hub(
         most_connections=settings.stream_connections,
     )
     watch = LiveWatch(live, storage.feeds, storage.tokens)
-    feeds = FeedService(storage, poller, addresses, clock, watch.wake)
+    scout = Scout(fetcher, parser, network, clock, identity(settings).of_hub)
+    feeds = FeedService(
+        storage,
+        poller,
+        addresses,
+        clock,
+        watch.wake,
+        Discovering(scout=scout, answers=fetcher),
+    )
     pace = CallbackPace(network, clock)
     open_hub = build_open_hub(
         Surroundings(

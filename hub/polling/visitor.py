@@ -59,6 +59,11 @@ class Identity:
     url: str = ""
     contact: str = ""  # a URL or mail address
 
+    @property
+    def of_hub(self) -> str:
+        """For a request that is made for no feed yet."""
+        return user_agent(self.product, url=self.url, contact=self.contact)
+
     def user_agent(self, target: FetchTarget) -> str:
         return user_agent(
             self.product,

@@ -4,10 +4,13 @@ ServiceError
 ├── AddressRefused     the address guard allows no request to that URL
 ├── Conflict           the thing is in a state that does not allow this
 ├── HubClosed          the open hub is switched off
+├── SeveralFeeds       a page names several feeds, and none is clearly meant
 └── TooManyWaiting     a bounded queue is full; later there will be room
 """
 
 from __future__ import annotations
+
+from protocols.errors import FeedLink
 
 
 class ServiceError(Exception):
@@ -38,6 +41,15 @@ class HubClosed(ServiceError):
         super().__init__(
             "this hub takes no subscriptions from outside (FANFARE_OPEN_HUB=off)"
         )
+
+
+class SeveralFeeds(ServiceError):
+    """A page names several feeds, and none of them is clearly meant."""
+
+    def __init__(self, url: str, feeds: tuple[FeedLink, ...]) -> None:
+        self.url = url
+        self.feeds = feeds
+        super().__init__(f"{url} names {len(feeds)} feeds; add the one that is meant")
 
 
 class TooManyWaiting(ServiceError):

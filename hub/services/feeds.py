@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from hub.clock import Clock
 from hub.core.cadence import Plan
+from hub.core.fetched import Fetched
+from hub.polling.hops import origin
+from hub.polling.scout import Sight
 from hub.services.addresses import AddressCheck
-from hub.services.errors import Conflict
+from hub.services.errors import Conflict, SeveralFeeds
 from hub.services.topics import read_topic
 from protocols.errors import InvalidValue
 from storage.errors import NotFound
@@ -30,6 +34,28 @@ LONGEST_WAIT = 20.0
 LONGEST_SECTION = 200
 END_PAGE = 500
 """Subscriptions ended per transaction when their feed is removed."""
+
+
+class FeedScout(Protocol):
+    """What the use cases need of `hub.polling.scout.Scout`."""
+
+    async def look(self, url: str, credentials: Credentials | None = None) -> Sight: ...
+
+
+class HandOver(Protocol):
+    """What the use cases need of `hub.polling.handed_over.HandedOver`."""
+
+    def hand_over(
+        self, url: str, fetched: Fetched | None
+    ) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovering:
+    """How URLs are looked at before they are feeds of the hub."""
+
+    scout: FeedScout
+    answers: HandOver  # so that what was looked at is not asked for again
 
 
 class FeedPoller(Protocol):
@@ -64,6 +90,7 @@ class AddFeed:
     section: str = ""
     credentials: Credentials | None = None
     wait: float = LONGEST_WAIT  # seconds; 0: do not wait for the first fetch
+    discover: bool = False  # of a page, add the feed that it names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +115,11 @@ class FeedService:
         addresses: AddressCheck,
         clock: Clock,
         on_hide: Callable[[], None] | None = None,
+        discovering: Discovering | None = None,
     ) -> None:
-        """``on_hide`` is called when a feed was removed, or may have become private."""
+        """``on_hide`` is called when a feed was removed, or may have become private.
+        Without ``discovering`` nothing is discovered."""
+        self._discovering = discovering
         self._on_hide = on_hide or (lambda: None)
         self._storage = storage
         self._poller = poller
@@ -100,15 +130,50 @@ class FeedService:
         """Register a feed and wait a little for its first fetch.
 
         However that ends, the feed stays registered, with the outcome as its status.
-        Raises `InvalidValue` and `AddressRefused`, which name the ``field``.
+        Raises `InvalidValue` and `AddressRefused`, which name the ``field``; and
+        `SeveralFeeds` if ``discover`` finds those, and none that is clearly meant.
         """
         topic = read_topic(field, request.url)
         _check_section(request.section)
         await self._addresses.check_topic(field, topic.url)
         credentials = request.credentials or topic.credentials
+        if not request.discover or await self.find(topic.url) is not None:
+            return await self._add(topic.url, credentials, request)
+        sight = await self._look(topic.url, credentials)
+        if sight.feed is None and sight.choice.feeds:
+            if sight.choice.best is None:
+                raise SeveralFeeds(topic.url, sight.choice.feeds)
+            best = replace(request, url=sight.choice.best.href, discover=False)
+            given = credentials if origin(best.url) == origin(topic.url) else None
+            return await self.add(replace(best, credentials=given), field=field)
+        with self._answered(topic.url, sight):
+            return await self._add(topic.url, credentials, request)
+
+    async def discover(self, url: str, *, field: str = "url") -> Sight:
+        """What is at a URL, or named there. Nothing is registered.
+
+        Raises `InvalidValue` and `AddressRefused`, which name the ``field``.
+        """
+        topic = read_topic(field, url)
+        await self._addresses.check_topic(field, topic.url)
+        return await self._look(topic.url, topic.credentials)
+
+    async def _look(self, url: str, credentials: Credentials | None) -> Sight:
+        if self._discovering is None:
+            return Sight()
+        return await self._discovering.scout.look(url, credentials)
+
+    def _answered(self, url: str, sight: Sight) -> AbstractContextManager[None]:
+        if self._discovering is None:
+            return nullcontext()
+        return self._discovering.answers.hand_over(url, sight.fetched)
+
+    async def _add(
+        self, url: str, credentials: Credentials | None, request: AddFeed
+    ) -> AddedFeed:
         feed, is_new = await self._storage.feeds.add(
             NewFeed(
-                url=topic.url,
+                url=url,
                 private=request.private or credentials is not None,
                 section=request.section,
                 credentials=credentials,

@@ -91,6 +91,18 @@ CHOICES: Mapping[str, Sequence[str]] = {
 SHAPES: Mapping[str, Shape] = {
     "Feed": FEED,
     "AddedFeed": {**FEED, "added": "boolean"},
+    "FeedLink": {"url": "string", "title": "string", "type": "string"},
+    "FeedChoices": {"url": "string", "feeds": "[FeedLink]"},
+    "Sight": {
+        "is_feed": "boolean",
+        "format": "DocumentFormat",
+        "title": "string",
+        "entries": "integer",
+        "trouble": "string",
+        "feeds": "[FeedLink]",
+        "best": "string?",
+        "reason": "string",
+    },
     "FetchedFeed": {**FEED, "fetched": "boolean"},
     "FeedReport": {
         **FEED,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
 from hub.core.cadence import Plan, PollingRules, explain
+from hub.core.fetched import Fetched
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.metrics import Metrics
 from hub.net.guard import Guard
+from hub.polling.scout import Sight
 from hub.services import (
     DeliveryService,
     FeedService,
@@ -27,10 +29,20 @@ from hub.services import (
     WebSubService,
 )
 from hub.services.addresses import AddressCheck
+from hub.services.feeds import Discovering
 from hub.websub.pings import Pings
 from hub.websub.topics import OpenHub
+from protocols.errors import FeedLink
+from protocols.feeds.choosing import choose
 from storage.interface import Storage
-from storage.records import FeedId, FeedState, FetchCommit, Polling, StoredFeed
+from storage.records import (
+    Credentials,
+    FeedId,
+    FeedState,
+    FetchCommit,
+    Polling,
+    StoredFeed,
+)
 from storage.sqlite import open_database
 from tests.support.clock import ManualClock
 
@@ -91,6 +103,36 @@ class FakePoller:
         self.woken += 1
 
 
+PAGE = "https://example.org/page"
+"""A page that names two feeds."""
+BLOG = "https://example.org/blog"
+"""A page that names one feed, on another host."""
+FOLDER = "https://example.org/folder/"
+"""A page that names one feed, on its own host."""
+
+
+class FakeScout:
+    """Sees three pages; all else is out of sight. ``handed_over`` are URLs."""
+
+    def __init__(self) -> None:
+        self.looked: list[tuple[str, Credentials | None]] = []
+        self.handed_over: list[str] = []
+
+    async def look(self, url: str, credentials: Credentials | None = None) -> Sight:
+        self.looked.append((url, credentials))
+        named = {
+            PAGE: (("https://a.example/", "A"), ("https://b.example/", "B")),
+            BLOG: (("https://you.example/feed", ""),),
+            FOLDER: (("https://example.org/folder/feed", ""),),
+        }.get(url, ())
+        return Sight(choice=choose([FeedLink(href=h, title=t) for h, t in named]))
+
+    @contextmanager
+    def hand_over(self, url: str, fetched: Fetched | None) -> Iterator[None]:
+        self.handed_over.append(url)
+        yield
+
+
 @dataclass
 class Hub:
     """Everything a test of the use cases or of the web may want to reach."""
@@ -102,6 +144,7 @@ class Hub:
     directory: Path
     metrics: Metrics
     watch: LiveWatch
+    scout: FakeScout
 
 
 @asynccontextmanager
@@ -142,7 +185,9 @@ async def open_hub(
             heartbeat_seconds=heartbeat_seconds,
         )
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)
-        feeds = FeedService(storage, poller, addresses, clock, watch.wake)
+        scout = FakeScout()
+        discovering = Discovering(scout=scout, answers=scout)
+        feeds = FeedService(storage, poller, addresses, clock, watch.wake, discovering)
         services = Services(
             feeds=feeds,
             subscriptions=SubscriptionService(storage, feeds, addresses, clock),
@@ -166,6 +211,6 @@ async def open_hub(
                 public_url="http://hub.example",
             ),
         )
-        yield Hub(services, storage, poller, clock, directory, metrics, watch)
+        yield Hub(services, storage, poller, clock, directory, metrics, watch, scout)
     finally:
         await storage.close()
