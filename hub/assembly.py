@@ -28,6 +28,7 @@ from hub.parsing import WorkerParser
 from hub.parsing.sanitizing import WorkerSanitizer
 from hub.polling.fetcher import Fetcher
 from hub.polling.handed_over import HandedOver
+from hub.polling.paced import PacedFetcher
 from hub.polling.poller import Poller, PollerOptions
 from hub.polling.scout import Scout
 from hub.polling.visitor import Identity
@@ -36,6 +37,7 @@ from hub.services import (
     DeliveryService,
     FeedService,
     FrontPageService,
+    ListService,
     LiveService,
     MetricsService,
     OperationsService,
@@ -48,6 +50,7 @@ from hub.services.feeds import Discovering
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
 from hub.websub.topics import OpenHub
+from protocols.outlines import MOST_BYTES
 from storage.interface import Storage
 
 Part = Callable[[], Coroutine[Any, Any, None]]
@@ -129,7 +132,12 @@ async def build_hub(
         most_connections=settings.stream_connections,
     )
     watch = LiveWatch(live, storage.feeds, storage.tokens)
-    scout = Scout(fetcher, parser, network, clock, identity(settings).of_hub)
+    asking = identity(settings).of_hub
+    paced = PacedFetcher(fetcher, network, clock)
+    scout = Scout(paced, parser, clock, asking)
+    lists = PacedFetcher(
+        Fetcher(network, clock, Limits(body_bytes=MOST_BYTES)), network, clock
+    )
     feeds = FeedService(
         storage,
         poller,
@@ -159,6 +167,7 @@ async def build_hub(
         subscriptions=SubscriptionService(storage, feeds, addresses, clock),
         deliveries=DeliveryService(storage, clock),
         operations=operations,
+        lists=ListService(lists, addresses, asking),
         tokens=TokenService(storage.tokens, clock, watch.wake),
         metrics=MetricsService(storage, metrics, clock),
         front=FrontPageService(storage.feeds, clock, public_url),

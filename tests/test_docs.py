@@ -104,9 +104,8 @@ async def test_every_metric_is_in_the_reference_and_no_other(tmp_path: Path) -> 
 class NoServices:
     """Nothing is called while routes are only listed."""
 
-    feeds = subscriptions = deliveries = operations = tokens = metrics = front = (
-        websub
-    ) = live = None
+    feeds = lists = subscriptions = deliveries = operations = tokens = metrics = None
+    front = websub = live = None
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from .demo import demo
 from .feeds import feeds
 from .health import health, version
 from .listen import listen
+from .opml import opml
 from .parse import parse
 from .serve import serve
 from .simulate import simulate
@@ -43,6 +44,7 @@ for command in (
     listen,
     tail,
     parse,
+    opml,
     track,
     simulate,
     demo,

@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from hub.clock import Clock
 from hub.core.fetched import Fetched
-from hub.net import Network, Purpose
 from hub.parsing import Parser
 from hub.polling.fetcher import FetchRequest
-from hub.polling.pacing import HostPacer
 from hub.polling.visitor import FeedFetcher
 from protocols.errors import FeedError, FeedLink, NotAFeed
 from protocols.feeds import ParseContext
@@ -43,11 +41,12 @@ class Sight:
 
 
 class Scout:
+    """``fetcher`` keeps the pace of hosts."""
+
     def __init__(
         self,
         fetcher: FeedFetcher,
         parser: Parser,
-        network: Network,
         clock: Clock,
         user_agent: str,
         seconds: float = SECONDS,
@@ -55,10 +54,8 @@ class Scout:
         self._seconds = seconds
         self._fetcher = fetcher
         self._parser = parser
-        self._network = network
         self._clock = clock
         self._user_agent = user_agent
-        self._pacer = HostPacer()
 
     async def look(self, url: str, credentials: Credentials | None = None) -> Sight:
         """Look at a URL; raises nothing but cancellation."""
@@ -95,10 +92,6 @@ class Scout:
         return ()
 
     async def _fetch(self, url: str, credentials: Credentials | None) -> Fetched:
-        host = urlsplit(url).hostname or ""
-        if not self._network.is_exempt(host, Purpose.TOPIC):
-            now = self._clock.monotonic()
-            await asyncio.sleep(self._pacer.reserve(host, now) - now)
         return await self._fetcher.fetch(
             FetchRequest(url=url, user_agent=self._user_agent, credentials=credentials)
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from .deliveries import DeliveryService
 from .feeds import FeedService
 from .front import FrontPageService
+from .lists import ListService
 from .live import LiveService
 from .metrics import MetricsService
 from .operations import OperationsService
@@ -23,6 +24,7 @@ __all__ = [
     "DeliveryService",
     "FeedService",
     "FrontPageService",
+    "ListService",
     "LiveService",
     "MetricsService",
     "OperationsService",
@@ -36,6 +38,7 @@ __all__ = [
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     feeds: FeedService
+    lists: ListService
     subscriptions: SubscriptionService
     deliveries: DeliveryService
     operations: OperationsService

@@ -12,6 +12,7 @@ from hub.services.feeds import LONGEST_WAIT
 from hub.web.decoding import DEFAULT_PAGE, LARGEST_ID, LARGEST_PAGE, Document
 from hub.web.deliveries import Retry
 from hub.web.feeds import FeedToAdd, PageToLookAt
+from hub.web.lists import ListsToRead
 from hub.web.operations import Backup
 from hub.web.subscriptions import SubscriptionToAdd
 from hub.web.tokens import TokenToAdd
@@ -107,6 +108,14 @@ OPERATIONS: tuple[Operation, ...] = (
         ),
         body=FeedToAdd,
         problems=(409,),
+    ),
+    Operation(
+        method="POST",
+        path="/lists",
+        right=Right.ADMIN,
+        summary="Read lists of feeds in OPML, with those that they include",
+        answers={200: "WalkedLists"},
+        body=ListsToRead,
     ),
     Operation(
         method="POST",

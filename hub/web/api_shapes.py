@@ -91,6 +91,18 @@ CHOICES: Mapping[str, Sequence[str]] = {
 SHAPES: Mapping[str, Shape] = {
     "Feed": FEED,
     "AddedFeed": {**FEED, "added": "boolean"},
+    "ListedFeed": {
+        "url": "string",
+        "title": "string",
+        "description": "string",
+        "section": "string",
+    },
+    "WalkedList": {"url": "string", "feeds": "integer", "trouble": "string"},
+    "WalkedLists": {
+        "feeds": "[ListedFeed]",
+        "lists": "[WalkedList]",
+        "notes": "[string]",
+    },
     "FeedLink": {"url": "string", "title": "string", "type": "string"},
     "FeedChoices": {"url": "string", "feeds": "[FeedLink]"},
     "Sight": {

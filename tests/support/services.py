@@ -15,11 +15,13 @@ from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.metrics import Metrics
 from hub.net.guard import Guard
+from hub.polling.fetcher import FetchRequest
 from hub.polling.scout import Sight
 from hub.services import (
     DeliveryService,
     FeedService,
     FrontPageService,
+    ListService,
     LiveService,
     MetricsService,
     OperationsService,
@@ -45,6 +47,7 @@ from storage.records import (
 )
 from storage.sqlite import open_database
 from tests.support.clock import ManualClock
+from tests.support.fetch_targets import an_answer
 
 
 @dataclass
@@ -133,6 +136,15 @@ class FakeScout:
         yield
 
 
+class OneList:
+    """Answers every request with a list of one feed."""
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        outline = '<outline text="A" xmlUrl="https://a.example/feed"/>'
+        body = f"<opml><body>{outline}</body></opml>".encode()
+        return an_answer(200, body, url=request.url)
+
+
 @dataclass
 class Hub:
     """Everything a test of the use cases or of the web may want to reach."""
@@ -190,6 +202,7 @@ async def open_hub(
         feeds = FeedService(storage, poller, addresses, clock, watch.wake, discovering)
         services = Services(
             feeds=feeds,
+            lists=ListService(OneList(), addresses, "Fanfare"),
             subscriptions=SubscriptionService(storage, feeds, addresses, clock),
             deliveries=DeliveryService(storage, clock),
             operations=OperationsService(storage, clock, directory),

@@ -162,6 +162,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("POST", "/api/feeds", {**FEED}),
     ("GET", "/api/feeds", None),
     ("POST", "/api/discover", {"url": PAGE}),
+    ("POST", "/api/lists", {"urls": ["https://example.org/a.opml"]}),
     ("GET", "/api/feeds/1", None),
     ("POST", "/api/feeds/1/fetch", None),
     ("POST", "/api/feeds/1/pause", None),
@@ -187,6 +188,8 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
 REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("GET", "/api/feeds?limit=x", None, 422),
     ("POST", "/api/feeds", {}, 422),
+    ("POST", "/api/lists", {"urls": []}, 422),
+    ("POST", "/api/lists", {"urls": ["https://a.example/"], "depth": 6}, 422),
     ("GET", "/api/feeds/9", None, 404),
     ("GET", "/api/feeds/9/raw", None, 404),
     ("POST", "/api/feeds/9/fetch", None, 404),
