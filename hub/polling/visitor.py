@@ -29,6 +29,7 @@ from protocols.errors import FeedError, UnsupportedVersion
 from protocols.feeds import ParseContext
 from protocols.feeds.creator import older_url
 from protocols.http import user_agent
+from protocols.selectors import selector_of
 from storage.errors import DocumentWanted
 from storage.interface import FeedStore, LogStore
 from storage.records import FetchCommit, FetchTarget
@@ -158,6 +159,7 @@ class Visitor:
             content_type=fetched.content_type,
             now=self._clock.now(),
             known=await self._known(target),
+            selector=selector_of(target.feed.url),
         )
         try:
             feed = await self._parser.parse(fetched.body, context)

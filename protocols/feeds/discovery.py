@@ -42,7 +42,7 @@ class Discovered:
 
 def discover(page: bytes, url: str) -> Discovered:
     """Read a page in UTF-8. Whatever the bytes are, this is no error: see nothing."""
-    root = _parse(page[:_READ_BYTES])
+    root = parse_page(page[:_READ_BYTES])
     if root is None:
         return Discovered()
     base = url
@@ -75,8 +75,11 @@ def discover_in_header(header: str, url: str) -> tuple[FeedLink, ...]:
     )[:_MOST_LINKS]
 
 
-def _parse(page: bytes) -> Element | None:
-    """HTML is never ill-formed to this parser: it recovers from everything."""
+def parse_page(page: bytes) -> Element | None:
+    """The tree of a page in UTF-8, None for nothing.
+
+    HTML is never ill-formed to this parser: it recovers from everything.
+    """
     parser = etree.HTMLParser(
         encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
     )
