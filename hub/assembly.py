@@ -37,7 +37,9 @@ from hub.parsing.sanitizing import WorkerSanitizer
 from hub.polling.fetcher import Fetcher
 from hub.polling.handed_over import HandedOver
 from hub.polling.languages import load_detector
+from hub.polling.paced import PacedFetcher
 from hub.polling.poller import Poller, PollerOptions
+from hub.polling.scout import Scout
 from hub.polling.tracker import Tracker
 from hub.polling.visitor import Identity
 from hub.publishing import build_publishing
@@ -47,6 +49,7 @@ from hub.services import (
     DeliveryService,
     FeedService,
     FrontPageService,
+    ListService,
     LiveService,
     MetricsService,
     OperationsService,
@@ -62,9 +65,11 @@ from hub.services import (
     TrackTopics,
 )
 from hub.services.addresses import AddressCheck
+from hub.services.feeds import Discovering
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
 from hub.websub.topics import OpenHub
+from protocols.outlines import MOST_BYTES
 from storage.interface import Storage
 
 Part = Callable[[], Coroutine[Any, Any, None]]
@@ -163,7 +168,22 @@ async def build_hub(
     watch = LiveWatch(live, storage.feeds, storage.tokens)
     tracks = TrackTopics(storage.tracking, clock, public_url)
     own = OwnTopics(public_url)
-    feeds = FeedService(storage, poller, addresses, clock, tracks, watch.wake, own)
+    asking = identity(settings).of_hub
+    paced = PacedFetcher(fetcher, network, clock)
+    scout = Scout(paced, parser, clock, asking)
+    lists = PacedFetcher(
+        Fetcher(network, clock, Limits(body_bytes=MOST_BYTES)), network, clock
+    )
+    feeds = FeedService(
+        storage,
+        poller,
+        addresses,
+        clock,
+        tracks,
+        watch.wake,
+        own,
+        Discovering(scout=scout, answers=fetcher),
+    )
     pace = CallbackPace(network, clock)
     open_hub = build_open_hub(
         Surroundings(
@@ -194,6 +214,7 @@ async def build_hub(
         subscriptions=subscriptions,
         deliveries=DeliveryService(storage, clock),
         operations=operations,
+        lists=ListService(lists, addresses, asking),
         tokens=TokenService(storage.tokens, clock, watch.wake),
         tracks=tracks,
         metrics=MetricsService(storage, metrics, clock),

@@ -40,6 +40,9 @@ class FeedLink:
     type: str = ""
 
 
+HTML_PAGE = "an HTML page"
+
+
 class NotAFeed(FeedError):
     """The document is something else: ``found`` says what, ``feeds`` what it names."""
 
@@ -51,6 +54,11 @@ class NotAFeed(FeedError):
             f"this is {found}, not a feed"
             + (f"; the page names: {named}" if named else "")
         )
+
+    @property
+    def is_page(self) -> bool:
+        """Whether it is a page for people, which may belong to a site with feeds."""
+        return self.found == HTML_PAGE
 
 
 class MalformedDocument(FeedError):

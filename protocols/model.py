@@ -26,6 +26,7 @@ class FeedFormat(StrEnum):
     ATOM = "atom"
     JSON_FEED = "jsonfeed"
     CREATOR = "creator"  # a creator's feed.json
+    PART = "part"  # no feed: what a fragment selects of a resource
 
     @property
     def media_type(self) -> str:
@@ -38,7 +39,11 @@ class FeedFormat(StrEnum):
         return self is FeedFormat.CREATOR
 
 
-_MEDIA_TYPES = {"jsonfeed": "application/feed+json", "creator": "application/json"}
+_MEDIA_TYPES = {
+    "jsonfeed": "application/feed+json",
+    "creator": "application/json",
+    "part": "text/html",
+}
 
 
 class IdSource(StrEnum):

@@ -8,6 +8,8 @@ from urllib.parse import quote, urljoin
 
 import idna
 
+from protocols.selectors import selecting_fragment
+
 LONGEST = 8_192
 """Characters; a longer URL is not kept."""
 
@@ -103,14 +105,15 @@ def resource_url(url: str) -> str:
     """What all URLs have in common that ask for the same: feeds are known by it.
 
     The `normal_url` of what is requested; what is not ASCII is escaped as UTF-8, and
-    in the host as punycode.
+    in the host as punycode. Fragments count only where they select a part of it.
     """
     requested = requested_url(url)
     authority = _AUTHORITY.match(requested)
     if authority is None:
         return requested
+    part = selecting_fragment(url) if "#" in url else ""
     rest = quote(requested[authority.end() :], safe=_ASCII, errors="surrogatepass")
-    return normal_url(_in_ascii(authority[0]) + rest)
+    return normal_url(_in_ascii(authority[0]) + rest) + part
 
 
 def _in_ascii(authority: str) -> str:

@@ -3,7 +3,8 @@
 Modules import at the top only what is quick to import, so that ``fanfare --help`` is;
 what runs a hub or a parser is imported by the command that needs it.
 
-Exit codes: 0 done, 1 failed (in part or in whole), 2 wrong usage, 3 hub unreachable.
+Exit codes: 0 done, 1 failed (in part or in whole), 2 wrong usage, 3 hub unreachable, or
+several feeds to choose from.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ for command in (
     opml,
     scp,
     parse,
+    opml,
     track,
     simulate,
     demo,

@@ -20,3 +20,9 @@ class HubUnreachable(Failure):
     """No hub answers at the URL: exit code 3."""
 
     exit_code = 3
+
+
+class Undecided(Failure):
+    """A page names several feeds, and it is for the caller to choose: exit code 3."""
+
+    exit_code = 3

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from enum import Enum, auto
 from typing import TextIO
 
 import click
 
 from .client import Document, Hub, speaks_to_hub
-from .failures import Failure, HubUnreachable
+from .discovering import discover, print_choices
+from .failures import Failure, HubUnreachable, Undecided
 from .feed_facts import explain_feed, explain_plan
 from .feed_outcomes import print_outcome, why_not_fetched
 from .wording import duration, moment, plural, print_table, printable
@@ -20,7 +22,10 @@ ADDED_AT_ONCE = 8
 
 @click.group()
 def feeds() -> None:
-    """Feeds the hub polls: add, list, show, explain, fetch, pause, resume, remove."""
+    """Feeds the hub polls: add, discover, list, show, explain, fetch, pause, …"""
+
+
+feeds.add_command(discover)
 
 
 @feeds.command()
@@ -35,6 +40,7 @@ def feeds() -> None:
 @click.option("--header", "headers", multiple=True, help="'Name: value' to send.")
 @click.option("--basic", default="", help="user:password to send.")
 @click.option("--publish-secret", default="", help="What its publisher signs with.")
+@click.option("--exactly", is_flag=True, help="Take a page itself, not its feed.")
 @speaks_to_hub
 def add(
     hub: Hub,
@@ -45,8 +51,12 @@ def add(
     headers: tuple[str, ...],
     basic: str,
     publish_secret: str,
+    exactly: bool,
 ) -> None:
     """Add feeds and say what their first fetch found.
+
+    Of a page the feed that it names is added. If it names several, and none is clearly
+    meant, they are listed and nothing is added: exit code 3.
 
     Credentials, also those in a URL, make a feed private. A known feed takes the
     section and credentials that are given.
@@ -59,20 +69,28 @@ def add(
         "private": private,
         "headers": dict(map(_parse_header, headers)),
         "basic": basic,
+        "discover": not exactly,
     }
     if publish_secret:
         shared["publish_secret"] = publish_secret
     with ThreadPoolExecutor(ADDED_AT_ONCE) as pool:
-        results = pool.map(lambda url: _add_one(hub, {"url": url, **shared}), wanted)
-        failed = [
-            url for url, is_well in zip(wanted, results, strict=True) if not is_well
-        ]
+        results = [*pool.map(lambda url: _add_one(hub, {"url": url, **shared}), wanted)]
+    failed = results.count(Outcome.TROUBLE)
     if failed:
-        raise Failure(f"trouble with {plural(len(failed), 'feed')} of {len(wanted)}")
+        raise Failure(f"trouble with {plural(failed, 'feed')} of {len(wanted)}")
+    undecided = results.count(Outcome.UNDECIDED)
+    if undecided:
+        raise Undecided(f"nothing added for {plural(undecided, 'page')}: choose a feed")
 
 
-def _add_one(hub: Hub, body: Document) -> bool:
-    """Add one and print the outcome; whether it went well."""
+class Outcome(Enum):
+    WELL = auto()
+    TROUBLE = auto()
+    UNDECIDED = auto()
+
+
+def _add_one(hub: Hub, body: Document) -> Outcome:
+    """Add one and print the outcome."""
     try:
         feed = hub.post("/api/feeds", body)
     except HubUnreachable:
@@ -81,12 +99,15 @@ def _add_one(hub: Hub, body: Document) -> bool:
         click.echo(
             f"not added  {printable(str(body['url']))}\n  {error.message}", err=True
         )
-        return False
-    if feed["added"]:
-        return print_outcome("added", feed)
-    is_well = print_outcome("known", feed)
-    click.echo(f"  {_settings(feed)}")
-    return is_well
+        return Outcome.TROUBLE
+    if "feeds" in feed:
+        click.echo(f"not added  {printable(feed['url'])}: a page that names")
+        print_choices(feed["feeds"])
+        return Outcome.UNDECIDED
+    is_well = print_outcome("added" if feed["added"] else "known", feed)
+    if not feed["added"]:
+        click.echo(f"  {_settings(feed)}")
+    return Outcome.WELL if is_well else Outcome.TROUBLE
 
 
 def _settings(feed: Document) -> str:

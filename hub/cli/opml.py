@@ -8,11 +8,12 @@ import click
 
 from .client import Hub, speaks_to_hub
 from .failures import Failure
+from .opml_import import discover, import_list
 
 
 @click.group()
 def opml() -> None:
-    """Lists of feeds in OPML: export."""
+    """Lists of feeds in OPML: import, discover, export."""
 
 
 @opml.command()
@@ -33,3 +34,7 @@ def export(hub: Hub, output: Path | None) -> None:
     except OSError as error:
         raise Failure(f"{output} cannot be written: {error.strerror}") from error
     click.echo(f"wrote {output}")
+
+
+opml.add_command(import_list)
+opml.add_command(discover)

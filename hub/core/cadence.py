@@ -47,6 +47,10 @@ SKIP_SPREAD = 900.0
 _MOST_DOUBLINGS = 5
 
 
+RESOURCE_FLOOR = 300.0
+"""Seconds between two polls of what is no feed, at least."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollingRules:
     """What operators may set. Times are seconds; rates are entries a day.
@@ -181,6 +185,8 @@ def _floor(
     terms: list[_Noted],
 ) -> float:
     floor, note = _earned_floor(polling, rules, habit, rate)
+    if polling.is_resource and floor < RESOURCE_FLOOR:
+        floor, note = RESOURCE_FLOOR, "a resource that is no feed"
     floor = min(floor, rules.max_period)
     terms.append(_seconds("floor", floor, note))
     return floor

@@ -10,9 +10,10 @@ from datetime import datetime
 from functools import partial
 
 from hub.core.cadence import Plan, PollingRules, plan
-from hub.core.content import is_content
+from hub.core.content import content_hash, is_content
 from hub.core.detect import News, detect
 from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.fragments import as_news, state_of
 from hub.core.freshness import fresh_until, retry_after
 from hub.core.hubs import hubs_of_header, validator_of_header
 from hub.core.inventory import take_stock
@@ -28,7 +29,7 @@ from hub.core.trouble import diagnose
 from hub.core.validators import next_validators
 from protocols.checksum import checksum
 from protocols.http import OCTET_STREAM, sendable_content_type
-from protocols.model import Entry, ParsedFeed, Status
+from protocols.model import Entry, FeedFormat, ParsedFeed, Status, Text
 from protocols.quick import changed, quick_init
 from storage.packing import pack, pack_bytes
 from storage.records import (
@@ -181,7 +182,7 @@ def _after_sameness(decision: Decision) -> FetchCommit:
 def _after_content(decision: Decision) -> FetchCommit:
     """No feed: what it says is not understood, only that it is no longer the same."""
     before, fetched = decision.polling, decision.fetched
-    digest = body_hash(fetched.body)
+    digest = content_hash(fetched.body)
     if fetched.status == 304 or digest == before.body_hash:
         polling = changed(_succeeded(decision, 0), unchanged=before.unchanged + 1)
         return _commit(decision, changed(polling, body_error=""))
@@ -190,6 +191,7 @@ def _after_content(decision: Decision) -> FetchCommit:
         _succeeded(decision, 0),
         body_hash=digest,
         body_error="",
+        is_resource=True,
         unchanged=0,
         posting=posting_history((), fetched.at)
         if is_first
@@ -205,6 +207,14 @@ def _after_content(decision: Decision) -> FetchCommit:
 
 def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
     before, fetched, feed = decision.polling, decision.fetched, decision.target.feed
+    is_part = read.format is FeedFormat.PART
+    state = state_of(read) if is_part else ""
+    if is_part and state == before.part_state:
+        same = _succeeded(decision, 0)
+        return _commit(
+            decision, changed(same, body_hash=body_hash(fetched.body), body_error="")
+        )
+    read = as_news(read, fetched.at) if is_part else read
     stock = take_stock(read, decision.target.inventory)
     document = stock.document
     news = detect(
@@ -228,6 +238,8 @@ def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
         entry_count=document.entry_count,
         found_at=landing(feed.url, fetched),
         unlisted=document.feed.unlisted,
+        is_resource=is_part,
+        part_state=state,
         **oddities(before, news, document, fetched.at),
     )
     if stock.is_doubted:  # the same bytes are to be read again
@@ -362,7 +374,19 @@ def _kept_body(
     """The document itself, for those who get it as it is, whenever it has news."""
     if not decision.target.keeps_body or not has_news(news):
         return None
+    if document.format is FeedFormat.PART:
+        return _part(document)
     return _body(decision.fetched, document.format.media_type)
+
+
+def _part(document: ParsedFeed) -> StoredBody:
+    """As it is: what was selected, and nothing around it."""
+    content = document.entries[0].content or Text(value="")
+    is_page = content.type == "html"
+    content_type = "text/html; charset=utf-8" if is_page else content.type
+    return StoredBody(
+        content_type=content_type, body=pack_bytes(content.value.encode())
+    )
 
 
 def _body(fetched: Fetched, type_of_it: str) -> StoredBody:

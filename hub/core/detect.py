@@ -21,7 +21,7 @@ from hub.core.seen import (
     sighted_again,
 )
 from protocols.identity import fingerprint
-from protocols.model import Deletion, Entry, ParsedFeed
+from protocols.model import Deletion, Entry, FeedFormat, ParsedFeed
 
 FRESH_FOR = timedelta(minutes=3)
 """An update whose own date is younger is pushed by default (as Superfeedr does)."""
@@ -107,7 +107,7 @@ def detect(
         deletions=deletions,
         rekeyed=len(rekeyed),
         sightings=tuple(sighting for _, sighting in current.values()),
-        is_gap=is_gap and not rekeyed,
+        is_gap=is_gap and not rekeyed and document.format is not FeedFormat.PART,
     )
 
 

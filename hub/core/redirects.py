@@ -54,7 +54,7 @@ def course_after_failure(polling: Polling, fetched: Fetched) -> Course:
 def landing(url: str, fetched: Fetched) -> str:
     """The resource that a feed's document came from; "" if it is the feed's own."""
     resource = resource_url(fetched.url)
-    return "" if resource == resource_url(url) else resource
+    return "" if resource == resource_url(url.partition("#")[0]) else resource
 
 
 def lands_elsewhere(feed: StoredFeed, fetched: Fetched) -> bool:

@@ -77,7 +77,8 @@ class WorkerParser(Closing):
 
     async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
         """See `Parser`."""
-        if len(body) > self._inline_bytes or body.count(b"<") > INLINE_TAGS:
+        is_large = len(body) > self._inline_bytes or body.count(b"<") > INLINE_TAGS
+        if is_large or context.selector:
             return await self._parse_in_worker(Task(body, context))
         try:
             return self._read(body, context)

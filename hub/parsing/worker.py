@@ -55,6 +55,8 @@ def serve(read: Callable[[Task], ParsedFeed]) -> None:
 
 def read_document(task: Task) -> ParsedFeed:
     """Strictly if that was not tried yet, else with all repairs; raises FeedError."""
+    if task.context.selector:
+        return parse(task.body, task.context)  # no feed: there is nothing to repair
     if not task.is_malformed:
         with suppress(MalformedDocument):  # perhaps it can be repaired
             return parse(task.body, task.context)

@@ -32,6 +32,7 @@ from protocols.errors import FeedError, UnsupportedVersion
 from protocols.feeds import ParseContext
 from protocols.feeds.creator import older_url
 from protocols.http import user_agent
+from protocols.selectors import selector_of
 from storage.errors import DocumentWanted, QueriesWanted
 from storage.interface import FeedStore, LogStore
 from storage.records import FetchCommit, FetchTarget
@@ -64,6 +65,11 @@ class Identity:
     product: str = "Fanfare"  # with its version: Fanfare/1.0
     url: str = ""
     contact: str = ""  # a URL or mail address
+
+    @property
+    def of_hub(self) -> str:
+        """For a request that is made for no feed yet."""
+        return user_agent(self.product, url=self.url, contact=self.contact)
 
     def user_agent(self, target: FetchTarget) -> str:
         return user_agent(
@@ -163,6 +169,7 @@ class Visitor:
             content_type=fetched.content_type,
             now=self._clock.now(),
             known=await self._known(target),
+            selector=selector_of(target.feed.url),
         )
         try:
             feed = await self._parser.parse(fetched.body, context)

@@ -13,6 +13,7 @@ from .collections import CollectionService
 from .deliveries import DeliveryService
 from .feeds import FeedService
 from .front import FrontPageService
+from .lists import ListService
 from .live import LiveService
 from .metrics import MetricsService
 from .operations import OperationsService
@@ -32,6 +33,7 @@ __all__ = [
     "DeliveryService",
     "FeedService",
     "FrontPageService",
+    "ListService",
     "LiveService",
     "MetricsService",
     "OperationsService",
@@ -52,6 +54,7 @@ __all__ = [
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     feeds: FeedService
+    lists: ListService
     subscriptions: SubscriptionService
     deliveries: DeliveryService
     operations: OperationsService

@@ -9,10 +9,13 @@ ServiceError
 ├── NotReadable        nothing there that this account may read
 ├── NotAllowed         the topic's publisher refuses the subscription
 ├── NotSigned          content of a publisher that no secret of the feed signed
+├── SeveralFeeds       a page names several feeds, and none is clearly meant
 └── TooManyWaiting     a bounded queue is full; later there will be room
 """
 
 from __future__ import annotations
+
+from protocols.errors import FeedLink
 
 
 class ServiceError(Exception):
@@ -97,6 +100,15 @@ class NotSigned(ServiceError):
             "hub.signature: expected the HMAC of hub.content with the secret that the"
             " operator has set for this topic"
         )
+
+
+class SeveralFeeds(ServiceError):
+    """A page names several feeds, and none of them is clearly meant."""
+
+    def __init__(self, url: str, feeds: tuple[FeedLink, ...]) -> None:
+        self.url = url
+        self.feeds = feeds
+        super().__init__(f"{url} names {len(feeds)} feeds; add the one that is meant")
 
 
 class TooManyWaiting(ServiceError):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from hub.clock import Clock
 from hub.core.cadence import Plan
+from hub.core.fetched import Fetched
 from hub.own_topics import OwnTopics
+from hub.polling.hops import origin
+from hub.polling.scout import Sight
 from hub.services.addresses import AddressCheck
-from hub.services.errors import Conflict
+from hub.services.errors import Conflict, SeveralFeeds
 from hub.services.topics import read_topic
 from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
@@ -35,6 +39,28 @@ LONGEST_SECTION = 200
 SHOWN_RELATED = 10
 END_PAGE = 500
 """Subscriptions ended per transaction when their feed is removed."""
+
+
+class FeedScout(Protocol):
+    """What the use cases need of `hub.polling.scout.Scout`."""
+
+    async def look(self, url: str, credentials: Credentials | None = None) -> Sight: ...
+
+
+class HandOver(Protocol):
+    """What the use cases need of `hub.polling.handed_over.HandedOver`."""
+
+    def hand_over(
+        self, url: str, fetched: Fetched | None
+    ) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovering:
+    """How URLs are looked at before they are feeds of the hub."""
+
+    scout: FeedScout
+    answers: HandOver  # so that what was looked at is not asked for again
 
 
 class FeedPoller(Protocol):
@@ -72,6 +98,7 @@ class AddFeed:
     credentials: Credentials | None = None
     publish_secret: str = ""  # what its publisher signs pings with content with
     wait: float = LONGEST_WAIT  # seconds; 0: do not wait for the first fetch
+    discover: bool = False  # of a page, add the feed that it names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +125,11 @@ class FeedService:
         tracks: TrackTopics,
         on_hide: Callable[[], None] | None = None,
         own_topics: OwnTopics | None = None,
+        discovering: Discovering | None = None,
     ) -> None:
-        """``on_hide`` is called when a feed was removed, or may have become private."""
+        """``on_hide`` is called when a feed was removed, or may have become private.
+        Without ``discovering`` nothing is discovered."""
+        self._discovering = discovering
         self._on_hide = on_hide or (lambda: None)
         self._own = own_topics or OwnTopics()
         self._storage = storage
@@ -112,7 +142,8 @@ class FeedService:
         """Register a feed and wait a little for its first fetch.
 
         However that ends, the feed stays registered, with the outcome as its status.
-        Raises `InvalidValue` and `AddressRefused`, which name the ``field``.
+        Raises `InvalidValue` and `AddressRefused`, which name the ``field``; and
+        `SeveralFeeds` if ``discover`` finds those, and none that is clearly meant.
         """
         topic = read_topic(field, request.url)
         if self._tracks.names_query(topic.url):
@@ -123,9 +154,43 @@ class FeedService:
         _check_publish_secret(request.publish_secret)
         await self._addresses.check_topic(field, topic.url)
         credentials = request.credentials or topic.credentials
+        if not request.discover or await self.find(topic.url) is not None:
+            return await self._add(topic.url, credentials, request)
+        sight = await self._look(topic.url, credentials)
+        if sight.feed is None and sight.choice.feeds:
+            if sight.choice.best is None:
+                raise SeveralFeeds(topic.url, sight.choice.feeds)
+            best = replace(request, url=sight.choice.best.href, discover=False)
+            given = credentials if origin(best.url) == origin(topic.url) else None
+            return await self.add(replace(best, credentials=given), field=field)
+        with self._answered(topic.url, sight):
+            return await self._add(topic.url, credentials, request)
+
+    async def discover(self, url: str, *, field: str = "url") -> Sight:
+        """What is at a URL, or named there. Nothing is registered.
+
+        Raises `InvalidValue` and `AddressRefused`, which name the ``field``.
+        """
+        topic = read_topic(field, url)
+        await self._addresses.check_topic(field, topic.url)
+        return await self._look(topic.url, topic.credentials)
+
+    async def _look(self, url: str, credentials: Credentials | None) -> Sight:
+        if self._discovering is None:
+            return Sight()
+        return await self._discovering.scout.look(url, credentials)
+
+    def _answered(self, url: str, sight: Sight) -> AbstractContextManager[None]:
+        if self._discovering is None:
+            return nullcontext()
+        return self._discovering.answers.hand_over(url, sight.fetched)
+
+    async def _add(
+        self, url: str, credentials: Credentials | None, request: AddFeed
+    ) -> AddedFeed:
         feed, is_new = await self._storage.feeds.add(
             NewFeed(
-                url=topic.url,
+                url=url,
                 private=request.private or credentials is not None,
                 section=request.section,
                 credentials=credentials,

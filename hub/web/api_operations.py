@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from hub.services.feeds import LONGEST_WAIT
 from hub.web.decoding import DEFAULT_PAGE, LARGEST_ID, LARGEST_PAGE, Document
 from hub.web.deliveries import Retry
-from hub.web.feeds import FeedToAdd
+from hub.web.feeds import FeedToAdd, PageToLookAt
+from hub.web.lists import ListsToRead
 from hub.web.operations import Backup
 from hub.web.scp import CollectionsToBuild
 from hub.web.subscriptions import SubscriptionToAdd
@@ -95,7 +96,7 @@ OPERATIONS: tuple[Operation, ...] = (
         path="/feeds",
         right=Right.ADMIN,
         summary="Add a feed, and say what its first fetch found",
-        answers={201: "AddedFeed", 200: "AddedFeed"},
+        answers={201: "AddedFeed", 200: "AddedFeed", 300: "FeedChoices"},
         query=(
             Parameter(
                 name="wait",
@@ -108,6 +109,22 @@ OPERATIONS: tuple[Operation, ...] = (
         ),
         body=FeedToAdd,
         problems=(409,),
+    ),
+    Operation(
+        method="POST",
+        path="/lists",
+        right=Right.ADMIN,
+        summary="Read lists of feeds in OPML, with those that they include",
+        answers={200: "WalkedLists"},
+        body=ListsToRead,
+    ),
+    Operation(
+        method="POST",
+        path="/discover",
+        right=Right.ADMIN,
+        summary="Say what feed is at a URL, or which ones are named there",
+        answers={200: "Sight"},
+        body=PageToLookAt,
     ),
     Operation(
         method="GET",

@@ -93,6 +93,30 @@ CHOICES: Mapping[str, Sequence[str]] = {
 SHAPES: Mapping[str, Shape] = {
     "Feed": FEED,
     "AddedFeed": {**FEED, "added": "boolean"},
+    "ListedFeed": {
+        "url": "string",
+        "title": "string",
+        "description": "string",
+        "section": "string",
+    },
+    "WalkedList": {"url": "string", "feeds": "integer", "trouble": "string"},
+    "WalkedLists": {
+        "feeds": "[ListedFeed]",
+        "lists": "[WalkedList]",
+        "notes": "[string]",
+    },
+    "FeedLink": {"url": "string", "title": "string", "type": "string"},
+    "FeedChoices": {"url": "string", "feeds": "[FeedLink]"},
+    "Sight": {
+        "is_feed": "boolean",
+        "format": "DocumentFormat",
+        "title": "string",
+        "entries": "integer",
+        "trouble": "string",
+        "feeds": "[FeedLink]",
+        "best": "string?",
+        "reason": "string",
+    },
     "FetchedFeed": {**FEED, "fetched": "boolean"},
     "FeedReport": {
         **FEED,

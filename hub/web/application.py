@@ -16,6 +16,7 @@ from hub.web.authentication import Authenticator, RequireRight
 from hub.web.deliveries import DeliveryRoutes
 from hub.web.feeds import FeedRoutes
 from hub.web.front import FrontRoutes
+from hub.web.lists import ListRoutes
 from hub.web.metrics import MetricsRoutes
 from hub.web.openapi import OpenApiRoutes
 from hub.web.operations import OperationsRoutes
@@ -55,6 +56,7 @@ def create_application(
     scp = ScpRoutes(services.collections)
     api = [
         *FeedRoutes(services.feeds).routes(),
+        *ListRoutes(services.lists).routes(),
         *SubscriptionRoutes(services.subscriptions).routes(),
         *DeliveryRoutes(services.deliveries).routes(),
         *TokenRoutes(services.tokens).routes(),

@@ -12,9 +12,11 @@ from http import HTTPStatus
 import orjson
 from starlette.responses import Response
 
+from hub.polling.scout import Sight
 from hub.services.feeds import FeedReport
 from hub.services.operations import Health
 from hub.services.subscriptions import SubscriptionReport
+from protocols.errors import FeedLink
 from storage.records import (
     Attempt,
     DeadRange,
@@ -106,6 +108,25 @@ def feed_report_document(report: FeedReport) -> Members:
         "is_stale": standing is not None and standing.is_stale,
         "related": report.related,
     }
+
+
+def sight_document(sight: Sight) -> Members:
+    """What was found at a URL: a feed, or the feeds that are named there."""
+    best = sight.choice.best
+    return {
+        "is_feed": sight.feed is not None,
+        "format": sight.feed.format if sight.feed else "",
+        "title": sight.feed.feed.title if sight.feed else "",
+        "entries": sight.feed.entry_count if sight.feed else 0,
+        "trouble": sight.trouble,
+        "feeds": feed_links(sight.choice.feeds),
+        "best": best.href if best else None,
+        "reason": "" if sight.feed else sight.choice.reason,
+    }
+
+
+def feed_links(feeds: Sequence[FeedLink]) -> list[Members]:
+    return [{"url": f.href, "title": f.title, "type": f.type} for f in feeds]
 
 
 def subscription_document(subscription: Subscription) -> Members:

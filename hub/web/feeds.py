@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hub.services import FeedService
+from hub.services.errors import SeveralFeeds
 from hub.services.feeds import LONGEST_WAIT, AddFeed
 from hub.web.decoding import (
     Document,
@@ -21,9 +22,11 @@ from hub.web.decoding import (
 )
 from hub.web.encoding import (
     feed_document,
+    feed_links,
     feed_report_document,
     json_response,
     page_document,
+    sight_document,
 )
 from protocols.errors import InvalidValue
 from storage.packing import unpack_bytes
@@ -48,6 +51,13 @@ class FeedToAdd(Document):
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     basic: str = ""
     publish_secret: str = ""
+    discover: bool = False
+
+
+class PageToLookAt(Document):
+    """The body of ``POST /api/discover``."""
+
+    url: str
 
 
 class FeedRoutes:
@@ -59,6 +69,7 @@ class FeedRoutes:
         return [
             Route("/feeds", self.page, methods=["GET"]),
             Route("/feeds", self.add, methods=["POST"]),
+            Route("/discover", self.discover, methods=["POST"]),
             Route(one, self.show, methods=["GET"]),
             Route(one, self.remove, methods=["DELETE"]),
             Route(f"{one}/raw", self.raw, methods=["GET"]),
@@ -70,19 +81,29 @@ class FeedRoutes:
     async def add(self, request: Request) -> Response:
         wait = query_number(request, "wait", int(LONGEST_WAIT), int(LONGEST_WAIT))
         body = await read_body(request, FeedToAdd)
-        added = await self._feeds.add(
-            AddFeed(
-                url=body.url,
-                private=body.private,
-                section=body.section,
-                credentials=_credentials(body),
-                publish_secret=body.publish_secret,
-                wait=wait,
-            )
+        wanted = AddFeed(
+            url=body.url,
+            private=body.private,
+            section=body.section,
+            credentials=_credentials(body),
+            publish_secret=body.publish_secret,
+            wait=wait,
+            discover=body.discover,
         )
+        try:
+            added = await self._feeds.add(wanted)
+        except SeveralFeeds as several:
+            return json_response(
+                {"url": several.url, "feeds": feed_links(several.feeds)},
+                HTTPStatus.MULTIPLE_CHOICES,
+            )
         status = HTTPStatus.CREATED if added.is_new else HTTPStatus.OK
         document = feed_document(added.feed)
         return json_response({**document, "added": added.is_new}, status)
+
+    async def discover(self, request: Request) -> Response:
+        body = await read_body(request, PageToLookAt)
+        return json_response(sight_document(await self._feeds.discover(body.url)))
 
     async def page(self, request: Request) -> Response:
         url = request.query_params.get("url")

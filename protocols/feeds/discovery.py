@@ -1,7 +1,8 @@
-"""The feeds and hubs that an HTML page names in ``link`` elements."""
+"""The feeds and hubs that a page names in ``link`` elements, or in its header."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,7 @@ from lxml import etree
 
 from protocols.errors import FeedLink
 from protocols.feeds.element import Element
+from protocols.http.links import parse_typed_links
 from protocols.text import collapse
 from protocols.urls import resolve
 
@@ -40,7 +42,7 @@ class Discovered:
 
 def discover(page: bytes, url: str) -> Discovered:
     """Read a page in UTF-8. Whatever the bytes are, this is no error: see nothing."""
-    root = _parse(page[:_READ_BYTES])
+    root = parse_page(page[:_READ_BYTES])
     if root is None:
         return Discovered()
     base = url
@@ -57,15 +59,27 @@ def discover(page: bytes, url: str) -> Discovered:
             continue
         if "hub" in relations:
             hubs.setdefault(href)
-        if _is_feed(element, href, relations):
+        if _names_a_feed(href, relations, _type(element)):
             feeds.setdefault(href, _feed_link(element, href))
     return Discovered(
         feeds=tuple(feeds.values())[:_MOST_LINKS], hubs=tuple(hubs)[:_MOST_LINKS]
     )
 
 
-def _parse(page: bytes) -> Element | None:
-    """HTML is never ill-formed to this parser: it recovers from everything."""
+def discover_in_header(header: str, url: str) -> tuple[FeedLink, ...]:
+    """The feeds that an answer's ``Link`` header names, absolute."""
+    return tuple(
+        FeedLink(href=link.href, title=collapse(link.title), type=link.type)
+        for link in parse_typed_links(header, url)
+        if _names_a_feed(link.href, link.relations, link.type)
+    )[:_MOST_LINKS]
+
+
+def parse_page(page: bytes) -> Element | None:
+    """The tree of a page in UTF-8, None for nothing.
+
+    HTML is never ill-formed to this parser: it recovers from everything.
+    """
     parser = etree.HTMLParser(
         encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
     )
@@ -73,11 +87,11 @@ def _parse(page: bytes) -> Element | None:
     return root
 
 
-def _is_feed(element: Element, href: str, relations: list[str]) -> bool:
+def _names_a_feed(href: str, relations: Sequence[str], type: str) -> bool:
     """WordPress offers its API the same way; that is JSON, but no feed."""
     if _WORDPRESS_API in href or not {"alternate", "feed"}.intersection(relations):
         return False
-    return "feed" in relations or _type(element) in FEED_TYPES
+    return "feed" in relations or type in FEED_TYPES
 
 
 def _feed_link(element: Element, href: str) -> FeedLink:

@@ -6,7 +6,7 @@ from codecs import BOM_UTF8
 from dataclasses import dataclass, replace
 from typing import Final
 
-from protocols.errors import EmptyDocument, MalformedDocument, NotAFeed
+from protocols.errors import HTML_PAGE, EmptyDocument, MalformedDocument, NotAFeed
 from protocols.feeds.context import ParseContext
 from protocols.feeds.discovery import discover
 from protocols.feeds.encoding import to_utf8
@@ -90,7 +90,7 @@ def open_document(body: bytes, context: ParseContext) -> Document:
         prolog = read_prolog(document.body)
     kind = sniff(document.body, prolog.root, prolog.doctype)
     if kind == Kind.HTML:
-        raise NotAFeed("an HTML page", discover(document.body, context.url).feeds)
+        raise NotAFeed(HTML_PAGE, discover(document.body, context.url).feeds)
     if kind == Kind.JSON:
         check_json(document.body)
         return replace(document, kind=kind)

@@ -21,6 +21,11 @@ def parse(body: bytes, context: ParseContext) -> ParsedFeed:
     `InvalidDocument`, `UnsupportedVersion`, `LimitExceeded`, or `MalformedDocument`,
     which `parse_leniently` may still read.
     """
+    if context.selector:
+        # What it needs takes long to import, and few documents are read this way.
+        from protocols.feeds.resource import read_fragment
+
+        return read_fragment(body, context)
     return read_document(open_document(body, context), context)
 
 

@@ -23,6 +23,16 @@ class HeaderLink:
     rel: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedLink:
+    """A link with all its relations, in lower case, and what it says of its target."""
+
+    href: str
+    relations: tuple[str, ...]
+    type: str
+    title: str
+
+
 def parse_link_header(header: str, base: str = "") -> tuple[HeaderLink, ...]:
     """Every relation named, in order; a link with two relations gives two.
 
@@ -37,6 +47,23 @@ def parse_link_header(header: str, base: str = "") -> tuple[HeaderLink, ...]:
     )
 
 
+def parse_typed_links(header: str, base: str = "") -> tuple[TypedLink, ...]:
+    """Every link with all that it says, in order; as lenient as `parse_link_header`."""
+    found = []
+    for target, parameters in _LINK.findall(header):
+        href, named = resolve(target, base), _named(parameters)
+        if href and "anchor" not in named:
+            found.append(
+                TypedLink(
+                    href=href,
+                    relations=tuple(named.get("rel", "").lower().split()),
+                    type=named.get("type", "").partition(";")[0].strip().lower(),
+                    title=named.get("title", ""),
+                )
+            )
+    return tuple(found)
+
+
 def format_link_header(links: Iterable[HeaderLink]) -> str:
     """``<https://hub/>; rel="hub", <https://site/feed>; rel="self"``: one header.
 
@@ -48,9 +75,14 @@ def format_link_header(links: Iterable[HeaderLink]) -> str:
 
 
 def _relations(parameters: str) -> Iterator[str]:
+    found = _named(parameters)
+    if "anchor" not in found:
+        yield from found.get("rel", "").lower().split()
+
+
+def _named(parameters: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, quoted, token in _PARAMETER.findall(parameters):
         # RFC 8288 3.3: "occurrences after the first MUST be ignored by parsers"
         found.setdefault(name.lower(), quoted or token)
-    if "anchor" not in found:
-        yield from found.get("rel", "").lower().split()
+    return found

@@ -104,6 +104,8 @@ class Polling:
     gap_at: datetime | None = None  # when no entry was known: some may have been missed
     dropped: int = 0  # entries of the last document that were left out
     problems: tuple[str, ...] = ()  # of the last document, the first few
+    is_resource: bool = False  # no feed: the whole of it, or a part, is what is told
+    part_state: str = ""  # of that part, as it was last (hub.core.fragments)
     unlisted: bool = False  # all its entries are to be kept out of what many can find
     found_at: str = ""  # the last document's resource, if it is not the feed's own
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,11 +23,13 @@ from hub.net.guard import Guard
 from hub.own_topics import OwnTopics
 from hub.polling.fetcher import FetchRequest
 from hub.polling.handed_over import HandedOver
+from hub.polling.scout import Sight
 from hub.services import (
     CollectionService,
     DeliveryService,
     FeedService,
     FrontPageService,
+    ListService,
     LiveService,
     MetricsService,
     OperationsService,
@@ -44,11 +46,15 @@ from hub.services import (
     WebSubService,
 )
 from hub.services.addresses import AddressCheck
+from hub.services.feeds import Discovering
 from hub.websub.pings import Pings
 from hub.websub.questions import Question, Reply
 from hub.websub.topics import OpenHub
+from protocols.errors import FeedLink
+from protocols.feeds.choosing import choose
 from storage.interface import Storage
 from storage.records import (
+    Credentials,
     FeedId,
     FeedState,
     FetchCommit,
@@ -59,6 +65,7 @@ from storage.records import (
 )
 from storage.sqlite import open_database
 from tests.support.clock import ManualClock
+from tests.support.fetch_targets import an_answer
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -167,6 +174,45 @@ class FakeRedeliveries:
         return not self.refusal
 
 
+PAGE = "https://example.org/page"
+"""A page that names two feeds."""
+BLOG = "https://example.org/blog"
+"""A page that names one feed, on another host."""
+FOLDER = "https://example.org/folder/"
+"""A page that names one feed, on its own host."""
+
+
+class FakeScout:
+    """Sees three pages; all else is out of sight. ``handed_over`` are URLs."""
+
+    def __init__(self) -> None:
+        self.looked: list[tuple[str, Credentials | None]] = []
+        self.handed_over: list[str] = []
+
+    async def look(self, url: str, credentials: Credentials | None = None) -> Sight:
+        self.looked.append((url, credentials))
+        named = {
+            PAGE: (("https://a.example/", "A"), ("https://b.example/", "B")),
+            BLOG: (("https://you.example/feed", ""),),
+            FOLDER: (("https://example.org/folder/feed", ""),),
+        }.get(url, ())
+        return Sight(choice=choose([FeedLink(href=h, title=t) for h, t in named]))
+
+    @contextmanager
+    def hand_over(self, url: str, fetched: Fetched | None) -> Iterator[None]:
+        self.handed_over.append(url)
+        yield
+
+
+class OneList:
+    """Answers every request with a list of one feed."""
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        outline = '<outline text="A" xmlUrl="https://a.example/feed"/>'
+        body = f"<opml><body>{outline}</body></opml>".encode()
+        return an_answer(200, body, url=request.url)
+
+
 @dataclass
 class Hub:
     """Everything a test of the use cases or of the web may want to reach."""
@@ -178,6 +224,7 @@ class Hub:
     directory: Path
     metrics: Metrics
     watch: LiveWatch
+    scout: FakeScout
     redeliveries: FakeRedeliveries
     asker: FakeAsker
 
@@ -221,9 +268,13 @@ async def open_hub(
             heartbeat_seconds=heartbeat_seconds,
         )
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)
+        scout = FakeScout()
+        discovering = Discovering(scout=scout, answers=scout)
         tracks = TrackTopics(storage.tracking, clock, "http://hub.example")
         own = OwnTopics("http://hub.example")
-        feeds = FeedService(storage, poller, addresses, clock, tracks, watch.wake, own)
+        feeds = FeedService(
+            storage, poller, addresses, clock, tracks, watch.wake, own, discovering
+        )
         retrieval = RetrievalService(storage, feeds, "http://hub.example/hub")
         redeliveries = FakeRedeliveries()
         subscriptions = SubscriptionService(
@@ -245,6 +296,7 @@ async def open_hub(
             search=SearchService(storage, "http://hub.example"),
             replays=ReplayService(storage, retrieval, redeliveries),
             feeds=feeds,
+            lists=ListService(OneList(), addresses, "Fanfare"),
             subscriptions=subscriptions,
             superfeedr=SuperfeedrService(
                 storage, subscriptions, asker, clock, "http://hub.example"
@@ -281,6 +333,7 @@ async def open_hub(
         )
         yield Hub(
             *(services, storage, poller, clock, directory, metrics, watch),
+            scout=scout,
             redeliveries=redeliveries,
             asker=asker,
         )

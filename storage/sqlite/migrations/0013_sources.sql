@@ -15,3 +15,7 @@ CREATE TABLE raw_documents (
     content_type TEXT NOT NULL,
     body BLOB NOT NULL
 ) STRICT;
+
+-- A fragment that selects a part of a resource makes another feed: resource_hash knows
+-- that now.
+UPDATE feeds SET resource_hash = resource_hash(url) WHERE instr(url, '#') > 0;

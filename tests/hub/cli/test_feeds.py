@@ -61,9 +61,67 @@ def test_options_of_add_are_sent(fanfare: Fanfare, api: FakeApi) -> None:
                 "private": True,
                 "headers": {"X-Key": "1: 2"},
                 "basic": "me:secret",
+                "discover": True,
             },
         )
     ]
+
+
+CHOICES = [
+    {"url": "https://example.org/news", "title": "News", "type": "application/rss+xml"},
+    {"url": "https://example.org/blog", "title": "", "type": ""},
+]
+
+
+def test_of_a_page_that_leaves_a_choice_nothing_is_added(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers[ADD] = (300, {"url": URL, "feeds": CHOICES})
+    result = fanfare("feeds", "add", URL)
+    assert result.exit_code == 3
+    assert f"not added  {URL}: a page that names" in result.stdout
+    assert "  https://example.org/news  (News, application/rss+xml)\n" in result.stdout
+    assert "  https://example.org/blog\n" in result.stdout
+    assert "nothing added for 1 page: choose a feed" in result.stderr
+
+
+def test_a_page_itself_is_added_if_that_is_said(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers[ADD] = (201, feed_document())
+    fanfare("feeds", "add", URL, "--exactly")
+    assert api.requests[0][1]["discover"] is False
+
+
+@pytest.mark.parametrize(
+    ("found", "code", "words"),
+    [
+        (
+            {"is_feed": True, "format": "rss", "title": "T", "entries": 2},
+            0,
+            f"a feed  {URL}\n  rss, T: 2 entries\n",
+        ),
+        (
+            {"feeds": CHOICES, "best": CHOICES[1]["url"], "reason": "the reason"},
+            0,
+            "  https://example.org/blog\n"
+            "  https://example.org/news  (News, application/rss+xml)\n"
+            "  `fanfare feeds add` takes the first: the reason\n",
+        ),
+        ({"feeds": CHOICES}, 3, "  https://example.org/news  (News, app"),
+        ({"trouble": "this is a PNG image, not a feed"}, 1, ""),
+    ],
+)
+def test_discovering_says_what_is_there(
+    fanfare: Fanfare, api: FakeApi, found: dict[str, object], code: int, words: str
+) -> None:
+    nothing = {"is_feed": False, "feeds": [], "best": None, "trouble": "", "reason": ""}
+    api.answers["POST /api/discover"] = (200, {**nothing, **found})
+    result = fanfare("feeds", "discover", URL)
+    assert result.exit_code == code
+    assert words in result.stdout
+    if code:
+        assert str(found.get("trouble", "2 feeds to choose from")) in result.stderr
+    as_json = fanfare("feeds", "discover", URL, "--json")
+    assert json.loads(as_json.stdout) == {**nothing, **found}
 
 
 def test_a_feed_in_trouble_is_kept_and_the_command_fails(

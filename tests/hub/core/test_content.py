@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from hub.core.cadence import PollingRules
-from hub.core.content import is_content
+from hub.core.content import content_hash, is_content
 from hub.core.decide import decide
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.posting import velocity
@@ -137,3 +137,20 @@ def test_a_readable_answer_that_is_no_feed_is_content(
     fetched: Fetched, understood: Understood, expected: bool
 ) -> None:
     assert is_content(WANTED, fetched, understood) is expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        (b'{"a": 1, "b": [2]}', b'{"b":[2],"a":1}', True),
+        (b'{"a": 1}', b'{"a": 2}', False),
+        (b'{"a": 1', b'{"a":1', False),
+        (b"[" * 500 + b"]" * 500, b"[ " + b"[" * 499 + b"]" * 500, False),
+        (b"a b", b"a  b", False),
+        (b"", b"", True),
+    ],
+)
+def test_json_says_the_same_in_any_order_and_spacing(
+    one: bytes, other: bytes, is_same: bool
+) -> None:
+    assert (content_hash(one) == content_hash(other)) is is_same

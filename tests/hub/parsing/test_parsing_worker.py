@@ -72,3 +72,8 @@ def test_a_result_that_cannot_be_encoded_is_told_as_a_feed_error() -> None:
 
     with pytest.raises(MalformedDocument, match="failed on it"):
         outcome(read)
+
+
+def test_of_a_part_nothing_is_repaired_into_a_feed() -> None:
+    with pytest.raises(MalformedDocument, match="line 1"):
+        read_document(Task(RSS, replace(CONTEXT, selector="$.a")))

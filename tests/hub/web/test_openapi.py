@@ -31,7 +31,7 @@ from storage.records import (
 from tests.hub.web.conftest import TOKEN
 from tests.support.json_schema import faults
 from tests.support.live_hub import live_hub
-from tests.support.services import Hub
+from tests.support.services import PAGE, Hub
 from tests.support.storage_scene import Scene, at
 
 METHODS = {"get", "post", "put", "patch", "delete"}
@@ -161,6 +161,8 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("POST", "/api/feeds", {**FEED}),
     ("POST", "/api/feeds", {**FEED}),
     ("GET", "/api/feeds", None),
+    ("POST", "/api/discover", {"url": PAGE}),
+    ("POST", "/api/lists", {"urls": ["https://example.org/a.opml"]}),
     ("GET", "/api/feeds/1", None),
     ("POST", "/api/feeds/1/fetch", None),
     ("POST", "/api/feeds/1/pause", None),
@@ -190,6 +192,8 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
 REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("GET", "/api/feeds?limit=x", None, 422),
     ("POST", "/api/feeds", {}, 422),
+    ("POST", "/api/lists", {"urls": []}, 422),
+    ("POST", "/api/lists", {"urls": ["https://a.example/"], "depth": 6}, 422),
     ("GET", "/api/feeds/9", None, 404),
     ("GET", "/api/feeds/9/raw", None, 404),
     ("POST", "/api/feeds/9/fetch", None, 404),
@@ -222,6 +226,13 @@ def polled(polling: Polling) -> Polling:
         fresh_until=now,
         failing_since=now,
     )
+
+
+async def test_a_choice_of_feeds_is_as_described(client: httpx2.AsyncClient) -> None:
+    body = {"url": PAGE, "discover": True}
+    answer = await client.post("/api/feeds", json=body)
+    assert answer.status_code == 300
+    assert answer_faults("POST", "/api/feeds", answer) == []
 
 
 async def test_answers_are_as_described(client: httpx2.AsyncClient, hub: Hub) -> None:

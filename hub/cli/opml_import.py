@@ -1,0 +1,151 @@
+"""``fanfare opml import`` and ``discover``: the feeds that a list names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from pathlib import Path
+from urllib.parse import urljoin
+
+import click
+
+from .client import Document, Hub, speaks_to_hub
+from .failures import Failure, HubUnreachable
+from .wording import printable
+
+ADDED_AT_ONCE = 8
+MY_PUBLIC_FEEDS = "/myPublicFeeds.opml"
+
+
+class Fate(StrEnum):
+    """What became of one feed of a list."""
+
+    ADDED = "added"
+    WOULD_BE = "would be added"
+    KNOWN = "already there"
+    REFUSED = "not added"
+
+
+@click.command(name="import")
+@click.argument("source", metavar="FILE|URL")
+@click.option("--section", default="", help="For feeds that are in no folder.")
+@click.option("--private", is_flag=True, help="Never shown to the public.")
+@click.option("--dry-run", is_flag=True, help="Say what would be added; add nothing.")
+@speaks_to_hub
+def import_list(
+    hub: Hub, source: str, section: str, private: bool, dry_run: bool
+) -> None:
+    """Add all feeds of a list and of those it includes; folders become sections.
+
+    Prints a line for each. Feeds that are there already stay as they are.
+    """
+    listing = _read(hub, source)
+    if not listing["feeds"]:
+        _print_troubles(listing)
+        raise Failure("there are no feeds in it")
+
+    def add(feed: Document) -> Fate:
+        terms = {"section": feed["section"] or section, "private": private}
+        return _add(hub, {"url": feed["url"], **terms}, is_dry=dry_run)
+
+    with ThreadPoolExecutor(ADDED_AT_ONCE) as pool:
+        fates = Counter(pool.map(add, listing["feeds"]))
+    _print_troubles(listing)
+    click.echo(", ".join(f"{fates[each]} {each}" for each in Fate if fates[each]))
+    if fates[Fate.REFUSED] or _troubles(listing):
+        raise Failure("not all of it could be imported")
+
+
+@click.command()
+@click.argument("site", metavar="SITE")
+@speaks_to_hub
+def discover(hub: Hub, site: str) -> None:
+    """Show the feeds that a site publishes at /myPublicFeeds.opml. Adds nothing."""
+    root = site if "://" in site else f"https://{site}"
+    listing = _read(hub, urljoin(root, MY_PUBLIC_FEEDS))
+    for feed in listing["feeds"]:
+        section = f"  [{printable(feed['section'])}]" if feed["section"] else ""
+        click.echo(f"{printable(feed['url'])}{section}")
+        facts = dict.fromkeys((feed["title"], feed["description"]))
+        about = [printable(each) for each in facts if each and each != feed["url"]]
+        if about:
+            click.echo(f"  {': '.join(about)}")
+    _print_troubles(listing)
+    if not listing["feeds"]:
+        raise Failure(f"{printable(site)} publishes no list of feeds")
+
+
+def _read(hub: Hub, source: str) -> Document:
+    if source.lower().startswith(("http://", "https://")):
+        return hub.post("/api/lists", {"urls": [source]})
+    return _read_file(hub, Path(source))
+
+
+def _read_file(hub: Hub, path: Path) -> Document:
+    """The file is read here; the lists it includes are asked for by the hub."""
+    from protocols.errors import FeedError
+    from protocols.outline_walk import MOST_LISTS, OutlineWalk
+    from protocols.outlines import MOST_BYTES, read_outlines
+
+    try:
+        with path.open("rb") as file:
+            body = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise Failure(f"{path} cannot be read: {reason}") from error
+    if len(body) > MOST_BYTES:
+        raise Failure(f"{path} has more than {MOST_BYTES} bytes")
+    try:
+        found = read_outlines(body, "")
+    except FeedError as error:
+        raise Failure(f"{path}: {error}") from error
+    walk = OutlineWalk()
+    walk.begin_with(found)
+    feeds = [{"url": each.url, "section": each.section} for each in walk.feeds]
+    listing: Document = {"feeds": feeds, "lists": [], "notes": walk.notes}
+    included = list(dict.fromkeys(each.url for each in found.inclusions))
+    if included:
+        wanted = {"urls": included[:MOST_LISTS], "depth": 1}
+        _extend(listing, hub.post("/api/lists", wanted))
+    return listing
+
+
+def _extend(listing: Document, more: Document) -> None:
+    """The first mention of a feed counts; spellings are the hub's affair."""
+    known = {feed["url"] for feed in listing["feeds"]}
+    listing["feeds"] += [each for each in more["feeds"] if each["url"] not in known]
+    listing["lists"] += more["lists"]
+    listing["notes"] += more["notes"]
+
+
+def _add(hub: Hub, body: Document, *, is_dry: bool) -> Fate:
+    """Add one feed and print the line about it."""
+    fate, reason = Fate.ADDED, ""
+    try:
+        if hub.get("/api/feeds", url=body["url"])["feeds"]:
+            fate = Fate.KNOWN
+        elif is_dry:
+            fate = Fate.WOULD_BE
+        elif not hub.post("/api/feeds?wait=0", body)["added"]:
+            fate = Fate.KNOWN
+    except HubUnreachable:
+        raise
+    except Failure as error:
+        fate, reason = Fate.REFUSED, f": {error.message}"
+    section = f"  [{printable(body['section'])}]" if body["section"] else ""
+    click.echo(f"{fate}  {printable(body['url'])}{section}{reason}")
+    return fate
+
+
+def _troubles(listing: Document) -> Sequence[Document]:
+    return [each for each in listing["lists"] if each["trouble"]]
+
+
+def _print_troubles(listing: Document) -> None:
+    for each in _troubles(listing):
+        url, trouble = printable(each["url"]), printable(each["trouble"])
+        click.echo(f"not read  {url}: {trouble}", err=True)
+    for note in listing["notes"]:
+        click.echo(f"note  {printable(note)}", err=True)

@@ -1,0 +1,119 @@
+"""Part of a resource that is no feed: what a path in the URL's fragment selects.
+
+``#%24.store.price`` is a JSONPath (RFC 9535) into a JSON document, ``#.h-entry`` a CSS
+path into a page (`protocols.selectors`). What matches becomes one entry, in a form in
+which it is only different if it says something else.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import jsonpath
+import orjson
+from cssselect import HTMLTranslator, SelectorError
+from lxml import etree
+
+from protocols.errors import EmptyDocument, InvalidDocument, LimitExceeded
+from protocols.feeds.context import ParseContext
+from protocols.feeds.discovery import parse_page
+from protocols.feeds.element import text_of
+from protocols.feeds.encoding import to_utf8
+from protocols.feeds.jsonvalues import load_json
+from protocols.feeds.limits import check_body, check_json
+from protocols.feeds.references import make_absolute
+from protocols.identity import fingerprint
+from protocols.model import Entry, Feed, FeedFormat, Link, ParsedFeed, Text
+from protocols.selectors import is_json_path
+from protocols.text import collapse
+
+JSON_TYPE: Final = "application/json"
+MOST_MATCHES: Final = 1_000
+_LONGEST_TITLE: Final = 200
+
+
+def read_fragment(body: bytes, context: ParseContext) -> ParsedFeed:
+    """The one entry that ``context.selector`` makes of a document.
+
+    Raises a `FeedError`: `InvalidDocument` for a path that is none, or that nothing
+    matches.
+    """
+    check_body(body)
+    utf8 = to_utf8(body, context.content_type).body.strip()
+    if not utf8:
+        raise EmptyDocument
+    if is_json_path(context.selector):
+        return _read_json(utf8, context)
+    return _read_page(utf8, context)
+
+
+def _read_json(body: bytes, context: ParseContext) -> ParsedFeed:
+    check_json(body)
+    document = load_json(body)
+    try:
+        path = jsonpath.compile(context.selector)
+        found = [match.obj for match in path.finditer(document)]
+    except (jsonpath.JSONPathError, RecursionError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise _wrong(context, f"no JSONPath: {reason}") from None
+    if not found:
+        raise _wrong(context, "nothing in the document matches it")
+    _check_matches(len(found))
+    value = found[0] if len(found) == 1 else found
+    try:
+        written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except orjson.JSONEncodeError:
+        raise LimitExceeded("the depth of nested JSON", 254) from None
+    return _entry(context, _title_of(value), Text(value=written, type=JSON_TYPE))
+
+
+def _title_of(value: object) -> str:
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return collapse(str(value))[:_LONGEST_TITLE]
+    return ""
+
+
+def _read_page(body: bytes, context: ParseContext) -> ParsedFeed:
+    try:
+        path = HTMLTranslator().css_to_xpath(context.selector)
+        select = etree.XPath(path)
+    except (SelectorError, etree.XPathError, RecursionError) as error:
+        raise _wrong(context, f"no CSS path: {error}") from None
+    root = parse_page(body)
+    found = [] if root is None else select(root)
+    if root is None or not found:
+        raise _wrong(context, "nothing in the page matches it")
+    _check_matches(len(found))
+    markup = "\n".join(
+        etree.tostring(each, encoding="unicode", method="html", with_tail=False).strip()
+        for each in found
+    )
+    content = make_absolute(Text(value=markup), context.url)
+    titles = (each for each in root.iter() if each.tag == "title")
+    title = next((collapse(text_of(each)) for each in titles), "")
+    return _entry(context, title[:_LONGEST_TITLE], content)
+
+
+def _check_matches(count: int) -> None:
+    if count > MOST_MATCHES:
+        raise LimitExceeded("the number of matches", MOST_MATCHES)
+
+
+def _entry(context: ParseContext, title: str, content: Text | None) -> ParsedFeed:
+    """Its id is that of the part; `hub.core.fragments` makes one of each state."""
+    part = f"{context.url}#{context.selector}"
+    id = f"urn:fanfare:part:{fingerprint(part):016x}"
+    link = Link(href=context.url)
+    entry = Entry(
+        key=id, id=id, title=title or context.selector, content=content, links=(link,)
+    )
+    return ParsedFeed(
+        format=FeedFormat.PART,
+        feed=Feed(title=title or context.selector, links=(link,)),
+        entries=(entry,),
+        path="selected",
+    )
+
+
+def _wrong(context: ParseContext, reason: str) -> InvalidDocument:
+    return InvalidDocument(f"#{context.selector[:200]}", reason)

@@ -1,0 +1,45 @@
+"""Lists of feeds imported into a running hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.command import fanfare, knowing
+from tests.support.hub_process import HubProcess
+from tests.support.site import Site
+
+FEED = '<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title></feed>'
+
+
+async def test_a_sites_lists_are_found_and_imported_once(tmp_path: Path) -> None:
+    async with Site() as site, HubProcess(directory=tmp_path) as hub:
+        site.put("/a", FEED, "application/atom+xml")
+        site.put("/b", FEED, "application/atom+xml")
+        site.put(
+            "/myPublicFeeds.opml",
+            '<opml><body><outline text="News">'
+            '<outline type="rss" text="A" xmlUrl="/a"/></outline>'
+            '<outline type="link" xmlUrl="/more.opml"/></body></opml>',
+            "text/x-opml",
+        )
+        site.put(
+            "/more.opml",
+            '<opml><body><outline xmlUrl="/b"/><outline xmlUrl="/a"/>'
+            '<outline type="link" xmlUrl="/myPublicFeeds.opml"/></body></opml>',
+        )
+        source = site.url("/myPublicFeeds.opml")
+
+        found = await fanfare("opml", "discover", site.url(), variables=knowing(hub))
+        dry = await fanfare(
+            "opml", "import", source, "--dry-run", variables=knowing(hub)
+        )
+        first = await fanfare("opml", "import", source, variables=knowing(hub))
+        again = await fanfare("opml", "import", source, variables=knowing(hub))
+        listed = await fanfare("feeds", "list", "--json", variables=knowing(hub))
+
+        assert found.code == 0, found.err
+        assert found.out.startswith(f"{site.url('/a')}  [News]\n  A\n{site.url('/b')}")
+        assert "2 would be added" in dry.out
+        assert first.out.endswith("2 added\n"), first.out
+        assert again.out.endswith("2 already there\n"), again.out
+        assert '"section": "News"' in listed.out

@@ -1,0 +1,81 @@
+"""Adding a page adds the feed that it names."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hub.clock import SystemClock
+from hub.net.guard import Guard
+from hub.services import FeedService
+from hub.services.addresses import AddressCheck
+from hub.services.errors import SeveralFeeds
+from hub.services.feeds import AddFeed
+from storage.records import Credentials, FeedId
+from tests.support.services import BLOG, FOLDER, PAGE, Hub, open_hub
+
+SECRET = Credentials(username="me", password="secret")
+FEED = "https://example.org/feed.xml"
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as hub:
+        yield hub
+
+
+async def test_the_feed_that_a_page_names_is_added_with_all_that_was_asked_for(
+    hub: Hub,
+) -> None:
+    added = await hub.services.feeds.add(
+        AddFeed(url=FOLDER, section="news", credentials=SECRET, discover=True)
+    )
+
+    assert added.feed.url == "https://example.org/folder/feed"
+    assert (added.feed.section, added.feed.has_credentials) == ("news", True)
+    assert hub.scout.looked == [(FOLDER, SECRET)]
+
+
+async def test_credentials_for_a_page_are_not_for_a_feed_elsewhere(hub: Hub) -> None:
+    wanted = AddFeed(url=BLOG, credentials=SECRET, discover=True)
+
+    added = await hub.services.feeds.add(wanted)
+
+    assert added.feed.url == "https://you.example/feed"
+    assert not added.feed.has_credentials
+
+
+async def test_of_several_feeds_none_is_added(hub: Hub) -> None:
+    with pytest.raises(SeveralFeeds, match="names 2 feeds; add the one that is meant"):
+        await hub.services.feeds.add(AddFeed(url=PAGE, discover=True))
+
+    assert await hub.services.feeds.page(after=FeedId(0), limit=9) == []
+
+
+async def test_what_is_known_is_not_looked_at(hub: Hub) -> None:
+    for _ in range(2):
+        await hub.services.feeds.add(AddFeed(url=FEED, discover=True))
+
+    assert hub.scout.looked == [(FEED, None)]
+    assert hub.scout.handed_over == [FEED]
+
+
+async def test_nothing_is_looked_at_unless_that_is_asked_for(hub: Hub) -> None:
+    await hub.services.feeds.add(AddFeed(url=PAGE))
+
+    assert hub.scout.looked == []
+
+
+async def test_a_hub_that_cannot_look_adds_what_it_is_told(hub: Hub) -> None:
+    async def look_up(host: str) -> list[str]:
+        raise OSError(host)
+
+    check = AddressCheck(topics=Guard(), callbacks=Guard(), lookup=look_up)
+    feeds = FeedService(hub.storage, hub.poller, check, SystemClock())
+
+    added = await feeds.add(AddFeed(url=PAGE, discover=True))
+
+    assert added.feed.url == PAGE
+    assert (await feeds.discover(PAGE)).choice.feeds == ()

@@ -1,0 +1,72 @@
+"""Lists read through the network's seam."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hub.core.fetched import Fetched
+from hub.net.guard import Guard
+from hub.polling.fetcher import FetchRequest
+from hub.services.addresses import AddressCheck
+from hub.services.lists import ListService
+from tests.support.fetch_targets import an_answer
+
+SITE = "https://example.org"
+
+
+async def look_up(host: str) -> list[str]:
+    return ["93.184.215.14"]
+
+
+class Lists:
+    """Answers with what there is at a path; an answer of None never comes."""
+
+    def __init__(self, **pages: str | None) -> None:
+        self.pages = pages
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        page = self.pages.get(request.url.rpartition("/")[2], "")
+        if page is None:
+            await asyncio.Event().wait()
+        if not page:
+            return an_answer(404, url=request.url)
+        return an_answer(200, str(page).encode(), url=request.url)
+
+    def service(self, seconds: float = 50.0) -> ListService:
+        check = AddressCheck(topics=Guard(), callbacks=Guard(), lookup=look_up)
+        return ListService(self, check, "Fanfare", seconds)
+
+
+def opml(*outlines: str) -> str:
+    return f"<opml><body>{''.join(outlines)}</body></opml>"
+
+
+FEED = '<outline xmlUrl="https://a.example/feed"/>'
+INCLUDED = '<outline type="include" url="{}"/>'
+
+
+async def test_a_list_is_read_with_those_it_includes() -> None:
+    lists = Lists(
+        a=opml(INCLUDED.format("b"), INCLUDED.format("c"), INCLUDED.format("d")),
+        b=opml(FEED),
+        c="<!doctype html>",
+    )
+
+    walk = await lists.service().read([f"{SITE}/a"])
+
+    assert [feed.url for feed in walk.feeds] == ["https://a.example/feed"]
+    assert [(each.url, each.trouble) for each in walk.lists] == [
+        (f"{SITE}/a", ""),
+        (f"{SITE}/b", ""),
+        (f"{SITE}/c", "this is an HTML page, not a list of feeds"),
+        (f"{SITE}/d", "answered 404"),
+    ]
+
+
+async def test_what_was_read_in_time_counts() -> None:
+    lists = Lists(a=opml(FEED, INCLUDED.format("b")), b=None)
+
+    walk = await lists.service(seconds=1.0).read([f"{SITE}/a"])
+
+    assert len(walk.feeds) == 1
+    assert walk.notes == ["reading the lists took over 1 s"]

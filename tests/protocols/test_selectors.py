@@ -1,0 +1,51 @@
+"""Which fragments select a part of what a URL leads to."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocols.selectors import LONGEST, selector_of
+from protocols.urls import resource_url
+
+PAGE = "https://a.example/page"
+
+
+@pytest.mark.parametrize(
+    ("fragment", "selector"),
+    [
+        ("%24.store.price", "$.store.price"),
+        ("$", "$"),
+        ("$[0]", "$[0]"),
+        (".h-entry", ".h-entry"),
+        ("%23main%20p", "#main p"),
+        ("[rel=next]", "[rel=next]"),
+        ("*", "*"),
+        ("div.news", "div.news"),
+        ("article%20%3E%20h2", "article > h2"),
+        ("ul>li", "ul>li"),
+    ],
+)
+def test_paths_select(fragment: str, selector: str) -> None:
+    assert selector_of(f"{PAGE}#{fragment}") == selector
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    [
+        *("", "top", "L12", "v1.2", "!/page", ":~:text=a%20b", "/route", "a=b&c=d"),
+        *("section-1.2", "main", "$price", "%24", "Some%20heading")[:3],
+        *("changelog.md", ".5", "%00.a", "." + "a" * LONGEST),
+    ],
+)
+def test_names_of_places_select_nothing(fragment: str) -> None:
+    assert selector_of(f"{PAGE}#{fragment}") == ""
+    assert resource_url(f"{PAGE}#{fragment}") == resource_url(PAGE)
+
+
+def test_a_part_is_another_resource_however_it_is_spelled() -> None:
+    assert (
+        resource_url("HTTPS://A.example:443/page#%24.a")
+        == resource_url(f"{PAGE}#$.a")
+        != resource_url(PAGE)
+    )
+    assert resource_url(f"{PAGE}#$.a") != resource_url(f"{PAGE}#$.b")
