@@ -17,18 +17,18 @@ class Accounts:
 
     def __init__(self, budget: Budget, first_price: float) -> None:
         self._budget = budget
-        self._price = first_price
+        self._outlook = Outlook(price=first_price)
         self._spending: Spending | None = None
         self._is_resumed = False
 
     def outlook(self) -> Outlook:
         """What is planned with now."""
-        return Outlook(price=self._price)
+        return self._outlook
 
     def resume(self, price: float) -> None:
         """Go on from the price of the first feed that was planned with one."""
         if price and not self._is_resumed:
-            self._price = price
+            self._outlook = Outlook(price=price)
             self._is_resumed = True
 
     def count(self, last_fetch: datetime | None, now: datetime) -> None:
@@ -36,7 +36,7 @@ class Accounts:
         if last_fetch is None:
             return
         self._is_resumed = True
-        spending = self._spending or Spending(price=self._price, at=now)
+        spending = self._spending or Spending(price=self._outlook.price, at=now)
         gap = max(0.0, (now - last_fetch).total_seconds())
         self._spending = after_poll(spending, self._budget, gap, now)
-        self._price = self._spending.price
+        self._outlook = Outlook(price=self._spending.price)
