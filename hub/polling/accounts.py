@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from hub.core.budget import Budget, Spending, after_poll
+from hub.core.habits import Prior
 from hub.core.outlook import Outlook
+from protocols.quick import changed
 
 
 class Accounts:
@@ -25,10 +27,14 @@ class Accounts:
         """What is planned with now."""
         return self._outlook
 
+    def expect_habits(self, prior: Prior) -> None:
+        """What all feeds' habits are said to be, from now on."""
+        self._outlook = changed(self._outlook, prior=prior)
+
     def resume(self, price: float) -> None:
         """Go on from the price of the first feed that was planned with one."""
         if price and not self._is_resumed:
-            self._outlook = Outlook(price=price)
+            self._outlook = changed(self._outlook, price=price)
             self._is_resumed = True
 
     def count(self, last_fetch: datetime | None, now: datetime) -> None:
@@ -39,4 +45,4 @@ class Accounts:
         spending = self._spending or Spending(price=self._outlook.price, at=now)
         gap = max(0.0, (now - last_fetch).total_seconds())
         self._spending = after_poll(spending, self._budget, gap, now)
-        self._outlook = Outlook(price=self._spending.price)
+        self._outlook = changed(self._outlook, price=self._spending.price)
