@@ -9,6 +9,7 @@ from typing import Protocol
 
 from hub.clock import Clock
 from hub.core.cadence import Plan
+from hub.core.explanation import Explanation, explain_plan
 from hub.services.addresses import AddressCheck
 from hub.services.errors import Conflict
 from hub.services.topics import read_topic
@@ -129,6 +130,11 @@ class FeedService:
             subscribers=await self._storage.subscriptions.count(feed_id),
             plan=self._poller.explain(feed),
         )
+
+    async def explain(self, feed_id: FeedId) -> tuple[StoredFeed, Explanation]:
+        """A feed, and why it is polled when it is. Raises `NotFound`."""
+        feed = await self._existing(feed_id)
+        return feed, explain_plan(feed, self._poller.explain(feed))
 
     async def find(self, url: str) -> StoredFeed | None:
         """The feed behind a topic URL in any spelling, unless it was removed."""

@@ -12,6 +12,7 @@ from http import HTTPStatus
 import orjson
 from starlette.responses import Response
 
+from hub.core.explanation import Explanation
 from hub.services.feeds import FeedReport
 from hub.services.operations import Health
 from hub.services.subscriptions import SubscriptionReport
@@ -100,6 +101,25 @@ def feed_report_document(report: FeedReport) -> Members:
         "dropped": polling.dropped,
         "problems": polling.problems,
         "period_terms": report.plan.terms,
+    }
+
+
+def explanation_document(feed: StoredFeed, explanation: Explanation) -> Members:
+    return {
+        "id": feed.id,
+        "url": feed.url,
+        "state": feed.state,
+        "next_fetch": feed.next_fetch,
+        "sentence": explanation.sentence,
+        "period": feed.polling.period,
+        "rate": explanation.rate,
+        "rate_now": explanation.rate_now,
+        "price": explanation.price,
+        "hints": feed.polling.hints,
+        "hints_in_force": explanation.in_force,
+        "hours": explanation.hours,
+        "minutes": explanation.minutes,
+        "terms": explanation.terms,
     }
 
 

@@ -20,6 +20,7 @@ from hub.web.decoding import (
     read_body,
 )
 from hub.web.encoding import (
+    explanation_document,
     feed_document,
     feed_report_document,
     json_response,
@@ -59,6 +60,7 @@ class FeedRoutes:
             Route("/feeds", self.add, methods=["POST"]),
             Route(one, self.show, methods=["GET"]),
             Route(one, self.remove, methods=["DELETE"]),
+            Route(f"{one}/plan", self.explain, methods=["GET"]),
             Route(f"{one}/fetch", self.fetch, methods=["POST"]),
             Route(f"{one}/pause", self.pause, methods=["POST"]),
             Route(f"{one}/resume", self.resume, methods=["POST"]),
@@ -96,6 +98,10 @@ class FeedRoutes:
     async def show(self, request: Request) -> Response:
         report = await self._feeds.get(_feed_id(request))
         return json_response(feed_report_document(report))
+
+    async def explain(self, request: Request) -> Response:
+        feed, explanation = await self._feeds.explain(_feed_id(request))
+        return json_response(explanation_document(feed, explanation))
 
     async def fetch(self, request: Request) -> Response:
         result = await self._feeds.fetch(_feed_id(request))
