@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
+from hub.core.durations import duration
+
 from .client import Document
-from .wording import duration, moment, plural, print_facts, print_table, printable
+from .wording import moment, plural, print_facts, print_table, printable
 
 
 def explain_feed(feed: Document) -> None:
@@ -30,50 +34,42 @@ def explain_feed(feed: Document) -> None:
         ]
     )
     click.echo()
-    _print_terms(feed)
+    _print_terms(feed["period_terms"])
 
 
-def explain_plan(feed: Document) -> None:
-    """Print when a feed is fetched next, in one sentence, and then all its terms."""
-    click.echo(f"next fetch {_next_fetch(feed)}{_because(feed)}\n")
-    _print_terms(feed)
+def explain_plan(plan: Document) -> None:
+    """Print when a feed is fetched next, in one sentence, then all that led to it."""
+    click.echo(f"{printable(plan['sentence'])}\n")
+    print_facts(
+        [
+            ("feed", f"{plan['id']}  {plan['url']}"),
+            ("rate", f"{plan['rate']:.3g} entries a day"),
+            ("rate now", f"{plan['rate_now']:.3g} entries a day"),
+            ("price", f"{plan['price']:.3g} entry-seconds"),
+            ("hints in force", ", ".join(plan["hints_in_force"]) or "none"),
+        ]
+    )
+    click.echo()
+    _print_terms(plan["terms"])
+    click.echo("\nexpected in each hour, UTC, to the mean:\n")
+    hours = [f"{factor:.1f}" for factor in plan["hours"]]
+    print_table(
+        ("", *(str(hour) for hour in range(24))),
+        [(day, *hours[24 * i : 24 * i + 24]) for i, day in enumerate(_DAYS)],
+    )
 
 
-def _print_terms(feed: Document) -> None:
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def _print_terms(terms: Sequence[Document]) -> None:
     print_table(
         ("TERM", "VALUE", "WHY"),
         [
             (term["name"], f"{term['value']:.6g} {term['unit']}", term["note"])
-            for term in feed["period_terms"]
+            for term in terms
         ],
     )
-
-
-def _because(feed: Document) -> str:
-    """What decided: the end of skipped hours, or else the longest of all waits."""
-    terms = {term["name"]: term for term in feed["period_terms"]}
-    if feed["state"] != "active" or "rate now" not in terms:
-        return ""
-    own = ("backoff",) if "backoff" in terms else _WAITS
-    waits = ("fresh", "retry after", *own)
-    decisive = terms.get("skip") or max(
-        (terms[name] for name in waits if _counts(terms.get(name))),
-        key=lambda term: float(term["value"]),
-    )
-    if decisive["name"] != "wanted":
-        return f" because of {decisive['name']}: {printable(decisive['note'])}"
-    return (
-        f" because {duration(decisive['value'])} of waiting, at"
-        f" {terms['rate now']['value']:.3g} entries a day expected now, is worth a poll"
-        f" at the price of {terms['price']['value']:.3g} entry-seconds"
-    )
-
-
-_WAITS = ("wanted", "floor", "ttl", "sy:updatePeriod")
-
-
-def _counts(term: Document | None) -> bool:
-    return term is not None and not term["note"].startswith("ignored")
 
 
 def _next_fetch(feed: Document) -> str:

@@ -10,12 +10,14 @@ from typing import TextIO
 
 import click
 
+from hub.core.durations import duration
+
 from .client import Document, Hub, speaks_to_hub
 from .discovering import discover, print_choices
 from .failures import Failure, HubUnreachable, Undecided
 from .feed_facts import explain_feed, explain_plan
 from .feed_outcomes import print_outcome, why_not_fetched
-from .wording import duration, moment, plural, print_table, printable
+from .wording import moment, plural, print_table, printable
 
 ADDED_AT_ONCE = 8
 
@@ -190,10 +192,9 @@ def show(hub: Hub, feed: str, as_json: bool) -> None:
 @speaks_to_hub
 def explain(hub: Hub, feed: str, as_json: bool) -> None:
     """Say when a feed is fetched next, and why, with every number."""
-    found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}")
+    found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}/plan")
     if as_json:
-        names = ("id", "url", "next_fetch", "period", "period_terms")
-        click.echo(json.dumps({name: found[name] for name in names}, indent=2))
+        click.echo(json.dumps(found, indent=2))
     else:
         explain_plan(found)
 

@@ -7,10 +7,11 @@ import json
 import click
 
 import hub as fanfare
+from hub.core.durations import duration
 
 from .client import Hub, speaks_to_hub
 from .failures import Failure
-from .wording import duration, moment, print_facts
+from .wording import moment, print_facts
 
 
 @click.command()

@@ -8,19 +8,12 @@ from datetime import datetime
 import click
 
 from hub.clock import SystemClock
+from hub.core.durations import duration
 
 
 def printable(text: str) -> str:
     """Text of others, which could steer the terminal, made harmless and one line."""
     return "".join(c if c.isprintable() else " " for c in text).strip()
-
-
-def duration(seconds: float) -> str:
-    """``45 s``, ``12 min``, ``3.5 h``, ``2 d``."""
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
 
 
 def moment(value: str | None, now: datetime | None = None) -> str:

@@ -91,11 +91,13 @@ _Noted = tuple[str, float, str, str]
 @quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The period in seconds, the next fetch, and every term of both, in order."""
+    """The period in seconds, the next fetch, and every term of both, in order; what it
+    was made of is the forecast."""
 
     period: float
     next_fetch: datetime
     noted: tuple[_Noted, ...]
+    forecast: Forecast
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -144,7 +146,9 @@ def plan(
         next_fetch += _span(abs(jitter) * SKIP_SPREAD)
         moved = (next_fetch - earliest).total_seconds()
         terms.append(_seconds("skip", moved, "to the end of skipHours and skipDays"))
-    return Plan(period=period, next_fetch=next_fetch, noted=tuple(terms))
+    return Plan(
+        period=period, next_fetch=next_fetch, noted=tuple(terms), forecast=forecast
+    )
 
 
 def explain(

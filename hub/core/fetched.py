@@ -64,3 +64,6 @@ class Understood:
 
     feed: ParsedFeed | None = None
     error: FeedError | None = None
+
+
+NOT_PARSED = Understood()

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import sqrt
 from struct import Struct
 
 from protocols.quick import quick_init
@@ -96,6 +97,27 @@ def count_habits(habits: Habits, posts: Iterable[float], each: float = 1.0) -> H
             for counts in (hours, days, steps):
                 counts[:] = [count / 2 for count in counts]
     return Habits(hours=tuple(hours), days=tuple(days), steps=tuple(steps), total=total)
+
+
+def common_habits(feeds: Iterable[Habits]) -> Habits:
+    """Those of all feeds. A feed counts by the root of its posts: one that posts all
+    the time is not everybody."""
+    known = [each for each in feeds if each.total]
+    roots = [sqrt(each.total) for each in known]
+    return Habits(
+        hours=_weighed([each.hours for each in known], roots, _HOURS),
+        days=_weighed([each.days for each in known], roots, _DAYS),
+        steps=_weighed([each.steps for each in known], roots, _STEPS),
+        total=sum(roots),
+    )
+
+
+def _weighed(counts: list[Counts], roots: list[float], size: int) -> Counts:
+    """Each feed's counts over the root of their number, summed up."""
+    if not counts:
+        return (0.0,) * size
+    shares = ([n / root for n in own] for own, root in zip(counts, roots, strict=True))
+    return tuple(map(sum, zip(*shares, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

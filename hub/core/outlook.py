@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hub.core.habits import NOTHING_KNOWN, Prior, prior_of
+from protocols.quick import quick_init
 
 EVEN = prior_of(NOTHING_KNOWN)
 """The habits of all feeds while none are known."""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
     """``price`` is θ, the expected entry-seconds of waiting that a poll is worth.

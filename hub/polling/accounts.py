@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from hub.core.budget import Budget, Spending, after_poll
+from hub.core.habits import Prior
 from hub.core.outlook import Outlook
+from protocols.quick import changed
 
 
 class Accounts:
@@ -17,18 +19,22 @@ class Accounts:
 
     def __init__(self, budget: Budget, first_price: float) -> None:
         self._budget = budget
-        self._price = first_price
+        self._outlook = Outlook(price=first_price)
         self._spending: Spending | None = None
         self._is_resumed = False
 
     def outlook(self) -> Outlook:
         """What is planned with now."""
-        return Outlook(price=self._price)
+        return self._outlook
+
+    def expect_habits(self, prior: Prior) -> None:
+        """What all feeds' habits are said to be, from now on."""
+        self._outlook = changed(self._outlook, prior=prior)
 
     def resume(self, price: float) -> None:
         """Go on from the price of the first feed that was planned with one."""
         if price and not self._is_resumed:
-            self._price = price
+            self._outlook = changed(self._outlook, price=price)
             self._is_resumed = True
 
     def count(self, last_fetch: datetime | None, now: datetime) -> None:
@@ -36,7 +42,7 @@ class Accounts:
         if last_fetch is None:
             return
         self._is_resumed = True
-        spending = self._spending or Spending(price=self._price, at=now)
+        spending = self._spending or Spending(price=self._outlook.price, at=now)
         gap = max(0.0, (now - last_fetch).total_seconds())
         self._spending = after_poll(spending, self._budget, gap, now)
-        self._price = self._spending.price
+        self._outlook = changed(self._outlook, price=self._spending.price)

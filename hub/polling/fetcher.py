@@ -138,12 +138,10 @@ def _depart(
     }
     if request.subscribers is not None:
         headers["X-Hub-Subscribers"] = str(request.subscribers)
-    conditions = (
-        {}
-        if validators is None
-        else conditional_headers(validators.etag, validators.last_modified)
-    )
-    headers |= conditions
+    conditions = {}
+    if validators is not None:
+        conditions = conditional_headers(validators.etag, validators.last_modified)
+        headers |= conditions
     if request.credentials is not None and _is_entitled(request, url):
         headers = _with_credentials(headers, request.credentials)
     return _Journey(
@@ -201,6 +199,8 @@ def _trouble(journey: _Journey, answer: Answer) -> str:
 def _text(answer: Answer, name: str) -> str:
     """A header that is read; what is not Unicode counts as Latin-1 (RFC 9110 5.5)."""
     value = answer.headers.get(name, "")
+    if value.isascii():
+        return value
     raw = value.encode(errors="surrogateescape")
     return _header(answer, name) or raw.decode("latin-1")
 

@@ -23,6 +23,7 @@ from hub.net import Network
 from hub.parsing import Parser
 from hub.parsing.sanitizing import Sanitizer
 from hub.polling.accounts import Accounts
+from hub.polling.common_habits import CommonHabits
 from hub.polling.languages import Detector
 from hub.polling.outage import Outage
 from hub.polling.schedule import Schedule
@@ -78,6 +79,7 @@ class Poller:
         self._rules = rules
         self._concurrency = options.concurrency
         self._accounts = Accounts(options.budget, rules.patience)
+        self._habits = CommonHabits(storage.feeds, clock)
         self._visitor = Visitor(
             storage.feeds,
             storage.log,
@@ -122,7 +124,8 @@ class Poller:
         """The period as it was planned after the last fetch, term by term."""
         polling = feed.polling
         planned_at = polling.last_fetch or self._clock.now()
-        outlook = Outlook(price=polling.price) if polling.price else None
+        price = polling.price or self._rules.patience
+        outlook = Outlook(price=price, prior=self._habits.prior)
         return explain(polling, polling.subscribers, self._rules, planned_at, outlook)
 
     def ping(self, feed: StoredFeed) -> bool:
@@ -195,6 +198,8 @@ class Poller:
                 if self._outage.failure is not None:
                     await self._outage.wait()
                     self._schedule.look_again()
+                if await self._habits.look():
+                    self._accounts.expect_habits(self._habits.prior)
                 await self._schedule.put_off()
                 await self._schedule.load()
                 await self._hand_out()

@@ -15,7 +15,7 @@ from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
 from hub.clock import Clock
 from hub.core.cadence import PollingRules
 from hub.core.decide import body_hash, decide
-from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.fetched import NOT_PARSED, Fetched, Occasion, Understood
 from hub.core.outlook import Outlook
 from hub.core.redirects import lands_elsewhere
 from hub.core.remembered import known_slices
@@ -32,6 +32,7 @@ from protocols.errors import FeedError, UnsupportedVersion
 from protocols.feeds import ParseContext
 from protocols.feeds.creator import older_url
 from protocols.http import user_agent
+from protocols.quick import quick_init
 from protocols.selectors import selector_of
 from storage.errors import DocumentWanted, QueriesWanted
 from storage.interface import FeedStore, LogStore
@@ -81,6 +82,7 @@ class Identity:
         )
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
     """What came of a visit, committed."""
@@ -160,10 +162,10 @@ class Visitor:
     async def _understand(self, target: FetchTarget, fetched: Fetched) -> Understood:
         """Parse a whole 200, unless its bytes are known to be a feed."""
         if fetched.error or fetched.status != 200:
-            return Understood()
+            return NOT_PARSED
         if is_known_body(target.feed.polling, await _body_hash(fetched.body)):
             self._count(Reading.UNCHANGED)
-            return Understood()
+            return NOT_PARSED
         context = ParseContext(
             url=fetched.url,
             content_type=fetched.content_type,

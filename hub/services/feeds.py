@@ -10,6 +10,7 @@ from typing import Protocol
 
 from hub.clock import Clock
 from hub.core.cadence import Plan
+from hub.core.explanation import Explanation, explain_plan
 from hub.core.fetched import Fetched
 from hub.own_topics import OwnTopics
 from hub.polling.hops import origin
@@ -231,6 +232,11 @@ class FeedService:
         if document is None:
             raise NotFound("raw document of feed", feed_id)
         return document
+
+    async def explain(self, feed_id: FeedId) -> tuple[StoredFeed, Explanation]:
+        """A feed, and why it is polled when it is. Raises `NotFound`."""
+        feed = await self._existing(feed_id)
+        return feed, explain_plan(feed, self._poller.explain(feed))
 
     async def find(self, url: str) -> StoredFeed | None:
         """The feed behind a topic URL in any spelling, unless it was removed."""

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import exp, log
 
 from hub.core.cadence import PollingRules
-from hub.core.habits import NOTHING_KNOWN, Prior, count_habits, prior_of
+from hub.core.habits import (
+    NOTHING_KNOWN,
+    Prior,
+    common_habits,
+    count_habits,
+    prior_of,
+)
 from hub.simulation.policies import (
     EntryFrequency,
     FixedInterval,
@@ -82,13 +88,9 @@ def bold_rules() -> PollingRules:
 
 
 def habits_of_all(traces: Sequence[Trace]) -> Prior:
-    """What all feeds' posts before the tests say. A feed counts by the root of its
-    posts: one that posts all the time is not everybody."""
-    habits = NOTHING_KNOWN
-    for trace in traces:
-        known = history(trace, held_back(trace))
-        habits = count_habits(habits, known, 1 / sqrt(len(known)))
-    return prior_of(habits)
+    """What all feeds' posts before the tests say."""
+    own = (count_habits(NOTHING_KNOWN, history(t, held_back(t))) for t in traces)
+    return prior_of(common_habits(own))
 
 
 def compare(

@@ -143,6 +143,14 @@ OPERATIONS: tuple[Operation, ...] = (
         problems=(404,),
     ),
     Operation(
+        method="GET",
+        path="/feeds/{id}/plan",
+        right=Right.ADMIN,
+        summary="When one feed is polled next, and why, with every number",
+        answers={200: "FeedPlan"},
+        problems=(404,),
+    ),
+    Operation(
         method="DELETE",
         path="/feeds/{id}",
         right=Right.ADMIN,

@@ -12,6 +12,7 @@ from http import HTTPStatus
 import orjson
 from starlette.responses import Response
 
+from hub.core.explanation import Explanation
 from hub.polling.scout import Sight
 from hub.services.feeds import FeedReport
 from hub.services.operations import Health
@@ -127,6 +128,25 @@ def sight_document(sight: Sight) -> Members:
 
 def feed_links(feeds: Sequence[FeedLink]) -> list[Members]:
     return [{"url": f.href, "title": f.title, "type": f.type} for f in feeds]
+
+
+def explanation_document(feed: StoredFeed, explanation: Explanation) -> Members:
+    return {
+        "id": feed.id,
+        "url": feed.url,
+        "state": feed.state,
+        "next_fetch": feed.next_fetch,
+        "sentence": explanation.sentence,
+        "period": feed.polling.period,
+        "rate": explanation.rate,
+        "rate_now": explanation.rate_now,
+        "price": explanation.price,
+        "hints": feed.polling.hints,
+        "hints_in_force": explanation.in_force,
+        "hours": explanation.hours,
+        "minutes": explanation.minutes,
+        "terms": explanation.terms,
+    }
 
 
 def subscription_document(subscription: Subscription) -> Members:

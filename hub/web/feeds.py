@@ -21,6 +21,7 @@ from hub.web.decoding import (
     read_body,
 )
 from hub.web.encoding import (
+    explanation_document,
     feed_document,
     feed_links,
     feed_report_document,
@@ -73,6 +74,7 @@ class FeedRoutes:
             Route(one, self.show, methods=["GET"]),
             Route(one, self.remove, methods=["DELETE"]),
             Route(f"{one}/raw", self.raw, methods=["GET"]),
+            Route(f"{one}/plan", self.explain, methods=["GET"]),
             Route(f"{one}/fetch", self.fetch, methods=["POST"]),
             Route(f"{one}/pause", self.pause, methods=["POST"]),
             Route(f"{one}/resume", self.resume, methods=["POST"]),
@@ -129,6 +131,10 @@ class FeedRoutes:
             media_type=document.content_type,
             headers={"X-Content-Type-Options": "nosniff"},
         )
+
+    async def explain(self, request: Request) -> Response:
+        feed, explanation = await self._feeds.explain(_feed_id(request))
+        return json_response(explanation_document(feed, explanation))
 
     async def fetch(self, request: Request) -> Response:
         result = await self._feeds.fetch(_feed_id(request))

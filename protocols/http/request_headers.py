@@ -43,18 +43,26 @@ def user_agent(
 
     ``product`` has its version; what is empty or None is left out.
     """
+    before, after = _around(product, url, contact, subscribers, feed_id is not None)
+    return before + after if feed_id is None else f"{before}{feed_id}{after}"
+
+
+@lru_cache(1024)
+def _around(
+    product: str, url: str, contact: str, subscribers: int | None, has_id: bool
+) -> tuple[str, str]:
+    """What comes before the feed's id and behind it, put together once for all."""
     noun = "subscriber" if subscribers == 1 else "subscribers"
     facts = (
         _whereabouts(url, contact),
         "" if subscribers is None else f"{subscribers} {noun}",
-        "" if feed_id is None else f"feed-id={feed_id}",
+        "feed-id=" if has_id else "",
     )
     comment = "; ".join(filter(None, facts))
-    return header_value(f"{product} ({comment})" if comment else product)
+    before = header_value(f"{product} ({comment}" if comment else product)
+    return before, ")" if comment else ""
 
 
-@lru_cache(64)
 def _whereabouts(url: str, contact: str) -> str:
-    """What all feeds are told alike, put together once."""
     named = "; ".join(filter(None, (f"+{url}" if url else "", contact)))
     return named.translate(_NO_PARENTHESES)

@@ -68,6 +68,11 @@ class FeedStore(Protocol):
         """What fetches start from, in one read; unknown and removed ids left out."""
         ...
 
+    async def habits(self, limit: int) -> list[bytes]:
+        """Those (`Posting.habits`) of up to so many feeds, spread evenly over all;
+        without feeds that were removed, or never posted."""
+        ...
+
     async def hidden(self, ids: Sequence[FeedId]) -> HiddenFeeds:
         """Which of them not everybody may see; unknown ids count as removed."""
         ...

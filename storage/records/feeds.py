@@ -50,6 +50,7 @@ class Redirect:
     first_seen: datetime
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
     """When a feed has posted, compactly: the input of the forecast (`hub.core`)."""
@@ -144,6 +145,7 @@ class StoredFeed:
     has_credentials: bool = False
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueFeed:
     id: FeedId
@@ -160,6 +162,7 @@ class HiddenFeeds:
     private: frozenset[FeedId]
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchTarget:
     """Everything a fetch of one feed starts from."""

@@ -11,6 +11,7 @@ from storage.records import (
     FeedState,
     FetchTarget,
     Polling,
+    Posting,
     StoredFeed,
 )
 from storage.secrets import SecretBox
@@ -19,7 +20,15 @@ from .readers import Row
 from .standings import read_standing
 from .times import from_milliseconds, from_milliseconds_or_none
 
+
+class _OnlyPosting(msgspec.Struct):
+    """Of the polling, what habits are read from."""
+
+    posting: Posting = Posting()
+
+
 _polling_decoder = msgspec.json.Decoder(Polling)
+_habits_decoder = msgspec.json.Decoder(_OnlyPosting)
 _NEVER_POLLED = Polling()
 _states = {state.value: state for state in FeedState}
 _credentials_decoder = msgspec.json.Decoder(Credentials)
@@ -41,6 +50,10 @@ def read_feed(row: Row) -> StoredFeed:
         polling=_polling_decoder.decode(row[10]) if row[10] else _NEVER_POLLED,
         has_credentials=bool(row[11]),
     )
+
+
+def read_habits(polling: bytes) -> bytes:
+    return _habits_decoder.decode(polling).posting.habits
 
 
 def read_target(row: Row, box: SecretBox) -> FetchTarget:

@@ -24,6 +24,7 @@ from .feed_rows import (
     encrypt_credentials,
     read_due,
     read_feed,
+    read_habits,
     read_target,
 )
 from .id_lists import pack_ids
@@ -41,6 +42,19 @@ FIRST_MAINTENANCE = 600_000
 
 _GET = "SELECT * FROM stored_feeds WHERE id = ?"
 _DEFER = "UPDATE schedule SET next_fetch = ? WHERE feed_id = ?"
+_HABITS = """
+WITH RECURSIVE spread (number, step) AS (
+    SELECT 0, max(1.0, 1.0 * (SELECT max(id) FROM feeds) / ?1)
+    UNION ALL
+    SELECT number + 1, step FROM spread WHERE number + 1 < ?1
+)
+SELECT f.polling FROM spread CROSS JOIN feeds f
+ ON f.id = (SELECT min(id) FROM feeds
+  WHERE id > CAST(number * step AS INTEGER)
+  AND id <= CAST((number + 1) * step AS INTEGER))
+ WHERE f.state <> 'removed' AND f.polling <> x''
+"""
+"""The first feed of each of so many equal ranges of ids."""
 
 
 class SqliteFeeds:
@@ -123,6 +137,10 @@ class SqliteFeeds:
             (pack_ids(ids),),
         )
         return [read_target(row, self._box) for row in rows]
+
+    async def habits(self, limit: int) -> list[bytes]:
+        rows = await self._readers.all(_HABITS, (limit,))
+        return [habits for (polling,) in rows if (habits := read_habits(polling))]
 
     async def hidden(self, ids: Sequence[FeedId]) -> HiddenFeeds:
         rows = await self._readers.all(

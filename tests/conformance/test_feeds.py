@@ -239,6 +239,35 @@ async def test_targets_come_as_asked_without_unknown_and_removed_ones(
     assert targets[0].credentials is None
 
 
+async def test_habits_are_those_of_feeds_that_have_posted(scene: Scene) -> None:
+    feeds = [await scene.add_feed(name) for name in "abcd"]
+    never_fetched, silent, *posting = feeds
+    await scene.storage.log.commit(fetch(silent))
+    for feed in posting:
+        habits = f"of {feed.id}".encode()
+        polling = Polling(posting=Posting(habits=habits))
+        await scene.storage.log.commit(fetch(feed, polling=polling))
+    await scene.storage.feeds.set_state(posting[1].id, FeedState.REMOVED, START)
+
+    assert await scene.storage.feeds.habits(10) == [b"of 3"]
+    assert never_fetched.polling.posting.habits == b""
+
+
+async def test_of_many_feeds_some_from_everywhere_tell_their_habits(
+    scene: Scene,
+) -> None:
+    for number in range(12):
+        feed = await scene.add_feed(f"f{number}")
+        polling = Polling(posting=Posting(habits=bytes([feed.id])))
+        await scene.storage.log.commit(fetch(feed, polling=polling))
+
+    some = await scene.storage.feeds.habits(4)
+
+    assert len(set(some)) == len(some) == 4
+    assert max(some) > b"\x08"
+    assert min(some) < b"\x04"
+
+
 async def test_a_body_is_asked_for_only_while_a_subscription_is_as_is(
     scene: Scene,
 ) -> None:

@@ -103,6 +103,11 @@ class PolledStorage:
         self._read("targets")
         return [self.known[feed_id] for feed_id in ids if feed_id in self.known]
 
+    async def habits(self, limit: int) -> list[bytes]:
+        self._read("habits")
+        postings = [each.feed.polling.posting for each in self.known.values()]
+        return [each.habits for each in postings if each.habits][:limit]
+
     async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
         if self.commit_failure:
             raise self.commit_failure

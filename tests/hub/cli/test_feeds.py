@@ -289,55 +289,61 @@ def test_show_is_silent_about_what_is_not_odd(fanfare: Fanfare, api: FakeApi) ->
         assert word not in text
 
 
-def terms(**values: float) -> list[dict[str, object]]:
-    """With the names of terms; an underscore is a blank."""
-    known = {"rate now": 2.0, "price": 75.0, "wanted": 1_800.0, "floor": 900.0}
-    named = {name.replace("_", " "): value for name, value in values.items()}
-    return [
-        {"name": name, "value": value, "unit": "s", "note": f"the {name}"}
-        for name, value in {**known, **named}.items()
-    ]
+def plan_document(**members: object) -> dict[str, object]:
+    term = {"name": "wanted", "value": 1_800.0, "unit": "s", "note": "the wanted"}
+    known = {
+        "id": 7,
+        "url": URL,
+        "state": "active",
+        "next_fetch": "2026-01-01T12:15:00Z",
+        "sentence": "next fetch at noon because of the price",
+        "period": 900.0,
+        "rate": 2.0,
+        "rate_now": 4.25,
+        "price": 75.0,
+        "hints": {},
+        "hints_in_force": ["fresh", "skip"],
+        "hours": [0.0] * 100 + [9.5] * 68,
+        "minutes": [1.0] * 12,
+        "terms": [term],
+    }
+    return {**known, **members}
 
 
-@pytest.mark.parametrize(
-    ("values", "why"),
-    [
-        ({}, "because 30 min of waiting, at 2 entries a day expected now,"),
-        ({"floor": 3_600}, "because of floor: the floor"),
-        ({"fresh": 7_200}, "because of fresh: the fresh"),
-        ({"backoff": 300}, "because of backoff: the backoff"),
-        ({"backoff": 300, "retry_after": 600}, "because of retry after: the retry"),
-        ({"fresh": 7_200, "skip": 60}, "because of skip: the skip"),
-    ],
-)
-def test_explain_says_in_a_sentence_why(
-    fanfare: Fanfare, api: FakeApi, values: dict[str, float], why: str
+PLAN = "GET /api/feeds/7/plan"
+
+
+def test_explain_says_in_a_sentence_why_and_shows_every_number(
+    fanfare: Fanfare, api: FakeApi
 ) -> None:
-    document = feed_document(period_terms=terms(**values))
-    api.answers["GET /api/feeds/7"] = (200, document)
+    api.answers[PLAN] = (200, plan_document())
 
     lines = fanfare("feeds", "explain", "7").stdout.splitlines()
 
-    assert lines[0].startswith("next fetch 2026")
-    assert why in lines[0]
-    assert ["wanted", "1800", "s", "the", "wanted"] in map(str.split, lines)
+    words = list(map(str.split, lines))
+    assert lines[0] == "next fetch at noon because of the price"
+    assert ["rate", "now", "4.25", "entries", "a", "day"] in words
+    assert ["hints", "in", "force", "fresh,", "skip"] in words
+    assert ["wanted", "1800", "s", "the", "wanted"] in words
+    assert ["Fri", *["0.0"] * 4, *["9.5"] * 20] in words
 
 
-def test_explain_as_json_has_the_terms(fanfare: Fanfare, api: FakeApi) -> None:
-    api.answers["GET /api/feeds/7"] = (200, feed_document(period_terms=terms()))
+def test_explain_names_no_hints_where_there_are_none(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers[PLAN] = (200, plan_document(hints_in_force=[]))
+
+    lines = fanfare("feeds", "explain", "7").stdout.splitlines()
+
+    assert ["hints", "in", "force", "none"] in map(str.split, lines)
+
+
+def test_explain_as_json_is_what_the_hub_said(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers[PLAN] = (200, plan_document())
 
     document = json.loads(fanfare("feeds", "explain", "7", "--json").stdout)
 
-    assert document["period_terms"][0]["name"] == "rate now"
-
-
-def test_explain_gives_no_reason_for_what_is_not_polled(
-    fanfare: Fanfare, api: FakeApi
-) -> None:
-    document = feed_document(state="paused", period_terms=terms())
-    api.answers["GET /api/feeds/7"] = (200, document)
-
-    assert "because" not in fanfare("feeds", "explain", "7").stdout
+    assert document == plan_document()
 
 
 def test_show_tells_trouble_redirects_and_limits(

@@ -8,6 +8,7 @@ from hub.core.habits import (
     MOST_COUNTED,
     NOTHING_KNOWN,
     Profile,
+    common_habits,
     count_habits,
     hour_of,
     pack_habits,
@@ -45,6 +46,21 @@ def test_old_habits_fade() -> None:
     habits = count_habits(NOTHING_KNOWN, [TUESDAY] * int(MOST_COUNTED + 1))
 
     assert habits.total == sum(habits.hours) == pytest.approx((MOST_COUNTED + 1) / 2)
+
+
+def test_a_feed_counts_among_all_by_the_root_of_its_posts() -> None:
+    busy = count_habits(NOTHING_KNOWN, [TUESDAY] * 100)
+    calm = count_habits(NOTHING_KNOWN, [TUESDAY + 3 * HOUR + DAY] * 4)
+
+    of_all = common_habits([busy, NOTHING_KNOWN, calm])
+
+    assert (of_all.hours[8], of_all.hours[11]) == pytest.approx((10, 2))
+    assert (of_all.days[1], of_all.days[2]) == pytest.approx((10, 2))
+    assert of_all.total == pytest.approx(12)
+
+
+def test_where_nobody_posted_nothing_is_known_of_all() -> None:
+    assert common_habits([NOTHING_KNOWN]) == NOTHING_KNOWN
 
 
 def test_who_has_no_habits_has_those_of_all() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from hub.core.budget import Budget
+from hub.core.habits import NOTHING_KNOWN, count_habits, prior_of
 from hub.polling.accounts import Accounts
 from tests.support.fetch_targets import START
 
@@ -36,3 +37,14 @@ def test_a_first_fetch_costs_nothing() -> None:
         accounts.count(None, START + number * HOUR)
 
     assert accounts.outlook().price == 75
+
+
+def test_the_habits_of_all_stay_while_the_price_moves() -> None:
+    accounts = Accounts(Budget(), 75)
+    prior = prior_of(count_habits(NOTHING_KNOWN, [START.timestamp()]))
+
+    accounts.expect_habits(prior)
+    accounts.resume(20.0)
+    accounts.count(START - HOUR, START)
+
+    assert accounts.outlook().prior == prior

@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from hub.core.cadence import PollingRules
+from hub.core.habits import NOTHING_KNOWN, count_habits, pack_habits
 from hub.polling.fetcher import FetchRequest
 from hub.polling.poller import Poller, PollerOptions
 from hub.polling.visitor import Identity
@@ -22,6 +23,7 @@ from storage.records import (
     FetchTarget,
     Polling,
     Position,
+    Posting,
     RecordKind,
 )
 from tests.support.clock import ManualClock
@@ -690,6 +692,20 @@ async def test_a_feed_that_was_removed_meanwhile_is_not_fetched(stage: Stage) ->
 
     assert feed.polling.code is None
     assert stage.fetcher.requests == []
+
+
+async def test_feeds_are_planned_by_the_habits_of_all(stage: Stage) -> None:
+    habits = pack_habits(count_habits(NOTHING_KNOWN, [START.timestamp()] * 400))
+    posting = Posting(habits=habits, at=START, since=START)
+    stage.add(polled(1, "https://a.example/", posting=posting))
+    stage.add(a_feed(2))
+
+    async with stage.running():
+        await stage.poller.fetch_now(FeedId(2))
+
+    feed = polled(3, "https://c.example/", last_fetch=START)
+    terms = {term.name: term.value for term in stage.poller.explain(feed).terms}
+    assert terms["habit"] > 2
 
 
 def test_the_explanation_is_that_of_the_last_plan(stage: Stage) -> None:

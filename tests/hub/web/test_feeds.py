@@ -216,6 +216,19 @@ async def test_one_feed_is_explained(client: httpx2.AsyncClient) -> None:
     assert "period" in [term["name"] for term in report["period_terms"]]
 
 
+async def test_the_plan_of_a_feed_has_a_route_of_its_own(
+    client: httpx2.AsyncClient,
+) -> None:
+    feed = (await client.post("/api/feeds", json={"url": URL})).json()
+
+    plan = (await client.get(f"/api/feeds/{feed['id']}/plan")).json()
+
+    assert plan["sentence"].startswith("next fetch at 20")
+    assert (len(plan["hours"]), len(plan["minutes"])) == (168, 12)
+    assert {"name", "value", "unit", "note"} == set(plan["terms"][0])
+    assert (await client.get("/api/feeds/99/plan")).status_code == 404
+
+
 async def test_pause_resume_and_fetch(client: httpx2.AsyncClient, hub: Hub) -> None:
     feed = (await client.post("/api/feeds?wait=0", json={"url": URL})).json()
     path = f"/api/feeds/{feed['id']}"

@@ -156,6 +156,15 @@ class MemoryFeeds:
             subscribers=len(subscribers),
         )
 
+    async def habits(self, limit: int) -> list[bytes]:
+        feeds = self._all()
+        step = max(1, len(feeds) // limit)
+        return [
+            feed.polling.posting.habits
+            for feed in feeds[::step][:limit]
+            if feed.state is not FeedState.REMOVED and feed.polling.posting.habits
+        ]
+
     async def hidden(self, ids: Sequence[FeedId]) -> HiddenFeeds:
         feeds = self._state.feeds
         there = {

@@ -1,0 +1,84 @@
+"""Why a feed is asked when it is: one sentence, and all the numbers behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hub.core.cadence import Plan, Term
+from hub.core.durations import duration
+from hub.core.habits import Counts
+from storage.records import FeedState, StoredFeed
+
+HOURS_A_WEEK = 168
+_MONDAY = 4 * 86_400.0  # the first one after 1970 began
+_HOUR = 3_600.0
+_WAITS = ("wanted", "floor", "ttl", "sy:updatePeriod")
+_HINTS = ("ttl", "sy:updatePeriod", "fresh", "retry after", "skip")
+_NOT_POLLED = {
+    FeedState.PAUSED: "it is paused",
+    FeedState.GONE: "it answered 410",
+    FeedState.DEAD: "it answered nothing but 404 for long",
+    FeedState.REMOVED: "it was removed",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """``hours`` are the factors of the 168 hours of a week, from Monday 0:00 UTC, and
+    ``minutes`` those of the twelve parts of any hour, by which the rate is multiplied.
+    ``in_force`` names the terms that are what server and document ask for, less what is
+    ignored."""
+
+    sentence: str
+    rate: float  # λ, entries a day
+    rate_now: float
+    price: float  # entry-seconds
+    in_force: tuple[str, ...]
+    hours: Counts
+    minutes: Counts
+    terms: tuple[Term, ...]
+
+
+def explain_plan(feed: StoredFeed, plan: Plan) -> Explanation:
+    """What the plan of a feed says, made as its state implies."""
+    terms = {term.name: term for term in plan.terms}
+    profile = plan.forecast.profile
+    hours = (_MONDAY + _HOUR * hour for hour in range(HOURS_A_WEEK))
+    return Explanation(
+        sentence=_sentence(feed, terms),
+        rate=terms["rate"].value,
+        rate_now=terms["rate now"].value,
+        price=terms["price"].value,
+        in_force=tuple(name for name in _HINTS if _counts(terms.get(name))),
+        hours=tuple(round(profile.at(hour), 3) for hour in hours),
+        minutes=tuple(round(factor, 3) for factor in profile.steps()),
+        terms=plan.terms,
+    )
+
+
+def _sentence(feed: StoredFeed, terms: dict[str, Term]) -> str:
+    if feed.state in _NOT_POLLED:
+        return f"no next fetch because {_NOT_POLLED[feed.state]}"
+    return f"next fetch at {feed.next_fetch:%Y-%m-%d %H:%M:%S}Z because {_why(terms)}"
+
+
+def _why(terms: dict[str, Term]) -> str:
+    """What decided: the end of skipped hours, or else the longest of all waits."""
+    own = ("backoff",) if "backoff" in terms else _WAITS
+    counting = [
+        terms[name]
+        for name in ("fresh", "retry after", *own)
+        if _counts(terms.get(name))
+    ]
+    decisive = terms.get("skip") or max(counting, key=lambda term: term.value)
+    if decisive.name != "wanted":
+        return f"of {decisive.name}: {decisive.note} ({duration(decisive.value)})"
+    return (
+        f"{duration(decisive.value)} of waiting, at {terms['rate now'].value:.3g}"
+        " entries a day expected now, is worth a poll at the price of"
+        f" {terms['price'].value:.3g} entry-seconds"
+    )
+
+
+def _counts(term: Term | None) -> bool:
+    return term is not None and not term.note.startswith("ignored")

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from hub.core.cadence import PollingRules, explain
+from hub.core.durations import duration
+from hub.core.explanation import Explanation, explain_plan
+from hub.core.outlook import Outlook
+from hub.core.posting import with_posts
+from protocols.model import Hints
+from storage.records import FeedState, Polling, Posting, Validators
+from tests.support.fetch_targets import a_feed
+
+NOW = datetime(2026, 3, 3, 8, 7, tzinfo=UTC)  # a Tuesday
+KNOWN = Polling(
+    code=304,
+    last_fetch=NOW,
+    last_success=NOW,
+    validators=Validators(url="https://a.example/", etag="e"),
+    answers_304=True,
+)
+
+
+def explained(
+    state: FeedState = FeedState.ACTIVE,
+    price: float = 75.0,
+    **changes: object,
+) -> Explanation:
+    polling = replace(KNOWN, **changes)  # type: ignore[arg-type]
+    feed = a_feed(1, polling=polling, state=state, next_fetch=NOW + timedelta(hours=1))
+    outlook = Outlook(price=price)
+    return explain_plan(feed, explain(polling, 1, PollingRules(), NOW, outlook))
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        (
+            {"price": 500.0},
+            "h of waiting, at 0.16 entries a day expected now, is worth",
+        ),
+        ({"price": 0.1}, "of floor: earned: answers 304, and is not asleep (15 min)"),
+        (
+            {"fresh_until": NOW + timedelta(hours=20)},
+            "of fresh: max-age or Expires: not asked before (20 h)",
+        ),
+        (
+            {"code": 500, "failures": 3},
+            "of backoff: ",
+        ),
+        (
+            {"code": 500, "failures": 1, "retry_after": NOW + timedelta(hours=8)},
+            "of retry after: Retry-After: not asked before (8 h)",
+        ),
+        (
+            {"hints": Hints(skip_days=(1,)), "fresh_until": NOW + timedelta(hours=5)},
+            "of skip: to the end of skipHours and skipDays",
+        ),
+    ],
+)
+def test_what_decided_is_said_in_a_sentence(
+    changes: dict[str, object], why: str
+) -> None:
+    sentence = explained(**changes).sentence  # type: ignore[arg-type]
+
+    assert sentence.startswith("next fetch at 2026-03-03 09:07:00Z because ")
+    assert why in sentence
+
+
+@pytest.mark.parametrize("state", set(FeedState) - {FeedState.ACTIVE})
+def test_of_a_feed_that_is_not_polled_it_is_said_why(state: FeedState) -> None:
+    assert explained(state).sentence.startswith("no next fetch because it ")
+
+
+def test_hints_that_are_ignored_are_not_in_force() -> None:
+    busy = with_posts(
+        Posting(since=NOW - timedelta(days=2)),
+        [NOW.timestamp() - 60 * minute for minute in range(2_000, 0, -1)],
+        NOW,
+    )
+    hints = Hints(ttl_minutes=60, update_period="daily")
+
+    assert explained(hints=hints, price=9e3).in_force == ("ttl", "sy:updatePeriod")
+    assert explained(hints=hints, posting=busy).in_force == ()
+
+
+def test_the_profile_is_of_a_week_from_monday_on() -> None:
+    posting = with_posts(
+        Posting(since=NOW - timedelta(days=70)),
+        [(NOW - timedelta(days=7 * week)).timestamp() for week in range(9, 0, -1)],
+        NOW,
+    )
+
+    found = explained(posting=posting)
+
+    assert len(found.hours) == 168
+    assert found.hours.index(max(found.hours)) == 24 + 8
+    assert found.minutes.index(max(found.minutes)) == 1
+    assert found.rate > found.rate_now / max(found.hours)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(45, "45 s"), (720, "12 min"), (12_600, "3.5 h"), (172_800, "2 d")],
+)
+def test_spans_are_told_in_the_largest_unit(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
