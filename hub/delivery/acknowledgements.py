@@ -83,7 +83,10 @@ class Acknowledgements:
         await self._writable.wait()
 
     def add(self, settlement: Settlement) -> asyncio.Future[Flushed]:
-        """Gather it; the future is done when all of it is durable."""
+        """Gather it; the future is done when all of it is durable.
+
+        Others wait for the same one: who awaits it shields it from being cancelled.
+        """
         batch = self._open_batch()
         if settlement.outcome is not None:
             batch.outcomes.append(settlement.outcome)

@@ -144,7 +144,9 @@ class CatchUps:
         if running.catch_up.tried_to != last:
             running.catch_up = replace(running.catch_up, tried_to=last)
             until = self._leases.until()
-            await self._write(running, announced(running.catch_up, until=until))
+            await asyncio.shield(
+                self._write(running, announced(running.catch_up, until=until))
+            )
 
     def _is_over(self, running: RunningCatchUp) -> bool:
         """Whether the subscription has ended: its straggler is gone, and nothing is
@@ -190,7 +192,7 @@ class CatchUps:
 
     async def _finish(self, running: RunningCatchUp, last: Position) -> bool:
         settlement = finished(running.catch_up, last, until=self._leases.until())
-        flushed = await self._write(running, settlement)
+        flushed = await asyncio.shield(self._write(running, settlement))
         running.catch_up = replace(running.catch_up, position=last)
         return running.catch_up.subscription.id in flushed.unfinished
 

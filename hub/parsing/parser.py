@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 import structlog
@@ -105,6 +106,16 @@ class WorkerParser(Closing):
 
     async def _ask_worker(self, task: Task) -> ParsedFeed:
         worker = await self._take_worker()
+        has_idled = worker.documents > 0
+        with suppress(WorkerDied):
+            return await self._ask(worker, task)
+        if has_idled:  # it may have died of something else, unnoticed yet
+            with suppress(WorkerDied):
+                return await self._ask(await self._start_worker(), task)
+        raise MalformedDocument("no parser survives this document")
+
+    async def _ask(self, worker: WorkerProcess, task: Task) -> ParsedFeed:
+        """Raises `WorkerDied`, and what `WorkerParser.parse` does."""
         is_done = False
         try:
             async with asyncio.timeout(self._seconds):
@@ -117,7 +128,7 @@ class WorkerParser(Closing):
             ) from None
         except WorkerDied:
             log.warning("parse_worker_died", url=task.context.url, pid=worker.pid)
-            raise MalformedDocument("no parser survives this document") from None
+            raise
         finally:
             if is_done and worker.documents < self._documents:
                 self._idle.append(worker)

@@ -16,7 +16,8 @@ _FEEDS = (
     " WHERE NOT f.private AND f.state <> 'removed'"
 )
 _ENTRIES = (
-    "SELECT sorted_at, id, feed_id, key, revision, deleted, body FROM entries"
+    "SELECT sorted_at, id, feed_id, key, revision, deleted, body, unlisted"
+    " FROM entries"
     " WHERE feed_id = :feed_id AND deleted = 0"
 )
 _ORDERED = " ORDER BY sorted_at DESC, id LIMIT :limit"

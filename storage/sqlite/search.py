@@ -30,11 +30,13 @@ from .writer import Writer
 FIND = (
     "WITH found AS MATERIALIZED (SELECT rowid AS docid FROM search"
     " WHERE search MATCH :wanted{below} ORDER BY rowid DESC LIMIT :limit)"
-    " SELECT e.id, e.feed_id, e.key, e.revision, e.deleted, e.body, found.docid"
+    " SELECT e.id, e.feed_id, e.key, e.revision, e.deleted, e.body, e.unlisted,"
+    " found.docid"
     " FROM found LEFT JOIN searched s ON s.docid = found.docid"
     " LEFT JOIN entries e ON e.id = s.entry_id AND e.deleted = 0"
     " AND EXISTS (SELECT 1 FROM feeds f WHERE f.id = e.feed_id"
-    "  AND f.state <> 'removed' AND (f.private = 0 OR :sees_all OR EXISTS ("
+    "  AND f.state <> 'removed' AND ("
+    "f.private = 0 AND NOT f.unlisted AND NOT e.unlisted OR :sees_all OR EXISTS ("
     "SELECT 1 FROM subscriptions u WHERE u.account_id = :viewer"
     "  AND u.feed_id = f.id AND u.state = 'active')))"
     " ORDER BY found.docid DESC"
@@ -112,8 +114,8 @@ class SqliteSearch:
         sql, parameters = select_matches(wanted, viewer, limit, below)
         rows = await self._readers.all(sql, parameters)
         return Matches(
-            entries=tuple(read_entry(row[:6]) for row in rows if row[0] is not None),
-            next=rows[-1][6] if len(rows) == limit else None,
+            entries=tuple(read_entry(row[:7]) for row in rows if row[0] is not None),
+            next=rows[-1][7] if len(rows) == limit else None,
         )
 
 
