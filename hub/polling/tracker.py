@@ -89,8 +89,9 @@ class Tracker:
 
     async def match(self, target: FetchTarget, commit: FetchCommit) -> FetchCommit:
         """The commit with what the queries find in it: in new entries of public
-        feeds, and not in those of a first fetch."""
-        if target.feed.private:
+        feeds, and neither in those of a first fetch nor in what is to be kept out of
+        whatever many can find."""
+        if target.feed.private or commit.polling.unlisted:
             return commit
         news = _news(commit)
         if not news:
@@ -132,7 +133,9 @@ def _news(commit: FetchCommit) -> list[EntryWrite]:
         if record.kind is RecordKind.ENTRIES
         for key, _ in record.entries
     }
-    return [each for each in commit.entries if each.key in keys] if keys else []
+    if not keys:
+        return []
+    return [each for each in commit.entries if each.key in keys and not each.unlisted]
 
 
 def _subjects(

@@ -139,6 +139,19 @@ async def test_private_feeds_are_not_tracked() -> None:
     assert await tracker.match(private, commit) is commit
 
 
+async def test_what_is_to_be_kept_out_of_sight_is_not_tracked() -> None:
+    tracker = await a_tracker("laurel")
+    commit = news("Laurel", "Laurel again")
+    hidden, shown = commit.entries
+    partly = replace(commit, entries=(replace(hidden, unlisted=True), shown))
+
+    assert await matches_of(tracker, partly) == (
+        MatchWrite(FeedId(1), ("Laurel again",)),
+    )
+    wholly = replace(commit, polling=Polling(unlisted=True))
+    assert await tracker.match(TARGET, wholly) is wholly
+
+
 @pytest.mark.parametrize(
     ("query", "is_found"),
     [
