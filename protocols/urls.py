@@ -42,10 +42,12 @@ def resolve(reference: str | None, base: str) -> str:
     Line breaks inside are dropped and blanks escaped, as browsers do. Scripts and
     inline data are no locations. Without a base a relative reference stays as it is.
     """
+    if reference and reference.startswith(_USUAL) and _is_clean(reference):
+        return reference
     url = (reference or "").strip()
     if not url or len(url) > LONGEST:
         return ""
-    if not url.isprintable() or " " in url:
+    if not _is_clean(url):
         url = _BLANKS.sub("%20", _LINE_BREAKS.sub("", url))
     if url.startswith(_USUAL):
         return url
@@ -57,6 +59,11 @@ def resolve(reference: str | None, base: str) -> str:
         return urljoin(base, url)
     except ValueError:  # such as "//[": half an IPv6 address
         return ""
+
+
+def _is_clean(url: str) -> bool:
+    """Without blanks and control characters, and not too long."""
+    return len(url) <= LONGEST and " " not in url and url.isprintable()
 
 
 def is_same_site(one: str, other: str) -> bool:

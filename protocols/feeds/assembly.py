@@ -71,6 +71,8 @@ def assemble(
 def _entries(
     drafts: Sequence[EntryDraft], head: HeadDraft, problems: list[str]
 ) -> tuple[Entry, ...]:
+    if not drafts:
+        return ()
     for draft in drafts:
         _complete(draft, head)
     _discard_shared_id(drafts, problems)
@@ -146,6 +148,8 @@ def _shared_links(drafts: Sequence[EntryDraft], site: str) -> frozenset[str]:
         for draft in drafts
         if not draft.id and (link := draft.first_link("alternate"))
     }
+    if not entries:
+        return frozenset()
     counts = Counter(link for link, _, _ in entries)
     shared = {key for key, count in counts.items() if count > 1}
     return frozenset(shared | {key_of_link(site)})

@@ -94,15 +94,15 @@ def read_link(element: Element, scope: Scope) -> Link | None:
 
 def has_more_than_link(element: Element) -> bool:
     """Whether an ``atom:link`` says what `Link` has no place for."""
-    return not _LINK_ATTRIBUTES.issuperset(element.attrib)
+    return not _LINK_ATTRIBUTES.issuperset(element.keys())
 
 
 def has_more_than_person(element: Element) -> bool:
     """Whether a person has parts that `Author` has no place for."""
-    return any(
-        local_name(child.tag) not in _PERSON_PARTS and child.tag not in _PICTURES
-        for child in element
-    )
+    for child in element:
+        if local_name(child.tag) not in _PERSON_PARTS and child.tag not in _PICTURES:
+            return True
+    return False
 
 
 def read_category(element: Element) -> Category:
@@ -141,7 +141,7 @@ def read_person(element: Element, scope: Scope) -> Author | None:
         links=tuple(links),
         object_types=tuple(object_types),
     )
-    return None if author == _NOBODY else author
+    return author if author.name or author != _NOBODY else None
 
 
 def read_text(element: Element) -> Text | None:

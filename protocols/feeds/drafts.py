@@ -141,6 +141,8 @@ class Draft:
         authors, creators = self.authors, self.creators
         if not creators and not self.spare_author:
             return tuple(authors)
+        if creators and not authors:
+            return tuple(creators)
         if len(authors) == len(creators) == 1 and not authors[0].name:
             return (replace(authors[0], name=creators[0].name),)
         names = {author.name for author in authors}

@@ -41,9 +41,11 @@ _UNPREFIXED: Final = (
 )
 """Namespaces whose elements mean HTML's where HTML should be."""
 _DEFAULTS: Final = frozenset(each[1:-1] for each in _UNPREFIXED) | {None}
-_FOREIGN: Final = re.compile(r"xmlns|<[\w.-]+:|\s(?!xml:)[\w.-]+:[\w.-]+=")
+_FOREIGN_TAG: Final = re.compile(r"<[\w.-]+:")
+_FOREIGN: Final = re.compile(r"\s(?!xml:)[\w.-]+:[\w.-]+=")
+_BETWEEN: Final = re.compile(r":[\w.-]+=")  # of what `_FOREIGN` is, and found sooner
 _EMPTY: Final = re.compile(
-    rf"<(?!(?:{'|'.join(sorted(_VOID))})[\s/])([^\s<>/]+)([^<>]*)/>"
+    rf"<(?!(?:{'|'.join(sorted(_VOID))})[\s/])([^\s<>/]++)([^<>]*+)(?<=/)>"
 )
 
 
@@ -73,11 +75,20 @@ def _plain_markup(element: Element) -> str | None:
         return None
     written: str = etree.tostring(element, encoding="unicode", with_tail=False)
     inside = written[written.index(">") + 1 : written.rfind("</")]
-    if _FOREIGN.search(inside):
+    if _needs_namespace(inside):
         return None
-    return (
-        _EMPTY.sub(r"<\1\2></\1>", inside).strip() if "/>" in inside else inside.strip()
-    )
+    return (_EMPTY.sub(_with_end_tag, inside) if "/>" in inside else inside).strip()
+
+
+def _needs_namespace(markup: str) -> bool:
+    if "xmlns" in markup or _FOREIGN_TAG.search(markup):
+        return True
+    return bool(_BETWEEN.search(markup) and _FOREIGN.search(markup))
+
+
+def _with_end_tag(empty: re.Match[str]) -> str:
+    name, rest = empty.groups()
+    return f"<{name}{rest[:-1]}></{name}>"
 
 
 def _mixed_markup(element: Element) -> str:

@@ -6,7 +6,8 @@ ratings and statistics have no other place.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from protocols.feeds.constructs import make_link
 from protocols.feeds.drafts import Draft
@@ -17,13 +18,19 @@ from protocols.feeds.scope import Scope
 from protocols.model import Category, Text
 from protocols.text import collapse, text_of_title
 
+Handler: TypeAlias = Callable[[Draft, Element, Scope], None]
 SCHEME: Final = "http://search.yahoo.com/mrss/category_schema"
 """Of categories without one, as Media RSS 1.5.1 has it (media:category)."""
 
 
-def _kept(draft: Draft, element: Element, scope: Scope) -> None:
-    keep_element(draft.extensions, element)
-    _ELEMENTS[element.tag](draft, element, scope.within(element))
+def _kept(read: Handler) -> Handler:
+    """Read, and kept as an extension, too."""
+
+    def read_and_keep(draft: Draft, element: Element, scope: Scope) -> None:
+        keep_element(draft.extensions, element)
+        read(draft, element, scope.within(element))
+
+    return read_and_keep
 
 
 def _group(draft: Draft, element: Element, scope: Scope) -> None:
@@ -34,15 +41,17 @@ def _group(draft: Draft, element: Element, scope: Scope) -> None:
 
 def _content(draft: Draft, element: Element, scope: Scope) -> None:
     """An image is shown, any other file is offered; both have their own relation."""
-    url = scope.resolve(element.get("url"))
-    type = (element.get("type") or "").strip()
+    said = dict(element.items())
+    url = scope.resolve(said.get("url"))
     if url:
-        is_image = element.get("medium") == "image" or type.startswith("image/")
+        type = said.get("type", "").strip()
+        is_image = said.get("medium") == "image" or type.startswith("image/")
         rel = "image" if is_image else "enclosure"
-        draft.add_link(make_link(url, rel, type, length=element.get("fileSize")))
+        draft.add_link(make_link(url, rel, type, length=said.get("fileSize")))
     for child in element:
-        if child.tag in _DETAILS:
-            _DETAILS[child.tag](draft, child, scope)
+        read = _DETAILS.get(child.tag)
+        if read:
+            read(draft, child, scope)
 
 
 def _thumbnail(draft: Draft, element: Element, scope: Scope) -> None:
@@ -90,4 +99,4 @@ _DETAILS: Final = qualified(
 )
 _PARTS: Final = {**_DETAILS, **qualified("media", {"content": _content})}
 _ELEMENTS: Final = {**_PARTS, **qualified("media", {"group": _group})}
-MEDIA: Final = dict.fromkeys(_ELEMENTS, _kept)
+MEDIA: Final = {tag: _kept(read) for tag, read in _ELEMENTS.items()}

@@ -107,7 +107,7 @@ class Place:
 
     holder: Element
     entries: tuple[Element, ...]
-    inherited: tuple[str, ...]
+    inherited: tuple[object, ...]
 
 
 def find_place(root: Element) -> Place | None:
@@ -142,24 +142,19 @@ def setting_of(
     )
     parts = (
         context.url,
-        declaration.decode("utf-8", "replace"),
-        *place.inherited,
+        declaration,
+        place.inherited,
         *sites,
         feed.language,
         feed.rights,
-        repr(feed.authors),
+        feed.authors,
     )
-    return fingerprint("".join(f"{len(part)}:{part}" for part in parts))
+    return fingerprint(repr(parts))
 
 
 def _children(element: Any, name: str) -> tuple[Element, ...]:
     return tuple(element.iterchildren(f"{{*}}{name}"))
 
 
-def _inherited(element: Element) -> tuple[str, ...]:
-    return (
-        element.tag,
-        repr(element.prefix),
-        repr([*element.nsmap.items()]),
-        repr(element.items()),
-    )
+def _inherited(element: Element) -> tuple[object, ...]:
+    return element.tag, element.prefix, element.nsmap, element.items()

@@ -109,7 +109,7 @@ def _enclosure(draft: EntryDraft, element: Element, scope: Scope) -> None:
     type = (element.get("type") or "").strip()
     link = make_link(href, "enclosure", type, length=element.get("length"))
     is_told = draft.add_link(link) if href else "url" in element.attrib
-    if not is_told or not _ENCLOSURE_ATTRIBUTES.issuperset(element.attrib):
+    if not is_told or not _ENCLOSURE_ATTRIBUTES.issuperset(element.keys()):
         keep_element(draft.extensions, element)
 
 

@@ -35,6 +35,8 @@ _OTHER_ROOTS: Final = {
     "svg": "an SVG image",
     "urlset": "a sitemap",
 }
+_OF_ATOM: Final = frozenset({ATOM[1:-1], ATOM_03[1:-1]})
+_OF_RSS: Final = frozenset(NAMESPACES["rss"])
 _RESOURCE_LIMIT: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
 
 
@@ -113,9 +115,9 @@ def read_tree(root: Element, body: bytes, context: ParseContext) -> ParsedFeed:
         kind = _OTHER_ROOTS.get(name.lower(), "an XML document")
         raise NotAFeed(f"{kind} (its root is <{name[:80]}>)")
     if reader is read_atom:
-        _rename(root, namespace_of(root.tag), {ATOM, ATOM_03}, ATOM)
+        _rename(root, namespace_of(root.tag), _OF_ATOM, ATOM)
     else:
-        _rename(root, _rss_namespace(root), set(map(_braced, NAMESPACES["rss"])), "")
+        _rename(root, _rss_namespace(root), _OF_RSS, "")
     return reader(root, Scope.of_document(context).within_root(root, body))
 
 
@@ -127,14 +129,9 @@ def _rss_namespace(root: Element) -> str:
     return namespace_of(root.tag)
 
 
-def _braced(namespace: str) -> str:
-    return f"{{{namespace}}}" if namespace else ""
-
-
-def _rename(root: Element, namespace: str, known: set[str], usual: str) -> None:
+def _rename(root: Element, namespace: str, known: frozenset[str], usual: str) -> None:
     """Give a format that came in a namespace of its own the usual one."""
-    own = _braced(namespace)
-    if own in known:
+    if namespace in known:
         return
     for element in root.iter():
         if namespace_of(element.tag) == namespace:
