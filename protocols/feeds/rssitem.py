@@ -43,7 +43,9 @@ def read_page_link(draft: Draft, element: Element, scope: Scope) -> None:
     if element.get("href"):
         link = read_link(element, scope)
     else:
-        href = scope.within(element).resolve(text_of(element))
+        # Escaped twice: a template did it, and a CDATA section was put around it.
+        written = text_of(element).replace("&amp;", "&")
+        href = scope.within(element).resolve(written)
         link = Link(href=href) if href else None
     if link and not draft.add_link(link):
         keep_element(draft.extensions, element)

@@ -82,6 +82,14 @@ def test_an_id_that_rss_does_not_know_stands_in_for_a_missing_one(
     assert entry.id == id
 
 
+@pytest.mark.parametrize(
+    "written", ["/?a=1&amp;b=2", "/?a=1&amp;amp;b=2", "<![CDATA[/?a=1&amp;b=2]]>"]
+)
+def test_a_link_that_was_escaped_twice_is_the_link_that_was_meant(written: str) -> None:
+    [entry] = parse(rss(f"<item><link>{written}</link></item>"), CONTEXT).entries
+    assert [link.href for link in entry.links] == ["https://site.example/?a=1&b=2"]
+
+
 def test_an_attribute_in_small_letters_says_that_an_id_is_no_address() -> None:
     guid = '<guid ispermalink="false">https://site.example/1</guid>'
     [entry] = parse(rss(f"<item>{guid}</item>"), CONTEXT).entries
