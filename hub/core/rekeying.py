@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from hub.core.seen import SeenSet, Sighting
+from hub.core.seen import UNDATED, SeenSet, Sighting
 from protocols.model import IdSource
 
 REKEYED_ENTRIES = 2
@@ -70,14 +70,15 @@ def _match_twins(
 
     Where there is no date only made-up ids are doubted: they change when a link comes
     to be shared, or is no longer. An id that is a hash of what the entry says changes
-    when that is edited: then title and date are enough.
+    when that is edited: then title and date are enough. A title alone is not: what
+    comes daily under the same one is news.
     """
     doubted = {
         key
         for key, source in unknown.items()
         if current[key].title or source is not IdSource.FEED
     }
-    rules = ((_words, doubted), (_title, _hashed(unknown)))
+    rules = ((_words, doubted), (_dated_title, _hashed(unknown)))
     return _match(rules, vanished, current)
 
 
@@ -113,6 +114,10 @@ def _link(sighting: Sighting) -> int:
 
 def _title(sighting: Sighting) -> int:
     return sighting.title
+
+
+def _dated_title(sighting: Sighting) -> int:
+    return 0 if sighting.flags & UNDATED else sighting.title
 
 
 def _path(sighting: Sighting) -> int:

@@ -51,7 +51,7 @@ class Sighting(NamedTuple):
 
     key: int
     link: int  # of its host, in the upper half, and of the rest of it
-    title: int  # of title and date together; 0 without a date
+    title: int  # of title and date together; 0 without a date, unless the id is a hash
     content: int
     day: int  # of the last sighting, counted from 1970
     changes: int = 0  # of the content, on that day
@@ -89,6 +89,8 @@ def sight(entry: Entry, day: int) -> Sighting:
     content = content_hash(entry)
     date = entry.published or entry.updated
     dated = f"{entry.title or content}\n{date.isoformat()}" if date else ""
+    if not date and entry.id_source is IdSource.CONTENT:
+        dated = entry.title  # all that may outlast an edit
     return Sighting(
         key=fingerprint(entry.key),
         link=_link_fingerprint(key_of_link(link)),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
-from typing import Final, TypeAlias
+from typing import Final
 
 import feedparser
 
@@ -15,12 +14,17 @@ from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document
 from protocols.feeds.drafts import Draft, EntryDraft, HeadDraft
+from protocols.feeds.feedparserextras import (
+    Fields,
+    mappings_at,
+    read_extras,
+    text_at,
+)
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.scope import Scope
 from protocols.model import Author, Category, FeedFormat, ParsedFeed, Text
 from protocols.text import text_of_title
-
-Fields: TypeAlias = Mapping[str, object]
+from protocols.urls import is_web_url
 
 _FORMATS: Final = (
     ("rss10", FeedFormat.RDF),
@@ -56,16 +60,19 @@ def read_with_feedparser(
         return None
     scope = Scope.of_document(context)
     head = _read_head(result["feed"], scope)
+    if format != FeedFormat.ATOM:
+        scope = scope.within_site(head.links, ("alternate", "self"))
     entries = result["entries"]
-    drafts = [_read_entry(entry, scope) for entry in entries[:MAX_ENTRIES]]
+    read = _read_entry if format == FeedFormat.ATOM else _read_item
+    drafts = [read(entry, scope) for entry in entries[:MAX_ENTRIES]]
     parsed = assemble(format, head, drafts, written=len(entries))
     return document.sign(parsed, "feedparser")
 
 
 def _read_head(fields: Fields, scope: Scope) -> HeadDraft:
     head = HeadDraft(
-        subtitle=text_of_title(_text(fields, "subtitle")),
-        generator=_text(fields, "generator"),
+        subtitle=text_of_title(text_at(fields, "subtitle")),
+        generator=text_at(fields, "generator"),
     )
     _read_common(head, fields, scope)
     return head
@@ -74,62 +81,62 @@ def _read_head(fields: Fields, scope: Scope) -> HeadDraft:
 def _read_entry(fields: Fields, scope: Scope) -> EntryDraft:
     entry = EntryDraft(content=_content(fields), base=scope.base)
     _read_common(entry, fields, scope)
-    summary = _text(fields, "summary")
+    summary = text_at(fields, "summary")
     if summary and (entry.content is None or summary != entry.content.value):
         entry.summary = Text(value=summary)
+    for contributor in mappings_at(fields, "contributors"):
+        if text_at(contributor, "name"):
+            entry.contributors.append(_author(contributor, scope))
     return entry
 
 
+def _read_item(fields: Fields, scope: Scope) -> EntryDraft:
+    """Of RSS: an id may be the address, and a date of Dublin Core's is the first."""
+    item = _read_entry(fields, scope)
+    if fields.get("guidislink", True) and is_web_url(item.id):
+        item.permalink = item.id
+    if item.published is None:
+        item.published, item.updated = item.updated, None
+    return item
+
+
 def _read_common(draft: Draft, fields: Fields, scope: Scope) -> None:
-    draft.id = _text(fields, "id")
-    draft.title = text_of_title(_text(fields, "title"))
-    draft.published = parse_date(_text(fields, "published"))
-    draft.updated = parse_date(_text(fields, "updated"))
-    draft.language = _text(fields, "language")
-    draft.rights = _text(fields, "rights")
-    for link in [*_mappings(fields, "links"), *_mappings(fields, "enclosures")]:
-        href = scope.resolve(_text(link, "href"))
+    draft.id = text_at(fields, "id")
+    title = text_at(fields, "title") or text_at(fields, "itunes_title")
+    draft.title = text_of_title(title)
+    draft.published = parse_date(text_at(fields, "published"))
+    draft.updated = parse_date(text_at(fields, "updated"))
+    draft.language = text_at(fields, "language")
+    draft.rights = text_at(fields, "rights")
+    for link in [*mappings_at(fields, "links"), *mappings_at(fields, "enclosures")]:
+        href = scope.resolve(text_at(link, "href"))
         if href:
-            rel, type = _text(link, "rel") or "alternate", _text(link, "type")
-            length = _text(link, "length")
-            draft.add_link(make_link(href, rel, type, _text(link, "title"), length))
-    for author in _mappings(fields, "authors"):
-        if _text(author, "name") or _text(author, "email"):
+            rel, type = text_at(link, "rel") or "alternate", text_at(link, "type")
+            length = text_at(link, "length")
+            draft.add_link(make_link(href, rel, type, text_at(link, "title"), length))
+    for author in mappings_at(fields, "authors"):
+        if text_at(author, "name") or text_at(author, "email"):
             draft.append("authors", _author(author, scope))
-    for tag in _mappings(fields, "tags"):
-        term, scheme, label = (_text(tag, name) for name in ("term", "scheme", "label"))
+    for tag in mappings_at(fields, "tags"):
+        term, scheme, label = (
+            text_at(tag, name) for name in ("term", "scheme", "label")
+        )
         draft.add_category(Category(term=term, scheme=scheme, label=label))
+    read_extras(draft, fields, scope)
 
 
 def _author(author: Fields, scope: Scope) -> Author:
     return Author(
-        name=_text(author, "name"),
-        email=_text(author, "email"),
-        uri=scope.resolve(_text(author, "href")),
+        name=text_at(author, "name"),
+        email=text_at(author, "email"),
+        uri=scope.resolve(text_at(author, "href")),
     )
 
 
 def _content(fields: Fields) -> Text | None:
-    for content in _mappings(fields, "content"):
-        value = _text(content, "value")
+    for content in mappings_at(fields, "content"):
+        value = text_at(content, "value")
         if value:
-            type = _TYPES.get(_text(content, "type"), "html")
+            type = _TYPES.get(text_at(content, "type"), "html")
             return Text(value=value, type=type)
     return None
-
-
-def _text(fields: Fields, name: str) -> str:
-    """A field as it is: feedparser makes up missing ones, with a warning, if asked.
-
-    Character references give it half characters; nobody could encode them again.
-    """
-    value = dict.get(fields, name) if isinstance(fields, dict) else None
-    if not isinstance(value, str):
-        return ""
-    return value.encode("utf-8", "replace").decode().strip()
-
-
-def _mappings(fields: Fields, name: str) -> Iterator[Fields]:
-    values = dict.get(fields, name) if isinstance(fields, dict) else None
-    if isinstance(values, Iterable):
-        yield from (each for each in values if isinstance(each, Mapping))

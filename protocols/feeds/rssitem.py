@@ -43,7 +43,9 @@ def read_page_link(draft: Draft, element: Element, scope: Scope) -> None:
     if element.get("href"):
         link = read_link(element, scope)
     else:
-        href = scope.within(element).resolve(text_of(element))
+        # Escaped twice: a template did it, and a CDATA section was put around it.
+        written = text_of(element).replace("&amp;", "&")
+        href = scope.within(element).resolve(written)
         link = Link(href=href) if href else None
     if link and not draft.add_link(link):
         keep_element(draft.extensions, element)
@@ -93,9 +95,23 @@ def _guid(draft: EntryDraft, element: Element, scope: Scope) -> None:
     """ "If its value is false, the guid may not be assumed to be a url"."""
     guid = text_of(element)
     draft.put("id", guid, element)
-    is_permalink = (element.get("isPermaLink") or "").strip().lower() != "false"
+    told = element.get("isPermaLink") or element.get("ispermalink") or ""
+    is_permalink = told.strip().lower() != "false"
     if is_permalink and is_web_url(guid):
         draft.permalink = scope.resolve(guid)
+
+
+def _id(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    """Of no version of RSS, as are the dates below: trackers and shops write them."""
+    draft.offer("id", text_of(element), element)
+
+
+def _created(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    draft.offer("published", read_date(draft, element), element, rank=1)
+
+
+def _modified(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    draft.offer("updated", read_date(draft, element), element, rank=1)
 
 
 def _comments(draft: EntryDraft, element: Element, scope: Scope) -> None:
@@ -145,14 +161,21 @@ _ELEMENTS: Final[Table[EntryDraft]] = {
     "author": read_author,
     "category": read_category,
     "comments": _comments,
+    "created": _created,
+    "date": _created,
     "description": _description,
     "enclosure": _enclosure,
     "guid": _guid,
+    "id": _id,
+    "issued": _created,
     "link": read_page_link,
+    "modified": _modified,
     "pubDate": read_publication_date,
     "pubdate": read_publication_date,
+    "published": _created,
     "source": _source,
     "title": read_title,
+    "updated": _modified,
 }
 ITEM: Final[Table[EntryDraft]] = {
     **MODULES,

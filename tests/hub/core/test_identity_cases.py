@@ -432,6 +432,37 @@ def test_18_but_the_same_words_on_another_day_are() -> None:
     assert later.new == ("Backup",)
 
 
+BARE = {"guid": "", "link": "", "date": ""}
+
+
+def test_18_an_edit_of_all_entries_that_have_but_titles_is_no_news() -> None:
+    reader = reader_of(rss(*(post(number, **BARE) for number in (1, 2, 3))))
+
+    edited = [post(n, text=f"Text of {n}", **BARE) for n in (1, 2, 3)]
+
+    assert reader.read(rss(*edited)).new == ()
+    assert reader.read(rss(post(4, **BARE), *edited)).new == ("Post 4",)
+
+
+def test_18_but_one_text_under_a_title_without_a_date_is() -> None:
+    reader = reader_of(rss(post(1, **BARE), post(2, **BARE), post(3, **BARE)))
+
+    later = reader.read(
+        rss(post(1, text="Again", **BARE), post(2, **BARE), post(3, **BARE))
+    )
+
+    assert later.new == ("Post 1",)
+
+
+def test_18_and_so_are_words_without_a_title() -> None:
+    untitled = {**BARE, "title": ""}
+    reader = reader_of(rss(*(post(number, **untitled) for number in (1, 2))))
+
+    edited = (post(number, text=f"Text {number}", **untitled) for number in (1, 2))
+
+    assert len(reader.read(rss(*edited)).new) == 2
+
+
 def test_19_an_id_need_not_be_an_address() -> None:
     guid = '<guid isPermaLink="false">https://site.example/1</guid>'
     reading = reader_of(posts(2)).read(rss(post(1, guid="", link="", more=guid)))

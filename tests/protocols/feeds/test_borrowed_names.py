@@ -50,3 +50,47 @@ def test_a_creator_may_be_written_as_an_author_of_rss(
     creator = f"<dc:creator>{written}</dc:creator><dc:creator> </dc:creator>"
     parsed = parse(rss(f"<item>{creator}</item>"), CONTEXT)
     assert parsed.entries[0].authors == (author,)
+
+
+@pytest.mark.parametrize(
+    ("written", "published", "updated"),
+    [
+        ("<created>2020-01-11</created><updated>2020-01-12</updated>", 11, 12),
+        ("<published>2020-01-11</published><modified>2020-01-12</modified>", 11, 12),
+        ("<date>2020-01-11</date>", 11, None),
+        ("<issued>2020-01-11</issued>", 11, None),
+        ("<pubDate>2020-01-11</pubDate><created>2020-01-09</created>", 11, None),
+    ],
+)
+def test_an_item_may_have_dates_that_rss_does_not_know(
+    written: str, published: int, updated: int | None
+) -> None:
+    [entry] = parse(rss(f"<item><guid>1</guid>{written}</item>"), CONTEXT).entries
+    assert entry.published is not None
+    assert entry.published.day == published
+    assert (entry.updated and entry.updated.day) == updated
+
+
+@pytest.mark.parametrize(
+    ("written", "id"),
+    [("<id>a</id><link>/1</link>", "a"), ("<id>a</id><guid>b</guid>", "b")],
+)
+def test_an_id_that_rss_does_not_know_stands_in_for_a_missing_one(
+    written: str, id: str
+) -> None:
+    [entry] = parse(rss(f"<item>{written}</item>"), CONTEXT).entries
+    assert entry.id == id
+
+
+@pytest.mark.parametrize(
+    "written", ["/?a=1&amp;b=2", "/?a=1&amp;amp;b=2", "<![CDATA[/?a=1&amp;b=2]]>"]
+)
+def test_a_link_that_was_escaped_twice_is_the_link_that_was_meant(written: str) -> None:
+    [entry] = parse(rss(f"<item><link>{written}</link></item>"), CONTEXT).entries
+    assert [link.href for link in entry.links] == ["https://site.example/?a=1&b=2"]
+
+
+def test_an_attribute_in_small_letters_says_that_an_id_is_no_address() -> None:
+    guid = '<guid ispermalink="false">https://site.example/1</guid>'
+    [entry] = parse(rss(f"<item>{guid}</item>"), CONTEXT).entries
+    assert entry.links == ()
