@@ -86,7 +86,7 @@ def _read_entry(fields: Fields, scope: Scope) -> EntryDraft:
         entry.summary = Text(value=summary)
     for contributor in mappings_at(fields, "contributors"):
         if text_at(contributor, "name"):
-            entry.contributors.append(_author(contributor, scope))
+            entry.append("contributors", _author(contributor, scope))
     return entry
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from protocols.feeds.context import ParseContext
 from protocols.feeds.element import Element
@@ -65,7 +65,7 @@ class Scope:
         sites = {link.rel: link.href for link in reversed([*links])}
         for rel in rels:
             if is_web_url(sites.get(rel, "")):
-                return Scope(sites[rel], self.language, False, self.is_uniform)
+                return replace(self, base=sites[rel])
         return self
 
     def resolve(self, reference: str | None) -> str:
