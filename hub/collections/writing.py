@@ -28,6 +28,9 @@ LARGEST_RATIO = 90
 """Readers refuse 100:1 (SCP, "Decompression"); some count the head otherwise."""
 RATIO_COUNTS_FROM = 1024 * 1024
 """Bytes of a collection whose ratio readers look at."""
+_GZIP_LEVEL = 4
+"""A third of the time of level 6, for 7 % more bytes of such text."""
+_ZSTD_LEVEL = 3
 _GZIP = 31
 """Window bits of zlib for a gzip header, which has then no time in it."""
 
@@ -127,8 +130,8 @@ def _attempts(encoding: Encoding) -> list[tuple[int, Encoding]]:
     """From the wanted to what is always allowed."""
     if encoding is Encoding.PLAIN:
         return [(0, Encoding.PLAIN)]
-    wanted = (3, encoding) if encoding is Encoding.ZSTD else (6, encoding)
-    return [wanted, (1, Encoding.GZIP), (0, Encoding.PLAIN)]
+    level = _ZSTD_LEVEL if encoding is Encoding.ZSTD else _GZIP_LEVEL
+    return [(level, encoding), (1, Encoding.GZIP), (0, Encoding.PLAIN)]
 
 
 def _compressor(encoding: Encoding, level: int) -> Compressor:

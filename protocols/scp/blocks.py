@@ -124,20 +124,22 @@ class _Walk:
             self._following = []
 
     def _inside(self, element: Any, depth: int) -> None:
-        if element.text:
-            self._text.append(element.text)
-        if depth < DEEPEST:
-            for child in element:
+        if text := element.text:
+            self._text.append(text)
+        if depth >= DEEPEST:
+            return
+        for child in element:
+            if child.tag in _INLINE:
+                self._inside(child, depth + 1)
+            else:
                 self._element(child, depth + 1)
-                if child.tail:
-                    self._text.append(child.tail)
+            if tail := child.tail:
+                self._text.append(tail)
 
     def _element(self, element: Any, depth: int) -> None:
         tag = element.tag
-        if tag in _INLINE:
-            self._inside(element, depth)
-        elif tag in _READERS:
-            _READERS[tag](self, element, depth)
+        if read := _READERS.get(tag):
+            read(self, element, depth)
         elif isinstance(tag, str) and tag not in _DROPPED:
             self.block(element, depth)
 
@@ -200,6 +202,10 @@ class _Walk:
     ) -> None:
         """An item, then those of the lists inside of it."""
         if depth >= DEEPEST:
+            return
+        if not len(element):  # the most of them
+            if text := _collapse(element.text or ""):
+                items.append(text)
             return
         texts, others = self._apart(element, depth)
         if text := "\n".join(text_of_block(each) for each in texts):

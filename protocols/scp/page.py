@@ -76,7 +76,9 @@ def page_line(entry: Entry, context: PageContext) -> bytes:
 
 def timestamp(moment: datetime) -> str:
     """``2026-01-02T03:04:05Z``: one form only, so that strings can be compared."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").zfill(20)
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat()[:19] + "Z"
 
 
 def _blocks(entry: Entry) -> list[Block]:
@@ -104,7 +106,7 @@ def _description(entry: Entry, text: str) -> str:
 
 def _shorten(text: str, length: int) -> str:
     """At the end of a word, in one line."""
-    line = " ".join(text[: length * 8].split())
+    line = " ".join(text[: length * 2].split())
     if len(line) <= length:
         return line
     return line[:length].rpartition(" ")[0] or line[:length]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import resource
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -35,80 +36,12 @@ LEAST_MEGABYTES = 8.0
 MOST_MEMORY = 80.0
 MOST_DELTA_RATIO = 1.5
 START = datetime(2026, 1, 1, tzinfo=UTC)
-_WORDS = [
-    "the",
-    "of",
-    "and",
-    "a",
-    "to",
-    "in",
-    "is",
-    "that",
-    "it",
-    "was",
-    "for",
-    "on",
-    "are",
-    "with",
-    "as",
-    "his",
-    "they",
-    "at",
-    "be",
-    "this",
-    "from",
-    "have",
-    "or",
-    "by",
-    "one",
-    "had",
-    "not",
-    "but",
-    "what",
-    "all",
-    "were",
-    "when",
-    "we",
-    "there",
-    "can",
-    "an",
-    "your",
-    "which",
-    "their",
-    "said",
-    "if",
-    "do",
-    "will",
-    "each",
-    "about",
-    "how",
-    "up",
-    "out",
-    "them",
-    "then",
-    "she",
-    "many",
-    "some",
-    "so",
-    "these",
-    "would",
-    "other",
-    "into",
-    "has",
-    "more",
-    "her",
-    "two",
-    "like",
-    "him",
-    "see",
-    "time",
-    "could",
-    "no",
-    "make",
-    "than",
-    "first",
-    "been",
-]
+_WORDS = tuple(
+    f"{first}{middle}{last}"
+    for first in ("br", "c", "d", "fl", "gr", "m", "pl", "s", "t", "w")
+    for middle in ("a", "e", "i", "ou")
+    for last in ("d", "ll", "n", "nt", "rs", "st", "ther")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +83,9 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
 
 
 async def _open(directory: Path) -> _Scene:
-    directory.mkdir()  # noqa: ASYNC240 - before anything runs
-    storage = await open_database(directory / "hub.db")
     clock, shelf = SystemClock(), Shelf(directory / "scp")
     shelf.open()
+    storage = await open_database(directory / "hub.db")
     keeper = PageKeeper(storage.pages, clock, "https://hub.example")
     builder = CollectionBuilder(storage, keeper, shelf, clock, BuildOptions())
     return _Scene(storage, builder, directory / "scp")
@@ -266,8 +198,6 @@ async def _delta(scene: _Scene) -> float:
 
 
 def _raw_size(path: Path) -> int:
-    import gzip
-
     size = 0
     with gzip.open(path) as file:
         while chunk := file.read(1 << 20):

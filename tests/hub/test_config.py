@@ -66,6 +66,13 @@ def test_a_bad_option_is_refused_by_its_own_name() -> None:
         load_settings({}, {"log_level": "loud"})
 
 
+@pytest.mark.parametrize("language", ["", "english", "EN", "zh-Hans"])
+def test_the_language_of_pages_is_one_that_all_readers_take(language: str) -> None:
+    with pytest.raises(SettingError, match="expected a language such as en or de-CH"):
+        load_settings({}, {"scp_language": language})
+    assert load_settings({"FANFARE_SCP_LANGUAGE": "de-CH"}).scp_language == "de-CH"
+
+
 @pytest.mark.parametrize("separator", [",", " ", ", "])
 def test_networks_are_separated_by_commas_or_spaces(separator: str) -> None:
     value = separator.join(("127.0.0.0/8", "::1/128"))
