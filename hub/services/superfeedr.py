@@ -40,7 +40,6 @@ CONFIRM_SECONDS = 25.0
 """How long the answer to a request waits for a callback's word."""
 MOST_WAITING = 1_000
 ASKED_AT_ONCE = 16
-SHOWN_ENTRIES = 10
 NULL_DEVICES = ("push.superfeedr.com/dev/null", "superfeedr.com/dev/null")
 
 log = structlog.get_logger()
@@ -140,7 +139,9 @@ class SuperfeedrService:
             for _ in range(ASKED_AT_ONCE):
                 group.create_task(self._work())
 
-    async def document(self, topic: str, feed_id: FeedId, format: Format) -> Document:
+    async def document(
+        self, topic: str, feed_id: FeedId, format: Format, count: int
+    ) -> Document:
         """The feed as it is stored, newest entries first."""
         feed = await self._storage.feeds.get(feed_id)
         if feed is None:
@@ -150,7 +151,7 @@ class SuperfeedrService:
             feed,
             topic=topic,
             hub_url=f"{self._public_url}/hub",
-            count=SHOWN_ENTRIES,
+            count=count,
         )
         return render_feed_document(found, format)
 

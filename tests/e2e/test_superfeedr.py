@@ -122,6 +122,18 @@ async def test_without_a_format_a_feed_comes_as_atom_and_the_rest_as_it_is(
     assert as_it_is.headers["content-type"] == "text/plain"
 
 
+async def test_with_retrieve_the_newest_entries_come_at_once(
+    scene: WebSubScene, customer: Customer
+) -> None:
+    topic, callback = scene.topic(atom(3, 2, 1)), scene.callback()
+    answer = await customer.subscribe(
+        topic, callback, format="json", retrieve="true", count="2"
+    )
+    assert answer.status == 200
+    titles = [each["title"] for each in json.loads(answer.text)["items"]]
+    assert titles == ["Entry 3", "Entry 2"]
+
+
 async def test_trouble_is_told_without_items(
     scene: WebSubScene, customer: Customer
 ) -> None:

@@ -14,6 +14,9 @@ from protocols.websub.requests import LONGEST_VERIFY_TOKEN
 from protocols.websub.signatures import ALGORITHMS
 from storage.records import Format, Right, VerificationMode
 
+SHOWN_ENTRIES = 10
+MOST_ENTRIES = 50
+
 _SECRET = frozenset({"authorization", "hub.secret", "hub.verify_token"})
 
 
@@ -31,6 +34,7 @@ class Subscribing:
         """204; 202 if the callback is asked later; 200 with what ``retrieve`` asks."""
         given = call.parameters
         shows_feed = given.flag("retrieve")
+        count = given.number("count", SHOWN_ENTRIES, least=1, most=MOST_ENTRIES)
         wish = Wish(
             mode=VerificationMode.SUBSCRIBE,
             account=call.principal.account.id,
@@ -51,7 +55,7 @@ class Subscribing:
             return Response(status_code=HTTPStatus.NO_CONTENT)
         subscription = made.subscription
         document = await self._superfeedr.document(
-            subscription.topic, subscription.feed_id, subscription.format
+            subscription.topic, subscription.feed_id, subscription.format, count
         )
         return Response(document.body, headers={"Content-Type": document.content_type})
 

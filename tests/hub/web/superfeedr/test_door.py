@@ -91,6 +91,13 @@ async def test_without_a_good_token_it_is_401_with_a_challenge_of_basic(
     assert answer.headers["www-authenticate"].startswith("Basic realm=")
     assert answer.headers["access-control-allow-origin"] == "*"
     assert answer.text
+    as_json = await anybody.get(
+        "/",
+        params={"hub.mode": "authenticate", **params},
+        headers={"Accept": "application/json"},
+    )
+    assert as_json.json()["status"] == 401
+    assert as_json.json()["error"] == answer.text.strip()
 
 
 async def test_a_missing_right_is_named(hub: Hub, anybody: httpx2.AsyncClient) -> None:
