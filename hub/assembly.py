@@ -165,7 +165,9 @@ async def build_hub(
     )
     retrieval = RetrievalService(storage, feeds, f"{public_url}/hub")
     redeliveries = Redeliveries(network, clock, f"{public_url}/hub")
-    subscriptions = SubscriptionService(storage, feeds, addresses, clock)
+    subscriptions = SubscriptionService(
+        storage, feeds, addresses, clock, open_hub.validation
+    )
     superfeedr = SuperfeedrService(
         storage, subscriptions, open_hub.questions, clock, public_url
     )

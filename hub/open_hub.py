@@ -19,6 +19,7 @@ from hub.websub.intents import Intents
 from hub.websub.pings import Pings
 from hub.websub.questions import Questions
 from hub.websub.topics import OpenHub, Topics
+from hub.websub.validation import Validation
 from hub.websub.verifier import Verifier
 from protocols.http import user_agent
 from storage.interface import Storage
@@ -49,6 +50,7 @@ class BuiltOpenHub:
 
     service: WebSubService
     questions: Questions
+    validation: Validation
     background: dict[str, Callable[[], Coroutine[Any, Any, None]]]
 
 
@@ -69,7 +71,8 @@ def build_open_hub(
         policy,
         asking,
     )
-    intents = Intents(around.storage, topics, questions, around.clock)
+    validation = Validation(around.storage, around.network, asking, around.pace)
+    intents = Intents(around.storage, topics, questions, around.clock, validation)
     verifier = Verifier(around.storage, intents, questions, around.clock)
     pings = Pings(around.poller, around.clock)
     service = WebSubService(
@@ -84,5 +87,6 @@ def build_open_hub(
     return BuiltOpenHub(
         service=service,
         questions=questions,
+        validation=validation,
         background={"verifier": verifier.run, "pings": pings.run},
     )

@@ -13,7 +13,7 @@ from hub.core.content import is_content
 from hub.core.detect import News, detect
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.freshness import fresh_until, retry_after
-from hub.core.hubs import hubs_of_header
+from hub.core.hubs import hubs_of_header, validator_of_header
 from hub.core.news_writes import entry_writes, has_news, news_records
 from hub.core.oddities import oddities, remarks
 from hub.core.outlook import Outlook
@@ -252,6 +252,7 @@ def _succeeded(decision: Decision, new: int) -> Polling:
         retry_after=retry_after(fetched),
         fresh_until=fresh_until(before, fetched),
         hubs=hubs_of_header(fetched) or (before.hubs if is_304 else ()),
+        validator=validator_of_header(fetched) or (before.validator if is_304 else ""),
         entries_since_maintenance=new
         + (0 if is_due else before.entries_since_maintenance),
         last_maintenance_at=fetched.at if is_due else before.last_maintenance_at,

@@ -5,6 +5,7 @@ ServiceError
 ├── Conflict           the thing is in a state that does not allow this
 ├── HubClosed          the open hub is switched off
 ├── NotConfirmed       a callback was asked, and does not want it
+├── NotAllowed         the topic's publisher refuses the subscription
 ├── NotReadable        nothing there that this account may read
 ├── NotSigned          content of a publisher that no secret of the feed signed
 └── TooManyWaiting     a bounded queue is full; later there will be room
@@ -70,6 +71,15 @@ class NotConfirmed(ServiceError):
             else f"Your callback {callback} didn't echo the challenge."
             " Please make sure it does (hub.callback)"
         )
+
+
+class NotAllowed(ServiceError):
+    """The topic's publisher was asked, and refuses the subscription."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        self.field = field
+        self.reason = reason
+        super().__init__(f"{field}: {reason}")
 
 
 class NotSigned(ServiceError):

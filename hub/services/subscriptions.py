@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Protocol
 
 from hub.clock import Clock
 from hub.services.addresses import AddressCheck
+from hub.services.errors import NotAllowed
 from hub.services.feeds import AddFeed, FeedService
 from hub.services.topics import read_topic
 from protocols.errors import InvalidValue
@@ -44,6 +46,7 @@ class Subscribe:
     updates: Updates = Updates.FRESH
     batch: bool = False
     is_silent: bool = False  # listed like any other, but never notified
+    shown: tuple[tuple[str, str], ...] = ()  # further parameters, for the publisher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +65,12 @@ class SubscriptionReport:
     straggler: Straggler | None
 
 
+class Publishers(Protocol):
+    """What is needed of `hub.websub.validation.Validation`."""
+
+    async def refusal(self, feed: StoredFeed, parameters: Mapping[str, str]) -> str: ...
+
+
 class SubscriptionService:
     def __init__(
         self,
@@ -69,19 +78,22 @@ class SubscriptionService:
         feeds: FeedService,
         addresses: AddressCheck,
         clock: Clock,
+        publishers: Publishers | None = None,
     ) -> None:
+        """``publishers`` None: they are not asked."""
         self._storage = storage
         self._feeds = feeds
         self._addresses = addresses
         self._clock = clock
+        self._publishers = publishers
 
     async def add(self, request: Subscribe, *, prefix: str = "") -> Subscribed:
         """Subscribe for an account; endless, and without asking the callback.
 
         A topic nobody added becomes a private feed whose first document is fetched
         before, so that the subscriber is told only what is new. One that was given up
-        is polled again. Raises `InvalidValue` and `AddressRefused`, which name the
-        field with the ``prefix`` that it has where the request came from.
+        is polled again. Raises `InvalidValue`, `AddressRefused` and `NotAllowed`,
+        which name the field with the ``prefix`` it has where the request came from.
         """
         callback = read_callback(request.callback, f"{prefix}callback")
         _check_signing(request, prefix)
@@ -90,6 +102,7 @@ class SubscriptionService:
         field = f"{prefix}topic"
         feed = await self._feed_behind(request.topic, request.account, field)
         topic = read_topic(field, request.topic).url
+        await self._ask_publisher(request, feed, field)
         known = await self._storage.subscriptions.find(request.account, topic, callback)
         new = NewSubscription(
             account=request.account,
@@ -105,6 +118,21 @@ class SubscriptionService:
         )
         subscription = await self._storage.subscriptions.add(new, self._clock.now())
         return Subscribed(subscription=subscription, feed=feed, is_new=known is None)
+
+    async def _ask_publisher(
+        self, request: Subscribe, feed: StoredFeed, field: str
+    ) -> None:
+        """The operator asks nobody."""
+        if self._publishers is None or request.account == OPERATOR:
+            return
+        told = {
+            **dict(request.shown),
+            "hub.mode": "subscribe",
+            "hub.topic": request.topic,
+            "hub.callback": request.callback,
+        }
+        if reason := await self._publishers.refusal(feed, told):
+            raise NotAllowed(field, reason)
 
     async def get(
         self, subscription_id: SubscriptionId, *, account: AccountId | None = None

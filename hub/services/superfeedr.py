@@ -65,6 +65,7 @@ class Wish:
     algorithm: str = "sha1"
     format: Format | None = None  # None: Atom of a feed, else as it is
     has_digest: bool = False
+    shown: tuple[tuple[str, str], ...] = ()  # further parameters, for the publisher
     verify: Verify | None = None
     verify_token: str = ""
 
@@ -102,7 +103,8 @@ class SuperfeedrService:
     async def subscribe(self, wish: Wish) -> Subscribed | None:
         """None: the callback is asked later, and what it says then counts.
 
-        Raises `InvalidValue`, `AddressRefused`, `NotConfirmed` and `TooManyWaiting`.
+        Raises `InvalidValue`, `AddressRefused`, `NotAllowed`, `NotConfirmed` and
+        `TooManyWaiting`.
         """
         if self._is_put_off(wish):
             return None
@@ -208,6 +210,7 @@ class SuperfeedrService:
             algorithm=wish.algorithm,
             format=wish.format,
             is_silent=self.is_null_device(wish.callback),
+            shown=wish.shown,
         )
         made = await self._subscriptions.add(request, prefix="hub.")
         has_digest = wish.has_digest and not request.is_silent

@@ -17,6 +17,7 @@ from hub.services.errors import (
     AddressRefused,
     Conflict,
     HubClosed,
+    NotAllowed,
     NotConfirmed,
     NotSigned,
     TooManyWaiting,
@@ -77,7 +78,7 @@ def as_problem(error: Exception) -> Problem:
             return error
         case InvalidValue():
             status, field = HTTPStatus.UNPROCESSABLE_ENTITY, error.field
-        case AddressRefused() | NotConfirmed():
+        case AddressRefused() | NotAllowed() | NotConfirmed():
             status, field = HTTPStatus.UNPROCESSABLE_ENTITY, error.field
         case NotFound():
             status, field = HTTPStatus.NOT_FOUND, ""

@@ -14,6 +14,7 @@ import structlog
 from hub.clock import Clock
 from hub.websub.questions import Questions
 from hub.websub.topics import TopicRefused, Topics, TopicUnready
+from hub.websub.validation import Validation
 from storage.errors import NotFound
 from storage.interface import Storage
 from storage.records import (
@@ -43,8 +44,16 @@ log = structlog.get_logger()
 
 class Intents:
     def __init__(
-        self, storage: Storage, topics: Topics, questions: Questions, clock: Clock
+        self,
+        storage: Storage,
+        topics: Topics,
+        questions: Questions,
+        clock: Clock,
+        validation: Validation | None = None,
     ) -> None:
+        """``validation`` None: publishers are not asked."""
+        self._feeds = storage.feeds
+        self._validation = validation
         self._verifications = storage.verifications
         self._subscriptions = storage.subscriptions
         self._topics = topics
@@ -85,11 +94,27 @@ class Intents:
             if not await self._try_later(verification, last):
                 await self._deny(verification, unready.reason)
             return
+        if reason := await self._refusal(verification, feed_id):
+            await self._deny(verification, reason)
+            return
         asked_at = self._clock.now()
         confirmed = await self._ask(verification)
         if confirmed is not None:
             lease_end = asked_at + timedelta(seconds=verification.lease_seconds)
             await self._take_over(verification, feed_id, lease_end, confirmed)
+
+    async def _refusal(self, verification: Verification, feed_id: FeedId) -> str:
+        """WebSub 5.2: the hub "MAY" validate; the topic's publisher may want that."""
+        feed = await self._feeds.get(feed_id) if self._validation else None
+        if self._validation is None or feed is None:
+            return ""
+        told = {
+            "hub.mode": verification.mode.value,
+            "hub.topic": verification.topic,
+            "hub.callback": verification.callback,
+            "hub.lease_seconds": str(verification.lease_seconds),
+        }
+        return await self._validation.refusal(feed, told)
 
     async def _take_over(
         self,

@@ -86,6 +86,7 @@ class Polling:
     fresh_until: datetime | None = None  # Cache-Control max-age or Expires
     hints: Hints = field(default_factory=Hints)
     hubs: tuple[str, ...] = ()  # WebSub hubs that the last document's header named
+    validator: str = ""  # where that header wants subscriptions to be allowed
     posting: Posting = field(default_factory=Posting)
     price: float = 0.0  # of a poll, when the next was planned; 0: not planned yet
     entry_count: int = 0  # entries in the last document

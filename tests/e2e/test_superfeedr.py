@@ -8,6 +8,7 @@ import hmac
 import json
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 import pytest_asyncio
@@ -237,3 +238,43 @@ async def test_content_is_refused_from_whoever_has_not_signed_it(
     missing = await fat_ping(scene, topic, atom(5), "")
     assert missing.status == 422
     assert "hub.signature" in missing.text
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "answered", "told"),
+    [
+        (204, b"", 204, ""),
+        (401, b"members only", 422, "members only (hub.topic)"),
+        (401, b"", 422, "does not allow it"),
+        (500, b"oops", 422, "does not allow it"),
+    ],
+)
+async def test_a_publisher_who_wants_that_is_asked(
+    scene: WebSubScene,
+    customer: Customer,
+    status: int,
+    text: bytes,
+    answered: int,
+    told: str,
+) -> None:
+    topic, callback = scene.topic(), scene.callback()
+    publisher = scene.validator(topic, status, text)
+    answer = await customer.subscribe(
+        topic, callback, format="json", hub_secret="s3cret", plan="gold"
+    )
+    assert answer.status == answered
+    assert told in answer.text
+    asked = dict(parse_qsl(publisher.deliveries[0].body.decode()))
+    assert asked["hub.callback"] == callback.url
+    assert asked["plan"] == "gold"
+    assert not {"hub.secret", "authorization"} & set(asked)
+
+
+async def test_a_publisher_who_cannot_be_asked_has_not_allowed_it(
+    scene: WebSubScene, customer: Customer
+) -> None:
+    content = atom(1, links='<link rel="validate" href="http://127.0.0.1:1/"/>')
+    topic, callback = scene.topic(content), scene.callback()
+    answer = await customer.subscribe(topic, callback)
+    assert answer.status == 422
+    assert "could not be asked" in answer.text

@@ -64,6 +64,7 @@ class Callback:
     url: str
     on_question: Callable[[ServerRequest], ServerAnswer | None] = confirm
     delivery_statuses: list[int] = field(default_factory=list)  # then 200
+    on_delivery: ServerAnswer | None = None  # instead
     questions: list[ServerRequest] = field(default_factory=list)
     deliveries: list[ServerRequest] = field(default_factory=list)
 
@@ -72,6 +73,8 @@ class Callback:
             self.questions.append(request)
             return self.on_question(request)
         self.deliveries.append(request)
+        if self.on_delivery is not None:
+            return self.on_delivery
         statuses = self.delivery_statuses
         return ServerAnswer(status=statuses.pop(0) if statuses else 200)
 
@@ -119,6 +122,13 @@ class WebSubScene:
         callback = Callback(f"{self.server_url}{path}{query}")
         self.callbacks[path] = callback
         return callback
+
+    def validator(self, topic: Topic, status: int, text: bytes = b"") -> Callback:
+        """Where the topic's publisher answers whether somebody may subscribe."""
+        publisher = self.callback()
+        publisher.on_delivery = ServerAnswer(status=status, body=text)
+        topic.link += f', <{publisher.url}>; rel="validate"'
+        return publisher
 
     async def answer(self, request: ServerRequest) -> ServerAnswer | None:
         side = self.topics.get(request.path) or self.callbacks.get(request.path)

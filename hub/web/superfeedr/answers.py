@@ -9,7 +9,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from hub.services.errors import AddressRefused, TooManyWaiting
+from hub.services.errors import AddressRefused, NotAllowed, TooManyWaiting
 from hub.web.problems import Problem, as_problem
 from hub.web.superfeedr.calls import Call, accepts_json
 from protocols.errors import InvalidValue
@@ -94,6 +94,8 @@ def error_answer(request: Request, error: Exception) -> Response:
 
 
 def _detail(error: Exception, problem: Problem) -> str:
+    if isinstance(error, NotAllowed):
+        return f"{TOPIC_WANTED} {error.reason} (hub.topic)"
     if problem.field != "hub.topic":
         return problem.detail
     is_unreachable = isinstance(error, AddressRefused)

@@ -14,6 +14,8 @@ from protocols.websub.requests import LONGEST_VERIFY_TOKEN
 from protocols.websub.signatures import ALGORITHMS
 from storage.records import Format, Right, VerificationMode
 
+_SECRET = frozenset({"authorization", "hub.secret", "hub.verify_token"})
+
 
 class Subscribing:
     def __init__(self, superfeedr: SuperfeedrService) -> None:
@@ -38,6 +40,7 @@ class Subscribing:
             algorithm=_algorithm(given),
             format=None if call.format is None else Format(call.format.value),
             has_digest=given.flag("superfeedr.digest") or given.flag("digest"),
+            shown=_shown(given),
             verify=_verify(given),
             verify_token=_verify_token(given),
         )
@@ -65,6 +68,15 @@ class Subscribing:
         if await self._superfeedr.unsubscribe(wish):
             return Response(status_code=HTTPStatus.NO_CONTENT)
         return _put_off()
+
+
+def _shown(given: Parameters) -> tuple[tuple[str, str], ...]:
+    """What a publisher may see, who is asked about a subscription."""
+    return tuple(
+        (name, values[0])
+        for name, values in given.values.items()
+        if name not in _SECRET
+    )
 
 
 def _put_off() -> Response:

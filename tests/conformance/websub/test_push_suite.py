@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl
+
 import pytest
 
 from tests.support.eventually import eventually
@@ -92,3 +94,23 @@ async def test_23_a_notification_refused_with_400_comes_again(
     await scene.subscribe(topic, callback)
     await scene.publish(topic)
     await eventually(lambda: len(callback.deliveries) == 2, seconds=60)
+
+
+async def test_12_what_the_publisher_refuses_is_denied(scene: WebSubScene) -> None:
+    topic, callback = scene.topic(), scene.callback()
+    publisher = scene.validator(topic, 401, b"members only")
+    answer = await scene.ask("subscribe", topic, callback, secret="s3cret")
+    await scene.until(answer, "denied")
+    asked = dict(parse_qsl(publisher.deliveries[0].body.decode()))
+    assert asked["hub.topic"] == topic.url
+    assert asked["hub.callback"] == callback.url
+    assert "hub.secret" not in asked
+    assert callback.questions[-1].query["hub.mode"] == "denied"
+    assert callback.questions[-1].query["hub.reason"] == "members only"
+
+
+async def test_13_what_the_publisher_allows_is_verified(scene: WebSubScene) -> None:
+    topic, callback = scene.topic(), scene.callback()
+    publisher = scene.validator(topic, 204)
+    await scene.subscribe(topic, callback)
+    assert len(publisher.deliveries) == 1

@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from hub.core.hubs import MOST_HUBS, hubs_of_feed, hubs_of_header
+from hub.core.hubs import (
+    MOST_HUBS,
+    hubs_of_feed,
+    hubs_of_header,
+    validator_of_feed,
+    validator_of_header,
+)
 from protocols.model import Feed, Link
 from tests.support.fetch_targets import an_answer
 
@@ -29,3 +35,15 @@ def test_a_header_names_hubs(link: str, hubs: tuple[str, ...]) -> None:
 def test_a_feed_names_hubs() -> None:
     links = (Link(href="https://a/", rel="hub"), Link(href="https://b/", rel="self"))
     assert hubs_of_feed(Feed(links=links)) == ("https://a/",)
+
+
+def test_a_header_or_a_feed_names_where_subscriptions_are_allowed() -> None:
+    answer = replace(an_answer(200), link="<https://a/>; rel=hub, </ask>; rel=validate")
+    assert validator_of_header(answer) == "https://feed.example/ask"
+    assert validator_of_header(an_answer(200)) == ""
+    links = (
+        Link(href="https://a/", rel="hub"),
+        Link(href="https://b/", rel="validate"),
+    )
+    assert validator_of_feed(Feed(links=links)) == "https://b/"
+    assert validator_of_feed(Feed()) == ""

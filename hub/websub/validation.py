@@ -1,0 +1,83 @@
+"""Asking a topic's publisher whether somebody may subscribe to it.
+
+A convention of Superfeedr's, which WebSub 5.2 allows: the topic names a URL with
+``rel="validate"``, and the hub sends it the request's parameters. A 2xx allows it;
+anything else refuses, and the text of a 401 is passed on. Secrets never are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlencode
+
+from hub.core.hubs import validator_of_feed
+from hub.delivery.callback_pace import CallbackPace, Kind
+from hub.errors import NetworkError
+from hub.net import Answer, Limits, Network, Purpose, Request
+from hub.websub.questions import excerpt_of
+from protocols.model import Feed
+from storage.interface import Storage
+from storage.packing import unpack
+from storage.records import StoredFeed
+
+LIMITS: Final = Limits(seconds=10.0, idle_seconds=10.0)
+ASKED_SECONDS: Final = 20.0
+"""In all: publishers are asked no more often than callbacks."""
+MOST_READ: Final = 1_024
+"""Bytes of an answer."""
+REFUSED: Final = "the topic's publisher does not allow it"
+UNREACHABLE: Final = "the topic's publisher could not be asked"
+FORM: Final = "application/x-www-form-urlencoded"
+
+
+class Validation:
+    def __init__(
+        self,
+        storage: Storage,
+        network: Network,
+        user_agent: str,
+        pace: CallbackPace,
+    ) -> None:
+        self._log = storage.log
+        self._network = network
+        self._user_agent = user_agent
+        self._pace = pace
+
+    async def refusal(self, feed: StoredFeed, parameters: Mapping[str, str]) -> str:
+        """Why nobody may subscribe with these; "" if the publisher allows it, or names
+        no URL to ask. Raises `StorageError`."""
+        url = feed.polling.validator or await self._named_by_document(feed)
+        if not url:
+            return ""
+        request = Request(
+            method="POST",
+            url=url,
+            purpose=Purpose.CALLBACK,
+            headers={"User-Agent": self._user_agent, "Content-Type": FORM},
+            body=urlencode(parameters).encode(),
+            limits=LIMITS,
+            cuts_body=True,
+            cut=MOST_READ,
+        )
+        try:
+            async with asyncio.timeout(ASKED_SECONDS):
+                await self._pace.wait(url, Kind.QUESTION)
+                answer = await self._network.send(request)
+        except (NetworkError, TimeoutError):
+            return UNREACHABLE
+        return _word_of(answer)
+
+    async def _named_by_document(self, feed: StoredFeed) -> str:
+        packed = await self._log.feed_head(feed.id)
+        return "" if packed is None else validator_of_feed(unpack(packed, Feed))
+
+
+def _word_of(answer: Answer) -> str:
+    if 200 <= answer.status < 300:
+        return ""
+    if answer.status != HTTPStatus.UNAUTHORIZED:
+        return REFUSED
+    return excerpt_of(answer.body) or REFUSED
