@@ -14,7 +14,6 @@ from protocols.track import Query, Subject, subject_of
 from protocols.track.query import (
     All,
     AnyOf,
-    Language,
     LinkTo,
     Member,
     Popularity,
@@ -78,15 +77,13 @@ def _term(member: Member) -> Term | None:
         return _joined(Either, wanted) if len(wanted) == len(choices) else None
     if member.is_negated or isinstance(member, Popularity):
         return None
-    match member:
-        case Words(words):
-            return Phrase(tuple(map(folded, words)))
-        case Site(host):
-            return _place(site_key(host))
-        case LinkTo(place):
-            return _place(link_key(place))
-        case Language(code):
-            return _place(language_key(code))
+    if isinstance(member, Words):
+        return Phrase(tuple(map(folded, member.words)))
+    if isinstance(member, Site):
+        return _place(site_key(member.host))
+    if isinstance(member, LinkTo):
+        return _place(link_key(member.place))
+    return _place(language_key(member.code))
 
 
 def _joined(kind: type[Both | Either], terms: list[Term]) -> Term | None:

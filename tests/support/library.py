@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from hub.search_index import SearchIndex
@@ -84,14 +84,23 @@ class Library:
         return await self.hub.storage.subscriptions.add(new, START)
 
     async def publish(
-        self, name: str, *titles: str, minutes: int = 0, text: str = ""
+        self,
+        name: str,
+        *titles: str,
+        minutes: int = 0,
+        text: str = "",
+        key_of: str = "//entries.example/",
     ) -> None:
-        """Entries a second apart, the last one the newest; ids are the titles."""
+        """Entries a second apart, the last one the newest; see `id_of` for their ids.
+
+        ``key_of`` is what stands before the titles in their keys.
+        """
         first = START + timedelta(minutes=minutes)
-        entries = [
+        made = [
             entry_of(title, first + timedelta(seconds=number), text)
             for number, title in enumerate(titles)
         ]
+        entries = [replace(each, key=f"{key_of}{each.title}") for each in made]
         await self._commit(name, *entries)
 
     async def index(self) -> None:

@@ -86,6 +86,26 @@ def test_records_from_before_they_could_be_superseded_bring_their_documents() ->
         assert found == [(0, "updated/1/0")]
 
 
+async def test_entries_from_before_there_was_a_search_wait_to_be_indexed(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "hub.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for migration in migrations()[:BEFORE_RESOURCES]:
+            run(connection, migration)
+        connection.execute("UPDATE meta SET head = 7")
+        connection.execute(
+            "INSERT INTO entries VALUES (5, 1, x'00', 'key', 1, 0, 0, 7, x'')"
+        )
+
+    storage = await open_database(path)
+    try:
+        assert await storage.search.waiting(9) == [5]
+        assert await storage.search.position() == 7
+    finally:
+        await storage.close()
+
+
 BEFORE_RESOURCES = 5
 BEFORE_SLICES = 6
 

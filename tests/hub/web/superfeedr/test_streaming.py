@@ -10,7 +10,14 @@ from urllib.parse import urlencode
 
 import orjson
 import pytest
+from starlette.requests import Request
 
+from hub.services.retrieval import Page, Wanted
+from hub.web.superfeedr.calls import Call
+from hub.web.superfeedr.stream import Streaming
+from protocols.live.messages import BodyFormat
+from protocols.superfeedr.parameters import Parameters
+from storage.records import RecordKind
 from tests.support.event_stream import EventClient
 from tests.support.eventually import eventually
 from tests.support.library import CALLBACK, Library, id_of, topic_of
@@ -242,6 +249,49 @@ async def test_a_poll_waits_for_entries_and_is_answered_with_them(
         (title,) = find(read_xml(body), "atom:entry/atom:title")
         assert title.text == "one"
     assert not len(audience)
+
+
+async def test_a_poll_is_not_answered_by_trouble(
+    hub: LiveHub, library: Library
+) -> None:
+    hub.feeds[NEWS] = library.feeds["news"]
+    asking = asyncio.create_task(
+        ask(hub, library, wait="poll", format="json", after=id_of("old"))
+    )
+    await eventually(lambda: len(hub.hub.services.live.stream.audience) == 1)
+
+    await hub.publish(NEWS, kind=RecordKind.ERROR)
+    await hub.publish(NEWS, kind=RecordKind.RECOVERED)
+    await library.publish("news", "one", minutes=1)
+
+    assert titles(orjson.loads(await (await asking).body())) == ["one"]
+
+
+async def test_a_poll_for_which_nothing_comes_is_answered_in_the_end(
+    hub: LiveHub, library: Library
+) -> None:
+    services = hub.hub.services
+    streaming = Streaming(services.live, services.retrieval, poll_seconds=0.0)
+    wanted = Wanted(topic=NEWS)
+    principal = await services.tokens.authenticate(library.token)
+    assert principal is not None
+    selection = await services.retrieval.select(principal, wanted)
+    waiting = asyncio.Event()
+
+    async def receive() -> dict[str, str]:
+        await waiting.wait()
+        return {"type": "http.disconnect"}
+
+    call = Call(
+        parameters=Parameters({}),
+        principal=principal,
+        request=Request({"type": "http", "headers": []}, receive),
+    )
+    page = Page(after=id_of("old"))
+
+    document = await streaming.poll(call, selection, page, BodyFormat.JSON)
+
+    assert titles(orjson.loads(document.body)) == []
 
 
 async def test_a_poll_of_the_last_entry_goes_on_from_there(
