@@ -125,11 +125,18 @@ class _Reading:
     keys: list[int] = field(default_factory=list)
     spared: list[str] = field(default_factory=list)
     is_complete: bool = True
-    met: set[str] = field(default_factory=set)
+    met: set[int] = field(default_factory=set)
 
     def read(
         self, place: str, item: Json, language: str, known: Mapping[int, KnownSlice]
     ) -> None:
+        hashed = _hash(item) if isinstance(item, dict) else 0
+        passed = known.get(hashed)
+        if passed and passed.key not in self.met:
+            self.met.add(passed.key)
+            self.slices.append(hashed)
+            self.keys.append(passed.key)
+            return
         slug = _slug(item)
         if not slug:
             # Which item this was cannot be told: it may be any that seems to be gone.
@@ -141,15 +148,10 @@ class _Reading:
             self.notes.add(f"{place}/slug", "expected a text that is not empty")
             return
         key = key_of(self.handle, slug)
-        if key in self.met:
+        if fingerprint(key) in self.met:
             self.notes.add(f"{place}/slug", f"{slug[:200]} is the slug of another item")
             return
-        self.met.add(key)
-        hashed = _hash(item)
-        if passed := known.get(hashed):
-            self.slices.append(hashed)
-            self.keys.append(passed.key)
-            return
+        self.met.add(fingerprint(key))
         self._read_new(Item(place, key, item), language, hashed)
 
     def _read_new(self, item: Item, language: str, hashed: int) -> None:

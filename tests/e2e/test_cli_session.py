@@ -134,7 +134,8 @@ async def test_a_feed_in_trouble_is_named_with_its_trouble_and_stays(
 ) -> None:
     feed = session.publisher.add_feed()
     feed.instead = answer
-    added = await session.type("feeds", "add", session.publisher.url(feed))
+    url = session.publisher.url(feed)
+    added = await session.type("feeds", "add", "--exactly", url)
     assert added.code == 1
     assert "(feed 1)\n  trouble: " in added.err
     for word in words:

@@ -79,6 +79,9 @@ class Reader:
             ),
             seen=self.target.seen if commit.seen is None else commit.seen,
             slices=self.target.slices if commit.slices is None else commit.slices,
+            inventory=self.target.inventory
+            if commit.inventory is None
+            else commit.inventory,
         )
 
 
