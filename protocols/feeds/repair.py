@@ -44,7 +44,7 @@ _DECLARATIONS: Final = re.compile(
     r"(?:<\?\s{0,20}xml(?![\w:.-])[^<>]{0,400}>\s*)+", re.IGNORECASE
 )
 _INNER_DECLARATION: Final = re.compile(
-    rf"{_OPAQUE}|<\?xml(?![\w:.-])[^<>]{{0,400}}\?>", re.DOTALL
+    rf"{_OPAQUE.pattern}|<\?xml(?![\w:.-])[^<>]{{0,400}}\?>", re.DOTALL
 )
 # A bracket that begins no tag, and HTML that was not escaped and needs no end tag.
 _HTML: Final = re.compile(

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
-from protocols.dates import parse_date
 from protocols.feeds.extensions import Json
 from protocols.urls import is_web_url, resolve
 
@@ -100,4 +99,9 @@ def read_time(value: Json) -> tuple[datetime | None, bool]:
     match = _ISO_8601.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         return None, False
-    return parse_date(match[0]), match["zone"] is not None
+    try:
+        time = datetime.fromisoformat(match[0])
+    except ValueError:  # such as a thirteenth month
+        return None, False
+    has_zone = time.tzinfo is not None
+    return time.astimezone(UTC) if has_zone else time.replace(tzinfo=UTC), has_zone
