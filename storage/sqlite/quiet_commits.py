@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import MISSING, fields
+from operator import attrgetter
 
 import msgspec
 
@@ -21,15 +23,14 @@ PAUSE = 0.01
 QuietCommit = tuple[bytes, str, int, int]
 """The polling, where the next request goes, when, and the feed."""
 
-_NOTHING = (None,) * 5
+_changes = [each for each in fields(FetchCommit) if each.default is not MISSING]
+_found = attrgetter(*(each.name for each in _changes))
+_NOTHING = tuple(each.default for each in _changes)
 
 
 def is_quiet(fetch: FetchCommit) -> bool:
-    """Whether there is nothing else to store."""
-    if fetch.records or fetch.entries:
-        return False
-    of_document = (fetch.title, fetch.format, fetch.head, fetch.seen, fetch.slices)
-    return of_document == _NOTHING and fetch.state is None and fetch.body is None
+    """Whether it changes nothing but what every fetch does."""
+    return bool(_found(fetch) == _NOTHING)
 
 
 def encode_quiet(fetch: FetchCommit) -> QuietCommit:
