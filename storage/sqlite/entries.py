@@ -14,13 +14,12 @@ from storage.records import (
 
 from .feed_rows import read_feed
 from .id_lists import HASHES, pack_hashes, pack_ids
-from .log_rows import hash_key, read_entry
+from .log_rows import ENTRY, hash_key, read_entry
 from .readers import Readers, Row
 from .times import from_milliseconds, to_milliseconds
 
 NEWEST = (
-    "SELECT e.id, e.feed_id, e.key, e.revision, e.deleted, e.body, e.unlisted"
-    " FROM ("
+    f"SELECT {ENTRY} FROM ("
     "SELECT p.id FROM json_each(:feeds) f CROSS JOIN entries p ON p.id IN ("
     "SELECT id FROM entries WHERE feed_id = f.value AND deleted = 0{limits}"
     " ORDER BY sorted_at DESC, id LIMIT :limit)"

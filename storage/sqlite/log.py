@@ -24,7 +24,7 @@ from storage.records import (
 from .batches import Batches
 from .fetch_commits import apply_commit, encode_commit
 from .id_lists import pack_ids
-from .log_rows import read_entry, read_record, unpack_refs
+from .log_rows import ENTRY, read_entry, read_record, unpack_refs
 from .positions import LogHead
 from .quiet_commits import PAUSE, apply_quiet, encode_quiet, is_quiet
 from .readers import Readers
@@ -91,7 +91,7 @@ class SqliteLog:
 
     async def entries(self, ids: Sequence[EntryId]) -> list[StoredEntry]:
         rows = await self._readers.all(
-            "SELECT e.id, e.feed_id, e.key, e.revision, e.deleted, e.body, e.unlisted"
+            f"SELECT {ENTRY}"
             " FROM json_each(?) asked CROSS JOIN entries e ON e.id = asked.value"
             " ORDER BY asked.key",
             (pack_ids(ids),),
@@ -101,7 +101,7 @@ class SqliteLog:
     async def latest_entries(self, feed_id: FeedId, limit: int) -> list[StoredEntry]:
         """By the entry's own date, or when it was first stored if it has none."""
         rows = await self._readers.all(
-            "SELECT id, feed_id, key, revision, deleted, body, unlisted FROM entries"
+            f"SELECT {ENTRY} FROM entries e"
             " WHERE feed_id = ? AND deleted = 0 ORDER BY sorted_at DESC, id LIMIT ?",
             (feed_id, limit),
         )

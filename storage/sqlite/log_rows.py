@@ -31,6 +31,10 @@ def read_record(row: Row) -> Record:
     )
 
 
+ENTRY = "e.id, e.feed_id, e.key, e.revision, e.deleted, e.body, e.unlisted"
+"""The columns that `read_entry` takes, of ``entries e``."""
+
+
 def read_entry(row: Row) -> StoredEntry:
     entry_id, feed_id, key, revision, deleted, body, unlisted = row
     return StoredEntry(

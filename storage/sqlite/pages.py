@@ -18,7 +18,7 @@ from storage.records import (
     PublishedPage,
 )
 
-from .log_rows import read_entry
+from .log_rows import ENTRY, read_entry
 from .page_judging import judge_all
 from .readers import Readers, Row
 from .times import from_milliseconds, from_milliseconds_or_none, to_milliseconds
@@ -27,7 +27,7 @@ from .writer import Writer
 _NEWS = (
     "SELECT n.entry_id, e.sorted_at, f.section,"
     " coalesce(NOT f.private AND f.state <> 'removed', FALSE), h.head,"
-    " e.id, e.feed_id, e.key, e.revision, e.deleted, e.body"
+    f" {ENTRY}"
     " FROM page_news n LEFT JOIN entries e ON e.id = n.entry_id"
     " LEFT JOIN feeds f ON f.id = e.feed_id"
     " LEFT JOIN feed_heads h ON h.feed_id = e.feed_id"
@@ -36,7 +36,7 @@ _NEWS = (
 # What has been hidden since it was judged is left out at once.
 _PAGES = (
     "SELECT p.id, p.url, p.modified, p.change, p.revision, h.head,"
-    " e.id, e.feed_id, e.key, e.revision, e.deleted, e.body"
+    f" {ENTRY}"
     " FROM {source} CROSS JOIN entries e ON e.id = p.entry_id AND e.deleted = 0"
     " CROSS JOIN feeds f ON f.id = e.feed_id"
     "  AND NOT f.private AND f.state <> 'removed'"

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from storage.records import EntryId, FeedId, ListedEntry, PublicFeed
 
-from .log_rows import read_entry
+from .log_rows import ENTRY, read_entry
 from .readers import Readers, Row
 from .times import from_milliseconds, to_milliseconds
 
@@ -16,8 +16,7 @@ _FEEDS = (
     " WHERE NOT f.private AND f.state <> 'removed'"
 )
 _ENTRIES = (
-    "SELECT sorted_at, id, feed_id, key, revision, deleted, body, unlisted"
-    " FROM entries"
+    f"SELECT e.sorted_at, {ENTRY} FROM entries e"
     " WHERE feed_id = :feed_id AND deleted = 0"
 )
 _ORDERED = " ORDER BY sorted_at DESC, id LIMIT :limit"

@@ -23,15 +23,14 @@ from storage.records import (
 )
 
 from .id_lists import pack_ids
-from .log_rows import read_entry
+from .log_rows import ENTRY, read_entry
 from .readers import Readers
 from .writer import Writer
 
 FIND = (
     "WITH found AS MATERIALIZED (SELECT rowid AS docid FROM search"
     " WHERE search MATCH :wanted{below} ORDER BY rowid DESC LIMIT :limit)"
-    " SELECT e.id, e.feed_id, e.key, e.revision, e.deleted, e.body, e.unlisted,"
-    " found.docid"
+    f" SELECT {ENTRY}, found.docid"
     " FROM found LEFT JOIN searched s ON s.docid = found.docid"
     " LEFT JOIN entries e ON e.id = s.entry_id AND e.deleted = 0"
     " AND EXISTS (SELECT 1 FROM feeds f WHERE f.id = e.feed_id"
