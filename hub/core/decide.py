@@ -5,7 +5,7 @@ Pure: the poller fetches and parses before, and applies the result after.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -226,7 +226,7 @@ def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
         elsewhere=decision.elsewhere,
     )
     if fetched.is_partial:
-        news = changed(news, is_gap=False)
+        news = replace(news, is_gap=False)
     new = 0 if news.is_baseline else len(news.new)
     polling = changed(
         _succeeded(decision, new),

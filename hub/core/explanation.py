@@ -19,6 +19,7 @@ _NOT_POLLED = {
     FeedState.GONE: "it answered 410",
     FeedState.DEAD: "it answered nothing but 404 for long",
     FeedState.REMOVED: "it was removed",
+    FeedState.TRACK: "it is a track query, which is never fetched",
 }
 
 
