@@ -117,7 +117,7 @@ async def test_a_feed_with_a_host_in_letters_is_found_by_it_and_in_punycode(
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         run_pending(connection)
         connection.execute("UPDATE feeds SET resource_hash = x'00'")  # of before
-        *_, of_hosts = (each for each in migrations() if "(url)" in each.script)
+        (of_hosts,) = (each for each in migrations() if "CAST(url" in each.script)
         connection.executescript(of_hosts.script)
 
     storage = await open_database(path)
