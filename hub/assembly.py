@@ -200,8 +200,8 @@ async def build_hub(
         OpenHub(settings.open_hub),
         settings.min_lease,
     )
-    retrieval = RetrievalService(storage, feeds, f"{public_url}/hub")
-    redeliveries = Redeliveries(network, clock, f"{public_url}/hub")
+    retrieval = RetrievalService(storage, feeds, tracks, f"{public_url}/hub")
+    redeliveries = Redeliveries(network, clock, f"{public_url}/hub", credits)
     subscriptions = SubscriptionService(
         storage, feeds, addresses, clock, tracks, own, open_hub.validation
     )

@@ -6,11 +6,12 @@ The line is in the words that Superfeedr used.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hub.core.fetched import Fetched, Occasion
 from protocols.model import Status
-from storage.records import Polling, Standing
+from storage.records import FeedState, Polling, Standing, StoredFeed
 
 TRACK_PERIOD = 900
 """Seconds; what Superfeedr told of every track feed."""
@@ -72,6 +73,23 @@ def status_of(
         bozo_rank=polling.bozo_rank,
         generated_ids=polling.generated_ids,
         title=title,
+    )
+
+
+def shown_status(feed: StoredFeed, standing: Standing | None) -> Status:
+    """As of the last fetch; ``standing`` None: it was not maintained yet.
+
+    Clients break where a time is missing: of what has not happened it is that when
+    the feed was added.
+    """
+    if feed.state is FeedState.TRACK:
+        return track_status(feed.created_at)
+    status = status_of(feed.polling, feed.next_fetch, feed.title, standing)
+    return replace(
+        status,
+        last_fetch=status.last_fetch or feed.created_at,
+        last_parse=status.last_parse or feed.created_at,
+        last_maintenance_at=status.last_maintenance_at or feed.created_at,
     )
 
 

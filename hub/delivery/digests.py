@@ -81,7 +81,7 @@ class Digests:
         if feed is None:
             return True
         found = await read_feed_document(
-            self._storage.log,
+            self._storage,
             feed,
             topic=subscription.topic,
             hub_url=self._hub_url,

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from hub.core.status import status_of
+from hub.core.status import shown_status
 from hub.delivery.notifications import Document
 from protocols.model import Entry, Feed, Notification
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json
-from storage.interface import LogStore
+from storage.interface import Storage
 from storage.packing import unpack
 from storage.records import Format, StoredFeed
 
 
 async def read_feed_document(
-    log: LogStore, feed: StoredFeed, *, topic: str, hub_url: str, count: int
+    storage: Storage, feed: StoredFeed, *, topic: str, hub_url: str, count: int
 ) -> Notification:
     """Its newest entries, up to ``count``, under the topic that was asked for."""
-    head = await log.feed_head(feed.id)
-    stored = await log.latest_entries(feed.id, count)
+    standing = await storage.standings.get(feed.id)
+    head = await storage.log.feed_head(feed.id)
+    stored = await storage.log.latest_entries(feed.id, count)
     return Notification(
         topic=topic,
         hub=hub_url,
-        status=status_of(feed.polling, feed.next_fetch, feed.title),
+        status=shown_status(feed, standing),
         feed=unpack(head, Feed) if head else Feed(),
         entries=tuple(unpack(each.body, Entry) for each in stored),
     )

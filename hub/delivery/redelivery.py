@@ -18,6 +18,7 @@ from hub import __version__
 from hub.beside import LARGE_BYTES, run_beside
 from hub.clock import Clock
 from hub.core.replies import Verdict, verdict
+from hub.delivery.credits import Credits
 from hub.delivery.notifications import Document
 from hub.errors import NetworkError
 from hub.net import Answer, Limits, Purpose, Request
@@ -46,10 +47,13 @@ class _Order:
 class Redeliveries:
     """`run` is its background part: it sends what nobody waits for."""
 
-    def __init__(self, network: Sending, clock: Clock, hub_url: str) -> None:
+    def __init__(
+        self, network: Sending, clock: Clock, hub_url: str, credits: Credits
+    ) -> None:
         self._network = network
         self._clock = clock
         self._hub_url = hub_url
+        self._credits = credits
         self._sending = asyncio.Semaphore(AT_ONCE)
         self._waiting: asyncio.Queue[_Order] = asyncio.Queue(MOST_WAITING)
 
@@ -98,6 +102,7 @@ class Redeliveries:
             timestamp=int(self._clock.now().timestamp()),
             secret=subscription.secret,
             algorithm=subscription.algorithm,
+            credits=self._credits.take(subscription.account),
             user_agent=f"Fanfare/{__version__} (+{self._hub_url})",
         )
         signing = partial(delivery_headers, delivery)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
-from hub.core.status import status_of
+from hub.core.status import shown_status
 from hub.delivery.notifications import Document
 from protocols.live.messages import BodyFormat
 from protocols.model import Entry, Feed, Link, Notification, Status
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json
 from storage.packing import unpack
-from storage.records import EntrySource, FeedId, StoredEntry, StoredFeed
+from storage.records import EntrySource, FeedId, StoredEntry
 
 _LARGE_PACKED = LARGE_BYTES // 4
 
@@ -25,7 +25,7 @@ class Collected:
 
     ``topic`` is what was asked for, ``title`` the title of the whole if it is not one
     feed's. ``topics`` are the URLs that each feed was asked for by; of one that is
-    missing it is the feed's own.
+    missing it is the feed's own. ``status`` None: that of the feeds.
     """
 
     topic: str
@@ -35,6 +35,7 @@ class Collected:
     title: str = ""
     line: str = ""
     topics: Mapping[FeedId, str]
+    status: Status | None = None
 
     @property
     def is_large(self) -> bool:
@@ -63,7 +64,7 @@ def notify(collected: Collected, hub: str) -> Notification:
         return Notification(
             topic=collected.topic,
             hub=hub,
-            status=status_now(source.feed),
+            status=shown_status(source.feed, source.standing),
             feed=_head(source),
             entries=tuple(entries),
         )
@@ -73,7 +74,7 @@ def notify(collected: Collected, hub: str) -> Notification:
     return Notification(
         topic=collected.topic,
         hub=hub,
-        status=_status_of_all(collected),
+        status=collected.status or _status_of_all(collected),
         feed=Feed(title=collected.title),
         entries=tuple(
             replace(entry, source=heads[stored.feed_id])
@@ -82,23 +83,9 @@ def notify(collected: Collected, hub: str) -> Notification:
     )
 
 
-def status_now(feed: StoredFeed) -> Status:
-    """As of the last fetch. Clients break where a time is missing: of what has not
-
-    happened it is that when the feed was added.
-    """
-    status = status_of(feed.polling, feed.next_fetch, feed.title)
-    return replace(
-        status,
-        last_fetch=status.last_fetch or feed.created_at,
-        last_parse=status.last_parse or feed.created_at,
-        last_maintenance_at=status.last_maintenance_at or feed.created_at,
-    )
-
-
 def _status_of_all(collected: Collected) -> Status:
     """When the first of them is fetched next, and when the last was."""
-    every = [status_now(each.feed) for each in collected.sources]
+    every = [shown_status(each.feed, each.standing) for each in collected.sources]
     if not every:
         return Status(code=200, http=collected.line)
     return Status(
@@ -125,5 +112,5 @@ def _source(source: EntrySource, topics: Mapping[FeedId, str]) -> Feed:
     return replace(
         head,
         links=(*head.links, Link(href=topic, rel="superfeedr")),
-        status=status_now(source.feed),
+        status=shown_status(source.feed, source.standing),
     )

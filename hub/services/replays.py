@@ -6,14 +6,12 @@ from typing import Protocol
 
 from hub.delivery.notifications import Document
 from hub.services.errors import NotReadable, TooManyWaiting
-from hub.services.retrieval import Page, RetrievalService, SelectedTopic, Selection
+from hub.services.retrieval import RetrievalService
 from hub.services.tokens import Principal
 from hub.services.topics import read_topic
 from protocols.errors import InvalidValue
-from protocols.live.messages import BodyFormat
 from storage.interface import Storage
-from storage.packing import unpack_bytes
-from storage.records import Format, Subscription, SubscriptionState
+from storage.records import Subscription, SubscriptionState
 
 
 class Redelivering(Protocol):
@@ -54,7 +52,7 @@ class ReplayService:
         found = await self._storage.subscriptions.find(account, url, callback)
         if found is None or found.state is not SubscriptionState.ACTIVE:
             raise NotReadable("hub.topic", "no such subscription of this account")
-        document = await self._document(found, count)
+        document = await self._retrieval.document(found, count)
         if not waits:
             if not self._redeliveries.send_later(found, document):
                 raise TooManyWaiting("too many replays are to be sent; try again later")
@@ -63,20 +61,3 @@ class ReplayService:
         if reason:
             expected = f"a callback that takes the notification, but {reason}"
             raise InvalidValue("hub.callback", expected)
-
-    async def _document(self, subscription: Subscription, count: int) -> Document:
-        """In the subscription's format; as it is the document has all its entries."""
-        format = BodyFormat.ATOM
-        if subscription.format is Format.AS_IS:
-            body = await self._storage.log.body(subscription.feed_id)
-            if body is not None:
-                return Document(body.content_type, unpack_bytes(body.body))
-        else:
-            format = BodyFormat(subscription.format.value)
-        selection = Selection(
-            name=subscription.topic,
-            topics=(SelectedTopic(subscription.topic, subscription.feed_id),),
-            is_merged=False,
-        )
-        collected = await self._retrieval.collect(selection, Page(count=count))
-        return await self._retrieval.render(collected, format)

@@ -10,73 +10,57 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hub.core.status import shown_status, track_status
 from hub.delivery.notifications import Document
 from hub.services.collected import Collected, render
 from hub.services.errors import NotReadable
 from hub.services.feeds import FeedService
+from hub.services.selections import Page, SelectedTopic, Selection, Wanted
 from hub.services.tokens import Principal
 from hub.services.topics import read_topic
+from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
 from protocols.identity import key_of_id, key_of_link
 from protocols.live.messages import BodyFormat
-from protocols.model import Entry
+from protocols.model import Entry, Status
 from storage.interface import Storage
-from storage.packing import unpack
+from storage.packing import unpack, unpack_bytes
 from storage.records import (
     AccountId,
+    EntryId,
     EntryPlace,
     FeedId,
+    FeedState,
+    Format,
+    Listed,
     ListingSearch,
     StoredFeed,
     Subscription,
+    TrackMatch,
 )
 
-DEFAULT_COUNT = 10
-MOST_COUNT = 50
 MOST_FEEDS = 199
 """Superfeedr took "less than 200" for one callback."""
 SEARCHED_FOR_ID = 200
 """Entries that are looked through for an id that is not their key."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """A topic; else the topics of a callback, or of a search over the account's
-
-    subscriptions. A topic that is given goes before all else.
-    """
-
-    topic: str = ""
-    callback: str = ""
-    search: ListingSearch | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """``before`` and ``after`` are ids of entries; those themselves are left out."""
-
-    count: int = DEFAULT_COUNT
-    before: str = ""
-    after: str = ""
+MATCHED_RECORDS = 200
+"""Of each track query, how many of the last are read."""
 
 
 @dataclass(frozen=True, slots=True)
-class SelectedTopic:
-    url: str
-    feed_id: FeedId
+class _Reach:
+    """Where a selection's entries are: in feeds, or found by track queries."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Topics that may be read; ``name`` is what they were asked for by."""
-
-    name: str
-    topics: tuple[SelectedTopic, ...]
-    is_merged: bool
+    feeds: list[FeedId]
+    matches: Sequence[TrackMatch]
 
     @property
-    def feeds(self) -> list[FeedId]:
-        return list(dict.fromkeys(each.feed_id for each in self.topics))
+    def found(self) -> list[EntryId]:
+        return list(dict.fromkeys(each.entry_id for each in self.matches))
+
+    @property
+    def all_feeds(self) -> list[FeedId]:
+        return [*self.feeds, *dict.fromkeys(each.source for each in self.matches)]
 
 
 class RetrievalService:
@@ -84,10 +68,12 @@ class RetrievalService:
         self,
         storage: Storage,
         feeds: FeedService,
+        tracks: TrackTopics,
         hub_url: str,
     ) -> None:
         self._storage = storage
         self._feeds = feeds
+        self._tracks = tracks
         self._hub_url = hub_url
 
     async def select(self, principal: Principal, wanted: Wanted) -> Selection:
@@ -104,30 +90,69 @@ class RetrievalService:
             raise NotReadable("hub.callback", "this account has no such subscription")
         if len(found) > MOST_FEEDS:
             raise InvalidValue("hub.callback", f"one of at most {MOST_FEEDS} feeds")
-        await self._fetch_first([each.feed_id for each in found])
+        await self._fetch_first([each.feed.id for each in found])
         return Selection(
-            name=wanted.callback or found[0].callback,
-            topics=tuple(SelectedTopic(each.topic, each.feed_id) for each in found),
+            name=wanted.callback or found[0].subscription.callback,
+            topics=tuple(_selected(each.subscription, each.feed) for each in found),
             is_merged=True,
         )
 
     async def collect(self, selection: Selection, page: Page) -> Collected:
         """Raises `InvalidValue` for ids that are none of the selection's entries."""
-        feeds = selection.feeds
+        reach = await self._reach(selection)
         entries = await self._storage.entries.newest(
-            feeds,
+            reach.feeds,
             limit=page.count,
-            before=await self._place(feeds, "before", page.before),
-            after=await self._place(feeds, "after", page.after),
+            before=await self._place(reach, "before", page.before),
+            after=await self._place(reach, "after", page.after),
+            also=reach.found,
         )
-        named = [each.feed_id for each in entries] if selection.is_merged else feeds
+        named = reach.feeds
+        if selection.is_merged:
+            named = list(dict.fromkeys(each.feed_id for each in entries))
         return Collected(
             topic=selection.name,
             entries=entries,
-            sources=await self._storage.entries.sources(list(dict.fromkeys(named))),
+            sources=await self._storage.entries.sources(named),
             is_merged=selection.is_merged,
-            line=f"{len(feeds)} feeds",
+            line=f"{len(reach.feeds)} feeds",
             topics={each.feed_id: each.url for each in selection.topics},
+            status=await self._status(selection, reach),
+        )
+
+    async def _reach(self, selection: Selection) -> _Reach:
+        matches: Sequence[TrackMatch] = ()
+        if queries := selection.queries:
+            matches = await self._storage.tracking.matches(queries, MATCHED_RECORDS)
+        return _Reach(selection.feeds, matches)
+
+    async def _status(self, selection: Selection, reach: _Reach) -> Status | None:
+        """Of a track query alone, which no feed tells: when it last found any."""
+        if not selection.is_track:
+            return None
+        if reach.matches:
+            return track_status(reach.matches[0].at)
+        (source,) = await self._storage.entries.sources(reach.feeds)
+        return shown_status(source.feed, source.standing)
+
+    async def document(self, subscription: Subscription, count: int) -> Document:
+        """A subscription's topic, in its format; as it is, it has all its entries.
+
+        Raises `NotReadable` if the feed is gone.
+        """
+        if subscription.format is Format.AS_IS:
+            body = await self._storage.log.body(subscription.feed_id)
+            if body is not None:
+                return Document(body.content_type, unpack_bytes(body.body))
+        feed = await self._storage.feeds.get(subscription.feed_id)
+        if feed is None:
+            raise NotReadable("hub.topic", "this topic is gone")
+        topic = _selected(subscription, feed)
+        selection = Selection(name=topic.url, topics=(topic,), is_merged=topic.is_track)
+        is_json = subscription.format is Format.JSON
+        format = BodyFormat.JSON if is_json else BodyFormat.ATOM
+        return await self.render(
+            await self.collect(selection, Page(count=count)), format
         )
 
     async def cursor(self) -> str:
@@ -139,13 +164,16 @@ class RetrievalService:
 
     async def _select_topic(self, principal: Principal, topic: str) -> Selection:
         url = read_topic("hub.topic", topic).url
-        feed = await self._feeds.find(url)
-        if feed is None or not await self._may_read(principal, feed):
-            raise NotReadable("hub.topic", "this account subscribes to no such topic")
-        await self._feeds.fetched(feed)
-        return Selection(
-            name=url, topics=(SelectedTopic(url, feed.id),), is_merged=False
-        )
+        feed = await self._tracks.ensure(url)  # reads public feeds only, for all
+        if feed is None:
+            feed = await self._feeds.find(url)
+            if feed is None or not await self._may_read(principal, feed):
+                raise NotReadable(
+                    "hub.topic", "this account subscribes to no such topic"
+                )
+            feed = await self._feeds.fetched(feed)
+        selected = SelectedTopic(url, feed.id, feed.state is FeedState.TRACK)
+        return Selection(name=url, topics=(selected,), is_merged=selected.is_track)
 
     async def _may_read(self, principal: Principal, feed: StoredFeed) -> bool:
         if not feed.private or principal.is_admin:
@@ -154,13 +182,13 @@ class RetrievalService:
 
     async def _subscriptions(
         self, account: AccountId, wanted: Wanted
-    ) -> Sequence[Subscription]:
+    ) -> Sequence[Listed]:
         """One more than may be, so that too many are noticed."""
         search = wanted.search or ListingSearch(callback=wanted.callback)
         listing = await self._storage.listings.page(
             account, search, skip=0, limit=MOST_FEEDS + 1
         )
-        return [each.subscription for each in listing.items]
+        return listing.items
 
     async def _fetch_first(self, feeds: Sequence[FeedId]) -> None:
         sources = await self._storage.entries.sources(feeds)
@@ -168,17 +196,22 @@ class RetrievalService:
             for each in sources:
                 tasks.create_task(self._feeds.fetched(each.feed))
 
-    async def _place(
-        self, feeds: Sequence[FeedId], field: str, id: str
-    ) -> EntryPlace | None:
+    async def _place(self, reach: _Reach, field: str, id: str) -> EntryPlace | None:
         """Where the entry stands that is shown with an id: mostly that is its key."""
         if not id:
             return None
         entries = self._storage.entries
-        place = await entries.place(feeds, [key_of_id(id), key_of_link(id)])
+        place = await entries.place(reach.all_feeds, [key_of_id(id), key_of_link(id)])
         if place is not None:
             return place
-        for stored in await entries.newest(feeds, limit=SEARCHED_FOR_ID):
+        for stored in await entries.newest(
+            reach.feeds, limit=SEARCHED_FOR_ID, also=reach.found
+        ):
             if unpack(stored.body, Entry).id == id:
                 return await entries.place_of(stored.id)
         raise InvalidValue(field, "the id of a stored entry of these feeds", id)
+
+
+def _selected(subscription: Subscription, feed: StoredFeed) -> SelectedTopic:
+    is_track = feed.state is FeedState.TRACK
+    return SelectedTopic(subscription.topic, feed.id, is_track)

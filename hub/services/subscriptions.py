@@ -111,7 +111,8 @@ class SubscriptionService:
         wanted = self._tracks.read(request.topic)
         feed = await self._feed_behind(request.topic, request.account, field)
         topic = read_topic(field, request.topic).url
-        await self._ask_publisher(request, feed, field)
+        if wanted is None:
+            await self._ask_publisher(request, feed, field)
         known = await self._storage.subscriptions.find(request.account, topic, callback)
         new = NewSubscription(
             account=request.account,

@@ -15,8 +15,6 @@ import structlog
 
 from hub.clock import Clock
 from hub.delivery.digests import DAY
-from hub.delivery.feed_documents import read_feed_document, render_feed_document
-from hub.delivery.notifications import Document
 from hub.services.errors import NotConfirmed, ServiceError, TooManyWaiting
 from hub.services.subscriptions import Subscribe, Subscribed, SubscriptionService
 from hub.websub.questions import Question, Reply
@@ -26,7 +24,6 @@ from storage.errors import StorageError
 from storage.interface import Storage
 from storage.records import (
     AccountId,
-    FeedId,
     Format,
     Listing,
     ListingSearch,
@@ -138,22 +135,6 @@ class SuperfeedrService:
         async with asyncio.TaskGroup() as group:
             for _ in range(ASKED_AT_ONCE):
                 group.create_task(self._work())
-
-    async def document(
-        self, topic: str, feed_id: FeedId, format: Format, count: int
-    ) -> Document:
-        """The feed as it is stored, newest entries first."""
-        feed = await self._storage.feeds.get(feed_id)
-        if feed is None:
-            raise InvalidValue("hub.topic", "a topic that is still here")
-        found = await read_feed_document(
-            self._storage.log,
-            feed,
-            topic=topic,
-            hub_url=f"{self._public_url}/hub",
-            count=count,
-        )
-        return render_feed_document(found, format)
 
     def is_null_device(self, callback: str) -> bool:
         """Whether it is the callback that hears nothing, here or at Superfeedr."""

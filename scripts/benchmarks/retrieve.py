@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
+from hub.clock import SystemClock
 from hub.services.feeds import FeedService
-from hub.services.retrieval import Page, RetrievalService, Wanted
+from hub.services.retrieval import RetrievalService
+from hub.services.selections import Page, Wanted
 from hub.services.tokens import Principal
+from hub.services.tracking import TrackTopics
 from protocols.live.messages import BodyFormat
 from scripts.benchmarks.measuring import (
     Finding,
@@ -103,7 +106,9 @@ class _Reader:
 
     def operation(self, name: str) -> Operation:
         feeds = cast("FeedService", _KnownFeeds(self.storage))
-        retrieval = RetrievalService(self.storage, feeds, "https://hub.example/hub")
+        hub = "https://hub.example"
+        tracks = TrackTopics(self.storage.tracking, SystemClock(), hub)
+        retrieval = RetrievalService(self.storage, feeds, tracks, f"{hub}/hub")
 
         async def read(number: int) -> None:
             wanted, page = self._wish(name, number)

@@ -21,10 +21,12 @@ class EntryStore(Protocol):
         limit: int,
         before: EntryPlace | None = None,
         after: EntryPlace | None = None,
+        also: Sequence[EntryId] = (),
     ) -> list[StoredEntry]:
         """The newest of those that are older than ``before`` and newer than ``after``;
 
-        those two themselves are left out.
+        those two themselves are left out. ``also``: entries of other feeds that stand
+        among them, each of which is looked at.
         """
         ...
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
-from storage.records import FeedId, StoredFeed, TrackQuery
+from storage.records import FeedId, StoredFeed, TrackMatch, TrackQuery
 
 QueryListener: TypeAlias = Callable[[int, Sequence[TrackQuery], Sequence[FeedId]], None]
 """Is told the version, the queries that came, and the feeds of those that went. The
@@ -38,6 +38,13 @@ class TrackStore(Protocol):
 
     async def page(self, *, after: FeedId, limit: int) -> list[TrackQuery]:
         """Queries that are not removed, by id."""
+        ...
+
+    async def matches(self, feeds: Sequence[FeedId], records: int) -> list[TrackMatch]:
+        """What queries found, the last first: of each query its last ``records``.
+
+        As far back as the log, and of feeds that are public now.
+        """
         ...
 
     async def retire(

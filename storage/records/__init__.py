@@ -110,6 +110,7 @@ from storage.records.tracking import (
     Matched,
     MatchWrite,
     SourceFeed,
+    TrackMatch,
     TrackQuery,
 )
 from storage.records.verifications import (
@@ -200,6 +201,7 @@ __all__ = [
     "Term",
     "Token",
     "TokenId",
+    "TrackMatch",
     "TrackQuery",
     "Updates",
     "Validators",

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from storage.records.feeds import StoredFeed
 from storage.records.identities import EntryId
 from storage.records.log import StoredEntry
+from storage.records.standings import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class EntrySource:
 
     feed: StoredFeed
     head: bytes | None
+    standing: Standing | None = None  # None before the first maintenance
 
 
 # --- search ---

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from storage.records.feeds import StoredFeed
+from storage.records.standings import Standing
 from storage.records.subscriptions import Format, Subscription
 
 
@@ -54,6 +55,7 @@ class Listed:
 
     subscription: Subscription
     feed: StoredFeed
+    standing: Standing | None = None  # None before the first maintenance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from protocols.quick import quick_init
-from storage.records.identities import FeedId
+from storage.records.identities import EntryId, FeedId
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,15 @@ class Matched:
 
     version: int
     matches: tuple[MatchWrite, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TrackMatch:
+    """An entry that a query found, of the feed ``source``."""
+
+    entry_id: EntryId
+    source: FeedId
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,18 +16,26 @@ from .feed_rows import read_feed
 from .id_lists import HASHES, pack_hashes, pack_ids
 from .log_rows import ENTRY, hash_key, read_entry
 from .readers import Readers, Row
+from .standings import read_standing
 from .times import from_milliseconds, to_milliseconds
 
 NEWEST = (
-    f"SELECT {ENTRY} FROM ("
-    "SELECT p.id FROM json_each(:feeds) f CROSS JOIN entries p ON p.id IN ("
-    "SELECT id FROM entries WHERE feed_id = f.value AND deleted = 0{limits}"
-    " ORDER BY sorted_at DESC, id LIMIT :limit)"
-    " ORDER BY p.sorted_at DESC, p.id LIMIT :limit"
-    ") chosen CROSS JOIN entries e ON e.id = chosen.id"
+    f"SELECT {ENTRY}"
+    " FROM ({chosen}) chosen CROSS JOIN entries e ON e.id = chosen.id"
     " ORDER BY e.sorted_at DESC, e.id"
 )
+OF_FEEDS = (
+    "SELECT p.id{columns} FROM json_each(:feeds) f CROSS JOIN entries p ON p.id IN ("
+    "SELECT id FROM entries WHERE feed_id = f.value AND deleted = 0{limits}"
+    " ORDER BY sorted_at DESC, id LIMIT :limit)"
+)
 """Of each feed no more than the page holds is looked at, in the order of its index."""
+ALSO = (
+    " UNION SELECT id, sorted_at FROM entries"
+    " WHERE id IN (SELECT value FROM json_each(:also)) AND deleted = 0{limits}"
+)
+_PAGE = " ORDER BY sorted_at DESC, id LIMIT :limit"
+_PAGE_OF_FEEDS = " ORDER BY p.sorted_at DESC, p.id LIMIT :limit"
 BEFORE = " AND sorted_at <= :before AND (sorted_at < :before OR id > :before_id)"
 AFTER = " AND sorted_at >= :after AND (sorted_at > :after OR id < :after_id)"
 _PLACE_OF_KEY = " ".join(
@@ -52,8 +60,9 @@ class SqliteEntries:
         limit: int,
         before: EntryPlace | None = None,
         after: EntryPlace | None = None,
+        also: Sequence[EntryId] = (),
     ) -> list[StoredEntry]:
-        sql, parameters = select_newest(feeds, limit, before, after)
+        sql, parameters = select_newest(feeds, limit, before, after, also)
         return [read_entry(row) for row in await self._readers.all(sql, parameters)]
 
     async def place(
@@ -70,12 +79,19 @@ class SqliteEntries:
 
     async def sources(self, feeds: Sequence[FeedId]) -> list[EntrySource]:
         rows = await self._readers.all(
-            "SELECT f.*, h.head FROM json_each(?) asked"
+            "SELECT f.*, h.head, g.maintained_at, g.popularity, g.porn_rank,"
+            " g.is_stale FROM json_each(?) asked"
             " CROSS JOIN stored_feeds f ON f.id = asked.value"
-            " LEFT JOIN feed_heads h ON h.feed_id = f.id ORDER BY asked.key",
+            " LEFT JOIN feed_heads h ON h.feed_id = f.id"
+            " LEFT JOIN standings g ON g.feed_id = f.id ORDER BY asked.key",
             (pack_ids(feeds),),
         )
-        return [EntrySource(feed=read_feed(row), head=row[-1]) for row in rows]
+        return [
+            EntrySource(
+                feed=read_feed(row), head=row[-5], standing=read_standing(row[-4:])
+            )
+            for row in rows
+        ]
 
 
 def select_newest(
@@ -83,6 +99,7 @@ def select_newest(
     limit: int,
     before: EntryPlace | None = None,
     after: EntryPlace | None = None,
+    also: Sequence[EntryId] = (),
 ) -> tuple[str, dict[str, object]]:
     """The statement for a page, and its parameters."""
     limits, parameters = "", {"feeds": pack_ids(feeds), "limit": limit}
@@ -93,7 +110,13 @@ def select_newest(
     if after is not None:
         limits += AFTER
         more |= {"after": to_milliseconds(after.at), "after_id": after.id}
-    return NEWEST.format(limits=limits), {**parameters, **more}
+    if also:
+        more["also"] = pack_ids(also)
+        either = (OF_FEEDS + ALSO).format(columns=", p.sorted_at", limits=limits)
+        chosen = f"SELECT id FROM ({either}){_PAGE}"
+    else:
+        chosen = OF_FEEDS.format(columns="", limits=limits) + _PAGE_OF_FEEDS
+    return NEWEST.format(chosen=chosen), {**parameters, **more}
 
 
 def _read_place(row: Row | None) -> EntryPlace | None:

@@ -11,6 +11,7 @@ from storage.secrets import SecretBox
 from .feed_rows import read_feed
 from .log_rows import hash_key
 from .readers import Readers, Row
+from .standings import read_standing
 from .subscription_rows import read_subscription
 
 Condition = tuple[str, tuple[object, ...]]
@@ -38,6 +39,7 @@ class SqliteListings:
         return Listed(
             subscription=read_subscription(row, self._box),
             feed=read_feed(row[_COLUMNS:]),
+            standing=read_standing(row[-4:]),
         )
 
 
@@ -47,11 +49,13 @@ def page_query(
     """Ids first, so that what is skipped is counted in an index."""
     found, parameters = _found("l.subscription_id", account, search)
     sql = (
-        "SELECT v.*, f.* FROM (",
+        "SELECT v.*, f.*, g.maintained_at, g.popularity, g.porn_rank, g.is_stale"
+        " FROM (",
         found,
         "ORDER BY l.subscription_id LIMIT ? OFFSET ?) p"
         " CROSS JOIN stored_subscriptions v ON v.id = p.subscription_id"
-        " CROSS JOIN stored_feeds f ON f.id = v.feed_id ORDER BY p.subscription_id",
+        " CROSS JOIN stored_feeds f ON f.id = v.feed_id"
+        " LEFT JOIN standings g ON g.feed_id = f.id ORDER BY p.subscription_id",
     )
     return " ".join(sql), (*parameters, limit, skip)
 
@@ -80,6 +84,7 @@ def _found(columns: str, account: AccountId, search: ListingSearch) -> Condition
         joins.append("CROSS JOIN topics t ON t.id = l.topic_id")
     if _has_bounds(search):
         joins.append("CROSS JOIN feeds f ON f.id = s.feed_id")
+        joins.append("LEFT JOIN standings g ON g.feed_id = s.feed_id")
     where = " AND ".join(sql for sql, _ in conditions)
     parameters = tuple(each for _, given in conditions for each in given)
     # Without, an index that gives the order would seem better, and reads them all.
@@ -106,13 +111,8 @@ def _conditions(search: ListingSearch) -> Iterator[Condition]:
         yield "instr(lower(s.callback), ?)", (search.callback_contains.lower(),)
     if search.callback_like:
         yield "s.callback LIKE ?", (search.callback_like,)
-    for name, bound in _bounds(search).items():
-        yield (
-            "coalesce(json_extract(nullif(CAST(f.polling AS TEXT), ''),"
-            f" '$.{name}'), 0)"
-            f" {bound.comparison} ?",
-            (bound.number,),
-        )
+    for number, bound in _bounds(search).items():
+        yield f"coalesce({number}, 0) {bound.comparison} ?", (bound.number,)
 
 
 _OF_TOPIC = (
@@ -121,15 +121,21 @@ _OF_TOPIC = (
 )
 
 
+_POLLING = "json_extract(nullif(CAST(f.polling AS TEXT), ''), '$.{}')"
+
+
 def _bounds(search: ListingSearch) -> dict[str, Bound]:
-    """By the name in a feed's polling state; what that has not counts as 0."""
+    """By where a feed's number is: in its polling state, or its standing.
+
+    What those have not counts as 0.
+    """
     bounds = {
-        "velocity": search.velocity,
-        "popularity": search.popularity,
-        "bozo_rank": search.bozo_rank,
-        "porn_rank": search.porn_rank,
+        _POLLING.format("velocity"): search.velocity,
+        "g.popularity": search.popularity,
+        _POLLING.format("bozo_rank"): search.bozo_rank,
+        "g.porn_rank": search.porn_rank,
     }
-    return {name: bound for name, bound in bounds.items() if bound is not None}
+    return {number: bound for number, bound in bounds.items() if bound is not None}
 
 
 def _has_bounds(search: ListingSearch) -> bool:

@@ -9,19 +9,26 @@ from datetime import datetime
 from functools import partial
 
 from storage.interface.tracking import QueryListener
-from storage.records import FeedId, StoredFeed, TrackQuery
+from storage.records import FeedId, StoredFeed, TrackMatch, TrackQuery
 
 from .feed_rows import read_feed
 from .id_lists import pack_ids
-from .log_rows import hash_key
+from .log_rows import hash_key, unpack_refs
 from .readers import Readers, Row
-from .times import to_milliseconds
+from .times import from_milliseconds, to_milliseconds
 from .writer import Writer
 
 TRACK_SCHEME = "track:"
 """Of the URL that a query's feed has: no request ever asks for it."""
 
 _GET = "SELECT * FROM stored_feeds WHERE id = ?"
+MATCHES = (
+    "SELECT r.at, r.source_id, r.refs FROM json_each(?) q"
+    " CROSS JOIN records r ON r.position IN (SELECT position FROM records"
+    "  WHERE feed_id = q.value ORDER BY position DESC LIMIT ?)"
+    " CROSS JOIN feeds f ON f.id = r.source_id AND NOT f.private"
+    " ORDER BY r.position DESC"
+)
 _FIND = "SELECT id FROM feeds WHERE resource_hash = ? AND url = ?"
 
 
@@ -87,6 +94,14 @@ class SqliteTracking:
             (after, limit),
         )
         return [TrackQuery(FeedId(feed_id), query) for feed_id, query in rows]
+
+    async def matches(self, feeds: Sequence[FeedId], records: int) -> list[TrackMatch]:
+        rows = await self._readers.all(MATCHES, (pack_ids(feeds), records))
+        return [
+            TrackMatch(ref.entry_id, FeedId(source), from_milliseconds(at))
+            for at, source, refs in rows
+            for ref in unpack_refs(refs)
+        ]
 
     async def retire(
         self,

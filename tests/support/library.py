@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,16 +12,21 @@ from hub.services.tokens import CreateToken
 from protocols.model import Author, Entry, Feed, Link, Status, Text
 from storage.packing import pack
 from storage.records import (
+    Credentials,
     EntryWrite,
     FeedId,
     FetchCommit,
     Format,
+    Matched,
+    MatchWrite,
     NewFeed,
     NewSubscription,
     Polling,
     RecordKind,
     RecordWrite,
     Right,
+    Standing,
+    StandingWrite,
     StoredBody,
     StoredFeed,
     Subscription,
@@ -90,10 +96,12 @@ class Library:
         minutes: int = 0,
         text: str = "",
         key_of: str = "//entries.example/",
+        matching: Sequence[FeedId] = (),
     ) -> None:
         """Entries a second apart, the last one the newest; see `id_of` for their ids.
 
-        ``key_of`` is what stands before the titles in their keys.
+        ``key_of`` is what stands before the titles in their keys; ``matching`` are the
+        track queries that match them all.
         """
         first = START + timedelta(minutes=minutes)
         made = [
@@ -101,12 +109,28 @@ class Library:
             for number, title in enumerate(titles)
         ]
         entries = [replace(each, key=f"{key_of}{each.title}") for each in made]
-        await self._commit(name, *entries)
+        await self._commit(name, *entries, matching=matching)
 
     async def index(self) -> None:
         await SearchIndex(self.hub.storage).catch_up()
 
-    async def _commit(self, name: str, *entries: Entry) -> None:
+    async def make_private(self, name: str) -> None:
+        new = NewFeed(url=topic_of(name), credentials=Credentials(username="u"))
+        await self.hub.storage.feeds.add(new, START)
+
+    async def maintain(self, name: str, standing: Standing) -> None:
+        write = StandingWrite(
+            feed_id=self.feeds[name],
+            standing=standing,
+            site="",
+            places=frozenset(),
+            due=START + timedelta(days=9),
+        )
+        await self.hub.storage.standings.save([write])
+
+    async def _commit(
+        self, name: str, *entries: Entry, matching: Sequence[FeedId] = ()
+    ) -> None:
         keys = tuple((each.key, True) for each in entries)
         kept = StoredBody(content_type="text/xml", body=pack("as it came"))
         commit = FetchCommit(
@@ -134,8 +158,18 @@ class Library:
             if entries
             else (),
             body=kept if entries else None,
+            matched=await self._matched(matching, entries) if matching else None,
         )
         assert await self.hub.storage.log.commit(commit) is not None
+
+    async def _matched(
+        self, queries: Sequence[FeedId], entries: Sequence[Entry]
+    ) -> Matched:
+        keys = tuple(each.key for each in entries)
+        return Matched(
+            version=await self.hub.storage.tracking.version(),
+            matches=tuple(MatchWrite(each, keys) for each in queries),
+        )
 
 
 def entry_of(title: str, at: datetime, text: str = "") -> Entry:

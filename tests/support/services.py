@@ -275,7 +275,7 @@ async def open_hub(
         feeds = FeedService(
             storage, poller, addresses, clock, tracks, watch.wake, own, discovering
         )
-        retrieval = RetrievalService(storage, feeds, "http://hub.example/hub")
+        retrieval = RetrievalService(storage, feeds, tracks, "http://hub.example/hub")
         redeliveries = FakeRedeliveries()
         subscriptions = SubscriptionService(
             storage, feeds, addresses, clock, tracks, own

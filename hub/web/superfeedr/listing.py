@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
-from hub.core.status import status_of
+from hub.core.status import shown_status
 from hub.services.superfeedr import SuperfeedrService
 from hub.web.superfeedr.answers import json_answer
 from hub.web.superfeedr.calls import Call, Mode, Modes
@@ -75,7 +75,7 @@ def _listed(listed: Listed, is_detailed: bool) -> Members:
         "url": subscription.topic,
     }
     if is_detailed:
-        status = status_of(feed.polling, feed.next_fetch, feed.title)
+        status = shown_status(feed, listed.standing)
         members["status"] = status_object(status, topic=subscription.topic)
     is_raw = subscription.format is Format.AS_IS
     return {

@@ -12,15 +12,15 @@ from hub.delivery.notifications import Document
 from hub.services import Services
 from hub.services.errors import NotReadable
 from hub.services.replays import ReplayService
-from hub.services.retrieval import (
+from hub.services.retrieval import RetrievalService
+from hub.services.search import SearchService
+from hub.services.selections import (
     DEFAULT_COUNT,
     MOST_COUNT,
     Page,
-    RetrievalService,
     Selection,
     Wanted,
 )
-from hub.services.search import SearchService
 from hub.web.problems import Problem
 from hub.web.superfeedr.answers import json_bytes_answer
 from hub.web.superfeedr.calls import Call, Mode, Modes

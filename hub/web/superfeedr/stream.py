@@ -19,7 +19,8 @@ from hub.live.connections import Guest
 from hub.live.prepared import Prepared, chunk_of
 from hub.live.subscriptions import ChannelKey, Interest
 from hub.services.live import LiveService
-from hub.services.retrieval import Page, RetrievalService, Selection
+from hub.services.retrieval import RetrievalService
+from hub.services.selections import Page, Selection
 from hub.web.http_protocol import BodyEventOutlet, EventOutlet, LineOutlet
 from hub.web.stream_events import UNREADABLE_CURSOR, serve
 from hub.web.stream_requests import refuse_without_room

@@ -6,6 +6,8 @@ from http import HTTPStatus
 
 from starlette.responses import PlainTextResponse, Response
 
+from hub.services.retrieval import RetrievalService
+from hub.services.selections import DEFAULT_COUNT, MOST_COUNT
 from hub.services.superfeedr import SuperfeedrService, Verify, Wish
 from hub.web.superfeedr.calls import Call, Mode, Modes
 from protocols.errors import InvalidValue
@@ -14,15 +16,15 @@ from protocols.websub.requests import LONGEST_VERIFY_TOKEN
 from protocols.websub.signatures import ALGORITHMS
 from storage.records import Format, Right, VerificationMode
 
-SHOWN_ENTRIES = 10
-MOST_ENTRIES = 50
-
 _SECRET = frozenset({"authorization", "hub.secret", "hub.verify_token"})
 
 
 class Subscribing:
-    def __init__(self, superfeedr: SuperfeedrService) -> None:
+    def __init__(
+        self, superfeedr: SuperfeedrService, retrieval: RetrievalService
+    ) -> None:
         self._superfeedr = superfeedr
+        self._retrieval = retrieval
 
     def modes(self) -> Modes:
         return {
@@ -34,7 +36,7 @@ class Subscribing:
         """204; 202 if the callback is asked later; 200 with what ``retrieve`` asks."""
         given = call.parameters
         shows_feed = given.flag("retrieve")
-        count = given.number("count", SHOWN_ENTRIES, least=1, most=MOST_ENTRIES)
+        count = given.number("count", DEFAULT_COUNT, least=1, most=MOST_COUNT)
         wish = Wish(
             mode=VerificationMode.SUBSCRIBE,
             account=call.principal.account.id,
@@ -53,10 +55,7 @@ class Subscribing:
             return _put_off()
         if not shows_feed:
             return Response(status_code=HTTPStatus.NO_CONTENT)
-        subscription = made.subscription
-        document = await self._superfeedr.document(
-            subscription.topic, subscription.feed_id, subscription.format, count
-        )
+        document = await self._retrieval.document(made.subscription, count)
         return Response(document.body, headers={"Content-Type": document.content_type})
 
     async def unsubscribe(self, call: Call) -> Response:

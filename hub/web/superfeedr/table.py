@@ -14,7 +14,7 @@ from hub.web.superfeedr.subscribing import Subscribing
 def create_modes(services: Services) -> Modes:
     """The order is that in which people are told of them."""
     return {
-        **Subscribing(services.superfeedr).modes(),
+        **Subscribing(services.superfeedr, services.retrieval).modes(),
         **SubscriptionList(services.superfeedr).modes(),
         **Publishing(services.websub, services.publishing).modes(),
         **retrieval_modes(services),

@@ -1,7 +1,9 @@
 """Requests as clients of Superfeedr put them on the wire, and the answers they need.
 
-Captured from the real clients; only credentials and addresses are replaced, by the
-fields in braces. To add one is to add a row.
+Method, path, parameters and where they stand are those of the clients, as captured from
+them or read in their code; where neither says a thing (most other headers, some
+orders) it is written from what is known of Superfeedr's interface. Credentials and
+addresses are the fields in braces. To add one is to add a row.
 """
 
 from __future__ import annotations

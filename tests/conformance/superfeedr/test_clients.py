@@ -1,4 +1,7 @@
-"""Each client of Superfeedr gets the answer it needs, sent to byte for byte."""
+"""Each client of Superfeedr gets the answer it needs to a request such as it sends.
+
+Rows go over a plain socket, byte for byte as they are written in `requests`.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from hub.delivery import redelivery
+from hub.delivery.credits import GIVEN, Credits
 from hub.delivery.notifications import Document
 from hub.delivery.redelivery import Redeliveries
 from hub.errors import NetworkError, Unreachable
@@ -46,7 +47,7 @@ def callbacks() -> Callbacks:
 
 @pytest.fixture
 def redeliveries(callbacks: Callbacks) -> Redeliveries:
-    return Redeliveries(callbacks, ManualClock(), "http://hub.example/hub")
+    return Redeliveries(callbacks, ManualClock(), "http://hub.example/hub", Credits())
 
 
 @pytest.mark.parametrize("document", [DOCUMENT, LARGE], ids=["small", "large"])
@@ -68,6 +69,8 @@ async def test_a_document_is_posted_as_any_notification_but_with_an_id_of_its_ow
     assert first.headers["X-Hub-Signature"] == signature
     assert first.headers["webhook-id"] != second.headers["webhook-id"]
     assert "." not in first.headers["webhook-id"]
+    left = [int(each.headers["X-Superfeedr-Credits"]) for each in callbacks.requests]
+    assert left == [GIVEN - 1, GIVEN - 2]
 
 
 @pytest.mark.parametrize(

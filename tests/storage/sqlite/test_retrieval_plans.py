@@ -15,6 +15,7 @@ from storage.records import ANONYMOUS, EntryId, EntryPlace, FeedId, Phrase
 from storage.sqlite.entries import select_newest
 from storage.sqlite.schema import run_pending
 from storage.sqlite.search import select_matches
+from storage.sqlite.tracking import MATCHES
 from tests.support.storage_scene import START
 
 FEEDS = [FeedId(1), FeedId(2)]
@@ -55,6 +56,27 @@ def test_a_page_of_entries_is_read_from_the_index_in_its_order(
     assert not is_sorted(steps, page)
     scanned = [step.text.split()[1] for step in steps if step.text.startswith("SCAN")]
     assert scanned == ["f", "chosen"]
+
+
+def test_entries_that_queries_found_are_looked_up_one_by_one() -> None:
+    steps = plan(select_newest(FEEDS, 10, PLACE, None, [EntryId(3)]))
+
+    found = [step.text for step in steps if "entries USING INTEGER" in step.text]
+    assert found == ["SEARCH entries USING INTEGER PRIMARY KEY (rowid=?)"]
+    (page,) = [step for step in steps if "entries_latest" in step.text]
+    assert not is_sorted(steps, page)
+
+
+def test_the_last_records_of_a_query_are_read_from_the_index() -> None:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        run_pending(connection)
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {MATCHES}", ("[1]", 5))
+        told = [text for *_, text in rows.fetchall()]
+
+    assert [each for each in told if each.startswith("SCAN")] == [
+        "SCAN q VIRTUAL TABLE INDEX 1:"
+    ]
+    assert any("records_by_feed" in each for each in told)
 
 
 @pytest.mark.parametrize("below", [None, 7])

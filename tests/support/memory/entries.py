@@ -26,11 +26,12 @@ class MemoryEntries:
         limit: int,
         before: EntryPlace | None = None,
         after: EntryPlace | None = None,
+        also: Sequence[EntryId] = (),
     ) -> list[StoredEntry]:
         found = [
             each
             for each in self._state.entries.values()
-            if each.stored.feed_id in feeds
+            if (each.stored.feed_id in feeds or each.stored.id in also)
             and not each.stored.deleted
             and (before is None or _order(_place(each)) > _order(before))
             and (after is None or _order(_place(each)) < _order(after))

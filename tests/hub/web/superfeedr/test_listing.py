@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from storage.records import Standing, StandingWrite
 from tests.hub.web.superfeedr.conftest import Ask, make_token
 from tests.support.services import Hub
 
@@ -142,6 +143,36 @@ async def test_each_key_finds_what_it_names(
 ) -> None:
     made = [(topic, CALLBACKS[0]) for topic in TOPICS] + [(TOPICS[0], CALLBACKS[1])]
     assert await found(ask, **search) == [made[number] for number in expected]
+
+
+@pytest.mark.parametrize(
+    ("search", "expected"),
+    [
+        ({"search[feed][popularity]": ">1.5"}, [TOPICS[1]]),
+        ({"search[feed][popularity]": "0"}, [TOPICS[0], TOPICS[2], TOPICS[0]]),
+        ({"search[feed][porn]": ">=0.4"}, [TOPICS[1]]),
+        ({"search[feed][porn]": ">0.4"}, []),
+    ],
+)
+@pytest.mark.usefixtures("subscribed")
+async def test_what_maintenance_found_out_is_found_and_shown(
+    hub: Hub, ask: Ask, search: dict[str, str], expected: list[str]
+) -> None:
+    feed = await hub.services.feeds.find(TOPICS[1])
+    assert feed is not None
+    at = hub.clock.now()
+    standing = Standing(maintained_at=at, popularity=1.79, porn_rank=0.4)
+    write = StandingWrite(
+        feed_id=feed.id, standing=standing, site="", places=frozenset(), due=at
+    )
+    await hub.storage.standings.save([write])
+
+    assert [topic for topic, _ in await found(ask, **search)] == expected
+    listed = (await ask(hub_mode="list", detailed="true")).json()["subscriptions"]
+    statuses = [each["subscription"]["feed"]["status"] for each in listed]
+    shown = [(each.get("popularity"), each.get("pornRank")) for each in statuses]
+    assert shown == [(None, None), (1.79, 0.4), (None, None), (None, None)]
+    assert all(each["lastMaintenanceAt"] for each in statuses)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 
 from hub.delivery.notifications import Document
 from hub.services.tokens import CreateToken
-from storage.records import Format, Right
+from storage.records import Format, Right, Standing
 from tests.hub.web.conftest import TOKEN
-from tests.support.library import CALLBACK, Library, id_of, topic_of
+from tests.support.library import CALLBACK, START, Library, id_of, topic_of
 from tests.support.services import Hub
 from tests.support.xml import read_xml
 
@@ -146,6 +146,23 @@ async def test_jsonp_takes_json(ask: Ask, news: str) -> None:
 
     assert answer.status_code == 422
     assert "callback" in answer.text
+
+
+async def test_statuses_have_what_maintenance_found_out(
+    ask: Ask, library: Library, news: str
+) -> None:
+    standing = Standing(maintained_at=START, popularity=1.1, porn_rank=0.2)
+    await library.maintain("news", standing)
+    await library.index()
+
+    topic = (await ask(hub_topic=news, format="json")).json()["status"]
+    merged = (await ask(hub_callback=CALLBACK, format="json")).json()
+    found = (await ask("search", query="a", format="json")).json()
+
+    sources = [each["items"][0]["source"]["status"] for each in (merged, found)]
+    for status in (topic, *sources):
+        assert (status["popularity"], status["pornRank"]) == (1.1, 0.2)
+        assert status["lastMaintenanceAt"]
 
 
 async def test_the_topic_goes_before_a_callback_that_was_never_subscribed(

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from starlette.requests import Request
 
-from hub.services.retrieval import Page, Wanted
+from hub.services.selections import Page, Wanted
 from hub.web.superfeedr.calls import Call
 from hub.web.superfeedr.stream import Streaming
 from protocols.live.messages import BodyFormat
@@ -149,6 +149,24 @@ async def test_a_stream_of_callbacks_has_all_their_topics(
     told = [await document(client) for _ in range(2)]
     assert [titles(each) for each in told] == [["one"], ["two"]]
     assert [each["status"]["feed"] for each in told] == [topic_of("second"), NEWS]
+
+
+async def test_a_stream_of_a_track_query_has_what_it_finds(
+    hub: LiveHub, library: Library
+) -> None:
+    topic = "http://track.superfeedr.com/?query=laurel"
+    query = await hub.hub.services.tracks.ensure(topic)
+    assert query is not None
+    await library.add_feed("public")
+    await library.publish("public", "found", matching=[query.id])
+
+    client = await ask(hub, library, hub_topic=topic, wait="stream", format="json")
+
+    assert titles(await document(client)) == ["found"]
+    await library.publish("public", "again", minutes=1, matching=[query.id])
+    again = await document(client)
+    assert titles(again) == ["again"]
+    assert again["status"]["http"] == "Track feed"
 
 
 async def test_several_streams_get_everything_each(

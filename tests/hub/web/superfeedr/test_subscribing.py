@@ -21,6 +21,7 @@ from storage.records import (
 )
 from tests.hub.web.superfeedr.conftest import Ask, make_token
 from tests.support.eventually import eventually
+from tests.support.library import Library, topic_of
 from tests.support.services import CONFIRMED, START, Hub
 
 TOPIC = "https://example.org/feed.xml"
@@ -121,6 +122,20 @@ async def test_with_retrieve_the_feed_is_the_answer(
     assert answer.status_code == 200
     assert answer.headers["content-type"] == content_type
     assert "status" in answer.text
+
+
+async def test_as_many_entries_as_asked_for_are_the_answer(hub: Hub, ask: Ask) -> None:
+    library = await Library.open(hub, account="other")
+    await library.add_feed("news")
+    await library.publish("news", "a", "b", "c")
+    topic = topic_of("news")
+
+    answer = await ask(
+        **wanted(hub_topic=topic, retrieve="true", format="json", count="2")
+    )
+
+    assert [each["title"] for each in answer.json()["items"]] == ["c", "b"]
+    assert answer.json()["status"]["feed"] == topic
 
 
 async def test_sync_asks_the_callback_first(hub: Hub, ask: Ask) -> None:
