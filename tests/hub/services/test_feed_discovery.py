@@ -73,7 +73,9 @@ async def test_a_hub_that_cannot_look_adds_what_it_is_told(hub: Hub) -> None:
         raise OSError(host)
 
     check = AddressCheck(topics=Guard(), callbacks=Guard(), lookup=look_up)
-    feeds = FeedService(hub.storage, hub.poller, check, SystemClock())
+    feeds = FeedService(
+        hub.storage, hub.poller, check, SystemClock(), hub.services.tracks
+    )
 
     added = await feeds.add(AddFeed(url=PAGE, discover=True))
 

@@ -68,7 +68,9 @@ async def test_the_database_does_not_hold_the_token(
 ) -> None:
     made = await create(tokens, Right.LIST)
     await hub.storage.close()
-    for path in hub.directory.iterdir():
+    files = [path for path in hub.directory.rglob("*") if path.is_file()]
+    assert files
+    for path in files:
         assert made.secret.encode() not in path.read_bytes()
 
 
