@@ -60,8 +60,24 @@ def json_bytes_answer(call: Call, body: bytes) -> Response:
     name = call.parameters.one("callback").strip()
     if not name:
         return Response(body, headers={"Content-Type": JSON_TYPE})
-    if len(name) > _LONGEST_NAME or _NAME.fullmatch(name) is None:
+    if not _is_function(name):
         raise InvalidValue("callback", "the name of a JavaScript function", name)
+    return _script_answer(name, body)
+
+
+def _is_function(name: str) -> bool:
+    return len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
+
+
+def _function_named(request: Request, problem: Problem) -> str:
+    """What a script is to call with an error; "" if the request is not a script's."""
+    if request.method != "GET" or problem.field == "callback":
+        return ""
+    name = request.query_params.get("callback", "").strip()
+    return name if _is_function(name) else ""
+
+
+def _script_answer(name: str, body: bytes) -> Response:
     # Line breaks to JavaScript before 2019, and plain characters to JSON.
     script = body.replace(b"\xe2\x80\xa8", rb"\u2028").replace(
         b"\xe2\x80\xa9", rb"\u2029"
@@ -73,21 +89,28 @@ def json_bytes_answer(call: Call, body: bytes) -> Response:
 
 
 def error_answer(request: Request, error: Exception) -> Response:
-    """As text, or as JSON to whom accepts that; with the field at fault."""
+    """As text, or as JSON to whom accepts that; with the field at fault.
+
+    A page runs a script only if its status is 200, and its programs look for the
+    ``error`` in what they are called with: JSONP is told errors that way.
+    """
     problem = as_problem(error)
     detail = _detail(error, problem)
     headers = {**(problem.headers or {}), "X-Content-Type-Options": "nosniff"}
     if isinstance(error, TooManyWaiting):
         headers["Retry-After"] = RETRY_SECONDS
+    document = {"status": problem.status.value, "error": detail}
+    if problem.field:
+        document["field"] = problem.field
+    body = orjson.dumps(document)
+    if function := _function_named(request, problem):
+        return _script_answer(function, body)
     if not accepts_json(request):
         return PlainTextResponse(
             f"{detail}\n", status_code=problem.status, headers=headers
         )
-    document = {"status": problem.status.value, "error": detail}
-    if problem.field:
-        document["field"] = problem.field
     return Response(
-        orjson.dumps(document),
+        body,
         status_code=problem.status,
         headers={**headers, "Content-Type": JSON_TYPE},
     )

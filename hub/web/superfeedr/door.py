@@ -28,6 +28,7 @@ from protocols.superfeedr.parameters import (
     Parameters,
     read_parameters,
 )
+from protocols.track import QueryError
 from storage.errors import StorageError
 
 PATHS = ("/", "/hubbub")
@@ -79,9 +80,11 @@ class SuperfeedrDoor:
         )
         mode = self._mode(parameters)
         principal = await self._admit(request, parameters, mode)
-        return await mode.answer(
-            Call(parameters=parameters, principal=principal, request=request)
-        )
+        call = Call(parameters=parameters, principal=principal, request=request)
+        try:
+            return await mode.answer(call)
+        except InvalidValue as error:
+            raise _named_as_sent(error, parameters) from error
 
     def _mode(self, parameters: Parameters) -> Mode:
         known = "|".join(self._modes)
@@ -103,6 +106,16 @@ class SuperfeedrDoor:
         if mode.right is not None:
             require(principal, mode.right)
         return principal
+
+
+def _named_as_sent(error: InvalidValue, given: Parameters) -> Exception:
+    """A track query comes in the topic, unless the request has a query of its own."""
+    is_in_topic = isinstance(error, QueryError) and not given.all("query")
+    if not is_in_topic and error.field != "topic":
+        return error
+    return Problem(
+        HTTPStatus.UNPROCESSABLE_ENTITY, f"hub.topic: {error}", field="hub.topic"
+    )
 
 
 def is_for_api(scope: Scope) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from itertools import product
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -110,3 +113,74 @@ def test_reading_parameters_gives_texts_or_says_what_is_wrong(
         return
     for name, values in parameters.values.items():
         assert all(value.strip() for value in values), name
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", "one ?query="),
+        ("-a", "at character 1"),
+        ("paris+(a", "closing parenthesis at character 9"),
+    ],
+)
+async def test_a_track_query_is_at_fault_where_it_was_sent(
+    anybody: httpx2.AsyncClient, token: str, query: str, expected: str
+) -> None:
+    answer = await anybody.post(
+        "/",
+        data={
+            "hub.mode": "subscribe",
+            "hub.topic": f"http://track.superfeedr.com/?query={query}",
+            "hub.callback": GOOD["hub.callback"],
+        },
+        auth=("me", token),
+        headers={"Accept": "application/json"},
+    )
+    assert (answer.status_code, answer.json()["field"]) == (422, "hub.topic")
+    assert answer.json()["error"].startswith("Please provide a valid hub.topic")
+    assert expected in answer.json()["error"]
+
+
+async def test_a_search_is_at_fault_by_its_own_query(
+    anybody: httpx2.AsyncClient, token: str
+) -> None:
+    form = {"hub.mode": "search", "query": "-a"}
+    answer = await anybody.post("/", data=form, auth=("me", token))
+    assert answer.status_code == 422
+    assert answer.text.startswith("query: expected")
+
+
+async def test_jsonp_is_told_errors_by_a_script_that_runs(
+    anybody: httpx2.AsyncClient, token: str
+) -> None:
+    """As superfeedr-jquery asks, which looks for ``error`` in what came."""
+    authorization = base64.b64encode(f"me:{token}".encode()).decode()
+    answers = {
+        credentials: await anybody.get(
+            "/?hub.mode=retrieve&hub.topic=http%3A%2F%2F127.0.0.1%3A9701%2Ffeed%2Fgone"
+            f"&format=json&authorization={quote(credentials, safe='')}&count=2"
+            "&callback=jQuery400018436303790550657_1795317874356&_=1795317874357"
+        )
+        for credentials in (authorization, "bWU6bm9uZQ==")
+    }
+    statuses = []
+    for answer in answers.values():
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
+        function, _, called_with = answer.text.partition("(")
+        assert function == "jQuery400018436303790550657_1795317874356"
+        told = json.loads(called_with.removesuffix(")"))
+        assert told["error"]
+        statuses.append(told["status"])
+    assert statuses == [404, 401]
+
+
+@pytest.mark.parametrize("name", ["alert(1)", "x" * 129])
+async def test_an_unsafe_function_is_not_called_with_errors_either(
+    anybody: httpx2.AsyncClient, token: str, name: str
+) -> None:
+    answer = await anybody.get(
+        "/", params={"hub.mode": "dance", "callback": name}, auth=("me", token)
+    )
+    assert answer.status_code == 422
+    assert answer.headers["content-type"].startswith("text/plain")
