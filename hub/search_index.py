@@ -76,6 +76,9 @@ class SearchIndex:
             except StorageError as error:
                 log.error("search_indexing_failed", error=str(error))
                 await asyncio.sleep(self._retry_seconds)
+            except Exception:  # search may lag; what feeds send must not end the hub
+                log.exception("search_indexing_failed")
+                await asyncio.sleep(self._retry_seconds)
 
     async def catch_up(self) -> Position:
         """Index all there is now; up to where the log was read."""

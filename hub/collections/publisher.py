@@ -55,6 +55,8 @@ class Publisher:
             self._built_at = self._clock.monotonic()
         except (StorageError, OSError) as error:
             log.warning("collections_failed", error=str(error))
+        except Exception:  # what feeds send must not end the hub
+            log.exception("collections_failed")
 
     async def keep_up(self) -> None:
         """Judge what is news; build if a page was withdrawn, soon but not at once."""
@@ -64,6 +66,9 @@ class Publisher:
                 return
         except StorageError as error:
             log.warning("pages_not_kept_up", error=str(error))
+            return
+        except Exception:  # what feeds send must not end the hub
+            log.exception("pages_not_kept_up")
             return
         if self._clock.monotonic() - self._built_at >= PROMPT_SECONDS:
             await self.build()

@@ -215,6 +215,8 @@ def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
             decision, changed(same, body_hash=body_hash(fetched.body), body_error="")
         )
     read = as_news(read, fetched.at) if is_part else read
+    if fetched.is_partial:
+        read = replace(read, is_complete=False)
     stock = take_stock(read, decision.target.inventory)
     document = stock.document
     news = detect(
@@ -245,7 +247,8 @@ def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
     if stock.is_doubted:  # the same bytes are to be read again
         polling = changed(polling, body_hash="", validators=None)
     commit = _commit(decision, polling, document, news)
-    return changed(commit, inventory=stock.inventory, raw=_raw(fetched, document))
+    raw = None if fetched.is_partial else _raw(fetched, document)
+    return changed(commit, inventory=stock.inventory, raw=raw)
 
 
 def _raw(fetched: Fetched, document: ParsedFeed) -> StoredBody | None:
@@ -260,6 +263,12 @@ def _raw(fetched: Fetched, document: ParsedFeed) -> StoredBody | None:
 def _succeeded(decision: Decision, new: int) -> Polling:
     """The state after a good answer, as if it had changed nothing."""
     before, fetched = decision.polling, decision.fetched
+    if fetched.is_partial:  # what a publisher brings says nothing of its server
+        return changed(
+            before,
+            last_parse=fetched.at,
+            entries_since_maintenance=before.entries_since_maintenance + new,
+        )
     course = course_after_success(before, fetched)
     validators = next_validators(before, fetched)
     is_304 = fetched.status == 304

@@ -63,18 +63,25 @@ class Digests:
             await asyncio.sleep(POLL_SECONDS)
 
     async def send_due(self) -> int:
-        """One round, of `AT_ONCE` at most; how many there were."""
+        """One round, of `AT_ONCE` at most; how many were settled."""
         due = await self._storage.digests.due(self._clock.now(), AT_ONCE)
         async with asyncio.TaskGroup() as tasks:
-            for subscription in due:
-                tasks.create_task(self._send(subscription))
-        return len(due)
+            sending = [tasks.create_task(self._send(each)) for each in due]
+        return sum(each.result() for each in sending)
 
-    async def _send(self, subscription: Subscription) -> None:
+    async def _send(self, subscription: Subscription) -> bool:
+        """False if the database failed: it stays due."""
         now = self._clock.now()
-        is_sent = await self._post(subscription, now)
-        later = now + (DAY if is_sent else AFTER_FAILURE)
-        await self._storage.digests.set(subscription.id, later)
+        try:
+            is_sent = await self._post(subscription, now)
+            later = now + (DAY if is_sent else AFTER_FAILURE)
+            await self._storage.digests.set(subscription.id, later)
+        except StorageError as error:
+            log.warning(
+                "digest_not_sent", subscription=subscription.id, error=str(error)
+            )
+            return False
+        return True
 
     async def _post(self, subscription: Subscription, now: datetime) -> bool:
         feed = await self._storage.feeds.get(subscription.feed_id)

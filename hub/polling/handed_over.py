@@ -30,11 +30,13 @@ class HandedOver:
     async def fetch(self, request: FetchRequest) -> Fetched:
         """One that is unconditional and as anybody makes it may be answered already.
 
-        What the publisher has brought answers any.
+        What the publisher has brought answers any of the poller, which alone tells of
+        subscribers, and nobody who looks what a stranger is shown.
         """
-        brought = self._brought.pop(bare_url(request.url), None)
-        if brought is not None:
-            return brought
+        if request.subscribers is not None:
+            brought = self._brought.pop(bare_url(request.url), None)
+            if brought is not None:
+                return brought
         if request.validators is None and request.credentials is None:
             fetched = self._answers.pop(bare_url(request.url), None)
             if fetched is not None:
@@ -54,7 +56,8 @@ class HandedOver:
         try:
             yield
         finally:
-            self._answers.pop(key, None)
+            if self._answers.get(key) is fetched:
+                del self._answers[key]
             self._bytes -= size
 
     @contextmanager

@@ -15,6 +15,7 @@ from hub.clock import Clock
 from hub.core.fetched import Fetched
 from hub.parsing import Parser
 from hub.polling.fetcher import FetchRequest
+from hub.polling.hops import origin
 from hub.polling.visitor import FeedFetcher
 from protocols.errors import FeedError, FeedLink, NotAFeed
 from protocols.feeds import ParseContext
@@ -76,7 +77,9 @@ class Scout:
         if isinstance(found, NotAFeed):
             named += found.feeds
         if not named and isinstance(found, NotAFeed) and found.is_page:
-            named = await self._try_usual_places(fetched.url, credentials)
+            is_own = origin(fetched.url) == origin(url)
+            given = credentials if is_own else None  # they are for no other
+            named = await self._try_usual_places(fetched.url, given)
         return Sight(fetched=fetched, trouble=str(found), choice=choose(named))
 
     async def _try_usual_places(

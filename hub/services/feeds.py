@@ -164,8 +164,10 @@ class FeedService:
             best = replace(request, url=sight.choice.best.href, discover=False)
             given = credentials if origin(best.url) == origin(topic.url) else None
             return await self.add(replace(best, credentials=given), field=field)
-        with self._answered(topic.url, sight):
+        if credentials is not None:  # what they open is answered to nobody else
             return await self._add(topic.url, credentials, request)
+        with self._answered(topic.url, sight):
+            return await self._add(topic.url, None, request)
 
     async def discover(self, url: str, *, field: str = "url") -> Sight:
         """What is at a URL, or named there. Nothing is registered.

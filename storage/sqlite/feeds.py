@@ -51,8 +51,8 @@ WITH RECURSIVE spread (number, step) AS (
 SELECT f.polling FROM spread CROSS JOIN feeds f
  ON f.id = (SELECT min(id) FROM feeds
   WHERE id > CAST(number * step AS INTEGER)
-  AND id <= CAST((number + 1) * step AS INTEGER))
- WHERE f.state <> 'removed' AND f.polling <> x''
+  AND id <= CAST((number + 1) * step AS INTEGER)
+  AND state NOT IN ('removed', 'track') AND polling <> x'')
 """
 """The first feed of each of so many equal ranges of ids."""
 

@@ -112,7 +112,8 @@ class SqliteLog:
         """Of what is no track query none. Each record names at least one entry."""
         rows = await self._readers.all(
             "SELECT r.refs FROM records r CROSS JOIN feeds f ON f.id = r.source_id"
-            " WHERE r.feed_id = ? AND NOT f.private ORDER BY r.position DESC LIMIT ?",
+            " WHERE r.feed_id = ? AND NOT f.private AND f.state <> 'removed'"
+            " AND NOT f.unlisted ORDER BY r.position DESC LIMIT ?",
             (feed_id, limit),
         )
         ids = dict.fromkeys(ref.entry_id for row in rows for ref in unpack_refs(row[0]))
@@ -129,7 +130,7 @@ class SqliteLog:
         row = await self._readers.first(
             "SELECT f.url, h.head FROM feeds f"
             " LEFT JOIN feed_heads h ON h.feed_id = f.id"
-            " WHERE f.id = ? AND NOT f.private",
+            " WHERE f.id = ? AND NOT f.private AND f.state <> 'removed'",
             (feed_id,),
         )
         return None if row is None else SourceFeed(row[0], row[1])

@@ -38,8 +38,8 @@ _PAGES = (
     "SELECT p.id, p.url, p.modified, p.change, p.revision, h.head,"
     f" {ENTRY}"
     " FROM {source} CROSS JOIN entries e ON e.id = p.entry_id AND e.deleted = 0"
-    " CROSS JOIN feeds f ON f.id = e.feed_id"
-    "  AND NOT f.private AND f.state <> 'removed'"
+    "  AND NOT e.unlisted CROSS JOIN feeds f ON f.id = e.feed_id"
+    "  AND NOT f.private AND NOT f.unlisted AND f.state <> 'removed'"
     " LEFT JOIN feed_heads h ON h.feed_id = e.feed_id"
     " WHERE p.entry_id > 0 AND {where} ORDER BY {order} LIMIT :limit"
 )

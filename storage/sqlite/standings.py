@@ -43,10 +43,11 @@ class SqliteStandings:
 
     async def linking(self, site: str, feed_id: FeedId, most: int) -> int:
         row = await self._readers.first(
-            "SELECT count(*) FROM (SELECT DISTINCT feed_id FROM feed_links"
+            "SELECT count(*) FROM (SELECT DISTINCT l.feed_id FROM feed_links l"
+            " CROSS JOIN feeds f ON f.id = l.feed_id AND f.state <> 'removed'"
             " WHERE (place = :site"
             "  OR (place >= :site || '/' AND place < :site || '0'))"
-            " AND feed_id <> :feed_id LIMIT :most)",
+            " AND l.feed_id <> :feed_id LIMIT :most)",
             {"site": site, "feed_id": feed_id, "most": most},
         )
         return row[0] if row else 0
@@ -57,7 +58,7 @@ class SqliteStandings:
             " CROSS JOIN standings o ON o.site = s.site AND o.site <> ''"
             " CROSS JOIN feeds f ON f.id = o.feed_id"
             " WHERE s.feed_id = :id AND o.feed_id <> :id"
-            " AND NOT f.private AND f.state <> 'removed'"
+            " AND NOT f.private AND NOT f.unlisted AND f.state <> 'removed'"
             " ORDER BY o.feed_id LIMIT :limit",
             {"id": feed_id, "limit": limit},
         )

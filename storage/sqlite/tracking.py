@@ -26,7 +26,8 @@ MATCHES = (
     "SELECT r.at, r.source_id, r.refs FROM json_each(?) q"
     " CROSS JOIN records r ON r.position IN (SELECT position FROM records"
     "  WHERE feed_id = q.value ORDER BY position DESC LIMIT ?)"
-    " CROSS JOIN feeds f ON f.id = r.source_id AND NOT f.private"
+    " CROSS JOIN feeds f ON f.id = r.source_id"
+    "  AND NOT f.private AND NOT f.unlisted AND f.state <> 'removed'"
     " ORDER BY r.position DESC"
 )
 _FIND = "SELECT id FROM feeds WHERE resource_hash = ? AND url = ?"

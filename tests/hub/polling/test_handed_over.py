@@ -15,6 +15,7 @@ URL = "http://host.example/feed"
 SEEN = an_answer(200, b"seen already")
 ASKED = an_answer(200, b"asked for")
 REQUEST = FetchRequest(url=URL, user_agent="Fanfare")
+POLL = replace(REQUEST, subscribers=0)
 
 
 @dataclass
@@ -84,12 +85,12 @@ async def test_what_waits_to_be_taken_is_bounded(
 @pytest.mark.parametrize(
     "request_",
     [
-        REQUEST,
-        replace(REQUEST, validators=Validators(url=URL, etag='"1"')),
-        replace(REQUEST, credentials=Credentials(username="ann")),
+        POLL,
+        replace(POLL, validators=Validators(url=URL, etag='"1"')),
+        replace(POLL, credentials=Credentials(username="ann")),
     ],
 )
-async def test_what_a_publisher_brought_answers_any_request_once(
+async def test_what_a_publisher_brought_answers_any_poll_once(
     request_: FetchRequest,
 ) -> None:
     fetcher = HandedOver(Origin())
@@ -99,6 +100,14 @@ async def test_what_a_publisher_brought_answers_any_request_once(
         assert await fetcher.fetch(request_) is SEEN
         assert is_taken()
         assert await fetcher.fetch(request_) is ASKED
+
+
+async def test_who_looks_what_a_stranger_is_shown_is_not_answered_with_it() -> None:
+    fetcher = HandedOver(Origin())
+
+    with fetcher.bring(URL, SEEN) as is_taken:
+        assert await fetcher.fetch(REQUEST) is ASKED
+        assert not is_taken()
 
 
 async def test_what_was_brought_and_not_taken_is_forgotten() -> None:
