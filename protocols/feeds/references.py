@@ -131,8 +131,6 @@ def resolve_inside(element: Element, scope: Scope) -> None:
 
     ``scope``: inside of the element; what needs no other base is left as it is.
     """
-    if scope.is_uniform:
-        return
     for child in element:
         inner = scope.within(child)
         if inner.base != scope.base:

@@ -84,3 +84,9 @@ def test_only_the_exact_challenge_with_a_2xx_confirms(
     status: int, body: bytes, is_yes: bool
 ) -> None:
     assert is_confirmed(status, body, "abc") is is_yes
+
+
+def test_a_callback_is_told_which_it_is_if_it_wants_to_know() -> None:
+    query = urlsplit(url_for(tells_callback=True)).query
+
+    assert dict(parse_qsl(query))["hub.callback"] == "https://reader.example/"
