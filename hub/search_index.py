@@ -27,6 +27,7 @@ from storage.records import (
     Record,
     SearchDocument,
     StoredEntry,
+    StoredFeed,
 )
 
 PAGE = 200
@@ -126,15 +127,18 @@ def _documents(
         feed_id: unpack(source.head, Feed) if source.head else Feed()
         for feed_id, source in sources.items()
     }
-    return [
-        document_of(
-            each.id,
-            searched_subject(
-                unpack(each.body, Entry),
-                heads[each.feed_id],
-                sources[each.feed_id].feed,
-            ),
-        )
-        for each in stored
-        if not each.deleted and each.feed_id in sources
-    ]
+    documents = []
+    for each in stored:
+        if each.deleted or each.feed_id not in sources:
+            continue
+        feed = sources[each.feed_id].feed
+        try:
+            documents.append(_document(each, heads[each.feed_id], feed))
+        except Exception:  # one that nobody can find must not keep all after it so
+            log.exception("entry_not_indexed", entry=each.id)
+    return documents
+
+
+def _document(stored: StoredEntry, head: Feed, feed: StoredFeed) -> SearchDocument:
+    subject = searched_subject(unpack(stored.body, Entry), head, feed)
+    return document_of(stored.id, subject)

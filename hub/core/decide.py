@@ -65,7 +65,7 @@ class Decision:
 
     def plan(self, polling: Polling) -> Plan:
         """The period and next fetch that a new state implies."""
-        return plan(
+        planned = plan(
             polling,
             self.target.subscribers,
             self.rules,
@@ -73,6 +73,10 @@ class Decision:
             self.jitter,
             self.outlook,
         )
+        if self.fetched.is_partial:  # what it lacks is still to be polled for
+            sooner = min(planned.next_fetch, self.target.feed.next_fetch)
+            return replace(planned, next_fetch=sooner)
+        return planned
 
     def status(
         self, polling: Polling, next_fetch: datetime, title: str | None = None
@@ -117,6 +121,8 @@ def decide(
     if is_content(target, fetched, understood):
         return _after_content(decision)
     trouble = diagnose(decision.polling, fetched, understood)
+    if trouble and fetched.is_partial:
+        return _after_unreadable(decision, trouble)
     if trouble:
         return _after_failure(decision, trouble)
     if understood.feed is None:
@@ -174,6 +180,18 @@ def _after_failure(decision: Decision, trouble: str) -> FetchCommit:
     )
 
 
+def _after_unreadable(decision: Decision, trouble: str) -> FetchCommit:
+    """What a publisher brought is no document: a remark, and no failure of its feed."""
+    planned = decision.plan(decision.polling)
+    line = failure_line(decision.fetched, decision.occasion, planned.period, trouble)
+    return FetchCommit(
+        feed_id=decision.target.feed.id,
+        at=decision.fetched.at,
+        next_fetch=planned.next_fetch,
+        polling=changed(decision.polling, message=line),
+    )
+
+
 def _after_sameness(decision: Decision) -> FetchCommit:
     """A 304, or a 200 with the bytes that are known: all is well, nothing is new."""
     return _commit(decision, _succeeded(decision, 0))
@@ -225,10 +243,12 @@ def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
         at=fetched.at,
         last_success=before.last_success,
         is_reformatted=feed.format not in ("", document.format),
+        is_addition=fetched.is_partial,
         elsewhere=decision.elsewhere,
     )
-    if fetched.is_partial:
-        news = replace(news, is_gap=False)
+    is_first = before.last_success is None and before.last_parse is not None
+    if is_first:  # what was brought before it was no document of the feed's own
+        news = replace(news, is_baseline=True)
     new = 0 if news.is_baseline else len(news.new)
     polling = changed(
         _succeeded(decision, new),
@@ -247,8 +267,24 @@ def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
     if stock.is_doubted:  # the same bytes are to be read again
         polling = changed(polling, body_hash="", validators=None)
     commit = _commit(decision, polling, document, news)
-    raw = None if fetched.is_partial else _raw(fetched, document)
-    return changed(commit, inventory=stock.inventory, raw=raw)
+    commit = changed(commit, inventory=stock.inventory)
+    if fetched.is_partial:
+        return _as_addition(decision, commit)
+    return changed(commit, raw=_raw(fetched, document))
+
+
+def _as_addition(decision: Decision, commit: FetchCommit) -> FetchCommit:
+    """What a publisher brings adds to a feed's own document, if that is known."""
+    commit = changed(commit, slices=None)
+    if not decision.target.feed.format:
+        return commit
+    return changed(
+        commit,
+        title=None,
+        format=None,
+        head=None,
+        polling=changed(commit.polling, entry_count=decision.polling.entry_count),
+    )
 
 
 def _raw(fetched: Fetched, document: ParsedFeed) -> StoredBody | None:
@@ -342,7 +378,8 @@ def _commit(
     )
     title = document.feed.title if document else target.feed.title
     records: tuple[RecordWrite, ...] = ()
-    if decision.polling.failures:
+    is_recovered = decision.polling.failures and not polling.failures
+    if is_recovered:
         status = decision.status(polling, planned.next_fetch, title)
         records = (RecordWrite(kind=RecordKind.RECOVERED, status=status),)
     commit = FetchCommit(
@@ -350,7 +387,9 @@ def _commit(
         at=fetched.at,
         next_fetch=planned.next_fetch,
         polling=polling,
-        state=FeedState.ACTIVE if target.feed.state.is_stopped else None,
+        state=FeedState.ACTIVE
+        if target.feed.state.is_stopped and not fetched.is_partial
+        else None,
         records=records,
     )
     if document is None or news is None:

@@ -62,12 +62,14 @@ def detect(
     at: datetime,
     last_success: datetime | None,
     is_reformatted: bool = False,
+    is_addition: bool = False,
     elsewhere: bytes = b"",
 ) -> News:
     """Compare a document with its feed's seen-set (``b""`` before the first one).
 
     ``last_success`` is when the previous document was last there. ``is_reformatted``
     says that the feed came in another format before, with other ids for what it had.
+    ``is_addition``: entries the document lacks may still be in the feed's own one.
     ``elsewhere`` is the seen-set of another feed, if this one has just come to be the
     same document as that.
     """
@@ -76,14 +78,16 @@ def detect(
     current = _sightings(_in_order(document, known, day_of(at)), withdrawn)
     if elsewhere:
         _merge(known, elsewhere, current, last_success or at, at)
-    if current:  # an empty document has lost its entries, they have not vanished
+    # an empty document has lost its entries, they have not vanished
+    is_successor = bool(current) and not is_addition
+    if is_successor:
         known.close_document(day_of(last_success or at))
     unknown = {
         key: entry
         for key, (entry, _) in current.items()
         if entry is not None and known.get(key) is None
     }
-    is_gap = len(known) > 0 and 0 < len(current) == len(unknown)
+    is_gap = is_successor and len(known) > 0 and len(current) == len(unknown)
     rekeyed = find_rekeyed(
         known,
         {key: sighting for key, (_, sighting) in current.items()},
@@ -97,7 +101,7 @@ def detect(
     for key in unknown:
         known.put(current[key][1])
     deletions = _deletions(known, withdrawn)
-    if current:
+    if is_successor:
         known.forget(day_of(at), len(current))
     return News(
         seen=known.pack(),

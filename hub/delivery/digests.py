@@ -73,7 +73,7 @@ class Digests:
         """False if the database failed: it stays due."""
         now = self._clock.now()
         try:
-            is_sent = await self._post(subscription, now)
+            is_sent = await self._try_to_post(subscription, now)
             later = now + (DAY if is_sent else AFTER_FAILURE)
             await self._storage.digests.set(subscription.id, later)
         except StorageError as error:
@@ -82,6 +82,16 @@ class Digests:
             )
             return False
         return True
+
+    async def _try_to_post(self, subscription: Subscription, now: datetime) -> bool:
+        """Raises `StorageError`."""
+        try:
+            return await self._post(subscription, now)
+        except StorageError:
+            raise
+        except Exception:  # what feeds send must not end the hub
+            log.exception("digest_failed", subscription=subscription.id)
+            return False
 
     async def _post(self, subscription: Subscription, now: datetime) -> bool:
         feed = await self._storage.feeds.get(subscription.feed_id)

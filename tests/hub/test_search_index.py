@@ -7,14 +7,23 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from hub.search_index import SearchIndex
 from hub.services.tokens import ADMINISTRATOR
+from protocols.model import Status
 from storage.errors import StorageClosed, StorageError
-from storage.records import Position, SearchDocument
+from storage.records import (
+    EntryWrite,
+    Position,
+    RecordKind,
+    RecordWrite,
+    SearchDocument,
+)
 from tests.support.eventually import eventually
 from tests.support.library import Library
 from tests.support.services import Hub, open_hub
+from tests.support.storage_scene import fetch
 
 
 @pytest.fixture
@@ -117,6 +126,48 @@ async def test_an_index_that_cannot_be_written_is_tried_again(
     await asyncio.gather(running, return_exceptions=True)
 
 
+async def test_a_fault_is_logged_and_does_not_end_it(
+    hub: Hub, library: Library
+) -> None:
+    await library.publish("news", "one")
+    store = Failing(hub, failures=1, fault=ValueError("odd"))
+    index = SearchIndex(store, gather_seconds=0, retry_seconds=0)
+
+    async def is_found() -> bool:
+        return await found(hub, "one") == ["one"]
+
+    with capture_logs() as lines:
+        running = asyncio.create_task(index.run())
+        await eventually(is_found)
+    assert [(line["event"], line["exc_info"]) for line in lines] == [
+        ("search_indexing_failed", True)
+    ]
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_an_entry_that_cannot_be_indexed_is_passed_over(
+    hub: Hub, library: Library
+) -> None:
+    feed = await hub.storage.feeds.find("https://news.example/feed")
+    assert feed is not None
+    unreadable = EntryWrite(key="odd", body=b"no packed entry")
+    record = RecordWrite(
+        kind=RecordKind.ENTRIES, status=Status(code=200), entries=(("odd", True),)
+    )
+    await hub.storage.log.commit(fetch(feed, entries=(unreadable,), records=(record,)))
+    await library.publish("news", "one")
+
+    with capture_logs() as lines:
+        await library.index()
+
+    assert await found(hub, "one") == ["one"]
+    assert [(line["event"], line["exc_info"]) for line in lines] == [
+        ("entry_not_indexed", True)
+    ]
+
+
 async def test_it_ends_with_the_database(hub: Hub) -> None:
     await hub.storage.close()
 
@@ -127,8 +178,9 @@ async def test_it_ends_with_the_database(hub: Hub) -> None:
 class Failing:
     """A storage whose index fails a few times."""
 
-    def __init__(self, hub: Hub, failures: int) -> None:
+    def __init__(self, hub: Hub, failures: int, fault: Exception | None = None) -> None:
         self.failures = failures
+        self.fault = fault or StorageError("the disk is full")
         self.log = hub.storage.log
         self.entries = hub.storage.entries
         self.search = self
@@ -144,5 +196,5 @@ class Failing:
     ) -> None:
         if self.failures:
             self.failures -= 1
-            raise StorageError("the disk is full")
+            raise self.fault
         await self._search.index(ids, documents, position)

@@ -164,6 +164,7 @@ class ScriptedFetcher:
 
     clock: ManualClock
     answers: Callable[[FetchRequest], Fetched | None] = lambda request: None
+    lands: dict[str, str] = field(default_factory=dict)  # URLs that are redirected
     requests: list[FetchRequest] = field(default_factory=list)
     started: list[tuple[str, float]] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -194,7 +195,8 @@ class ScriptedFetcher:
             304 if request.validators else 200, b"a", etag='"1"'
         )
         now = self.clock.now()
-        return replace(answer, at=now, started=now, url=request.url)
+        url = self.lands.get(request.url, request.url)
+        return replace(answer, at=now, started=now, url=url)
 
 
 class LineParser:

@@ -6,10 +6,11 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from hub.delivery.credits import GIVEN, Credits
 from hub.delivery.digests import Digests
@@ -17,7 +18,8 @@ from hub.errors import TimedOut
 from hub.net import Answer, Purpose, Request
 from protocols.model import Entry, Status
 from protocols.websub.signatures import verify
-from storage.errors import StorageClosed
+from storage.errors import StorageClosed, StorageError
+from storage.interface import DigestStore
 from storage.packing import pack
 from storage.records import (
     OPERATOR,
@@ -30,6 +32,7 @@ from storage.records import (
     RecordKind,
     RecordWrite,
     Subscription,
+    SubscriptionId,
 )
 from storage.sqlite import open_database
 from storage.sqlite.database import SqliteStorage
@@ -43,10 +46,13 @@ DAY = timedelta(days=1)
 class OneCallback:
     status: int = 200
     fails: bool = False
+    fault: Exception | None = None
     requests: list[Request] = field(default_factory=list)
 
     async def send(self, request: Request) -> Answer:
         self.requests.append(request)
+        if self.fault is not None:
+            raise self.fault
         if self.fails:
             raise TimedOut("no answer")
         return Answer(
@@ -195,3 +201,66 @@ async def test_a_database_in_trouble_is_asked_again(scene: Scene) -> None:
     assert not working.done()
     working.cancel()
     await asyncio.wait({working})
+
+
+async def test_a_database_that_fails_for_one_keeps_it_due_and_sends_the_others(
+    scene: Scene,
+) -> None:
+    other = await another_subscription(scene)
+    store = FailsFor(scene.storage.digests, other.id)
+    scene.storage.digests = store  # type: ignore[assignment]
+
+    with capture_logs() as lines:
+        assert await scene.digests.send_due() == 1
+    assert len(scene.callback.requests) == 2
+    assert [(line["event"], line["subscription"]) for line in lines] == [
+        ("digest_not_sent", other.id)
+    ]
+
+    store.failing = None
+    assert await scene.digests.send_due() == 1
+    assert scene.callback.requests[-1].url == other.callback
+
+
+async def test_a_fault_while_one_is_made_is_logged_and_it_is_sent_an_hour_later(
+    scene: Scene,
+) -> None:
+    scene.callback.fault = ValueError("odd")
+
+    with capture_logs() as lines:
+        assert await scene.digests.send_due() == 1
+    assert [(line["event"], line["exc_info"]) for line in lines] == [
+        ("digest_failed", True)
+    ]
+
+    scene.callback.fault = None
+    assert await scene.digests.send_due() == 0
+    scene.clock.advance(3_600)
+    assert await scene.digests.send_due() == 1
+
+
+async def another_subscription(scene: Scene) -> Subscription:
+    new = NewSubscription(
+        account=OPERATOR,
+        topic=scene.subscription.topic,
+        feed_id=scene.subscription.feed_id,
+        callback="https://they.example/cb",
+        format=Format.JSON,
+    )
+    added = await scene.storage.subscriptions.add(new, scene.clock.now())
+    await scene.storage.digests.set(added.id, scene.clock.now())
+    return added
+
+
+class FailsFor:
+    """Cannot write when the next digest of one subscription is due."""
+
+    def __init__(self, store: DigestStore, failing: SubscriptionId | None) -> None:
+        self.due = store.due
+        self.failing = failing
+        self._store = store
+
+    async def set(self, subscription: SubscriptionId, due: datetime | None) -> None:
+        if subscription == self.failing:
+            raise StorageError("the disk is full")
+        await self._store.set(subscription, due)

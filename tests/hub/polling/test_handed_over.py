@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -13,6 +14,7 @@ from tests.support.fetch_targets import an_answer
 
 URL = "http://host.example/feed"
 SEEN = an_answer(200, b"seen already")
+NEWER = an_answer(200, b"seen a little later")
 ASKED = an_answer(200, b"asked for")
 REQUEST = FetchRequest(url=URL, user_agent="Fanfare")
 POLL = replace(REQUEST, subscribers=0)
@@ -129,3 +131,13 @@ async def test_what_is_brought_is_bounded_as_well(
     with fetcher.bring(URL, SEEN), fetcher.bring(other, SEEN) as is_taken:
         assert await fetcher.fetch(replace(REQUEST, url=other)) is ASKED
         assert not is_taken()
+
+
+async def test_one_that_ends_takes_no_later_answer_with_it() -> None:
+    fetcher = HandedOver(Origin())
+    earlier, later = fetcher.hand_over(URL, SEEN), fetcher.hand_over(URL, NEWER)
+
+    with ExitStack() as stack:
+        with earlier:
+            stack.enter_context(later)
+        assert await fetcher.fetch(REQUEST) is NEWER

@@ -17,6 +17,7 @@ from tests.support.fetch_targets import an_answer
 from tests.support.polled import ScriptedFetcher
 
 SITE = "https://site.example"
+ELSEWHERE = "https://elsewhere.example/page"
 RSS = b"<rss version='2.0'><channel><item><guid>1</guid></item></channel></rss>"
 
 
@@ -82,6 +83,26 @@ async def test_credentials_are_sent_wherever_it_looks() -> None:
     assert (sight.choice.feeds, sight.choice.reason) == ((), "no feed was found")
     assert len(asked) == 1 + len(USUAL_PLACES)
     assert all(request.credentials == secret for request in asked)
+
+
+async def test_credentials_are_not_sent_to_where_a_page_redirects() -> None:
+    secret = Credentials(username="me", password="secret")
+    clock = ManualClock()
+
+    def answer(request: FetchRequest) -> Fetched:
+        return an_answer(200, b"<html></html>")
+
+    fetcher = ScriptedFetcher(clock, answers=answer, lands={f"{SITE}/": ELSEWHERE})
+    scout = Scout(fetcher, RealParser(), clock, "Fanfare")
+
+    await scout.look(f"{SITE}/", secret)
+
+    page, *places = fetcher.requests
+    assert page.credentials == secret
+    assert [each.url for each in places] == [
+        f"https://elsewhere.example{place}" for place in USUAL_PLACES
+    ]
+    assert {each.credentials for each in places} == {None}
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,17 @@ async def test_credentials_for_a_page_are_not_for_a_feed_elsewhere(hub: Hub) -> 
     assert not added.feed.has_credentials
 
 
+async def test_what_credentials_open_is_handed_over_to_nobody(hub: Hub) -> None:
+    for credentials in (None, SECRET):
+        url = f"{FEED}?{credentials is None}"
+        await hub.services.feeds.add(
+            AddFeed(url=url, credentials=credentials, discover=True)
+        )
+
+    assert hub.scout.looked == [(f"{FEED}?True", None), (f"{FEED}?False", SECRET)]
+    assert hub.scout.handed_over == [f"{FEED}?True"]
+
+
 async def test_of_several_feeds_none_is_added(hub: Hub) -> None:
     with pytest.raises(SeveralFeeds, match="names 2 feeds; add the one that is meant"):
         await hub.services.feeds.add(AddFeed(url=PAGE, discover=True))

@@ -1,0 +1,114 @@
+"""Collections are built by the clock, and a failure waits for the next time."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+from structlog.testing import capture_logs
+
+from hub.collections.builder import BuildOptions, CollectionBuilder
+from hub.collections.publisher import PROMPT_SECONDS, Publisher
+from storage.errors import StorageError
+from tests.support.clock import ManualClock
+
+
+@dataclass
+class FakeBuilder:
+    """Fails as it is told to, in whatever it is asked for."""
+
+    failure: BaseException | None = None
+    is_outdated: bool = True
+    asked: list[str] = field(default_factory=list)
+    options: BuildOptions = field(default_factory=BuildOptions)
+
+    async def build(self) -> None:
+        self._ask("build")
+
+    async def catch_up(self) -> None:
+        self._ask("catch_up")
+
+    async def needs_snapshot(self) -> bool:
+        return self.is_outdated
+
+    def _ask(self, what: str) -> None:
+        self.asked.append(what)
+        if self.failure is not None:
+            raise self.failure
+
+
+def a_publisher(
+    builder: FakeBuilder, clock: ManualClock | None = None, *, is_on: bool = True
+) -> Publisher:
+    made = cast("CollectionBuilder", builder)
+    return Publisher(made, clock or ManualClock(), is_on=is_on)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [StorageError("the disk is full"), OSError("no space"), ValueError("odd")],
+)
+async def test_a_failure_is_logged_and_waits_for_the_next_time(
+    failure: Exception,
+) -> None:
+    publisher = a_publisher(FakeBuilder(failure))
+    is_fault = isinstance(failure, ValueError)
+
+    with capture_logs() as lines:
+        await publisher.build()
+
+    assert [each["event"] for each in lines] == ["collections_failed"]
+    assert lines[0].get("exc_info", False) is is_fault
+
+
+@pytest.mark.parametrize(
+    "failure", [StorageError("the disk is full"), ValueError("odd")]
+)
+async def test_pages_that_cannot_be_kept_up_are_logged_and_nothing_is_built(
+    failure: Exception,
+) -> None:
+    builder = FakeBuilder(failure)
+    is_fault = isinstance(failure, ValueError)
+
+    with capture_logs() as lines:
+        await a_publisher(builder).keep_up()
+
+    assert builder.asked == ["catch_up"]
+    assert [each["event"] for each in lines] == ["pages_not_kept_up"]
+    assert lines[0].get("exc_info", False) is is_fault
+
+
+async def test_cancellation_is_no_failure() -> None:
+    publisher = a_publisher(FakeBuilder(asyncio.CancelledError()))
+
+    with capture_logs() as lines:
+        for job in (publisher.build, publisher.keep_up):
+            with pytest.raises(asyncio.CancelledError):
+                await job()
+
+    assert lines == []
+
+
+async def test_what_was_withdrawn_is_built_soon_but_not_at_once() -> None:
+    builder, clock = FakeBuilder(), ManualClock()
+    publisher = a_publisher(builder, clock)
+    await publisher.build()
+
+    await publisher.keep_up()
+    clock.advance(PROMPT_SECONDS)
+    await publisher.keep_up()
+
+    assert builder.asked == ["build", "catch_up", "catch_up", "build"]
+
+
+@pytest.mark.parametrize(("is_on", "is_outdated"), [(False, True), (True, False)])
+async def test_nothing_is_built_that_is_not_wanted(
+    is_on: bool, is_outdated: bool
+) -> None:
+    builder = FakeBuilder(is_outdated=is_outdated)
+
+    await a_publisher(builder, is_on=is_on).keep_up()
+
+    assert builder.asked == ["catch_up"]
