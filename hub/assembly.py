@@ -154,6 +154,7 @@ async def build_hub(
         f"{public_url}/hub",
         f"Fanfare/{hub.__version__} (+{public_url}/hub)",
         credits,
+        tells_unlisted=settings.tells_unlisted,
     )
     operations = OperationsService(storage, clock, settings.database_path.parent)
     addresses = _address_check(settings, stack)
@@ -200,7 +201,13 @@ async def build_hub(
         OpenHub(settings.open_hub),
         settings.min_lease,
     )
-    retrieval = RetrievalService(storage, feeds, tracks, f"{public_url}/hub")
+    retrieval = RetrievalService(
+        storage,
+        feeds,
+        tracks,
+        f"{public_url}/hub",
+        tells_unlisted=settings.tells_unlisted,
+    )
     redeliveries = Redeliveries(network, clock, f"{public_url}/hub", credits)
     subscriptions = SubscriptionService(
         storage, feeds, addresses, clock, tracks, own, open_hub.validation
@@ -228,7 +235,9 @@ async def build_hub(
             own_topics=own,
         ),
         retrieval=retrieval,
-        search=SearchService(storage, public_url),
+        search=SearchService(
+            storage, public_url, tells_unlisted=settings.tells_unlisted
+        ),
         replays=ReplayService(storage, retrieval, redeliveries),
         superfeedr=superfeedr,
         public=PublicService(storage, public_url),

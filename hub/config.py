@@ -289,8 +289,12 @@ class Settings:
             earned_floor=self.earned_floor,
             patience=self.patience,
             dead_after=self.dead_after,
-            tells_unlisted=self.unlisted == "told",
+            tells_unlisted=self.tells_unlisted,
         )
+
+    @property
+    def tells_unlisted(self) -> bool:
+        return self.unlisted == "told"
 
     @property
     def lengths(self) -> Lengths:

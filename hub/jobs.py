@@ -23,8 +23,9 @@ PAGE = 1_000
 """Rows that go in one transaction, so that nothing else waits long."""
 REMOVED_FEEDS_KEPT = timedelta(days=30)
 ENDED_SUBSCRIPTIONS_KEPT = timedelta(days=30)
-UNWANTED_QUERIES_KEPT = timedelta(days=1)
-"""Track queries go on so long without subscription or listener, who may come back."""
+UNWANTED_QUERIES_KEPT = timedelta(days=1, hours=1)
+"""Track queries go on for a day without subscription or listener, who may come back.
+That somebody asked for one is noted once an hour only."""
 ATTEMPTS_KEPT = timedelta(days=7)
 
 log = structlog.get_logger()

@@ -44,13 +44,17 @@ class Digests:
         hub_url: str,
         user_agent: str,
         credits: Credits,
+        *,
+        tells_unlisted: bool = True,
     ) -> None:
+        """``tells_unlisted``: also of entries that are kept out of what many find."""
         self._storage = storage
         self._network = network
         self._clock = clock
         self._hub_url = hub_url
         self._user_agent = user_agent
         self._credits = credits
+        self._tells_unlisted = tells_unlisted
 
     async def run(self) -> None:
         """Send those that are due, until cancelled."""
@@ -103,6 +107,7 @@ class Digests:
             topic=subscription.topic,
             hub_url=self._hub_url,
             count=ENTRIES,
+            has_unlisted=self._tells_unlisted,
         )
         document = render_feed_document(
             digest_of(found, now - DAY), subscription.format

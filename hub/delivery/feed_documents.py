@@ -9,16 +9,30 @@ from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json
 from storage.interface import Storage
 from storage.packing import unpack
-from storage.records import Format, StoredFeed
+from storage.records import FeedState, Format, StoredFeed
 
 
 async def read_feed_document(
-    storage: Storage, feed: StoredFeed, *, topic: str, hub_url: str, count: int
+    storage: Storage,
+    feed: StoredFeed,
+    *,
+    topic: str,
+    hub_url: str,
+    count: int,
+    has_unlisted: bool,
 ) -> Notification:
-    """Its newest entries, up to ``count``, under the topic that was asked for."""
+    """Its newest entries, up to ``count``, under the topic that was asked for.
+
+    ``has_unlisted``: also those that are kept out of whatever many can find.
+    """
     standing = await storage.standings.get(feed.id)
     head = await storage.log.feed_head(feed.id)
-    stored = await storage.log.latest_entries(feed.id, count)
+    if feed.state is FeedState.TRACK:
+        stored = await storage.log.latest_entries(feed.id, count)
+    else:
+        stored = await storage.entries.newest(
+            [feed.id], limit=count, listed_only=not has_unlisted
+        )
     return Notification(
         topic=topic,
         hub=hub_url,

@@ -28,6 +28,8 @@ from storage.records import Subscription
 LIMITS: Final = Limits(seconds=20.0, idle_seconds=20.0)
 AT_ONCE: Final = 16
 MOST_WAITING: Final = 1_000
+MOST_BYTES: Final = 64 * 2**20
+"""Of all documents that wait: a thousand of them could be a gigabyte."""
 
 log = structlog.get_logger()
 
@@ -56,6 +58,7 @@ class Redeliveries:
         self._credits = credits
         self._sending = asyncio.Semaphore(AT_ONCE)
         self._waiting: asyncio.Queue[_Order] = asyncio.Queue(MOST_WAITING)
+        self._waiting_bytes = 0
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -75,16 +78,25 @@ class Redeliveries:
         return f"it answered {answer.status}"
 
     def send_later(self, subscription: Subscription, document: Document) -> bool:
-        """False if too many wait already."""
-        if self._waiting.full():
+        """False if too many wait already, or too much.
+
+        One that is alone may be larger than all together may be.
+        """
+        size = len(document.body)
+        has_room = not self._waiting_bytes or self._waiting_bytes + size <= MOST_BYTES
+        if self._waiting.full() or not has_room:
             return False
+        self._waiting_bytes += size
         self._waiting.put_nowait(_Order(subscription, document))
         return True
 
     async def _work(self) -> None:
         while True:
             order = await self._waiting.get()
-            reason = await self.send(order.subscription, order.document)
+            try:
+                reason = await self.send(order.subscription, order.document)
+            finally:
+                self._waiting_bytes -= len(order.document.body)
             if reason:
                 log.info(
                     "replay_failed", subscription=order.subscription.id, error=reason

@@ -7,14 +7,16 @@ them, and for the operator.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+import structlog
 
 from hub.core.status import shown_status, track_status
 from hub.delivery.notifications import Document
 from hub.services.collected import Collected, render
 from hub.services.errors import NotReadable
-from hub.services.feeds import FeedService
+from hub.services.feeds import LONGEST_WAIT, FeedService
 from hub.services.selections import Page, SelectedTopic, Selection, Wanted
 from hub.services.tokens import Principal
 from hub.services.topics import read_topic
@@ -23,6 +25,7 @@ from protocols.errors import InvalidValue
 from protocols.identity import key_of_id, key_of_link
 from protocols.live.messages import BodyFormat
 from protocols.model import Entry, Status
+from storage.errors import StorageError
 from storage.interface import Storage
 from storage.packing import unpack, unpack_bytes
 from storage.records import (
@@ -39,12 +42,15 @@ from storage.records import (
     TrackMatch,
 )
 
+FETCHED_AT_ONCE = 8
 MOST_FEEDS = 199
 """Superfeedr took "less than 200" for one callback."""
 SEARCHED_FOR_ID = 200
 """Entries that are looked through for an id that is not their key."""
 MATCHED_RECORDS = 200
 """Of each track query, how many of the last are read."""
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +76,15 @@ class RetrievalService:
         feeds: FeedService,
         tracks: TrackTopics,
         hub_url: str,
+        *,
+        tells_unlisted: bool = True,
     ) -> None:
+        """``tells_unlisted``: subscribers, of entries that are not to be found."""
         self._storage = storage
         self._feeds = feeds
         self._tracks = tracks
         self._hub_url = hub_url
+        self._tells_unlisted = tells_unlisted
 
     async def select(self, principal: Principal, wanted: Wanted) -> Selection:
         """A feed that was never fetched is fetched before, if that takes not too long.
@@ -95,6 +105,7 @@ class RetrievalService:
             name=wanted.callback or found[0].subscription.callback,
             topics=tuple(_selected(each.subscription, each.feed) for each in found),
             is_merged=True,
+            has_unlisted=self._tells_unlisted,
         )
 
     async def collect(self, selection: Selection, page: Page) -> Collected:
@@ -106,6 +117,7 @@ class RetrievalService:
             before=await self._place(reach, "before", page.before),
             after=await self._place(reach, "after", page.after),
             also=reach.found,
+            listed_only=not selection.has_unlisted,
         )
         named = reach.feeds
         if selection.is_merged:
@@ -148,7 +160,12 @@ class RetrievalService:
         if feed is None:
             raise NotReadable("hub.topic", "this topic is gone")
         topic = _selected(subscription, feed)
-        selection = Selection(name=topic.url, topics=(topic,), is_merged=topic.is_track)
+        selection = Selection(
+            name=topic.url,
+            topics=(topic,),
+            is_merged=topic.is_track,
+            has_unlisted=self._tells_unlisted,
+        )
         is_json = subscription.format is Format.JSON
         format = BodyFormat.JSON if is_json else BodyFormat.ATOM
         return await self.render(
@@ -164,21 +181,29 @@ class RetrievalService:
 
     async def _select_topic(self, principal: Principal, topic: str) -> Selection:
         url = read_topic("hub.topic", topic).url
-        feed = await self._tracks.ensure(url)  # reads public feeds only, for all
-        if feed is None:
-            feed = await self._feeds.find(url)
-            if feed is None or not await self._may_read(principal, feed):
-                raise NotReadable(
-                    "hub.topic", "this account subscribes to no such topic"
-                )
-            feed = await self._feeds.fetched(feed)
-        selected = SelectedTopic(url, feed.id, feed.state is FeedState.TRACK)
-        return Selection(name=url, topics=(selected,), is_merged=selected.is_track)
+        query = await self._tracks.ensure(url)  # reads public feeds only, for all
+        if query is not None:
+            topics = (SelectedTopic(url, query.id, is_track=True),)
+            return Selection(name=url, topics=topics, is_merged=True)
+        feed = await self._feeds.find(url)
+        is_held = feed is not None and await self._holds(principal, feed)
+        if feed is None or (feed.private and not is_held):
+            # Superfeedr 1.8: "404 not subscribed / unknown".
+            raise NotReadable("hub.topic", "this account subscribes to no such topic")
+        feed = await self._feeds.fetched(feed)
+        return Selection(
+            name=url,
+            topics=(SelectedTopic(url, feed.id),),
+            is_merged=False,
+            has_unlisted=is_held and (self._tells_unlisted or principal.is_admin),
+        )
 
-    async def _may_read(self, principal: Principal, feed: StoredFeed) -> bool:
-        if not feed.private or principal.is_admin:
-            return True
-        return await self._storage.subscriptions.holds(principal.account.id, feed.id)
+    async def _holds(self, principal: Principal, feed: StoredFeed) -> bool:
+        """Whether it is the account's, or the operator's, who has them all."""
+        account = principal.account.id
+        return principal.is_admin or await self._storage.subscriptions.holds(
+            account, feed.id
+        )
 
     async def _subscriptions(
         self, account: AccountId, wanted: Wanted
@@ -191,10 +216,27 @@ class RetrievalService:
         return listing.items
 
     async def _fetch_first(self, feeds: Sequence[FeedId]) -> None:
+        """Those never fetched, a few at once, and not for longer than for one of them.
+
+        What has failed, or has had no turn by then, is answered as it is stored.
+        """
         sources = await self._storage.entries.sources(feeds)
-        async with asyncio.TaskGroup() as tasks:
-            for each in sources:
-                tasks.create_task(self._feeds.fetched(each.feed))
+        unread = [each.feed for each in sources if each.feed.polling.last_fetch is None]
+        turns = iter(unread)
+        try:
+            async with asyncio.timeout(LONGEST_WAIT), asyncio.TaskGroup() as tasks:
+                for _ in unread[:FETCHED_AT_ONCE]:
+                    tasks.create_task(self._fetch_each(turns))
+        except TimeoutError:
+            pass
+
+    async def _fetch_each(self, turns: Iterator[StoredFeed]) -> None:
+        """``turns`` is shared by all who fetch: each feed is taken once."""
+        for feed in turns:
+            try:
+                await self._feeds.fetched(feed)
+            except StorageError as error:  # it was removed meanwhile, for one
+                log.info("first_fetch_failed", feed=feed.id, error=str(error))
 
     async def _place(self, reach: _Reach, field: str, id: str) -> EntryPlace | None:
         """Where the entry stands that is shown with an id: mostly that is its key."""

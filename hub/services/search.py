@@ -23,9 +23,13 @@ MOST_LOOKED_AT = 2_000
 
 
 class SearchService:
-    def __init__(self, storage: Storage, public_url: str) -> None:
+    def __init__(
+        self, storage: Storage, public_url: str, *, tells_unlisted: bool = True
+    ) -> None:
+        """``tells_unlisted``: subscribers, of entries that are not to be found."""
         self._storage = storage
         self._public_url = public_url
+        self._tells_unlisted = tells_unlisted
 
     async def find(self, principal: Principal, query: str, count: int) -> Collected:
         """The newest entries that match and that the account may see.
@@ -42,6 +46,7 @@ class SearchService:
                 viewer=None if principal.is_admin else principal.account.id,
                 limit=PAGE,
                 below=below,
+                listed_only=not self._tells_unlisted,
             )
             await self._learn(sources, page.entries)
             choosing = partial(_matching, read, page.entries, sources)

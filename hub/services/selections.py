@@ -40,11 +40,15 @@ class SelectedTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Topics that may be read; ``name`` is what they were asked for by."""
+    """Topics that may be read; ``name`` is what they were asked for by.
+
+    ``has_unlisted``: also entries that are kept out of whatever many can find.
+    """
 
     name: str
     topics: tuple[SelectedTopic, ...]
     is_merged: bool
+    has_unlisted: bool = False
 
     @property
     def is_track(self) -> bool:

@@ -21,6 +21,7 @@ from protocols.websub.callbacks import LONGEST_URL, read_web_url
 TRUE: Final = ("true", "1", "yes", "on")
 FALSE: Final = ("false", "0", "no", "off")
 
+_LONGEST_NUMBER: Final = 20
 _TWO_MEANINGS = frozenset({"callback", "topic", "mode", "url", "secret"})
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 
@@ -79,13 +80,19 @@ class Parameters:
         return value in TRUE
 
     def number(self, name: str, default: int, *, least: int, most: int) -> int:
-        """A whole number; above ``most`` it is that. Raises `InvalidValue`."""
+        """A whole number, both ends included. Raises `InvalidValue`.
+
+        What is out of bounds is told and not cut: who asks for 60 and silently gets
+        50 takes the 50 for all there are.
+        """
         value = self.one(name).strip()
         if not value:
             return default
-        if not value.isascii() or not value.isdigit() or int(value[:20]) < least:
+        digits = value.lstrip("0")[:_LONGEST_NUMBER] or "0"
+        is_whole = value.isascii() and value.isdigit()
+        if not is_whole or not least <= int(digits) <= most:
             raise InvalidValue(name, f"a whole number from {least} to {most}", value)
-        return min(int(value[:20]), most)
+        return int(digits)
 
     def choice(self, name: str, choices: type[Choice]) -> Choice | None:
         """One of these in any case; None if it is absent. Raises `InvalidValue`."""

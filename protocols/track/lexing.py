@@ -33,6 +33,8 @@ class Token:
     name: str = ""
 
 
+FLAGS: Final = "site:, link:, language:, popularity:, porn:ok and bozo:ok"
+
 _SPACE: Final = re.compile(r"\s*")
 _MARKS: Final = {str(mark): mark for mark in (Mark.OPEN, Mark.CLOSE, Mark.OR)}
 _SIGNS: Final = {str(mark): mark for mark in (Mark.AND, Mark.NOT)}
@@ -40,6 +42,8 @@ _FLAG: Final = re.compile(
     r"(site|link|language|porn|bozo|popularity)(?::|(?<=popularity)(?=[<>]))",
     re.IGNORECASE,
 )
+# No word is written so: a flag that there is none of, such as "velocity:>5".
+_COMPARISON: Final = re.compile(r"[a-z_]+:[<>]", re.IGNORECASE)
 # "a+b" is two words, the pluses of "c++" are part of one.
 _WORD: Final = re.compile(r"""[^\s()|"+]+(?:\++(?=[\s()|"]|\Z))?""")
 _QUOTED: Final = re.compile(r'"([^"]*)"')
@@ -47,7 +51,7 @@ _VALUE: Final = re.compile(r"""[^\s()|"]*""")
 
 
 def tokens_of(query: str) -> Iterator[Token]:
-    """Raises `QueryError` for quotes that do not end."""
+    """Raises `QueryError` for quotes that do not end, and comparisons of no flag."""
     place = _end_of(_SPACE, query, 0)
     while place < len(query):
         token, place = _next_token(query, place)
@@ -68,6 +72,8 @@ def _next_token(query: str, place: int) -> tuple[Token, int]:
     if flag:
         text, end = _value(query, flag.end())
         return Token(Mark.FLAG, position, text, flag[1].lower()), end
+    if _COMPARISON.match(query, place):
+        raise QueryError(position, "one of the flags " + FLAGS, query[place:])
     end = _end_of(_WORD, query, place)
     return Token(Mark.WORD, position, query[place:end]), end
 

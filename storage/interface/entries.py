@@ -22,11 +22,13 @@ class EntryStore(Protocol):
         before: EntryPlace | None = None,
         after: EntryPlace | None = None,
         also: Sequence[EntryId] = (),
+        listed_only: bool = False,
     ) -> list[StoredEntry]:
         """The newest of those that are older than ``before`` and newer than ``after``;
 
         those two themselves are left out. ``also``: entries of other feeds that stand
-        among them, each of which is looked at.
+        among them, each of which is looked at. ``listed_only``: without those that are
+        unlisted, by themselves or with their feed.
         """
         ...
 

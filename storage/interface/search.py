@@ -46,10 +46,12 @@ class SearchStore(Protocol):
         viewer: AccountId | None,
         limit: int,
         below: int | None = None,
+        listed_only: bool = False,
     ) -> Matches:
         """Look at so many documents that match, newest first, on from ``below``.
 
-        Deleted entries and those of removed feeds are left out, and those of private
-        feeds to which the ``viewer`` does not subscribe. None sees all.
+        Deleted entries and those of removed feeds are left out, and private and
+        unlisted ones of feeds to which the ``viewer`` does not subscribe; with
+        ``listed_only`` unlisted ones of all feeds. None sees all.
         """
         ...

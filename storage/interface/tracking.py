@@ -23,6 +23,7 @@ class TrackStore(Protocol):
     async def add(self, name: str, query: str, now: datetime) -> StoredFeed:
         """The feed of a query, made or brought back if need be; it is wanted now.
 
+        That is noted once an hour, so that reading what a query finds writes nothing.
         ``name`` is what all spellings of the query have in common. The first spelling
         is kept.
         """

@@ -38,6 +38,10 @@ _PAGE = " ORDER BY sorted_at DESC, id LIMIT :limit"
 _PAGE_OF_FEEDS = " ORDER BY p.sorted_at DESC, p.id LIMIT :limit"
 BEFORE = " AND sorted_at <= :before AND (sorted_at < :before OR id > :before_id)"
 AFTER = " AND sorted_at >= :after AND (sorted_at > :after OR id < :after_id)"
+LISTED = (
+    " AND NOT unlisted"
+    " AND NOT EXISTS (SELECT 1 FROM feeds WHERE id = feed_id AND unlisted)"
+)
 _PLACE_OF_KEY = " ".join(
     (
         "SELECT sorted_at, id FROM entries",
@@ -61,8 +65,11 @@ class SqliteEntries:
         before: EntryPlace | None = None,
         after: EntryPlace | None = None,
         also: Sequence[EntryId] = (),
+        listed_only: bool = False,
     ) -> list[StoredEntry]:
-        sql, parameters = select_newest(feeds, limit, before, after, also)
+        sql, parameters = select_newest(
+            feeds, limit, before, after, also, listed_only=listed_only
+        )
         return [read_entry(row) for row in await self._readers.all(sql, parameters)]
 
     async def place(
@@ -100,9 +107,12 @@ def select_newest(
     before: EntryPlace | None = None,
     after: EntryPlace | None = None,
     also: Sequence[EntryId] = (),
+    *,
+    listed_only: bool = False,
 ) -> tuple[str, dict[str, object]]:
     """The statement for a page, and its parameters."""
-    limits, parameters = "", {"feeds": pack_ids(feeds), "limit": limit}
+    limits = LISTED if listed_only else ""
+    parameters: dict[str, object] = {"feeds": pack_ids(feeds), "limit": limit}
     more: dict[str, object] = {}
     if before is not None:
         limits += BEFORE

@@ -37,7 +37,8 @@ FIND = (
     "  AND f.state <> 'removed' AND ("
     "f.private = 0 AND NOT f.unlisted AND NOT e.unlisted OR :sees_all OR EXISTS ("
     "SELECT 1 FROM subscriptions u WHERE u.account_id = :viewer"
-    "  AND u.feed_id = f.id AND u.state = 'active')))"
+    "  AND u.feed_id = f.id AND u.state = 'active')"
+    "  AND NOT (:listed_only AND (f.unlisted OR e.unlisted))))"
     " ORDER BY found.docid DESC"
 )
 """A row for each document looked at; without an entry if that is not to be seen."""
@@ -109,8 +110,11 @@ class SqliteSearch:
         viewer: AccountId | None,
         limit: int,
         below: int | None = None,
+        listed_only: bool = False,
     ) -> Matches:
-        sql, parameters = select_matches(wanted, viewer, limit, below)
+        sql, parameters = select_matches(
+            wanted, viewer, limit, below, listed_only=listed_only
+        )
         rows = await self._readers.all(sql, parameters)
         return Matches(
             entries=tuple(read_entry(row[:7]) for row in rows if row[0] is not None),
@@ -119,7 +123,12 @@ class SqliteSearch:
 
 
 def select_matches(
-    wanted: Term, viewer: AccountId | None, limit: int, below: int | None
+    wanted: Term,
+    viewer: AccountId | None,
+    limit: int,
+    below: int | None,
+    *,
+    listed_only: bool = False,
 ) -> tuple[str, dict[str, object]]:
     """The statement for a page, and its parameters."""
     sql = FIND.format(below="" if below is None else " AND rowid < :below")
@@ -128,6 +137,7 @@ def select_matches(
         "limit": limit,
         "viewer": viewer,
         "sees_all": viewer is None,
+        "listed_only": listed_only,
     }
     return sql, parameters if below is None else {**parameters, "below": below}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from storage.interface.tracking import QueryListener
@@ -21,6 +21,15 @@ from .writer import Writer
 TRACK_SCHEME = "track:"
 """Of the URL that a query's feed has: no request ever asks for it."""
 
+WANTED_AGAIN = timedelta(hours=1)
+"""Who asks for a query that was asked for since then writes nothing."""
+
+_JUST_WANTED = (
+    "SELECT v.* FROM feeds f CROSS JOIN track_queries q ON q.feed_id = f.id"
+    " CROSS JOIN stored_feeds v ON v.id = f.id"
+    " WHERE f.resource_hash = ? AND f.url = ? AND f.state = 'track'"
+    " AND q.wanted_at > ?"
+)
 _GET = "SELECT * FROM stored_feeds WHERE id = ?"
 MATCHES = (
     "SELECT r.at, r.source_id, r.refs FROM json_each(?) q"
@@ -64,8 +73,14 @@ class SqliteTracking:
         self._watchers = watchers
 
     async def add(self, name: str, query: str, now: datetime) -> StoredFeed:
+        url = TRACK_SCHEME + name
+        known = await self._readers.first(
+            _JUST_WANTED, (hash_key(url), url, to_milliseconds(now - WANTED_AGAIN))
+        )
+        if known is not None:
+            return read_feed(known)
         row, _ = await self._writer.submit(
-            partial(_add, TRACK_SCHEME + name, query, to_milliseconds(now)),
+            partial(_add, url, query, to_milliseconds(now)),
             then=lambda added: self._tell_of_new(query, *added),
         )
         return read_feed(row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -120,3 +121,21 @@ async def test_whether_an_account_holds_a_subscription_to_a_feed(scene: Scene) -
 
     await subscriptions.end(subscription.id, "over", START, tell=False)
     assert not await subscriptions.holds(subscription.account, feed.id)
+
+
+async def test_unlisted_entries_and_feeds_can_be_left_out(
+    scene: Scene, feeds: list[FeedId]
+) -> None:
+    sources = await scene.storage.entries.sources(feeds)
+    first, second = (each.feed for each in sources)
+    hidden = EntryWrite(key="d", body=b"d", unlisted=True)
+    await scene.storage.log.commit(fetch(first, entries=(hidden,)))
+    assert await keys(scene, feeds) == "abcdef"
+    assert await keys(scene, feeds, listed_only=True) == "abcef"
+    assert await keys(scene, feeds, listed_only=True, limit=4) == "abce"
+
+    polling = replace(second.polling, unlisted=True)
+    listed = EntryWrite(key="g", body=b"g", published=at(5))
+    await scene.storage.log.commit(fetch(second, polling=polling, entries=(listed,)))
+    assert await keys(scene, feeds) == "abcdefg"
+    assert await keys(scene, feeds, listed_only=True) == "acf"

@@ -8,6 +8,7 @@ import pytest
 
 from storage.records import (
     ANONYMOUS,
+    OPERATOR,
     Both,
     Either,
     EntryId,
@@ -125,6 +126,29 @@ async def test_what_is_indexed_again_is_found_by_its_new_words_only(
 
     await scene.storage.search.index([entry, other], [])
     assert await found(scene, Either((Phrase(("new",)), Phrase(("old",))))) == []
+
+
+async def test_unlisted_entries_are_found_by_subscribers_unless_they_are_left_out(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    ids = await publish(scene, feed, listed="word", hidden="word")
+    hidden = EntryWrite(key="hidden", body=b"body", unlisted=True)
+    await scene.storage.log.commit(fetch(feed, entries=(hidden,)))
+    assert len(ids) == 2
+    await scene.subscribe(feed, account=OPERATOR)
+    word = Phrase(("word",))
+
+    async def seen(viewer: int | None, *, listed_only: bool) -> list[str]:
+        page = await scene.storage.search.find(
+            word, viewer=viewer, limit=9, listed_only=listed_only
+        )
+        return sorted(entry.key for entry in page.entries)
+
+    assert await seen(ANONYMOUS, listed_only=False) == ["listed"]
+    assert await seen(OPERATOR, listed_only=False) == ["hidden", "listed"]
+    assert await seen(OPERATOR, listed_only=True) == ["listed"]
+    assert await seen(None, listed_only=True) == ["hidden", "listed"]
 
 
 async def test_private_feeds_are_found_by_those_who_subscribe_and_the_operator(

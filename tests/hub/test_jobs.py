@@ -70,7 +70,12 @@ async def test_each_job_asks_the_storage_for_its_own_thing() -> None:
     assert ((now - before).days, limit) == (30, PAGE)  # type: ignore[operator]
     [before, limit] = storage.asked["purge_ended"]
     assert ((now - before).days, limit) == (30, PAGE)  # type: ignore[operator]
-    assert storage.asked["retire"] == (now - timedelta(days=1), [3], now, PAGE)
+    assert storage.asked["retire"] == (
+        now - timedelta(days=1, hours=1),
+        [3],
+        now,
+        PAGE,
+    )
     [before, limit] = storage.asked["trim_attempts"]
     assert ((now - before).days, limit) == (7, PAGE)  # type: ignore[operator]
 

@@ -222,6 +222,18 @@ async def test_a_match_that_cannot_be_written_takes_the_whole_commit_with_it(
     assert (await storage.log.head()).position == 0
 
 
+@pytest.mark.parametrize(("minutes", "retired"), [(59, 1), (61, 0)])
+async def test_that_a_query_is_wanted_is_noted_once_an_hour(
+    storage: Storage, minutes: int, retired: int
+) -> None:
+    made = await storage.tracking.add("laurel", "laurel", START)
+    again = START + timedelta(minutes=minutes)
+    assert await storage.tracking.add("laurel", "Laurel", again) == made
+
+    since = START + timedelta(minutes=30)
+    assert await storage.tracking.retire(since, [], again, 9) == retired
+
+
 async def test_entries_not_held_against_the_newest_query_are_not_committed(
     storage: Storage, feed: StoredFeed
 ) -> None:

@@ -97,6 +97,7 @@ class Library:
         text: str = "",
         key_of: str = "//entries.example/",
         matching: Sequence[FeedId] = (),
+        unlisted: bool = False,
     ) -> None:
         """Entries a second apart, the last one the newest; see `id_of` for their ids.
 
@@ -108,7 +109,10 @@ class Library:
             entry_of(title, first + timedelta(seconds=number), text)
             for number, title in enumerate(titles)
         ]
-        entries = [replace(each, key=f"{key_of}{each.title}") for each in made]
+        entries = [
+            replace(each, key=f"{key_of}{each.title}", unlisted=unlisted)
+            for each in made
+        ]
         await self._commit(name, *entries, matching=matching)
 
     async def index(self) -> None:
@@ -147,7 +151,12 @@ class Library:
             title=f"About {name}",
             head=pack(Feed(title=f"About {name}", id=f"id of {name}")),
             entries=tuple(
-                EntryWrite(key=each.key, body=pack(each), published=each.published)
+                EntryWrite(
+                    key=each.key,
+                    body=pack(each),
+                    published=each.published,
+                    unlisted=each.unlisted,
+                )
                 for each in entries
             ),
             records=(

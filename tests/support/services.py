@@ -52,6 +52,7 @@ from hub.websub.questions import Question, Reply
 from hub.websub.topics import OpenHub
 from protocols.errors import FeedLink
 from protocols.feeds.choosing import choose
+from storage.errors import NotFound
 from storage.interface import Storage
 from storage.records import (
     Credentials,
@@ -82,14 +83,27 @@ class FakePoller:
     state: FeedState | None = None  # the feed's state once it was fetched
     format: str = "atom"
     hangs: bool = False
+    removed: FeedId | None = None  # is not there any more when it is to be fetched
+    under_way: int = 0
+    most_at_once: int = 0
     fetched: list[FeedId] = field(default_factory=list)
     asked: list[FeedId] = field(default_factory=list)  # pinged, never fetched
     woken: int = 0
 
     async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
         self.fetched.append(feed_id)
+        self.under_way += 1
+        self.most_at_once = max(self.most_at_once, self.under_way)
+        try:
+            return await self._fetch(feed_id)
+        finally:
+            self.under_way -= 1
+
+    async def _fetch(self, feed_id: FeedId) -> StoredFeed:
         if self.hangs:
             await asyncio.Event().wait()
+        if feed_id == self.removed:
+            raise NotFound("feed", feed_id)
         feed = await self.storage.feeds.get(feed_id)
         assert feed is not None
         now = self.clock.now()
@@ -239,6 +253,7 @@ async def open_hub(
     heartbeat_seconds: float = 25.0,
     watch_seconds: float = 60.0,
     build_options: BuildOptions | None = None,
+    tells_unlisted: bool = True,
 ) -> AsyncIterator[Hub]:
     """The use cases over a new database; few names can be looked up."""
     known = {
@@ -275,7 +290,13 @@ async def open_hub(
         feeds = FeedService(
             storage, poller, addresses, clock, tracks, watch.wake, own, discovering
         )
-        retrieval = RetrievalService(storage, feeds, tracks, "http://hub.example/hub")
+        retrieval = RetrievalService(
+            storage,
+            feeds,
+            tracks,
+            "http://hub.example/hub",
+            tells_unlisted=tells_unlisted,
+        )
         redeliveries = FakeRedeliveries()
         subscriptions = SubscriptionService(
             storage, feeds, addresses, clock, tracks, own
@@ -293,7 +314,9 @@ async def open_hub(
         )
         services = Services(
             retrieval=retrieval,
-            search=SearchService(storage, "http://hub.example"),
+            search=SearchService(
+                storage, "http://hub.example", tells_unlisted=tells_unlisted
+            ),
             replays=ReplayService(storage, retrieval, redeliveries),
             feeds=feeds,
             lists=ListService(OneList(), addresses, "Fanfare"),

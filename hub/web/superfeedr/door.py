@@ -6,6 +6,7 @@ whose GET has its parameters in the body.
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
@@ -33,8 +34,11 @@ from storage.errors import StorageError
 
 PATHS = ("/", "/hubbub")
 STREAM = "/stream"
-"""Shared with the hub's own stream: a mode tells which is meant."""
+"""Shared with the hub's own stream, none of whose parameters begins with ``hub.``"""
+OF_STREAMS = "retrieve"
 SHOWN_MODE = 40
+_OWN_NAME = re.compile(r"(?:^|&)hub(?:\.|%2e|\[|%5b)", re.IGNORECASE)
+"""Of a parameter in a query: ``hub.mode`` or ``hub[mode]``, quoted or not."""
 
 
 class SuperfeedrDoor:
@@ -78,7 +82,7 @@ class SuperfeedrDoor:
             await read_bytes(request),
             self._lengths,
         )
-        mode = self._mode(parameters)
+        mode = self._mode(parameters, str(request.scope["path"]))
         principal = await self._admit(request, parameters, mode)
         call = Call(parameters=parameters, principal=principal, request=request)
         try:
@@ -86,8 +90,14 @@ class SuperfeedrDoor:
         except InvalidValue as error:
             raise _named_as_sent(error, parameters) from error
 
-    def _mode(self, parameters: Parameters) -> Mode:
+    def _mode(self, parameters: Parameters, path: str) -> Mode:
+        """Superfeedr 1.9: streams take the parameters of ``retrieve``, and nothing
+
+        else is asked for there.
+        """
         known = "|".join(self._modes)
+        if path == STREAM and not parameters.all("hub.mode"):
+            return self._modes[OF_STREAMS]
         name = parameters.required("hub.mode", f"one of {known}").strip().lower()
         if name not in self._modes:
             raise Problem(
@@ -134,8 +144,7 @@ def is_for_api(scope: Scope) -> bool:
     return (
         has_body
         or "transfer-encoding" in headers
-        or "hub.mode" in (query := query_of(scope))
-        or "hub[mode]" in query
+        or _OWN_NAME.search(query_of(scope)) is not None
     )
 
 

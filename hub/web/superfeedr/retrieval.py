@@ -145,7 +145,7 @@ def read_page(given: Parameters) -> Page:
 
 
 def read_count(given: Parameters, default: int = DEFAULT_COUNT) -> int:
-    """More than the most is the most. Raises `InvalidValue`."""
+    """Raises `InvalidValue`."""
     return given.number("count", default, least=1, most=MOST_COUNT)
 
 

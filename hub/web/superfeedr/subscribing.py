@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from http import HTTPStatus
 
 from starlette.responses import PlainTextResponse, Response
@@ -16,6 +17,7 @@ from protocols.websub.requests import LONGEST_VERIFY_TOKEN
 from protocols.websub.signatures import ALGORITHMS
 from storage.records import Format, Right, VerificationMode
 
+_NUMBER = re.compile(r"[+-]?[0-9]{1,19}(?:\.[0-9]{0,19})?", re.ASCII)
 _SECRET = frozenset({"authorization", "hub.secret", "hub.verify_token"})
 
 
@@ -35,6 +37,7 @@ class Subscribing:
     async def subscribe(self, call: Call) -> Response:
         """204; 202 if the callback is asked later; 200 with what ``retrieve`` asks."""
         given = call.parameters
+        _check_lease(given)
         shows_feed = given.flag("retrieve")
         count = given.number("count", DEFAULT_COUNT, least=1, most=MOST_COUNT)
         wish = Wish(
@@ -97,6 +100,16 @@ def _verify(given: Parameters) -> Verify | None:
         return Verify(named)
     except ValueError:
         raise InvalidValue("hub.verify", "sync or async", named) from None
+
+
+def _check_lease(given: Parameters) -> None:
+    """Superfeedr 1.4: ignored, for subscriptions never expire. No number is a mistake
+
+    all the same, that somebody wants to hear of.
+    """
+    value = given.one("hub.lease_seconds").strip()
+    if value and _NUMBER.fullmatch(value) is None:
+        raise InvalidValue("hub.lease_seconds", "a number of seconds", value)
 
 
 def _verify_token(given: Parameters) -> str:

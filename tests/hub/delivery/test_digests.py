@@ -264,3 +264,36 @@ class FailsFor:
         if subscription == self.failing:
             raise StorageError("the disk is full")
         await self._store.set(subscription, due)
+
+
+@pytest.mark.parametrize(("tells", "shown"), [(True, ["hidden"]), (False, [])])
+async def test_entries_that_are_not_to_be_found_are_in_it_unless_withheld(
+    scene: Scene, tells: bool, shown: list[str]
+) -> None:
+    now = scene.clock.now()
+    entry = Entry(key="k", id="k", title="hidden", updated=now, unlisted=True)
+    write = EntryWrite(key="k", body=pack(entry), unlisted=True)
+    await scene.storage.log.commit(
+        FetchCommit(
+            feed_id=scene.subscription.feed_id,
+            at=now,
+            next_fetch=now + DAY,
+            polling=Polling(code=200),
+            entries=(write,),
+        )
+    )
+    digests = Digests(
+        scene.storage,
+        scene.callback,
+        scene.clock,
+        "https://hub.example/hub",
+        "Fanfare",
+        Credits(),
+        tells_unlisted=tells,
+    )
+
+    await digests.send_due()
+
+    [request] = scene.callback.requests
+    told = json.loads(request.body or b"")["items"]
+    assert [each["title"] for each in told] == shown

@@ -117,3 +117,25 @@ async def test_only_so_many_wait(redeliveries: Redeliveries) -> None:
         assert redeliveries.send_later(a_subscription(), DOCUMENT)
 
     assert not redeliveries.send_later(a_subscription(), DOCUMENT)
+
+
+async def test_only_so_much_waits(
+    callbacks: Callbacks, redeliveries: Redeliveries
+) -> None:
+    most = Document("text/plain", bytes(redelivery.MOST_BYTES))
+    assert redeliveries.send_later(a_subscription(), most)
+    assert not redeliveries.send_later(a_subscription(), DOCUMENT)
+
+    running = asyncio.create_task(redeliveries.run())
+    await eventually(lambda: redeliveries.send_later(a_subscription(), DOCUMENT))
+    await eventually(lambda: len(callbacks.requests) == 2)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_what_is_larger_than_all_may_be_waits_alone(
+    redeliveries: Redeliveries,
+) -> None:
+    huge = Document("text/plain", bytes(redelivery.MOST_BYTES + 1))
+    assert redeliveries.send_later(a_subscription(), huge)
+    assert not redeliveries.send_later(a_subscription(), huge)

@@ -181,8 +181,15 @@ def test_a_topic_keeps_its_fragment_and_a_callback_has_none() -> None:
         parameters(hub_callback="http://a/#b").callback()
 
 
-def test_numbers_are_cut_to_the_most_there_is() -> None:
-    assert parameters(count="900").number("count", 10, least=1, most=50) == 50
+@pytest.mark.parametrize("count", ["0", "51", "900", "9" * 5_000, "-1", "1.0", "²"])
+def test_numbers_out_of_bounds_are_told_and_not_cut(count: str) -> None:
+    with pytest.raises(InvalidValue, match="a whole number from 1 to 50"):
+        parameters(count=count).number("count", 10, least=1, most=50)
+
+
+def test_numbers_may_be_as_large_as_said_and_be_left_out() -> None:
+    assert parameters(count="50").number("count", 10, least=1, most=50) == 50
+    assert parameters(count="0" * 30 + "7").number("count", 10, least=1, most=50) == 7
     assert parameters().number("count", 10, least=1, most=50) == 10
 
 

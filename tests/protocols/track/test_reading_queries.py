@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.track import QueryError, parse_query
+from protocols.track.lexing import FLAGS
 
 POSITIVE = "something that must be there, in every alternative,"
 
@@ -101,6 +102,9 @@ def test_a_query_is_read_as_its_language_says(query: str, understood: str) -> No
         ("a link:?", 3, "a URL or a host after link:"),
         ("language:english", 1, "two letters (ISO 639-1) after language:"),
         ("popularity:5", 1, "<, <=, > or >= and a number after popularity:"),
+        ("a velocity:>>", 3, f"one of the flags {FLAGS}"),
+        ("-bozo_rank:<1", 2, f"one of the flags {FLAGS}"),
+        ("popularity:>>", 1, "<, <=, > or >= and a number after popularity:"),
         ("popularity:>many", 1, "<, <=, > or >= and a number after popularity:"),
         ("site:a.example site:b.example", 16, "no second site:"),
         ("link:a.example x link:b.example", 18, "no second link:"),

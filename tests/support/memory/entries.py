@@ -27,17 +27,23 @@ class MemoryEntries:
         before: EntryPlace | None = None,
         after: EntryPlace | None = None,
         also: Sequence[EntryId] = (),
+        listed_only: bool = False,
     ) -> list[StoredEntry]:
         found = [
             each
             for each in self._state.entries.values()
             if (each.stored.feed_id in feeds or each.stored.id in also)
             and not each.stored.deleted
+            and not (listed_only and self._is_unlisted(each.stored))
             and (before is None or _order(_place(each)) > _order(before))
             and (after is None or _order(_place(each)) < _order(after))
         ]
         found.sort(key=lambda each: _order(_place(each)))
         return [each.stored for each in found[:limit]]
+
+    def _is_unlisted(self, entry: StoredEntry) -> bool:
+        feed = self._state.feeds[entry.feed_id].stored
+        return entry.unlisted or feed.polling.unlisted
 
     async def place(
         self, feeds: Sequence[FeedId], keys: Sequence[str]

@@ -57,6 +57,7 @@ class MemorySearch:
         viewer: AccountId | None,
         limit: int,
         below: int | None = None,
+        listed_only: bool = False,
     ) -> Matches:
         """``next`` counts the documents that were looked at."""
         matching = sorted(
@@ -70,16 +71,23 @@ class MemorySearch:
         start = below or 0
         page = [each.stored for each in matching[start : start + limit]]
         return Matches(
-            entries=tuple(each for each in page if self._may_see(viewer, each)),
+            entries=tuple(
+                each for each in page if self._may_see(viewer, each, listed_only)
+            ),
             next=start + limit if len(page) == limit else None,
         )
 
-    def _may_see(self, viewer: AccountId | None, entry: StoredEntry) -> bool:
+    def _may_see(
+        self, viewer: AccountId | None, entry: StoredEntry, listed_only: bool
+    ) -> bool:
         feed = self._state.feeds[entry.feed_id].stored
         if entry.deleted or feed.state is FeedState.REMOVED:
             return False
+        is_unlisted = entry.unlisted or feed.polling.unlisted
         subscribers = {each.account for each in self._state.active(feed.id)}
-        return not feed.private or viewer is None or viewer in subscribers
+        if viewer is None or not (feed.private or is_unlisted):
+            return True
+        return viewer in subscribers and not (listed_only and is_unlisted)
 
 
 def _is_in(term: Term, document: SearchDocument) -> bool:

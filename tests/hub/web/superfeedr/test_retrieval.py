@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from hub.delivery.notifications import Document
+from hub.services.retrieval import FETCHED_AT_ONCE
 from hub.services.tokens import CreateToken
 from storage.records import Format, Right, Standing
 from tests.hub.web.conftest import TOKEN
@@ -101,7 +102,7 @@ async def test_a_page_has_as_many_entries_as_asked_for(
 
     assert len(titles(await ask(hub_topic=news, format="json"))) == 10
     assert titles(await ask(hub_topic=news, format="json", count="2")) == ["59", "58"]
-    assert len(titles(await ask(hub_topic=news, format="json", count="99"))) == 50
+    assert len(titles(await ask(hub_topic=news, format="json", count="50"))) == 50
 
 
 @pytest.mark.parametrize(
@@ -243,6 +244,21 @@ async def test_the_feeds_of_a_callback_are_fetched_before_the_answer_as_well(
     assert sorted(hub.poller.fetched) == [feed.id for feed in feeds]
 
 
+async def test_a_few_are_fetched_at_once_and_one_that_fails_harms_no_other(
+    ask: Ask, library: Library, hub: Hub
+) -> None:
+    for number in range(30):
+        await library.add_feed(f"n{number}", fetched=False)
+        await library.subscribe(f"n{number}")
+    hub.poller.removed = library.feeds["n3"]
+
+    answer = await ask(hub_callback=CALLBACK)
+
+    assert answer.status_code == 200
+    assert hub.poller.most_at_once == FETCHED_AT_ONCE
+    assert sorted(hub.poller.fetched) == sorted(library.feeds.values())
+
+
 async def test_a_callback_has_the_entries_of_all_its_topics_with_their_sources(
     ask: Ask, library: Library
 ) -> None:
@@ -354,6 +370,7 @@ async def test_a_callback_with_too_many_feeds_is_refused(
         ({"count": "0"}, "count"),
         ({"count": "-1"}, "count"),
         ({"count": "1.5"}, "count"),
+        ({"count": "51"}, "count"),
         ({"format": "yaml"}, "format"),
         ({"before": "unknown"}, "before"),
         ({"after": "unknown"}, "after"),
@@ -494,7 +511,7 @@ async def test_as_many_entries_are_replayed_as_asked_for(
 ) -> None:
     asked = {"hub_topic": news, "hub_callback": CALLBACK}
     assert (await ask("replay", count="3", **asked)).status_code == 204
-    assert (await ask("replay", count="99", **asked)).status_code == 204
+    assert (await ask("replay", count="50", **asked)).status_code == 204
 
     assert [len(replayed(each)) for _, each in hub.redeliveries.sent] == [3, 4]
 

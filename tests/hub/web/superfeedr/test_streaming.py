@@ -95,6 +95,37 @@ async def test_a_stream_is_stored_entries_and_then_each_notification_on_a_line(
         assert told["status"]["feed"] == NEWS
 
 
+@pytest.mark.parametrize("accept", ["*/*", "text/event-stream"])
+async def test_at_the_path_of_streams_the_mode_may_be_left_out(
+    hub: LiveHub, library: Library, accept: str
+) -> None:
+    """Superfeedr 1.9: the same parameters as retrieve, and nothing else there."""
+    client = await ask(
+        hub,
+        library,
+        "/stream",
+        {"Accept": accept},
+        hub_mode="",
+        wait="stream",
+        format="json",
+    )
+
+    assert client.status == 200
+    assert client.headers["access-control-allow-origin"] == "*"
+    assert b"old" in await client.chunk()
+    await library.publish("news", "one", minutes=1)
+    async with asyncio.timeout(60):
+        while b'"one"' not in await client.chunk():
+            pass
+
+
+async def test_elsewhere_the_mode_is_missed(hub: LiveHub, library: Library) -> None:
+    client = await ask(hub, library, "/", hub_mode="", wait="stream")
+
+    assert client.status == 422
+    assert b"hub.mode" in await client.body()
+
+
 async def test_a_stream_is_of_atom_documents_unless_json_is_asked_for(
     hub: LiveHub, library: Library
 ) -> None:

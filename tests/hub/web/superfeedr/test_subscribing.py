@@ -275,6 +275,12 @@ async def test_the_null_device_is_listed_and_never_told(
         ({"hub_verify": "later"}, "hub.verify"),
         ({"hub_verify_token": "x" * 1_025}, "hub.verify_token"),
         ({"hub_secret": "x" * 200}, "hub.secret"),
+        ({"hub_lease_seconds": "abc"}, "hub.lease_seconds"),
+        ({"hub_lease_seconds": "1e9"}, "hub.lease_seconds"),
+        (
+            {"hub_topic": "http://track.superfeedr.com/?query=a+velocity%3A%3E%3E"},
+            "one of the flags",
+        ),
         ({"hub_signature_algorithm": "md5"}, "hub.signature_algorithm"),
         ({"format": "rss"}, "format"),
         ({"retrieve": "perhaps"}, "retrieve"),
@@ -287,6 +293,16 @@ async def test_bad_parameters_are_422_and_named(
     assert answer.status_code == 422
     assert wording in answer.text
     assert await subscribed(hub) == []
+
+
+@pytest.mark.parametrize("seconds", ["0", "60", "-1", "86400.5", " 315359999 "])
+async def test_a_lease_is_ignored_as_subscriptions_never_expire(
+    hub: Hub, ask: Ask, seconds: str
+) -> None:
+    answer = await ask(**wanted(hub_lease_seconds=seconds))
+    assert answer.status_code == 204
+    [made] = await subscribed(hub)
+    assert made.lease_end is None
 
 
 async def test_unsubscribing_is_204_also_again(hub: Hub, ask: Ask) -> None:
