@@ -30,6 +30,7 @@ _NAMES = (
     "retrieve",
     "footprint",
     "scp",
+    "sources",
 )
 Measure = Callable[..., Coroutine[None, None, list[Finding]]]
 

@@ -1,0 +1,261 @@
+"""Sitemaps, and what SCP adds to them (SCP, Appendix A).
+
+A wrong attribute is noted by its name; it costs the element only if that says nothing
+without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from io import BytesIO
+from typing import Any, Final
+
+from lxml import etree
+
+from protocols.errors import LimitExceeded, MalformedDocument, NotAFeed
+from protocols.scp.collection import CollectionType
+from protocols.scp.reading.moments import read_moment
+from protocols.scp.reading.unpacking import SizeLimits, Unpacker
+from protocols.scp.sitemap import EXTENSION
+from protocols.text import whole_number
+from protocols.urls import is_web_url, resolve
+
+LARGEST: Final = 50 * 1024 * 1024
+"""Bytes, unpacked; sitemaps.org: "must be no larger than 50MB"."""
+MOST_FILES: Final = 1_000
+MOST_SECTIONS: Final = 200
+MOST_CHILDREN: Final = 1_000
+_MOST_PROBLEMS: Final = 50
+_SECTION = re.compile("[a-zA-Z0-9_-]{1,200}")
+_FREQUENCIES: Final = frozenset({"hourly", "daily", "weekly", "monthly"})
+_SCP = f"{{{EXTENSION}}}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteSection:
+    """``pages`` is about how many it has, if that is said."""
+
+    name: str
+    frequency: str = ""
+    pages: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteFile:
+    """A collection as a sitemap names it: a snapshot, or a delta, which has ``since``.
+
+    ``size`` is in bytes as sent. None is what is not said, or wrongly.
+    """
+
+    section: str
+    url: str
+    generated: datetime
+    since: datetime | None = None
+    expires: datetime | None = None
+    pages: int | None = None
+    size: int | None = None
+
+    @property
+    def type(self) -> CollectionType:
+        is_snapshot = self.since is None
+        return CollectionType.SNAPSHOT if is_snapshot else CollectionType.DELTA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteMap:
+    """What one sitemap says of SCP, or, as an index, which others there are."""
+
+    version: str = ""
+    sections: tuple[SiteSection, ...] = ()
+    files: tuple[SiteFile, ...] = ()
+    children: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def read_sitemap(body: bytes, url: str) -> SiteMap:
+    """Read a sitemap or an index of them, packed or not; ``url`` is its own.
+
+    Raises `MalformedDocument`, `NotAFeed` for other documents, and `LimitExceeded`.
+    """
+    reading = _Reading(url)
+    root = ""
+    try:
+        for element in _elements(_unpacked(body)):
+            reading.read(element)
+            root = element.tag  # the last to end is the outermost
+    except etree.XMLSyntaxError as error:
+        raise MalformedDocument(error.msg or "no XML", error.lineno) from None
+    if etree.QName(root).localname not in ("urlset", "sitemapindex"):
+        raise NotAFeed(f"<{etree.QName(root).localname[:40]}>")
+    return reading.finish()
+
+
+def _unpacked(body: bytes) -> bytes:
+    unpacker = Unpacker(SizeLimits(wire=LARGEST, output=LARGEST))
+    parts = [*unpacker.feed(body), *unpacker.finish()]
+    unpacked = b"".join(parts)
+    # sitemaps.org: "must be UTF-8 encoded"; in any other a document type could hide.
+    if b"\0" in unpacked:
+        raise MalformedDocument("is not encoded in UTF-8")
+    if b"<!DOCTYPE" in unpacked or b"<!ENTITY" in unpacked:
+        raise MalformedDocument("has a document type")
+    return unpacked
+
+
+def _elements(body: bytes) -> Iterator[Any]:
+    """Each as it ends; then it is let go, so that a long list takes no memory."""
+    for _, element in etree.iterparse(
+        BytesIO(body),
+        events=("end",),
+        encoding="utf-8",
+        no_network=True,
+        resolve_entities=False,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    ):
+        yield element
+        parent = element.getparent()
+        if parent is None or etree.QName(parent).localname in ("url", "sitemap"):
+            continue
+        element.clear()
+        while element.getprevious() is not None:
+            del parent[0]
+
+
+@dataclass(slots=True)
+class _Reading:
+    url: str
+    version: str = ""
+    sections: dict[str, SiteSection] = field(default_factory=dict)
+    files: list[SiteFile] = field(default_factory=list)
+    children: dict[str, None] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    met: int = 0  # elements of SCP
+
+    def read(self, element: Any) -> None:
+        if element.tag.startswith(_SCP):
+            self._read_extension(element, element.tag[len(_SCP) :])
+        elif element.tag.endswith("}sitemap") or element.tag == "sitemap":
+            self._read_child(element)
+
+    def finish(self) -> SiteMap:
+        return SiteMap(
+            version=self.version,
+            sections=tuple(self.sections.values()),
+            files=tuple(self.files),
+            children=tuple(self.children),
+            problems=tuple(self.problems[:_MOST_PROBLEMS]),
+        )
+
+    def _read_child(self, element: Any) -> None:
+        for part in element:
+            if etree.QName(part).localname != "loc":
+                continue
+            address = resolve(part.text, self.url)
+            if is_web_url(address) and len(self.children) < MOST_CHILDREN:
+                self.children[address] = None
+
+    def _read_extension(self, element: Any, name: str) -> None:
+        if name == "version":
+            self.version = (element.text or "").strip()[:20]
+        elif name == "section":
+            self._read_section(element)
+        elif name in ("collection", "delta"):
+            if len(self.files) >= MOST_FILES:
+                raise LimitExceeded("the number of collections", MOST_FILES)
+            self.met += 1
+            self._read_file(_Attributes(element, f"{name} {self.met}", self))
+
+    def _read_section(self, element: Any) -> None:
+        if len(self.sections) >= MOST_SECTIONS:
+            raise LimitExceeded("the number of sections", MOST_SECTIONS)
+        found = _Attributes(element, f"section {len(self.sections) + 1}", self)
+        if not (name := found.section("name")):
+            return
+        frequency = found.text("updateFreq")
+        if frequency not in _FREQUENCIES:
+            found.note("updateFreq", "hourly, daily, weekly or monthly")
+            frequency = ""
+        pages = found.number("pages", prefix="~")
+        self.sections[name] = SiteSection(name=name, frequency=frequency, pages=pages)
+
+    def _read_file(self, found: _Attributes) -> None:
+        is_delta = found.place.startswith("delta")
+        if not is_delta and found.text("type") != "snapshot":
+            found.note("type", "snapshot")
+            return
+        section, url = found.section("section"), found.address("url")
+        generated = found.moment("generated")
+        since = found.moment("since") if is_delta else None
+        expires = found.moment("expires")
+        pages, size = found.number("pages"), found.number("size")
+        if not section or not url or generated is None:
+            return
+        if is_delta and (since is None or since > generated):
+            if since is not None:
+                found.note("since", "a time before that of generated")
+            return
+        self.files.append(
+            SiteFile(
+                section=section,
+                url=url,
+                generated=generated,
+                since=since,
+                expires=expires,
+                pages=pages,
+                size=size,
+            )
+        )
+
+
+class _Attributes:
+    """Of one element; what is wrong with one is noted."""
+
+    __slots__ = ("_element", "_reading", "place")
+
+    def __init__(self, element: Any, place: str, reading: _Reading) -> None:
+        self._element = element
+        self._reading = reading
+        self.place = place
+
+    def text(self, name: str) -> str:
+        return str(self._element.get(name, "")).strip()
+
+    def note(self, name: str, expected: str) -> None:
+        found = self.text(name)
+        shown = f", not {found[:80]!r}" if found else ""
+        self._reading.problems.append(
+            f"{self.place}: {name}: expected {expected}{shown}"
+        )
+
+    def section(self, name: str) -> str:
+        value = self.text(name)
+        if _SECTION.fullmatch(value):
+            return value
+        self.note(name, "letters, digits, - and _")
+        return ""
+
+    def address(self, name: str) -> str:
+        value = resolve(self.text(name), self._reading.url)
+        if is_web_url(value):
+            return value
+        self.note(name, "an http or https URL")
+        return ""
+
+    def moment(self, name: str) -> datetime | None:
+        """xs:dateTime, in which a day alone is none."""
+        value = read_moment(self.text(name), allows_days=False)
+        if value is None:
+            self.note(name, "a time such as 2026-01-02T03:04:05Z")
+        return value
+
+    def number(self, name: str, prefix: str = "") -> int | None:
+        value = whole_number(self.text(name).removeprefix(prefix))
+        if value is None:
+            self.note(name, "a whole number")
+        return value
