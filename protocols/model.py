@@ -26,12 +26,19 @@ class FeedFormat(StrEnum):
     ATOM = "atom"
     JSON_FEED = "jsonfeed"
     CREATOR = "creator"  # a creator's feed.json
+    OPENFEEDER = "openfeeder"  # a site that is read by many requests
+    SCP = "scp"  # as well
     PART = "part"  # no feed: what a fragment selects of a resource
 
     @property
     def media_type(self) -> str:
         """What such a document is sent as."""
         return _MEDIA_TYPES.get(self.value, f"application/{self.value}+xml")
+
+    @property
+    def is_site(self) -> bool:
+        """Whether its document only says where to read on (`hub.core.sites`)."""
+        return self in (FeedFormat.OPENFEEDER, FeedFormat.SCP)
 
     @property
     def lists_all(self) -> bool:
@@ -43,6 +50,8 @@ _MEDIA_TYPES = {
     "jsonfeed": "application/feed+json",
     "creator": "application/json",
     "part": "text/html",
+    "openfeeder": "application/json",
+    "scp": "application/xml",
 }
 
 

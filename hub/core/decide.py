@@ -124,7 +124,7 @@ def decide(
     if trouble and fetched.is_partial:
         return _after_unreadable(decision, trouble)
     if trouble:
-        return _after_failure(decision, trouble)
+        return after_failure(decision, trouble)
     if understood.feed is None:
         return _after_sameness(decision)
     return _after_document(decision, understood.feed)
@@ -135,7 +135,7 @@ def body_hash(body: bytes) -> str:
     return checksum(body).hex()
 
 
-def _after_failure(decision: Decision, trouble: str) -> FetchCommit:
+def after_failure(decision: Decision, trouble: str) -> FetchCommit:
     before, fetched = decision.polling, decision.fetched
     course = course_after_failure(before, fetched)
     absence = absence_after(decision.target.feed, fetched, decision.rules)
@@ -194,7 +194,7 @@ def _after_unreadable(decision: Decision, trouble: str) -> FetchCommit:
 
 def _after_sameness(decision: Decision) -> FetchCommit:
     """A 304, or a 200 with the bytes that are known: all is well, nothing is new."""
-    return _commit(decision, _succeeded(decision, 0))
+    return quiet_commit(decision, succeeded(decision, 0))
 
 
 def _after_content(decision: Decision) -> FetchCommit:
@@ -202,11 +202,11 @@ def _after_content(decision: Decision) -> FetchCommit:
     before, fetched = decision.polling, decision.fetched
     digest = content_hash(fetched.body)
     if fetched.status == 304 or digest == before.body_hash:
-        polling = changed(_succeeded(decision, 0), unchanged=before.unchanged + 1)
-        return _commit(decision, changed(polling, body_error=""))
+        polling = changed(succeeded(decision, 0), unchanged=before.unchanged + 1)
+        return quiet_commit(decision, changed(polling, body_error=""))
     is_first = not before.body_hash
     polling = changed(
-        _succeeded(decision, 0),
+        succeeded(decision, 0),
         body_hash=digest,
         body_error="",
         is_resource=True,
@@ -215,7 +215,7 @@ def _after_content(decision: Decision) -> FetchCommit:
         if is_first
         else count_change(before.posting, before.last_success, fetched.at),
     )
-    commit = changed(_commit(decision, polling), body=_body(fetched, OCTET_STREAM))
+    commit = changed(quiet_commit(decision, polling), body=_body(fetched, OCTET_STREAM))
     if is_first:
         return commit  # the first document is no news
     status = decision.status(commit.polling, commit.next_fetch)
@@ -228,8 +228,8 @@ def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
     is_part = read.format is FeedFormat.PART
     state = state_of(read) if is_part else ""
     if is_part and state == before.part_state:
-        same = _succeeded(decision, 0)
-        return _commit(
+        same = succeeded(decision, 0)
+        return quiet_commit(
             decision, changed(same, body_hash=body_hash(fetched.body), body_error="")
         )
     read = as_news(read, fetched.at) if is_part else read
@@ -251,7 +251,7 @@ def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
         news = replace(news, is_baseline=True)
     new = 0 if news.is_baseline else len(news.new)
     polling = changed(
-        _succeeded(decision, new),
+        succeeded(decision, new),
         body_hash=body_hash(fetched.body),
         body_error="",
         unchanged=0,
@@ -266,7 +266,7 @@ def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
     )
     if stock.is_doubted:  # the same bytes are to be read again
         polling = changed(polling, body_hash="", validators=None)
-    commit = _commit(decision, polling, document, news)
+    commit = quiet_commit(decision, polling, document, news)
     commit = changed(commit, inventory=stock.inventory)
     if fetched.is_partial:
         return _as_addition(decision, commit)
@@ -296,7 +296,7 @@ def _raw(fetched: Fetched, document: ParsedFeed) -> StoredBody | None:
     )
 
 
-def _succeeded(decision: Decision, new: int) -> Polling:
+def succeeded(decision: Decision, new: int) -> Polling:
     """The state after a good answer, as if it had changed nothing."""
     before, fetched = decision.polling, decision.fetched
     if fetched.is_partial:  # what a publisher brings says nothing of its server
@@ -352,7 +352,7 @@ def _posting(before: Polling, news: News, at: datetime) -> Posting:
     return count_posts(before.posting, news.new, before.last_success, at)
 
 
-def _commit(
+def quiet_commit(
     decision: Decision,
     polling: Polling,
     document: ParsedFeed | None = None,

@@ -18,6 +18,8 @@ from hub.core.budget import Budget
 from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.fetched import Occasion
 from hub.core.outlook import Outlook
+from hub.core.sites.bounds import SiteBounds
+from hub.core.sites.walks import WALKS
 from hub.metrics import Metrics
 from hub.net import Network
 from hub.parsing import Parser
@@ -27,6 +29,7 @@ from hub.polling.common_habits import CommonHabits
 from hub.polling.languages import Detector
 from hub.polling.outage import Outage
 from hub.polling.schedule import Schedule
+from hub.polling.sites import SiteReader
 from hub.polling.tracker import Tracker
 from hub.polling.visitor import FeedFetcher, Identity, Visit, Visitor
 from hub.polling.wheel import Due
@@ -55,6 +58,7 @@ class PollerOptions:
     sanitizer: Sanitizer | None = None  # of what is stored; None: stored as it came
     tracker: Tracker | None = None  # None: there are no track queries
     detector: Detector | None = None  # of languages; None: none is guessed
+    site_bounds: SiteBounds = field(default_factory=SiteBounds)
 
 
 class Poller:
@@ -93,6 +97,14 @@ class Poller:
             sanitizer=options.sanitizer,
             tracker=options.tracker,
             detector=options.detector,
+            sites=SiteReader(
+                store=storage.sites,
+                clock=clock,
+                walks=WALKS,
+                fetch=fetcher.fetch,
+                wait=self._wait_for_host,
+                bounds=options.site_bounds,
+            ),
         )
         self._schedule = Schedule(storage.feeds, network, clock)
         self._jobs: asyncio.Queue[tuple[Due, FetchTarget]] = asyncio.Queue(
@@ -281,6 +293,12 @@ class Poller:
 
     async def _wait_for_turn(self, due: Due, occasion: Occasion) -> None:
         wait = self._schedule.turn(due, is_ping=occasion is Occasion.PING)
+        if wait > 0:
+            await asyncio.sleep(wait)
+
+    async def _wait_for_host(self, url: str) -> None:
+        """Before each further request of a visit, by the same pace as visits."""
+        wait = self._schedule.turn_of(url)
         if wait > 0:
             await asyncio.sleep(wait)
 

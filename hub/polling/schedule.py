@@ -81,10 +81,17 @@ class Schedule:
 
     def turn(self, due: Due, *, is_ping: bool) -> float:
         """Seconds until the request may start, by the pace of its host."""
-        if not due.host:
+        return self._reserve(due.host, is_ping=is_ping)
+
+    def turn_of(self, url: str) -> float:
+        """Seconds until one more request of a visit under way may start."""
+        return self._reserve(self._host(url), is_ping=False)
+
+    def _reserve(self, host: str, *, is_ping: bool) -> float:
+        if not host:
             return 0.0
         now = self._clock.monotonic()
-        return self._pacer.reserve(due.host, now, is_ping=is_ping) - now
+        return self._pacer.reserve(host, now, is_ping=is_ping) - now
 
     def finish(self, due: Due, started: float) -> bool:
         """The visit that began then is over; True: another of its host waits."""

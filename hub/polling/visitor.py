@@ -14,12 +14,12 @@ import structlog
 from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
 from hub.clock import Clock
 from hub.core.cadence import PollingRules
-from hub.core.decide import body_hash, decide
+from hub.core.decide import Decision, body_hash, decide
 from hub.core.fetched import NOT_PARSED, Fetched, Occasion, Understood
 from hub.core.outlook import Outlook
 from hub.core.redirects import lands_elsewhere
 from hub.core.remembered import known_slices
-from hub.core.trouble import is_known_body
+from hub.core.trouble import diagnose, is_known_body
 from hub.failpoints import failpoint
 from hub.metrics import Metrics, Reading
 from hub.parsing import Parser, reader_name
@@ -27,17 +27,20 @@ from hub.parsing.sanitizing import Sanitizer
 from hub.polling.fetcher import FetchRequest
 from hub.polling.languages import Detector, name_languages
 from hub.polling.sanitizing import sanitize_news
+from hub.polling.sites import SiteReader
 from hub.polling.tracker import Tracker
 from protocols.errors import FeedError, UnsupportedVersion
 from protocols.feeds import ParseContext
 from protocols.feeds.creator import older_url
 from protocols.http import user_agent
+from protocols.model import FeedFormat
 from protocols.quick import quick_init
 from protocols.selectors import selector_of
 from storage.errors import DocumentWanted, QueriesWanted
 from storage.interface import FeedStore, LogStore
 from storage.records import FetchCommit, FetchTarget
 
+SITE_FORMATS = frozenset(each.value for each in FeedFormat if each.is_site)
 MOST_MATCHINGS = 10
 """Of one commit with track queries; then it is as if it could not be stored."""
 
@@ -115,6 +118,7 @@ class Visitor:
         sanitizer: Sanitizer | None = None,
         tracker: Tracker | None = None,
         detector: Detector | None = None,
+        sites: SiteReader | None = None,
     ) -> None:
         self._feeds = feeds
         self._log = feed_log
@@ -129,6 +133,7 @@ class Visitor:
         self._sanitizer = sanitizer
         self._tracker = tracker
         self._detector = detector
+        self._sites = sites
         self._reader = reader_name()
 
     async def visit(self, target: FetchTarget, occasion: Occasion) -> Visit:
@@ -140,6 +145,11 @@ class Visitor:
         understood = await self._understand(target, fetched)
         if isinstance(understood.error, UnsupportedVersion):
             fetched, understood = await self._older(target, fetched, understood)
+        site = self._site_format(target, fetched, understood)
+        if site and self._sites is not None:
+            return await self._visit_site(
+                self._sites, site, target, fetched, understood, occasion
+            )
         elsewhere = await self._seen_elsewhere(target, fetched, understood)
         found = _Found(fetched, understood, elsewhere)
         try:
@@ -147,6 +157,41 @@ class Visitor:
         except DocumentWanted:  # the first as-is subscription came during the fetch
             target = replace(target, keeps_body=True)
             return await self._conclude(target, found, occasion)
+
+    def _site_format(
+        self, target: FetchTarget, fetched: Fetched, understood: Understood
+    ) -> str:
+        """Of a site, whose document says where to read on; "" for any other feed."""
+        if understood.feed is not None:
+            found = understood.feed.format
+            return found if found.is_site else ""
+        if diagnose(target.feed.polling, fetched, understood):
+            return ""
+        return target.feed.format if target.feed.format in SITE_FORMATS else ""
+
+    async def _visit_site(
+        self,
+        sites: SiteReader,
+        format: str,
+        target: FetchTarget,
+        fetched: Fetched,
+        understood: Understood,
+        occasion: Occasion,
+    ) -> Visit:
+        decision = Decision(
+            target=target,
+            fetched=fetched,
+            understood=understood,
+            rules=self._rules,
+            jitter=self._jitter(),
+            occasion=occasion,
+            reader=self._reader,
+            elsewhere=b"",
+            outlook=self._outlook(),
+        )
+        request = self._request(target)
+        commit = await sites.visit(decision, format, request, self._apply)
+        return Visit(fetched=fetched, commit=commit)
 
     def _request(self, target: FetchTarget) -> FetchRequest:
         polling = target.feed.polling
@@ -219,13 +264,18 @@ class Visitor:
         self, target: FetchTarget, found: _Found, occasion: Occasion
     ) -> Visit:
         commit = await self._decide(target, found, occasion)
+        commit = await self._apply(target, commit)
+        return Visit(fetched=found.fetched, commit=commit)
+
+    async def _apply(self, target: FetchTarget, commit: FetchCommit) -> FetchCommit:
+        """Commit, with what is done to the entries of any fetch before."""
         if self._sanitizer is not None:
             commit = await sanitize_news(commit, self._sanitizer)
         if self._detector is not None:
             commit = await name_languages(commit, self._detector)
         if await self._match_and_store(target, commit):
             _tell(target, commit)
-        return Visit(fetched=found.fetched, commit=commit)
+        return commit
 
     async def _match_and_store(self, target: FetchTarget, commit: FetchCommit) -> bool:
         """Once more for queries that came while the entries were being matched."""

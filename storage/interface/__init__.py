@@ -18,6 +18,7 @@ from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
 from storage.interface.publishing import PageStore, PublicStore
 from storage.interface.search import SearchStore
+from storage.interface.sites import SiteStore
 from storage.interface.standings import StandingStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
@@ -34,6 +35,7 @@ __all__ = [
     "PageStore",
     "PublicStore",
     "SearchStore",
+    "SiteStore",
     "StandingStore",
     "Storage",
     "SubscriptionStore",

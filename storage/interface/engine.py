@@ -13,6 +13,7 @@ from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
 from storage.interface.publishing import PageStore, PublicStore
 from storage.interface.search import SearchStore
+from storage.interface.sites import SiteStore
 from storage.interface.standings import StandingStore
 from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
@@ -50,6 +51,8 @@ class Storage(Protocol):
     def public(self) -> PublicStore: ...
     @property
     def standings(self) -> StandingStore: ...
+    @property
+    def sites(self) -> SiteStore: ...
     @property
     def pages(self) -> PageStore: ...
 

@@ -95,6 +95,11 @@ from storage.records.publishing import (
     PublicFeed,
     PublishedPage,
 )
+from storage.records.sites import (
+    SitePage,
+    SiteTally,
+    SiteWrite,
+)
 from storage.records.standings import (
     Standing,
     StandingWrite,
@@ -186,6 +191,9 @@ __all__ = [
     "Retention",
     "Right",
     "SearchDocument",
+    "SitePage",
+    "SiteTally",
+    "SiteWrite",
     "SourceFeed",
     "Standing",
     "StandingWrite",

@@ -10,6 +10,7 @@ from protocols.model import Status
 from protocols.quick import quick_init
 from storage.records.feeds import FeedState, Polling
 from storage.records.identities import BEFORE_ALL, EntryId, FeedId, Position
+from storage.records.sites import SiteWrite
 from storage.records.tracking import Matched
 
 
@@ -134,6 +135,7 @@ class FetchCommit:
     slices: bytes | None = None
     inventory: bytes | None = None
     raw: StoredBody | None = None  # the last valid document, where one is kept
+    site: SiteWrite | None = None  # of a source that is read in steps
     entries: tuple[EntryWrite, ...] = ()
     records: tuple[RecordWrite, ...] = ()
     body: StoredBody | None = None

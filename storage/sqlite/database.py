@@ -25,6 +25,7 @@ from .publishing import SqlitePublic
 from .readers import Readers
 from .schema import latest_version
 from .search import SqliteSearch
+from .sites import SqliteSites
 from .standings import SqliteStandings
 from .subscriptions import SqliteSubscriptions
 from .times import from_milliseconds_or_none
@@ -70,6 +71,7 @@ class SqliteStorage:
         self.deliveries = SqliteDeliveries(self._writer, readers, box, ended)
         self.tokens = SqliteTokens(self._writer, readers)
         self.public = SqlitePublic(readers)
+        self.sites = SqliteSites(readers)
         self.pages = SqlitePages(self._writer, readers)
 
     async def status(self) -> DatabaseStatus:

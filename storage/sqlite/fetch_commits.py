@@ -17,12 +17,14 @@ from storage.records import (
     Position,
     RecordKind,
     RecordWrite,
+    SiteWrite,
     StoredBody,
 )
 from storage.wanted import DOCUMENT_KINDS, superseded
 
 from .id_lists import pack_ids
 from .log_rows import hash_key, pack_refs
+from .sites import put_site
 from .times import to_milliseconds, to_milliseconds_or_none
 
 _Entry = tuple[int, int]
@@ -62,6 +64,7 @@ class EncodedCommit:
     head: bytes | None
     inventory: bytes | None
     raw: StoredBody | None
+    site: SiteWrite | None
     body: StoredBody | None
     matched: Matched | None
     match_status: bytes  # of the records of track queries
@@ -98,6 +101,7 @@ def encode_commit(fetch: FetchCommit) -> EncodedCommit:
         head=fetch.head,
         inventory=fetch.inventory,
         raw=fetch.raw,
+        site=fetch.site,
         body=fetch.body,
         matched=fetch.matched,
         match_status=msgspec.json.encode(fetch.records[-1].status)
@@ -220,6 +224,8 @@ def _put_documents(
             " SET content_type = excluded.content_type, body = excluded.body",
             (commit.feed_id, commit.raw.content_type, commit.raw.body),
         )
+    if commit.site is not None:
+        put_site(commit.feed_id, commit.site, connection)
     if commit.body is not None:
         connection.execute(
             "INSERT INTO bodies (feed_id, content_type, body, position)"

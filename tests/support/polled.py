@@ -50,6 +50,10 @@ class PolledStorage:
     def log(self) -> PolledStorage:
         return self
 
+    @property
+    def sites(self) -> PolledStorage:
+        return self
+
     def put(self, feed: StoredFeed) -> None:
         self.known[feed.id] = a_target(feed)
 

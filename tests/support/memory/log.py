@@ -29,6 +29,7 @@ from storage.records import (
 )
 from storage.wanted import DOCUMENT_KINDS, superseded
 
+from .sites import put_site
 from .state import ModelEntry, State, milliseconds
 
 LATEST = 50
@@ -59,6 +60,8 @@ class MemoryLog:
         feed.slices = feed.slices if fetch.slices is None else fetch.slices
         feed.inventory = feed.inventory if fetch.inventory is None else fetch.inventory
         feed.raw = fetch.raw or feed.raw
+        if fetch.site is not None:
+            put_site(feed, fetch.site)
         feed.head = feed.head if fetch.head is None else fetch.head
         subscribers = self._state.active(fetch.feed_id)
         if fetch.body and any(each.format is Format.AS_IS for each in subscribers):

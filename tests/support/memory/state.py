@@ -16,6 +16,7 @@ from storage.records import (
     FeedId,
     Position,
     Record,
+    SitePage,
     StoredBody,
     StoredEntry,
     StoredFeed,
@@ -42,6 +43,8 @@ class ModelFeed:
     raw: StoredBody | None = None
     head: bytes | None = None
     body: StoredBody | None = None
+    site: bytes = b""
+    site_pages: dict[str, SitePage] = field(default_factory=dict)
 
 
 @dataclass

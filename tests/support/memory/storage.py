@@ -15,6 +15,7 @@ from .entries import MemoryEntries
 from .feeds import MemoryFeeds
 from .log import MemoryLog
 from .search import MemorySearch
+from .sites import MemorySites
 from .state import State
 from .subscriptions import MemorySubscriptions
 
@@ -25,6 +26,7 @@ class MemoryStorage:
         self.feeds = MemoryFeeds(self._state)
         self.log = MemoryLog(self._state)
         self.entries = MemoryEntries(self._state)
+        self.sites = MemorySites(self._state)
         self.search = MemorySearch(self._state)
         self.subscriptions = MemorySubscriptions(self._state)
         self.deliveries = MemoryDeliveries(self._state)

@@ -1,0 +1,48 @@
+"""How much of a site is read at once: bounds of a visit, and what is left of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteBounds:
+    """Of one visit, but for ``entries_of_day``; what does not fit waits."""
+
+    requests: int = 100
+    seconds: float = 90.0
+    bytes: int = 64 * MEBIBYTE
+    entries: int = 1_000
+    entries_of_day: int = 20_000
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a visit has used up. ``entries`` were new or changed."""
+
+    bounds: SiteBounds
+    until: float  # monotonic seconds
+    entries_of_day: int = 0
+    requests: int = 0
+    bytes: int = 0
+    entries: int = 0
+
+    def may_ask(self, now: float) -> bool:
+        """Whether another request is within the bounds."""
+        bounds = self.bounds
+        return (
+            self.requests < bounds.requests
+            and self.bytes < bounds.bytes
+            and now < self.until
+            and self.may_tell()
+        )
+
+    @property
+    def has_day_left(self) -> bool:
+        return self.entries_of_day < self.bounds.entries_of_day
+
+    def may_tell(self) -> bool:
+        """Whether another step may be saved."""
+        return self.entries < self.bounds.entries and self.has_day_left

@@ -1,0 +1,151 @@
+"""One visit under way: its state, and the answers it has got."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from hub.core.fetched import Fetched
+from hub.core.sites.openfeeder.state import pack_state, read_state
+from hub.core.sites.steps import Part, ReadPage, Save, SiteVisit, ask, save
+from protocols.errors import FeedError
+from protocols.model import Deletion, Feed
+from protocols.openfeeder.documents import Changes, Index, Listed, Page
+from protocols.openfeeder.entries import content_of, entry_of, is_of
+from protocols.openfeeder.reading import read_listing, read_page
+from protocols.openfeeder.requests import page_url
+
+STEP: Final = 20
+"""Pages that are read before what they say is saved."""
+MOST_FAILURES: Final = 3
+"""Pages in a row that cannot be read, before the site is taken to fail."""
+MOST_PROBLEMS: Final = 20
+GONE: Final = (404, 410)
+_GENERAL: Final = (0, 401, 403, 429, 503)
+"""Statuses that say nothing of one page alone."""
+
+
+class Failed(Exception):
+    """An answer that ends the visit."""
+
+    def __init__(self, answer: Fetched, reason: str) -> None:
+        super().__init__(reason)
+        self.answer = answer
+        self.trouble = f"{answer.url}: {reason}"
+
+
+class Session:
+    """``state`` is what is saved with the next step."""
+
+    def __init__(self, visit: SiteVisit) -> None:
+        self.visit = visit
+        self.now = visit.now.timestamp()
+        self.state = read_state(visit.state)
+        self.head: Feed | None = None
+        self.answer: Fetched | None = None  # the last that says how fresh the site is
+        self.problems: list[str] = []
+        self._saved = self.state
+        self._failures = 0
+
+    def set(self, **values: Any) -> None:
+        """Change the state."""
+        self.state = replace(self.state, **values)
+
+    def note(self, problem: str) -> None:
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(problem)
+
+    # --- saving ---
+
+    def save(
+        self,
+        *,
+        pages: tuple[ReadPage, ...] = (),
+        listed: tuple[str, ...] = (),
+        deletions: tuple[Deletion, ...] = (),
+        is_read: bool = False,
+    ) -> Part[None]:
+        head, self.head = self.head, None
+        self._saved = self.state
+        yield from save(
+            Save(
+                state=pack_state(self.state),
+                walk=self.state.walk,
+                pages=pages,
+                listed=listed,
+                deletions=deletions,
+                head=head,
+                is_read=is_read,
+            )
+        )
+
+    def save_changes(self) -> Part[None]:
+        """Whatever is not saved yet."""
+        if self.state != self._saved or self.head is not None:
+            yield from self.save()
+
+    # --- answers ---
+
+    def check(self, fetched: Fetched) -> None:
+        """Raises `Failed` for an answer that is of no use."""
+        if fetched.error:
+            raise Failed(fetched, fetched.error)
+        self.answer = fetched
+
+    def listing(self, fetched: Fetched) -> Index | Changes:
+        """Raises `Failed`."""
+        self.check(fetched)
+        try:
+            listing = read_listing(fetched.body, self.state.site_url)
+        except FeedError as error:
+            raise Failed(fetched, str(error)) from None
+        for problem in listing.problems:
+            self.note(f"{fetched.url}: {problem}")
+        return listing
+
+    def read_pages(self, items: Iterable[Listed]) -> Part[tuple[ReadPage, ...]]:
+        """What can be read of them now; the others are noted, and tried again later."""
+        read = []
+        for item in items:
+            fetched = yield from self.ask_page(item)
+            if fetched.status in GONE:  # such as one that only a query finds
+                read.append(self.page_read(item, None))
+                continue
+            page = self.page(fetched, item)
+            if page is not None:
+                read.append(self.page_read(item, page if is_of(page, item) else None))
+        return tuple(read)
+
+    def ask_page(self, item: Listed) -> Part[Fetched]:
+        return (yield from ask(page_url(self.state.endpoint, item.reference)))
+
+    def page(self, fetched: Fetched, item: Listed) -> Page | None:
+        """None for one that cannot be read. Raises `Failed` where others cannot be
+        either."""
+        try:
+            reason = fetched.error
+            page = None if reason else read_page(fetched.body, self.state.site_url)
+        except FeedError as error:
+            page, reason = None, str(error)
+        if page is not None:
+            self._failures = 0
+            return page
+        self._failures += 1
+        if fetched.status in _GENERAL or self._failures >= MOST_FAILURES:
+            raise Failed(fetched, reason)
+        self.note(f"{item.reference}: {reason}")
+        return None
+
+    def page_read(self, item: Listed, page: Page | None) -> ReadPage:
+        """``page`` None: all that is known of it is what lists it."""
+        if page is not None and page.missing:
+            self.note(f"{item.reference}: {page.missing} chunks were not sent")
+        entry = entry_of(item, page, self.state.language)
+        return ReadPage(
+            entry=entry,
+            reference=item.reference,
+            stamp=item.digest,
+            content=content_of(entry, page),
+        )

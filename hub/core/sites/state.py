@@ -1,0 +1,42 @@
+"""What the hub remembers of a site's reading, around what its walk remembers."""
+
+from __future__ import annotations
+
+import msgspec
+
+from storage.packing import pack, unpack
+
+_VERSION = 1
+
+
+class SiteState(msgspec.Struct, frozen=True, array_like=True):
+    """``walk`` is the state of the walk of that ``format``, and nobody else's."""
+
+    version: int = _VERSION
+    format: str = ""
+    walk: bytes = b""
+    is_read: bool = False  # whole, once
+    pages: int = 0  # there are, without those that were deleted
+    day: int = 0  # counted from 1970
+    entries_of_day: int = 0  # that were new or changed on it
+
+
+def read_state(packed: bytes, format: str) -> SiteState:
+    """The state for a walk of a format: of another one, pages and limits alone count.
+
+    A state of a later version is none: the site is read anew, and nothing of what is
+    known of its pages is lost by it.
+    """
+    try:
+        state = unpack(packed, SiteState) if packed else SiteState()
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        state = SiteState()
+    if state.version != _VERSION:
+        state = SiteState()
+    if state.format != format:
+        return msgspec.structs.replace(state, format=format, walk=b"", is_read=False)
+    return state
+
+
+def pack_state(state: SiteState) -> bytes:
+    return pack(state)

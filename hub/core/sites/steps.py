@@ -1,0 +1,172 @@
+"""What a walk over a site may want done, one thing after the other.
+
+A walk is a generator: it yields what it wants, is sent what came of it, and returns
+how it ended. It neither fetches nor stores, so all that a server may do to it can be
+tested without one. It never knows when it is stopped: whatever it has to remember is
+in the state of its last `Save`, from which the next walk goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias, TypeVar
+
+from hub.core.fetched import Fetched
+from protocols.model import Deletion, Entry, Feed
+from storage.records import SitePage, SiteTally
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One GET. Answered with `Fetched`: its failures are values."""
+
+    url: str
+    etag: str = ""
+    last_modified: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Which of these pages are known: answered with them, by key."""
+
+    keys: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindUnlisted:
+    """Pages that were last listed before a walk: answered with up to ``limit``, in an
+    order in which ``after`` is the last key of those before."""
+
+    walk: int
+    after: str = ""
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many pages there are: answered with a `SiteTally` for a walk."""
+
+    walk: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPage:
+    """A page as it is now. ``stamp`` is whatever the source knows its state by.
+
+    ``content`` is 63 bits of what it says, where the entry alone does not tell; 0: it
+    does.
+    """
+
+    entry: Entry
+    reference: str
+    stamp: int = 0
+    content: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Save:
+    """A step is done: what it found is committed, and with it the walk's state.
+
+    ``pages`` are compared with what is stored: they may be new, changed or the same.
+    ``listed`` are keys of pages that were met in ``walk`` and not read. ``deletions``
+    are believed; those of pages that are not known are nothing. ``head`` is given
+    when it has changed. ``is_read``: from now on the site was read whole once, so
+    that what is new is news.
+    """
+
+    state: bytes
+    walk: int = 0
+    pages: tuple[ReadPage, ...] = ()
+    listed: tuple[str, ...] = ()
+    deletions: tuple[Deletion, ...] = ()
+    head: Feed | None = None
+    is_read: bool = False
+
+
+Want: TypeAlias = Ask | Recall | FindUnlisted | Count | Save
+Reply: TypeAlias = (
+    Fetched | Mapping[str, SitePage] | Sequence[SitePage] | SiteTally | bool
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a walk ended. ``trouble`` says why it failed, "" if it did not.
+
+    ``answer`` is the one that the status is about: the failed one, or that which says
+    best how fresh the site is; None: the front document's. ``problems`` are for people.
+    """
+
+    trouble: str = ""
+    answer: Fetched | None = None
+    problems: tuple[str, ...] = ()
+
+
+Walk: TypeAlias = Generator[Want, Reply, Ended]
+"""Its first value is got by ``next``."""
+Part: TypeAlias = Generator[Want, Reply, Value]
+"""Of a walk: used with ``yield from``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteVisit:
+    """What a walk starts from.
+
+    ``front`` is the answer at the feed's own URL; its body is b"" if that is as it
+    was when ``state`` was saved. ``state`` is the walk's own, b"" for a first one.
+    """
+
+    url: str
+    front: Fetched
+    state: bytes
+    now: datetime
+    is_read: bool  # whole, once before
+    walk_every: float = 21_600.0  # seconds between two readings of all that is listed
+    reread_every: float = 86_400.0  # and of all there is, where changes may not show
+
+
+WalkOf: TypeAlias = Callable[[SiteVisit], Walk]
+
+
+class Exhausted(Exception):
+    """The visit has used up what it may: the walk ends here, and goes on the next time.
+
+    Raised inside a walk, which may still `Save` once, or let it pass.
+    """
+
+
+def ask(url: str, *, etag: str = "", last_modified: str = "") -> Part[Fetched]:
+    """Raises `Exhausted` in place of the request."""
+    reply = yield Ask(url=url, etag=etag, last_modified=last_modified)
+    if not isinstance(reply, Fetched):
+        raise Exhausted
+    return reply
+
+
+def recall(keys: Sequence[str]) -> Part[Mapping[str, SitePage]]:
+    reply = yield Recall(keys)
+    assert isinstance(reply, Mapping)  # noqa: S101 - what `Recall` is answered with
+    return reply
+
+
+def find_unlisted(walk: int, *, after: str, limit: int) -> Part[Sequence[SitePage]]:
+    reply = yield FindUnlisted(walk=walk, after=after, limit=limit)
+    assert isinstance(reply, Sequence)  # noqa: S101 - as above
+    return reply
+
+
+def count(walk: int) -> Part[SiteTally]:
+    reply = yield Count(walk)
+    assert isinstance(reply, SiteTally)  # noqa: S101 - as above
+    return reply
+
+
+def save(step: Save) -> Part[None]:
+    """Raises `Exhausted` once it is saved, if nothing more may be."""
+    goes_on = yield step
+    if not goes_on:
+        raise Exhausted

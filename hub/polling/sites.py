@@ -1,0 +1,209 @@
+"""Visits to sites: a walk says what it wants, and here it is done.
+
+Each step is committed as it comes, so a hub that dies between two goes on from the
+last one: nothing is lost, and nothing is told twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from hub.beside import run_beside
+from hub.clock import Clock
+from hub.core.decide import Decision
+from hub.core.fetched import Fetched
+from hub.core.seen import day_of
+from hub.core.sites.bounds import SiteBounds, Spent
+from hub.core.sites.commits import end_commit, step_commit
+from hub.core.sites.state import SiteState, read_state
+from hub.core.sites.steps import (
+    Ask,
+    Count,
+    Ended,
+    Exhausted,
+    FindUnlisted,
+    Recall,
+    Reply,
+    Save,
+    SiteVisit,
+    Walk,
+    WalkOf,
+    Want,
+)
+from hub.polling.fetcher import FetchRequest
+from protocols.quick import changed
+from storage.interface import SiteStore
+from storage.records import (
+    FetchCommit,
+    FetchTarget,
+    RecordKind,
+    SitePage,
+    Validators,
+)
+
+Apply = Callable[[FetchTarget, FetchCommit], Awaitable[FetchCommit]]
+"""Commits, with all that is done to any commit before; what was committed."""
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One visit under way: ``decision`` starts from what was committed last."""
+
+    decision: Decision
+    state: SiteState
+    spent: Spent
+    request: FetchRequest  # as the front document was asked for
+    new: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteReader:
+    """Visits sites. ``walks`` has the walk for each format; ``wait`` waits until a
+    URL's host may be asked once more, and ``fetch`` asks."""
+
+    store: SiteStore
+    clock: Clock
+    walks: Mapping[str, WalkOf]
+    fetch: Callable[[FetchRequest], Awaitable[Fetched]]
+    wait: Callable[[str], Awaitable[None]]
+    bounds: SiteBounds = field(default_factory=SiteBounds)
+
+    async def visit(
+        self, decision: Decision, format: str, request: FetchRequest, apply: Apply
+    ) -> FetchCommit:
+        """Walk from the front document, which was fetched already; the last commit.
+
+        Raises `StorageError`: then what was committed before stays.
+        """
+        target = decision.target
+        state = read_state(await self.store.state(target.feed.id), format)
+        reading = _Reading(
+            decision=decision,
+            state=state,
+            spent=Spent(
+                self.bounds,
+                until=self.clock.monotonic() + self.bounds.seconds,
+                entries_of_day=_entries_of_day(state, decision),
+            ),
+            request=request,
+        )
+        walk = self.walks[format](
+            SiteVisit(
+                url=target.feed.url,
+                front=decision.fetched,
+                state=state.walk,
+                now=self.clock.now(),
+                is_read=state.is_read,
+            )
+        )
+        ended = await self._walk(walk, reading, apply)
+        commit = end_commit(
+            reading.decision,
+            ended or Ended(),
+            at=self.clock.now(),
+            new=reading.new,
+            is_unfinished=ended is None and reading.spent.has_day_left,
+        )
+        return await apply(reading.decision.target, commit)
+
+    async def _walk(self, walk: Walk, reading: _Reading, apply: Apply) -> Ended | None:
+        """None: the visit has used up what it may."""
+        reply: Reply | None = None
+        while True:
+            try:
+                want = await run_beside(partial(_advance, walk, reply))
+            except Exhausted:
+                return None
+            if isinstance(want, Ended):
+                return want
+            reply = await self._serve(want, reading, apply)
+
+    async def _serve(self, want: Want, reading: _Reading, apply: Apply) -> Reply:
+        feed_id = reading.decision.target.feed.id
+        match want:
+            case Ask():
+                return await self._ask(want, reading)
+            case Recall():
+                return await self._known(want.keys, reading)
+            case FindUnlisted():
+                return await self.store.unlisted(
+                    feed_id, want.walk, after=want.after, limit=want.limit
+                )
+            case Count():
+                return await self.store.tally(feed_id, want.walk)
+            case Save():
+                return await self._save(want, reading, apply)
+
+    async def _ask(self, want: Ask, reading: _Reading) -> Fetched | bool:
+        """False instead of an answer if no more may be asked."""
+        if not reading.spent.may_ask(self.clock.monotonic()):
+            return False
+        await self.wait(want.url)
+        validators = None
+        if want.etag or want.last_modified:
+            validators = Validators(
+                url=want.url, etag=want.etag, last_modified=want.last_modified
+            )
+        request = replace(reading.request, url=want.url, validators=validators)
+        fetched = await self.fetch(request)
+        reading.spent.requests += 1
+        reading.spent.bytes += len(fetched.body)
+        return fetched
+
+    async def _known(
+        self, keys: Sequence[str], reading: _Reading
+    ) -> Mapping[str, SitePage]:
+        feed_id = reading.decision.target.feed.id
+        found = await self.store.known(feed_id, keys)
+        return {page.key: page for page in found}
+
+    async def _save(self, step: Save, reading: _Reading, apply: Apply) -> bool:
+        """Whether more may be saved in this visit."""
+        keys = [each.entry.key for each in step.pages]
+        keys += [each.key for each in step.deletions]
+        known = await self._known(keys, reading)
+        decision = reading.decision
+        commit, state = await run_beside(
+            partial(step_commit, decision, step, known, reading.state, self.clock.now())
+        )
+        commit = await apply(decision.target, commit)
+        told = state.entries_of_day - reading.spent.entries_of_day
+        reading.spent.entries += max(0, told)
+        reading.spent.entries_of_day = state.entries_of_day
+        reading.new += _told(commit)
+        reading.state = state
+        reading.decision = replace(decision, target=_after(decision.target, commit))
+        return reading.spent.may_tell()
+
+
+def _entries_of_day(state: SiteState, decision: Decision) -> int:
+    is_today = state.day == day_of(decision.fetched.at)
+    return state.entries_of_day if is_today else 0
+
+
+def _told(commit: FetchCommit) -> int:
+    records = (each for each in commit.records if each.kind is RecordKind.ENTRIES)
+    return sum(len(each.entries) for each in records)
+
+
+def _after(target: FetchTarget, commit: FetchCommit) -> FetchTarget:
+    """The feed as a step has left it."""
+    feed = changed(
+        target.feed,
+        polling=commit.polling,
+        next_fetch=commit.next_fetch,
+        format=commit.format or target.feed.format,
+        title=target.feed.title if commit.title is None else commit.title,
+    )
+    return replace(target, feed=feed)
+
+
+def _advance(walk: Walk, reply: Reply | None) -> Want | Ended:
+    """To its next want, or to its end. Raises `Exhausted`."""
+    try:
+        return next(walk) if reply is None else walk.send(reply)
+    except StopIteration as stop:
+        ended: Ended = stop.value
+        return ended

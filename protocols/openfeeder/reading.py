@@ -1,0 +1,267 @@
+"""Reading what OpenFeeder sites answer, as they do and not only as they should.
+
+A document that is wrong as a whole is an `InvalidDocument`: a JSON pointer and what was
+expected there. What is wrong with one item leaves that item out, what is wrong with an
+optional value leaves out the value; items are noted.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from typing import Final
+from urllib.parse import urlsplit
+
+import orjson
+
+from protocols.errors import EmptyDocument, InvalidDocument
+from protocols.feeds.extensions import Json
+from protocols.feeds.jsonvalues import load_json, string_of
+from protocols.feeds.limits import MAX_ENTRIES, check_body, check_json
+from protocols.feeds.valuerules import read_time
+from protocols.openfeeder.cursors import cursor_after
+from protocols.openfeeder.documents import (
+    Changes,
+    Chunk,
+    Discovery,
+    Index,
+    Listed,
+    Page,
+    Tombstone,
+)
+from protocols.text import collapse
+from protocols.urls import is_web_url, resolve
+
+Members = dict[str, Json]
+
+MOST_CHUNKS: Final = 1_000
+MOST_PROBLEMS: Final = 10
+_VERSION: Final = re.compile(r"1(?:\.\d+){1,2}\Z", re.ASCII)
+_LARGEST: Final = 1_000_000
+
+
+def is_discovery(document: Members) -> bool:
+    """Whether it means to be a discovery document, valid or not."""
+    return (
+        isinstance(document.get("version"), str)
+        and "site" in document
+        and "feed" in document
+        and not isinstance(document["feed"], list)
+    )
+
+
+def is_content(document: Members) -> bool:
+    """Whether the content endpoint itself has answered."""
+    schema = document.get("schema")
+    is_schema = isinstance(schema, str) and schema.startswith("openfeeder/")
+    return is_schema or "openfeeder_version" in document
+
+
+def read_front(body: bytes, url: str) -> Discovery:
+    """Read what a site was registered by: its discovery document, or its endpoint.
+
+    Raises a `FeedError`.
+    """
+    document = _load(body)
+    if is_content(document):
+        return Discovery(endpoint=url, site_url=resolve("/", url))
+    return read_discovery(document, url)
+
+
+def read_discovery(document: Members, url: str) -> Discovery:
+    """``url`` is where it was: the endpoint is relative to that, and not to the site's
+    own idea of its address, which may be another. Raises `InvalidDocument`."""
+    version = document.get("version")
+    if not isinstance(version, str) or not _VERSION.match(version):
+        raise InvalidDocument("/version", 'expected "1.0"')
+    site, feed = document.get("site"), document.get("feed")
+    if not isinstance(site, dict):
+        raise InvalidDocument("/site", "expected an object")
+    if not isinstance(feed, dict):
+        raise InvalidDocument("/feed", "expected an object")
+    endpoint = feed.get("endpoint")
+    if not isinstance(endpoint, str) or not endpoint.strip():
+        raise InvalidDocument("/feed/endpoint", "expected a URL")
+    absolute = _without_fragment(resolve(endpoint.strip(), url))
+    if not _is_address(absolute):
+        raise InvalidDocument("/feed/endpoint", "expected an http or https URL")
+    address = site.get("url")
+    named = resolve(address.strip(), url) if isinstance(address, str) else ""
+    return Discovery(
+        endpoint=absolute,
+        site_url=named if _is_address(named) else resolve("/", url),
+        name=collapse(string_of(site.get("name"))),
+        language=string_of(site.get("language")),
+        description=collapse(string_of(site.get("description"))),
+    )
+
+
+def read_listing(body: bytes, site_url: str) -> Index | Changes:
+    """What was asked for with ``since``, or without: an index either way from those
+    who know no differences. Raises a `FeedError`."""
+    document = _load(body)
+    if isinstance(document.get("sync"), dict):
+        return _read_changes(document, site_url)
+    return _read_index(document, site_url)
+
+
+def read_page(body: bytes, site_url: str) -> Page:
+    """Raises a `FeedError`."""
+    document = _load(body)
+    chunks = document.get("chunks")
+    if not isinstance(chunks, list):
+        raise InvalidDocument("/chunks", "expected an array")
+    read = tuple(
+        Chunk(text=text, type=string_of(each.get("type")))
+        for each in chunks[:MOST_CHUNKS]
+        if isinstance(each, dict) and (text := string_of(each.get("text")))
+    )
+    meta = document.get("meta")
+    total = _number(meta.get("total_chunks")) if isinstance(meta, dict) else 0
+    reference = string_of(document.get("url"))
+    return Page(
+        url=_url(reference, site_url),
+        chunks=read,
+        missing=max(0, max(total, len(chunks)) - min(len(chunks), MOST_CHUNKS)),
+        title=collapse(string_of(document.get("title"))),
+        author=collapse(string_of(document.get("author"))),
+        language=string_of(document.get("language")),
+        summary=collapse(string_of(document.get("summary"))),
+        published=read_time(document.get("published"))[0],
+        updated=read_time(document.get("updated"))[0],
+    )
+
+
+def _load(body: bytes) -> Members:
+    check_body(body)
+    if not body.strip():
+        raise EmptyDocument
+    check_json(body)
+    document = load_json(body.removeprefix(b"\xef\xbb\xbf"))
+    if not isinstance(document, dict):
+        raise InvalidDocument("", "expected an object")
+    return document
+
+
+def _read_index(document: Members, site_url: str) -> Index:
+    items = document.get("items")
+    if not isinstance(items, list):
+        raise InvalidDocument("/items", "expected an array")
+    problems: list[str] = []
+    read = _read_items("/items", items, site_url, problems)
+    return Index(
+        items=read,
+        total_pages=_number(document.get("total_pages")),
+        is_whole=not problems,
+        problems=tuple(problems[:MOST_PROBLEMS]),
+    )
+
+
+def _read_changes(document: Members, site_url: str) -> Changes:
+    sync = document["sync"]
+    assert isinstance(sync, dict)  # noqa: S101 - the caller has looked
+    problems: list[str] = []
+    changed: dict[str, Listed] = {}
+    for name in ("added", "updated"):
+        items = document.get(name, [])
+        if not isinstance(items, list):
+            raise InvalidDocument(f"/{name}", "expected an array")
+        for item in _read_items(f"/{name}", items, site_url, problems):
+            changed[item.url] = item
+    deleted = document.get("deleted", [])
+    if not isinstance(deleted, list):
+        raise InvalidDocument("/deleted", "expected an array")
+    return Changes(
+        changed=tuple(changed.values()),
+        deleted=_read_tombstones(deleted, site_url, problems),
+        cursor=cursor_after(
+            string_of(sync.get("sync_token")), string_of(sync.get("as_of"))
+        ),
+        tracks_deletions=sync.get("deleted_tracking") is not False,
+        is_whole=not problems,
+        problems=tuple(problems[:MOST_PROBLEMS]),
+    )
+
+
+def _read_items(
+    place: str, items: list[Json], site_url: str, problems: list[str]
+) -> tuple[Listed, ...]:
+    read = []
+    if len(items) > MAX_ENTRIES:
+        problems.append(f"{place}: {len(items)} items: the first {MAX_ENTRIES} count")
+    for number, item in enumerate(items[:MAX_ENTRIES]):
+        if not isinstance(item, dict):
+            problems.append(f"{place}/{number}: expected an object")
+            continue
+        reference = item.get("url")
+        url = _url(reference, site_url)
+        if not isinstance(reference, str) or not url:
+            problems.append(f"{place}/{number}/url: expected a URL")
+            continue
+        read.append(_listed(item, reference.strip(), url))
+    return tuple(read)
+
+
+def _listed(item: Members, reference: str, url: str) -> Listed:
+    return Listed(
+        reference=reference,
+        url=url,
+        digest=_digest(item),
+        title=collapse(string_of(item.get("title"))),
+        summary=collapse(string_of(item.get("summary"))),
+        author=collapse(string_of(item.get("author"))),
+        published=read_time(item.get("published"))[0],
+        updated=read_time(item.get("updated"))[0],
+    )
+
+
+def _read_tombstones(
+    deleted: list[Json], site_url: str, problems: list[str]
+) -> tuple[Tombstone, ...]:
+    """Some send bare URLs."""
+    read = []
+    for number, each in enumerate(deleted[:MAX_ENTRIES]):
+        reference = each.get("url") if isinstance(each, dict) else each
+        url = _url(reference, site_url)
+        if not isinstance(reference, str) or not url:
+            problems.append(f"/deleted/{number}/url: expected a URL")
+            continue
+        at = read_time(each.get("deleted_at"))[0] if isinstance(each, dict) else None
+        read.append(Tombstone(reference=reference.strip(), url=url, at=at))
+    return tuple(read)
+
+
+def _url(reference: Json, site_url: str) -> str:
+    """Absolute and of the web, "" for anything else."""
+    if not isinstance(reference, str) or not reference.strip():
+        return ""
+    url = _without_fragment(resolve(reference.strip(), site_url))
+    return url if _is_address(url) else ""
+
+
+def _is_address(url: str) -> bool:
+    if not is_web_url(url):
+        return False
+    try:
+        return bool(urlsplit(url).hostname)
+    except ValueError:  # such as half an IPv6 address
+        return False
+
+
+def _without_fragment(url: str) -> str:
+    return url.partition("#")[0]
+
+
+def _number(value: Json) -> int:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return min(max(0, value), _LARGEST) if is_number else 0  # type: ignore[type-var,return-value]
+
+
+def _digest(item: Members) -> int:
+    """63 bits of all that an item says, in any order of its members."""
+    try:
+        written = orjson.dumps(item, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:  # nested too deep to be written again
+        return 0
+    digest = blake2b(written, digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
