@@ -8,6 +8,7 @@ from hub.core.budget import Budget, Spending, after_poll
 from hub.core.habits import Prior
 from hub.core.outlook import Outlook
 from protocols.quick import changed
+from storage.records import StoredFeed
 
 
 class Accounts:
@@ -37,12 +38,19 @@ class Accounts:
             self._outlook = changed(self._outlook, price=price)
             self._is_resumed = True
 
-    def count(self, last_fetch: datetime | None, now: datetime) -> None:
-        """A feed was polled; a first fetch is nobody's choice and does not count."""
+    def count(self, feed: StoredFeed, now: datetime) -> None:
+        """A feed was polled, as it was before; a first fetch is nobody's choice and
+        does not count.
+
+        Time in which it was overdue is not allowed for: else a hub that stood still
+        would make up for it with polls that nobody misses any more.
+        """
+        last_fetch = feed.polling.last_fetch
         if last_fetch is None:
             return
         self._is_resumed = True
         spending = self._spending or Spending(price=self._outlook.price, at=now)
-        gap = max(0.0, (now - last_fetch).total_seconds())
+        watched = min(now, feed.next_fetch) - last_fetch
+        gap = max(0.0, watched.total_seconds())
         self._spending = after_poll(spending, self._budget, gap, now)
         self._outlook = changed(self._outlook, price=self._spending.price)

@@ -1,37 +1,51 @@
 """Where due feeds go that their host has no time for: to a later time of their own.
 
 A host with a thousand due feeds gets them spread out behind each other once, instead
-of all of them coming back together.
+of all of them coming back together. Feeds of each pace have a line of their own, and
+the lines share the host's time: a feed that is asked every minute does not wait behind
+a hundred thousand that are asked once a day.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from storage.records import Pace
+
 MOST_HOSTS = 10_000
 
 
 class Deferrals:
-    """The last time given out for each crowded host, ``interval`` seconds apart."""
+    """The last time given out in each line of a crowded host; all lines of a host
+    together have one time every ``interval`` seconds."""
 
     def __init__(self, interval: float) -> None:
         self._interval = timedelta(seconds=interval)
-        self._last: dict[str, datetime] = {}
+        self._last: dict[str, dict[Pace, datetime]] = {}
 
     def __len__(self) -> int:
         return len(self._last)
 
-    def next_time(self, host: str, not_before: datetime, now: datetime) -> datetime:
-        """A time that no other deferred feed of the host has."""
-        last = self._last.pop(host, now)
-        given = max(last, not_before) + self._interval
+    def next_time(
+        self, host: str, pace: Pace, not_before: datetime, now: datetime
+    ) -> datetime:
+        """A time that no other deferred feed of the host and pace has."""
+        known = self._last.pop(host, {})
+        lines = {each: last for each, last in known.items() if last > now}
+        last = max(lines.get(pace, now), not_before)
+        sharing = len(lines.keys() | {pace})
+        lines[pace] = last + sharing * self._interval
         if len(self._last) >= MOST_HOSTS:
             self._forget(now)
-        self._last[host] = given
-        return given
+        self._last[host] = lines
+        return lines[pace]
 
     def _forget(self, now: datetime) -> None:
         """Drop hosts whose times have passed, or else the one longest unused."""
-        self._last = {host: last for host, last in self._last.items() if last > now}
+        self._last = {
+            host: lines
+            for host, lines in self._last.items()
+            if max(lines.values()) > now
+        }
         if len(self._last) >= MOST_HOSTS:
             del self._last[next(iter(self._last))]

@@ -106,7 +106,7 @@ class Poller:
                 bounds=options.site_bounds,
             ),
         )
-        self._schedule = Schedule(storage.feeds, network, clock)
+        self._schedule = Schedule(storage.feeds, network, clock, options.budget)
         self._jobs: asyncio.Queue[tuple[Due, FetchTarget]] = asyncio.Queue(
             options.concurrency
         )
@@ -269,7 +269,7 @@ class Poller:
                 started = self._clock.monotonic()
                 self._accounts.resume(target.feed.polling.price)
                 visit = await self._visitor.visit(target, occasion)
-                self._accounts.count(target.feed.polling.last_fetch, visit.fetched.at)
+                self._accounts.count(target.feed, visit.fetched.at)
                 self._learn(target.feed, visit)
                 self._heed(visit)
         except StorageError as error:

@@ -1,7 +1,9 @@
 """Which feeds are visited next: what is due in storage, taken into the wheel.
 
-Reads what is due in pages behind a cursor, so that feeds under way are not read again
-and again, and starts from the beginning at times, for what has become due behind it.
+What is latest by its own period comes first, so after a standstill the polls that end
+the most waiting do. It is read in pages, each behind the places of the last, so that
+feeds under way are not read again and again, and from the beginning at times, for what
+has become due before them.
 """
 
 from __future__ import annotations
@@ -10,16 +12,24 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from hub.clock import Clock
+from hub.core.allowance import first_allowance, refilled, seconds_until_one
+from hub.core.budget import Budget
 from hub.net import Network, Purpose
 from hub.polling.deferral import Deferrals
 from hub.polling.pacing import HostPacer
 from hub.polling.wheel import Due, Wheel
+from protocols.quick import changed
 from storage.interface import FeedStore
-from storage.records import DueFeed, FeedId
+from storage.records import DueFeed, FeedId, Pace
 
-PAGE = 500
 CAPACITY = 2_000
-"""Due feeds that are held in memory."""
+"""Due feeds that are held in memory, at most."""
+LEAST_CAPACITY = 100
+HELD = 30.0
+"""Seconds' worth of polls that are held, where the budget is so many a second: whoever
+is taken in waits behind them, however late it gets."""
+PAGES = 4
+"""That the feeds held are read in."""
 HOST_INTERVAL = 1.0
 """Seconds between the starts of two requests to one host."""
 HOST_SHARE = 4
@@ -36,17 +46,23 @@ MOST_RESTING = 10_000
 class Schedule:
     """Due feeds, in the order and at the pace in which they may be visited."""
 
-    def __init__(self, feeds: FeedStore, network: Network, clock: Clock) -> None:
+    def __init__(
+        self, feeds: FeedStore, network: Network, clock: Clock, budget: Budget
+    ) -> None:
         self._feeds = feeds
         self._network = network
         self._clock = clock
-        self._wheel = Wheel(capacity=CAPACITY, per_host=HOST_SHARE)
+        self._budget = budget
+        self._allowance = first_allowance(budget, clock.monotonic())
+        capacity = _capacity(budget)
+        self._page = capacity // PAGES
+        self._wheel = Wheel(capacity=capacity, per_host=HOST_SHARE)
         self._pacer = HostPacer(interval=HOST_INTERVAL)
         self._deferrals = Deferrals(HOST_INTERVAL)
         self._deferred: list[tuple[FeedId, datetime]] = []
         self._under_way: set[FeedId] = set()
         self._resting: dict[FeedId, float] = {}
-        self._cursor: tuple[datetime, FeedId] | None = None
+        self._places: dict[Pace, tuple[datetime, FeedId]] = {}
         self._finished: set[FeedId] = set()  # since what is due was last read
         self._read_at = 0.0  # the next look at what is due
         self._looks_again = False
@@ -55,27 +71,35 @@ class Schedule:
     async def load(self) -> None:
         """Fill the wheel from storage, if there is room and it is time to look."""
         now = self._clock.monotonic()
-        if now < self._read_at or self._wheel.room < PAGE:
+        if now < self._read_at or self._wheel.room < self._page:
             return
         if now >= self._restart_at:
-            self._cursor = None
+            self._places.clear()
             self._restart_at = now + LONGEST_REST
         self._wake_resting(now)
         self._finished.clear()
         self._looks_again = False
-        page = await self._feeds.due(self._clock.now(), after=self._cursor, limit=PAGE)
+        page = await self._feeds.due(
+            self._clock.now(), after=self._places, limit=self._page
+        )
         for feed in page:
             self._admit(feed, now)
-        if page:
-            self._cursor = (page[-1].next_fetch, page[-1].id)
+            self._places[feed.pace] = (feed.next_fetch, feed.id)
         await self.put_off()
-        if len(page) < PAGE:
+        if len(page) < self._page:
             next_look = await self._next_look()
             self._read_at = 0.0 if self._looks_again else next_look
 
     def take(self, limit: int) -> list[Due]:
-        """Feeds whose turn it is. Each is under way until `finish`."""
-        taken = self._wheel.take(self._clock.monotonic(), limit)
+        """Feeds whose turn it is, as the budget allows. Each is under way until
+        `finish`."""
+        now = self._clock.monotonic()
+        if self._budget.polls_per_second:
+            self._allowance = refilled(self._allowance, self._budget, now)
+            limit = min(limit, int(self._allowance.polls))
+        taken = self._wheel.take(now, limit)
+        left = self._allowance.polls - len(taken)
+        self._allowance = changed(self._allowance, polls=left)
         self._under_way.update(due.feed_id for due in taken)
         return taken
 
@@ -116,7 +140,7 @@ class Schedule:
         return is_sooner
 
     def look_again(self) -> None:
-        """Feeds may have become due behind the cursor."""
+        """Feeds may have become due before the places of the last page."""
         self._read_at = self._restart_at = 0.0
         self._looks_again = True
 
@@ -135,9 +159,9 @@ class Schedule:
         wait = (until - self._clock.now()).total_seconds()
         self._pacer.hold(host, now + wait, now)
         withdrawn = self._wheel.withdraw(host)
-        for feed_id in withdrawn:
-            self._defer(feed_id, host, now)
-        return withdrawn
+        for due in withdrawn:
+            self._defer(due, now)
+        return [due.feed_id for due in withdrawn]
 
     def is_held(self, url: str) -> bool:
         return self._hold(self._host(url), self._clock.monotonic()) > 0
@@ -145,26 +169,42 @@ class Schedule:
     async def put_off(self) -> None:
         """Store the later times of feeds that their host has no time for."""
         while self._deferred:
-            moves, self._deferred = self._deferred[:PAGE], self._deferred[PAGE:]
+            page = self._page
+            moves, self._deferred = self._deferred[:page], self._deferred[page:]
             await self._feeds.defer(moves)
+
+    @property
+    def held(self) -> int:
+        """Due feeds in memory."""
+        return len(self._wheel)
 
     def seconds_to_next(self) -> float:
         """How long until there may be something to `load` or to `take`."""
-        times = [self._wheel.next_ready()]
-        if self._wheel.room >= PAGE:
+        now = self._clock.monotonic()
+        times = [now + LONGEST_REST]
+        ready = self._wheel.next_ready()
+        if ready is not None:
+            times.append(max(ready, self._allowed_at(now)))
+        if self._wheel.room >= self._page:
             times.append(self._read_at)
-        next_at = min(
-            (time for time in times if time is not None), default=LONGEST_REST
-        )
-        return max(0.0, next_at - self._clock.monotonic())
+        return max(0.0, min(times) - now)
+
+    def _allowed_at(self, now: float) -> float:
+        """When the budget has a poll to take."""
+        if not self._budget.polls_per_second:
+            return now
+        self._allowance = refilled(self._allowance, self._budget, now)
+        return now + seconds_until_one(self._allowance, self._budget)
 
     def _admit(self, feed: DueFeed, now: float) -> None:
         if self._is_known(feed.id):
             return
         host = self._host(feed.url)
+        due = Due(feed.id, host, feed.pace)
         is_held = self._hold(host, now) > LONGEST_HOLD
-        if is_held or not self._wheel.add(Due(feed.id, host)):
-            self._defer(feed.id, host, now)
+        displaced = due if is_held else self._wheel.add(due)
+        if displaced is not None:
+            self._defer(displaced, now)
 
     def _is_known(self, feed_id: FeedId) -> bool:
         """In hand, left alone, or no longer due since the page was read."""
@@ -175,11 +215,11 @@ class Schedule:
             or feed_id in self._resting
         )
 
-    def _defer(self, feed_id: FeedId, host: str, now: float) -> None:
+    def _defer(self, due: Due, now: float) -> None:
         wall = self._clock.now()
-        allowed = wall + timedelta(seconds=self._hold(host, now))
-        later = self._deferrals.next_time(host, allowed, wall)
-        self._deferred.append((feed_id, later))
+        allowed = wall + timedelta(seconds=self._hold(due.host, now))
+        later = self._deferrals.next_time(due.host, due.pace, allowed, wall)
+        self._deferred.append((due.feed_id, later))
 
     def _hold(self, host: str, now: float) -> float:
         return max(0.0, self._pacer.held_until(host) - now)
@@ -194,7 +234,7 @@ class Schedule:
         for feed_id in rested:
             del self._resting[feed_id]
         if rested:
-            self._cursor = None
+            self._places.clear()
 
     async def _next_look(self) -> float:
         """When more will be due; soon, while what is due is being worked on."""
@@ -204,3 +244,11 @@ class Schedule:
         if next_due is not None:
             wait = (next_due - self._clock.now()).total_seconds()
         return now + min(max(wait, TICK), LONGEST_REST)
+
+
+def _capacity(budget: Budget) -> int:
+    """How many due feeds are held; fewer where they would have to wait for long."""
+    if not budget.polls_per_second:
+        return CAPACITY
+    wanted = int(HELD * budget.polls_per_second)
+    return min(max(wanted, LEAST_CAPACITY), CAPACITY)

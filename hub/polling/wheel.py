@@ -10,15 +10,17 @@ import heapq
 from collections import deque
 from dataclasses import dataclass
 
-from storage.records import FeedId
+from storage.records import FeedId, Pace
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A feed whose turn it is. ``host`` is "" where requests are not paced."""
+    """A feed whose turn it is. ``host`` is "" where requests are not paced; a ``pace``
+    of 0 is for what was asked for."""
 
     feed_id: FeedId
     host: str
+    pace: Pace = 0
 
 
 class Wheel:
@@ -45,23 +47,40 @@ class Wheel:
     def room(self) -> int:
         return max(0, self._capacity - len(self._feeds))
 
-    def add(self, due: Due) -> bool:
-        """Queue a feed behind its host's others; False if the host has its share."""
-        if due.host and len(self._queues.get(due.host, ())) >= self._per_host:
-            return False
-        self._line(due.host).append(due)
-        self._feeds[due.feed_id] = due
-        return True
+    def add(self, due: Due) -> Due | None:
+        """Queue a feed behind its host's others. If the host has its share, one is
+        without a place: the slowest, which is the new one unless it is faster."""
+        displaced = self._displaced(due)
+        if displaced is not due:
+            self._line(due.host).append(due)
+            self._feeds[due.feed_id] = due
+        if displaced is not None:
+            self._feeds.pop(displaced.feed_id, None)
+        return displaced
+
+    def _displaced(self, due: Due) -> Due | None:
+        queue = self._queues.get(due.host, ())
+        if not due.host or len(queue) < self._per_host:
+            return None
+        slowest = max(queue, key=lambda each: each.pace)
+        if slowest.pace <= due.pace:
+            return due
+        self._queues[due.host].remove(slowest)
+        return slowest
 
     def add_first(self, due: Due) -> None:
-        """Queue a feed, or move it, before all others of its host, room or not."""
+        """Queue a feed, or move it, before all others, room or not; its host's pace
+        holds."""
         known = self._feeds.get(due.feed_id)
-        due = known or due
+        due = Due(due.feed_id, known.host if known else due.host)
         line = self._line(due.host)
         if known is not None:
             line.remove(known)
         line.appendleft(due)
         self._feeds[due.feed_id] = due
+        if due.host in self._ready:
+            self._ready.remove(due.host)
+            self._ready.appendleft(due.host)
 
     def take(self, now: float, limit: int) -> list[Due]:
         """Feeds to ask now, hosts in turn. Each host's next waits for `release`."""
@@ -90,11 +109,11 @@ class Wheel:
         self._queues.pop(host, None)
         return False
 
-    def withdraw(self, host: str) -> list[FeedId]:
+    def withdraw(self, host: str) -> list[Due]:
         """Take back all feeds of a host: it will not be ready soon."""
-        withdrawn = [due.feed_id for due in self._queues.pop(host, ())]
-        for feed_id in withdrawn:
-            del self._feeds[feed_id]
+        withdrawn = list(self._queues.pop(host, ()))
+        for due in withdrawn:
+            del self._feeds[due.feed_id]
         return withdrawn
 
     def next_ready(self) -> float | None:

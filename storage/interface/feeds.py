@@ -13,6 +13,7 @@ from storage.records import (
     FetchTarget,
     HiddenFeeds,
     NewFeed,
+    PlaceByPace,
     StoredFeed,
 )
 
@@ -51,9 +52,13 @@ class FeedStore(Protocol):
         ...
 
     async def due(
-        self, now: datetime, *, after: tuple[datetime, FeedId] | None, limit: int
+        self, now: datetime, *, after: PlaceByPace, limit: int
     ) -> list[DueFeed]:
-        """Active feeds with ``next_fetch`` <= now, ordered by (next_fetch, id)."""
+        """Active feeds with ``next_fetch`` <= now, the latest first, by their period.
+
+        That is by (-`storage.records.lateness`, next_fetch, id), and so for one pace by
+        (next_fetch, id): of each pace those that follow the place in ``after``.
+        """
         ...
 
     async def next_due(self) -> datetime | None:

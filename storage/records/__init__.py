@@ -86,6 +86,14 @@ from storage.records.log import (
     StoredBody,
     StoredEntry,
 )
+from storage.records.paces import (
+    PACES,
+    UNKNOWN_PACE,
+    Pace,
+    PlaceByPace,
+    lateness,
+    pace_of,
+)
 from storage.records.publishing import (
     FeedNews,
     JudgedEntry,
@@ -131,6 +139,8 @@ __all__ = [
     "BEFORE_ALL",
     "FEED_REMOVED",
     "OPERATOR",
+    "PACES",
+    "UNKNOWN_PACE",
     "Account",
     "AccountId",
     "Attempt",
@@ -174,11 +184,13 @@ __all__ = [
     "NewSubscription",
     "NewToken",
     "NewVerification",
+    "Pace",
     "PageId",
     "PageNews",
     "PageSection",
     "Phrase",
     "Place",
+    "PlaceByPace",
     "Polling",
     "Position",
     "Posting",
@@ -217,4 +229,6 @@ __all__ = [
     "VerificationMode",
     "VerificationState",
     "VerificationTry",
+    "lateness",
+    "pace_of",
 ]

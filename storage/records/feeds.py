@@ -10,6 +10,7 @@ from enum import StrEnum
 from protocols.model import Hints
 from protocols.quick import quick_init
 from storage.records.identities import FeedId
+from storage.records.paces import Pace
 from storage.records.standings import Standing
 
 
@@ -151,6 +152,7 @@ class DueFeed:
     id: FeedId
     url: str  # where the next request goes: fetch_url, or the feed's own
     next_fetch: datetime
+    pace: Pace  # as of its last fetch
 
 
 @quick_init

@@ -13,6 +13,7 @@ from storage.secrets import SecretBox
 from .backup import copy_database
 from .deliveries import SqliteDeliveries
 from .digests import SqliteDigests
+from .due_feeds import NEXT_DUE
 from .ended import EndedSubscriptions
 from .entries import SqliteEntries
 from .feeds import SqliteFeeds
@@ -98,7 +99,7 @@ class SqliteStorage:
             " (SELECT count(*) FROM fanouts), (SELECT count(*) FROM chunks),"
             " (SELECT count(*) FROM stragglers), (SELECT count(*) FROM dead),"
             " (SELECT count(*) FROM feeds WHERE state = 'track'),"
-            " (SELECT min(next_fetch) FROM schedule WHERE is_active = 1),"
+            f" {NEXT_DUE},"
             " (SELECT at FROM records WHERE position = ("
             "SELECT min(position) FROM (SELECT min(position) position FROM fanouts"
             " UNION ALL SELECT min(position) FROM chunks)))"

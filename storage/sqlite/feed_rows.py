@@ -74,9 +74,12 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
 
 
 def read_due(row: Row) -> DueFeed:
-    feed_id, url, next_fetch = row
+    feed_id, url, next_fetch, pace = row
     return DueFeed(
-        id=FeedId(feed_id), url=url, next_fetch=from_milliseconds(next_fetch)
+        id=FeedId(feed_id),
+        url=url,
+        next_fetch=from_milliseconds(next_fetch),
+        pace=pace,
     )
 
 

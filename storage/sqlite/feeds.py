@@ -9,16 +9,19 @@ from functools import partial
 
 from storage.errors import NotFound
 from storage.records import (
+    UNKNOWN_PACE,
     DueFeed,
     FeedId,
     FeedState,
     FetchTarget,
     HiddenFeeds,
     NewFeed,
+    PlaceByPace,
     StoredFeed,
 )
 from storage.secrets import SecretBox
 
+from .due_feeds import DUE, NEXT_DUE, due_parameters
 from .feed_choice import OF_RESOURCE, find_known, hash_resource, resource_keys
 from .feed_rows import (
     encrypt_credentials,
@@ -97,23 +100,13 @@ class SqliteFeeds:
         return [read_feed(row) for row in rows]
 
     async def due(
-        self, now: datetime, *, after: tuple[datetime, FeedId] | None, limit: int
+        self, now: datetime, *, after: PlaceByPace, limit: int
     ) -> list[DueFeed]:
-        last_due, last_id = (to_milliseconds(after[0]), after[1]) if after else (-1, 0)
-        rows = await self._readers.all(
-            "SELECT f.id, CASE f.fetch_url WHEN '' THEN f.url ELSE f.fetch_url END,"
-            " s.next_fetch FROM schedule s CROSS JOIN feeds f ON f.id = s.feed_id"
-            " WHERE s.is_active = 1 AND s.next_fetch <= ?"
-            " AND (s.next_fetch, s.feed_id) > (?, ?)"
-            " ORDER BY s.next_fetch, s.feed_id LIMIT ?",
-            (to_milliseconds(now), last_due, last_id, limit),
-        )
+        rows = await self._readers.all(DUE, due_parameters(now, after, limit))
         return [read_due(row) for row in rows]
 
     async def next_due(self) -> datetime | None:
-        row = await self._readers.first(
-            "SELECT min(next_fetch) FROM schedule WHERE is_active = 1"
-        )
+        row = await self._readers.first(f"SELECT {NEXT_DUE}")
         return from_milliseconds_or_none(row[0] if row else None)
 
     def defer(self, moves: Sequence[tuple[FeedId, datetime]]) -> Awaitable[None]:
@@ -222,7 +215,9 @@ def _insert(
             hash_resource(feed.url),
         ),
     ).lastrowid
-    connection.execute("INSERT INTO schedule VALUES (?, ?, 1)", (feed_id, now))
+    connection.execute(
+        "INSERT INTO schedule VALUES (?, ?, 1, ?)", (feed_id, now, UNKNOWN_PACE)
+    )
     connection.execute(
         "INSERT INTO standings (feed_id, due) VALUES (?, ?)",
         (feed_id, now + FIRST_MAINTENANCE),

@@ -19,6 +19,7 @@ from storage.records import (
     RecordWrite,
     SiteWrite,
     StoredBody,
+    pace_of,
 )
 from storage.wanted import DOCUMENT_KINDS, superseded
 
@@ -83,6 +84,7 @@ def encode_commit(fetch: FetchCommit) -> EncodedCommit:
         feed={
             "id": fetch.feed_id,
             "next_fetch": to_milliseconds(fetch.next_fetch),
+            "pace": pace_of(fetch.polling.period),
             "polling": msgspec.json.encode(fetch.polling),
             "fetch_url": fetch.polling.fetch_url,
             "unlisted": fetch.polling.unlisted,
@@ -158,7 +160,9 @@ def apply_commit(
     if not updated.rowcount:
         return None
     connection.execute(
-        "UPDATE schedule SET next_fetch = :next_fetch WHERE feed_id = :id", commit.feed
+        "UPDATE schedule SET next_fetch = :next_fetch, pace = :pace"
+        " WHERE feed_id = :id",
+        commit.feed,
     )
     _require_document(commit, connection)
     matches = _matches(commit, connection)

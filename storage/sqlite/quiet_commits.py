@@ -12,7 +12,7 @@ from operator import attrgetter
 
 import msgspec
 
-from storage.records import FetchCommit, Position
+from storage.records import FetchCommit, Pace, Position, pace_of
 
 from .id_lists import pack_ids
 from .times import to_milliseconds
@@ -20,8 +20,8 @@ from .times import to_milliseconds
 PAUSE = 0.01
 """Seconds between two batches: nobody waits for what such a fetch found."""
 
-QuietCommit = tuple[bytes, str, int, int]
-"""The polling, where the next request goes, when, and the feed."""
+QuietCommit = tuple[bytes, str, int, Pace, int]
+"""The polling, where the next request goes, when and at what pace, and the feed."""
 
 _changes = [each for each in fields(FetchCommit) if each.default is not MISSING]
 _found = attrgetter(*(each.name for each in _changes))
@@ -38,6 +38,7 @@ def encode_quiet(fetch: FetchCommit) -> QuietCommit:
         msgspec.json.encode(fetch.polling),
         fetch.polling.fetch_url,
         to_milliseconds(fetch.next_fetch),
+        pace_of(fetch.polling.period),
         fetch.feed_id,
     )
 
@@ -55,9 +56,9 @@ def apply_quiet(
     present = {feed_id for (feed_id,) in rows}
     wanted = [each for each in commits if each[-1] in present]
     connection.executemany(
-        "UPDATE feeds SET polling = ?1, fetch_url = ?2 WHERE id = ?4", wanted
+        "UPDATE feeds SET polling = ?1, fetch_url = ?2 WHERE id = ?5", wanted
     )
     connection.executemany(
-        "UPDATE schedule SET next_fetch = ?3 WHERE feed_id = ?4", wanted
+        "UPDATE schedule SET next_fetch = ?3, pace = ?4 WHERE feed_id = ?5", wanted
     )
     return [() if feed_id in present else None for feed_id in ids]

@@ -9,7 +9,13 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from storage.interface.tracking import QueryListener
-from storage.records import FeedId, StoredFeed, TrackMatch, TrackQuery
+from storage.records import (
+    UNKNOWN_PACE,
+    FeedId,
+    StoredFeed,
+    TrackMatch,
+    TrackQuery,
+)
 
 from .feed_rows import read_feed
 from .id_lists import pack_ids
@@ -174,7 +180,9 @@ def _insert(url: str, query: str, now: int, connection: sqlite3.Connection) -> i
         " VALUES (?, 'track', TRUE, '', '', '', ?, '', '', x'', ?) RETURNING id",
         (url, now, hash_key(url)),
     ).fetchall()
-    connection.execute("INSERT INTO schedule VALUES (?, ?, FALSE)", (feed_id, now))
+    connection.execute(
+        "INSERT INTO schedule VALUES (?, ?, FALSE, ?)", (feed_id, now, UNKNOWN_PACE)
+    )
     connection.execute(
         "INSERT INTO track_queries VALUES (?, ?, ?)", (feed_id, query, now)
     )

@@ -9,7 +9,10 @@ import pytest
 from protocols.model import Hints
 from storage.errors import NotFound
 from storage.records import (
+    UNKNOWN_PACE,
     Credentials,
+    DueFeed,
+    FeedId,
     FeedState,
     Format,
     NewFeed,
@@ -17,7 +20,9 @@ from storage.records import (
     Posting,
     Redirect,
     Validators,
+    pace_of,
 )
+from tests.support.overdue import places
 from tests.support.storage_scene import NO_FEED, START, Scene, at, fetch
 
 URL = "https://a.example/feed"
@@ -32,7 +37,7 @@ async def test_a_new_feed_is_due_at_once(scene: Scene) -> None:
     assert is_new
     assert (feed.url, feed.section, feed.state) == (URL, "news", FeedState.ACTIVE)
     assert (feed.next_fetch, feed.created_at, feed.polling) == (START, START, Polling())
-    (due,) = await scene.storage.feeds.due(START, after=None, limit=9)
+    (due,) = await scene.storage.feeds.due(START, after={}, limit=9)
     assert (due.id, due.url, due.next_fetch) == (feed.id, URL, START)
 
 
@@ -138,7 +143,7 @@ async def test_a_feed_that_was_given_up_returns_when_it_is_added_again(
     stored = await scene.storage.feeds.get(feed.id)
     assert stored is not None
     assert (stored.state, stored.polling) == (state, polling)
-    assert await scene.storage.feeds.due(at(1000), after=None, limit=9) == []
+    assert await scene.storage.feeds.due(at(1000), after={}, limit=9) == []
 
     again, is_new = await scene.storage.feeds.add(NewFeed(url=feed.url), at(2))
 
@@ -160,17 +165,68 @@ async def test_pages_go_by_id_and_leave_removed_feeds_out(scene: Scene) -> None:
     assert [each.id for each in gone] == [feeds[1].id]
 
 
-async def test_due_feeds_come_by_time_and_then_by_id_page_by_page(scene: Scene) -> None:
+async def test_due_feeds_of_a_pace_come_by_time_and_then_by_id_page_by_page(
+    scene: Scene,
+) -> None:
     a, b, c, d = [(await scene.add_feed(name)).id for name in "abcd"]
     moves = [(a, at(5)), (b, at(3)), (c, at(3)), (d, at(7))]
     await scene.storage.feeds.defer(moves)
 
-    first = await scene.storage.feeds.due(at(5), after=None, limit=2)
-    after = (first[-1].next_fetch, first[-1].id)
-    rest = await scene.storage.feeds.due(at(5), after=after, limit=2)
+    first = await scene.storage.feeds.due(at(5), after={}, limit=2)
+    rest = await scene.storage.feeds.due(at(5), after=places(first), limit=2)
 
     assert [each.id for each in first] == [b, c]
     assert [each.id for each in rest] == [a]
+    assert {each.pace for each in first + rest} == {UNKNOWN_PACE}
+
+
+async def add_fetched(scene: Scene, period: float, due: float) -> FeedId:
+    """A feed that was fetched, with that period; due so many seconds after the start"""
+    feed = await scene.add_feed(str((period, due)))
+    polling = Polling(code=200, period=period)
+    commit = fetch(feed, polling=polling, next_fetch=at(due))
+    await scene.storage.log.commit(commit)
+    return feed.id
+
+
+async def test_of_overdue_feeds_the_latest_by_their_period_come_first(
+    scene: Scene,
+) -> None:
+    daily = await add_fetched(scene, 86_400, 0)
+    hourly = await add_fetched(scene, 3_600, 0)
+    fast = await add_fetched(scene, 64, 3_000)
+    late = await add_fetched(scene, 64, 2_000)
+    just_due = await add_fetched(scene, 64, 3_600)
+    await add_fetched(scene, 64, 3_601)
+
+    found = await scene.storage.feeds.due(at(3_600), after={}, limit=9)
+
+    assert [each.id for each in found] == [late, fast, hourly, daily, just_due]
+    assert [each.pace for each in found] == [6, 6, 11, 16, 6]
+
+
+async def test_pages_of_overdue_feeds_go_on_in_each_pace(scene: Scene) -> None:
+    periods = [64, 900, 3_600, 86_400]
+    ids = [
+        await add_fetched(scene, period, 60 * number)
+        for number in range(3)
+        for period in periods
+    ]
+    feeds, found = scene.storage.feeds, list[DueFeed]()
+    while page := await feeds.due(at(600), after=places(found), limit=5):
+        found += page
+
+    assert found == await feeds.due(at(600), after={}, limit=99)
+    assert sorted(each.id for each in found) == sorted(ids)
+
+
+async def test_a_period_that_changed_changes_the_pace(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    for period in (60.0, 1e9, 0.5, 900.0):
+        polling = Polling(code=200, period=period)
+        await scene.storage.log.commit(fetch(feed, polling=polling))
+        (due,) = await scene.storage.feeds.due(at(60), after={}, limit=1)
+        assert due.pace == pace_of(period)
 
 
 @pytest.mark.parametrize("state", sorted(set(FeedState) - {FeedState.ACTIVE}))
@@ -180,7 +236,7 @@ async def test_only_active_feeds_are_due(scene: Scene, state: FeedState) -> None
 
     await scene.storage.feeds.set_state(feed.id, state, START)
 
-    assert await scene.storage.feeds.due(at(9), after=None, limit=9) == []
+    assert await scene.storage.feeds.due(at(9), after={}, limit=9) == []
     assert await scene.storage.feeds.next_due() is None
 
 
@@ -189,7 +245,7 @@ async def test_a_feed_that_has_moved_is_due_at_its_new_address(scene: Scene) -> 
     moved = Polling(fetch_url="https://moved.example/")
     await scene.storage.log.commit(fetch(feed, polling=moved))
 
-    (due,) = await scene.storage.feeds.due(at(99), after=None, limit=1)
+    (due,) = await scene.storage.feeds.due(at(99), after={}, limit=1)
 
     assert due.url == "https://moved.example/"
 

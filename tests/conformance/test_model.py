@@ -135,7 +135,11 @@ class Comparison(RuleBasedStateMachine):
         commit = fetch_of(
             stored,
             when=self._now,
-            polling=Polling(code=200, fetch_url="https://moved.example/" * fresh),
+            polling=Polling(
+                code=200,
+                fetch_url="https://moved.example/" * fresh,
+                period=3_600.0 if fresh else 60.0,
+            ),
             seen=keys[0].encode(),
             body=StoredBody(content_type="text/xml", body=keys[0].encode()),
             entries=tuple(
@@ -377,7 +381,7 @@ class Comparison(RuleBasedStateMachine):
         self._do(lambda storage: storage.feeds.page(after=0, limit=9))
         removed = FeedState.REMOVED
         self._do(lambda storage: storage.feeds.page(after=0, limit=9, state=removed))
-        self._do(lambda storage: storage.feeds.due(self._now, after=None, limit=9))
+        self._do(lambda storage: storage.feeds.due(self._now, after={}, limit=9))
         self._do(lambda storage: storage.feeds.targets([3, 1, 2]))
         for each in (1, 2, 3):
             self._do(lambda storage, each=each: storage.log.body(each))

@@ -52,7 +52,7 @@ async def test_another_spelling_is_the_same_feed(scene: Scene, other: str) -> No
     assert (again, is_new) == (feed, False)
     assert again.url == URL, "as it was spelled first"
     assert await scene.storage.feeds.find(other) == feed
-    due = await scene.storage.feeds.due(at(60), after=None, limit=9)
+    due = await scene.storage.feeds.due(at(60), after={}, limit=9)
     assert [each.id for each in due] == [feed.id]
 
 

@@ -82,7 +82,7 @@ async def test_a_query_is_a_feed_that_is_never_due_and_not_listed(
     query = await storage.tracking.add("hardy laurel", "laurel hardy", START)
 
     assert (query.state, query.private) == (FeedState.TRACK, True)
-    assert await storage.feeds.due(START + DAY, after=None, limit=10) == []
+    assert await storage.feeds.due(START + DAY, after={}, limit=10) == []
     assert await storage.feeds.next_due() is None
     assert await storage.feeds.page(after=FeedId(0), limit=10) == []
     assert await storage.feeds.targets([query.id]) == []

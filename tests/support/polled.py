@@ -23,12 +23,14 @@ from storage.records import (
     FeedState,
     FetchCommit,
     FetchTarget,
+    PlaceByPace,
     Position,
     StoredFeed,
 )
 from tests.support.clock import ManualClock
 from tests.support.documents import a_document, entries_named
 from tests.support.fetch_targets import a_feed, a_target, an_answer
+from tests.support.overdue import the_latest
 
 
 class PolledStorage:
@@ -79,19 +81,10 @@ class PolledStorage:
         )
 
     async def due(
-        self, now: datetime, *, after: tuple[datetime, FeedId] | None, limit: int
+        self, now: datetime, *, after: PlaceByPace, limit: int
     ) -> list[DueFeed]:
         self._read("due")
-        due = sorted(
-            (feed.next_fetch, feed.id)
-            for feed in self._active()
-            if feed.next_fetch <= now
-            and (after is None or (feed.next_fetch, feed.id) > after)
-        )
-        return [
-            DueFeed(id=feed_id, url=self.known[feed_id].feed.url, next_fetch=moment)
-            for moment, feed_id in due[:limit]
-        ]
+        return the_latest(self._active(), now, after)[:limit]
 
     async def next_due(self) -> datetime | None:
         self._read("next_due")

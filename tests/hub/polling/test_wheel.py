@@ -7,14 +7,14 @@ from hub.polling.wheel import Due, Wheel
 from storage.records import FeedId
 
 
-def due(number: int, host: str) -> Due:
-    return Due(FeedId(number), host)
+def due(number: int, host: str, pace: int = 11) -> Due:
+    return Due(FeedId(number), host, pace)
 
 
 def a_wheel(*dues: Due, per_host: int = 10) -> Wheel:
     wheel = Wheel(capacity=100, per_host=per_host)
     for each in dues:
-        assert wheel.add(each)
+        assert wheel.add(each) is None
     return wheel
 
 
@@ -55,10 +55,29 @@ def test_a_feed_that_comes_while_its_host_is_asked_waits() -> None:
 def test_a_host_has_its_share_and_no_more() -> None:
     wheel = a_wheel(due(1, "a"), due(2, "a"), per_host=2)
 
-    assert not wheel.add(due(3, "a"))
-    assert wheel.add(due(3, "b"))
+    assert wheel.add(due(3, "a")) == due(3, "a")
+    assert wheel.add(due(3, "b")) is None
     assert FeedId(3) in wheel
     assert wheel.room == 97
+
+
+def test_a_faster_feed_takes_the_place_of_the_slowest_of_its_host() -> None:
+    wheel = a_wheel(due(1, "a", 16), due(2, "a", 17), due(3, "b", 20), per_host=2)
+
+    assert wheel.add(due(4, "a", 9)) == due(2, "a", 17)
+    assert wheel.add(due(5, "a", 16)) == due(5, "a", 16)
+    assert numbers(wheel.take(0, 9)) == [1, 3]
+    wheel.release("a", 0)
+    assert numbers(wheel.take(0, 9)) == [4]
+    assert len(wheel) == 0
+
+
+def test_what_was_asked_for_keeps_its_place() -> None:
+    wheel = a_wheel(due(1, "a", 16), per_host=1)
+    wheel.add_first(due(1, "a"))
+
+    assert wheel.add(due(2, "a", 1)) == due(2, "a", 1)
+    assert numbers(wheel.take(0, 9)) == [1]
 
 
 def test_unpaced_feeds_and_hosts_alternate() -> None:
@@ -67,6 +86,14 @@ def test_unpaced_feeds_and_hosts_alternate() -> None:
     assert numbers(wheel.take(0, 3)) == [1, 4, 2]
     assert wheel.next_ready() == 0.0
     assert numbers(wheel.take(0, 9)) == [3, 5]
+
+
+def test_the_first_goes_before_all_other_hosts() -> None:
+    wheel = a_wheel(due(1, "a"), due(2, "b"), due(3, "c"))
+
+    wheel.add_first(due(4, "c"))
+
+    assert numbers(wheel.take(0, 1)) == [4]
 
 
 def test_the_first_goes_before_all_others_of_its_host() -> None:
@@ -84,7 +111,7 @@ def test_the_first_goes_before_all_others_of_its_host() -> None:
 def test_all_feeds_of_a_host_can_be_withdrawn_at_any_time() -> None:
     wheel = a_wheel(due(1, "a"), due(2, "a"), due(3, "b"))
 
-    assert wheel.withdraw("a") == [1, 2]
+    assert numbers(wheel.withdraw("a")) == [1, 2]
     assert wheel.withdraw("a") == []
     wheel.add(due(4, "a"))
     assert sorted(numbers(wheel.take(0, 9))) == [3, 4]

@@ -7,10 +7,11 @@ from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from storage.interface import Storage
-from storage.records import FeedId, FeedState, NewFeed, StoredFeed
+from storage.records import FeedId, FeedState, NewFeed, Polling, StoredFeed, pace_of
 from storage.sqlite import open_database
 from storage.sqlite.feed_choice import hash_resource
 from storage.sqlite.schema import (
@@ -211,17 +212,44 @@ async def test_feeds_keep_their_next_fetch_and_only_active_ones_are_due(
 
     storage = await open_database(path)
     try:
-        due = await storage.feeds.due(START + DAY, after=None, limit=9)
+        due = await storage.feeds.due(START + DAY, after={}, limit=9)
         kept = {state: await get(storage, state) for state in FeedState}
         for feed in kept.values():
             await storage.feeds.set_state(feed.id, FeedState.ACTIVE, START)
-        resumed = await storage.feeds.due(START + DAY, after=None, limit=9)
+        resumed = await storage.feeds.due(START + DAY, after={}, limit=9)
     finally:
         await storage.close()
 
     assert [each.next_fetch for each in due] == [times[FeedState.ACTIVE]]
     assert {state: feed.next_fetch for state, feed in kept.items()} == times
     assert [each.next_fetch for each in resumed] == sorted(times.values())
+
+
+async def test_feeds_from_before_there_were_paces_get_that_of_their_period(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "hub.db"
+    periods = (0.0, 60.0, 900.0, 86_400.0, 1e9)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        run_before("_paces.sql", connection)
+        for number, period in enumerate(periods, 1):
+            polling = msgspec.json.encode(Polling(period=period)) if period else b""
+            connection.execute(
+                "INSERT INTO feeds (id, url, state, private, section, title, format,"
+                " created_at, fetch_url, credentials, polling, resource_hash)"
+                " VALUES (?, ?, 'active', 0, '', '', '', 0, '', '', ?, ?)",
+                (number, f"https://{number}.example/", polling, bytes([number])),
+            )
+            connection.execute("INSERT INTO schedule VALUES (?, 0, 1)", (number,))
+
+    storage = await open_database(path)
+    try:
+        due = await storage.feeds.due(START, after={}, limit=9)
+    finally:
+        await storage.close()
+
+    paces = {each.id: each.pace for each in due}
+    assert paces == {id: pace_of(period) for id, period in enumerate(periods, 1)}
 
 
 async def get(storage: Storage, state: FeedState) -> StoredFeed:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from storage.errors import StorageError, StorageFull
-from storage.records import EntryWrite
+from storage.records import PACES, EntryWrite
 from storage.sqlite import SqliteStorage, open_database
+from storage.sqlite.due_feeds import NEXT_DUE
 from storage.sqlite.readers import Readers
 from tests.support.storage_scene import START, Scene, fetch, record
 
@@ -108,13 +109,24 @@ async def test_a_page_of_due_feeds_is_a_range_of_an_index(
     statements: list[str] = []
     reader = storage._readers._connections[-1]
     await reader.set_trace_callback(statements.append)
-    await storage.feeds.due(START, after=(START, feed.id), limit=9)
+    await storage.feeds.due(START, after={3: (START, feed.id)}, limit=9)
     await reader.set_trace_callback(None)
 
     plan = await storage._readers.all(f"EXPLAIN QUERY PLAN {statements[0]}")
 
-    steps = [row[3] for row in plan]
-    assert [each.split(" (")[0] for each in steps] == [
-        "SEARCH s USING INDEX schedule_due",
-        "SEARCH f USING INTEGER PRIMARY KEY",
+    ranges = [row[3] for row in plan if "schedule" in row[3]]
+    assert ranges == PACES * [
+        "SEARCH schedule USING COVERING INDEX schedule_due"
+        " (is_active=? AND pace=? AND next_fetch>? AND next_fetch<?)"
+    ]
+    assert "SEARCH f USING INTEGER PRIMARY KEY (rowid=?)" in [row[3] for row in plan]
+
+
+async def test_the_next_due_feed_is_the_first_of_an_index_for_each_pace(
+    storage: SqliteStorage,
+) -> None:
+    plan = await storage._readers.all(f"EXPLAIN QUERY PLAN SELECT {NEXT_DUE}")
+
+    assert [row[3] for row in plan if "schedule" in row[3]] == PACES * [
+        "SEARCH schedule USING COVERING INDEX schedule_due (is_active=? AND pace=?)"
     ]

@@ -16,9 +16,11 @@ from storage.records import (
     Format,
     HiddenFeeds,
     NewFeed,
+    PlaceByPace,
     Polling,
     StoredFeed,
 )
+from tests.support.overdue import the_latest
 
 from .state import ModelFeed, State, milliseconds
 
@@ -108,22 +110,10 @@ class MemoryFeeds:
         ][:limit]
 
     async def due(
-        self, now: datetime, *, after: tuple[datetime, FeedId] | None, limit: int
+        self, now: datetime, *, after: PlaceByPace, limit: int
     ) -> list[DueFeed]:
-        found = sorted(
-            (each.next_fetch, each.id)
-            for each in self._all()
-            if each.state is FeedState.ACTIVE and each.next_fetch <= milliseconds(now)
-        )
-        return [
-            DueFeed(id=feed_id, url=self._fetch_url(feed_id), next_fetch=at)
-            for at, feed_id in found
-            if after is None or (at, feed_id) > after
-        ][:limit]
-
-    def _fetch_url(self, feed_id: FeedId) -> str:
-        stored = self._state.feeds[feed_id].stored
-        return stored.polling.fetch_url or stored.url
+        feeds = [each for each in self._all() if each.state is FeedState.ACTIVE]
+        return the_latest(feeds, milliseconds(now), after)[:limit]
 
     async def next_due(self) -> datetime | None:
         times = (

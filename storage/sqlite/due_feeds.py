@@ -1,0 +1,60 @@
+"""Which feeds are due, the latest by their period first: one range of an index each.
+
+Of each pace the first rows of its range are read, and the latest of all are chosen. So
+a page costs the same however many feeds are overdue.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from storage.records import PACES, PlaceByPace
+
+from .times import to_milliseconds
+
+_BEFORE_ALL = (-1, 0)
+_NOW, _LIMIT = "?1", "?2"
+
+
+def _range(pace: int) -> str:
+    """Those of a pace that follow its place, by (next_fetch, feed_id)."""
+    place = f"(?{2 * pace + 3}, ?{2 * pace + 4})"
+    return (
+        "SELECT * FROM (SELECT feed_id, next_fetch, pace FROM schedule"
+        f" WHERE is_active = 1 AND pace = {pace} AND next_fetch <= {_NOW}"
+        f" AND (next_fetch, feed_id) > {place}"
+        f" ORDER BY next_fetch, feed_id LIMIT {_LIMIT})"
+    )
+
+
+def _first(pace: int) -> str:
+    return (
+        "SELECT min(next_fetch) AS first FROM schedule"
+        f" WHERE is_active = 1 AND pace = {pace}"
+    )
+
+
+_RANGES = " UNION ALL ".join(map(_range, range(PACES)))
+_FIRSTS = " UNION ALL ".join(map(_first, range(PACES)))
+_ORDER = "lateness DESC, next_fetch, feed_id"
+
+DUE = (
+    "SELECT f.id, CASE f.fetch_url WHEN '' THEN f.url ELSE f.fetch_url END,"
+    " s.next_fetch, s.pace FROM (SELECT feed_id, next_fetch, pace,"
+    f" ({_NOW} - next_fetch) * 1.0 / (1 << pace) AS lateness"
+    f" FROM ({_RANGES}) ORDER BY {_ORDER} LIMIT {_LIMIT}) s"
+    f" CROSS JOIN feeds f ON f.id = s.feed_id ORDER BY {_ORDER}"
+)
+
+NEXT_DUE = f"(SELECT min(first) FROM ({_FIRSTS}))"
+"""The earliest next fetch of an active feed."""
+
+
+def due_parameters(now: datetime, after: PlaceByPace, limit: int) -> list[int]:
+    """For `DUE`."""
+    parameters = [to_milliseconds(now), limit]
+    for pace in range(PACES):
+        place = after.get(pace)
+        at, feed_id = (to_milliseconds(place[0]), place[1]) if place else _BEFORE_ALL
+        parameters += (at, feed_id)
+    return parameters
