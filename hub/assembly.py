@@ -30,7 +30,7 @@ from hub.metrics import Metrics
 from hub.net import AiohttpNetwork, Limits
 from hub.net.guard import Guard
 from hub.net.resolving import SystemLookup
-from hub.open_hub import Surroundings, build_open_hub
+from hub.open_hub import Surroundings, build_asking, build_open_hub
 from hub.own_topics import OwnTopics
 from hub.parsing import WorkerParser
 from hub.parsing.sanitizing import WorkerSanitizer
@@ -64,6 +64,7 @@ from hub.services import (
     TokenService,
     TrackTopics,
 )
+from hub.services.account_subscriptions import AccountSubscriptions
 from hub.services.addresses import AddressCheck
 from hub.services.feeds import Discovering
 from hub.web.application import create_application
@@ -186,18 +187,26 @@ async def build_hub(
         Discovering(scout=scout, answers=fetcher),
     )
     pace = CallbackPace(network, clock)
+    around = Surroundings(
+        storage=storage,
+        network=network,
+        fetcher=fetcher,
+        parser=parser,
+        poller=poller,
+        clock=clock,
+        pace=pace,
+        public_url=public_url,
+        contact=settings.contact,
+    )
+    asked = build_asking(around)
+    subscriptions = SubscriptionService(
+        storage, feeds, addresses, clock, tracks, own, asked.validation
+    )
+    of_accounts = AccountSubscriptions(storage, subscriptions, clock, public_url)
     open_hub = build_open_hub(
-        Surroundings(
-            storage=storage,
-            network=network,
-            fetcher=fetcher,
-            parser=parser,
-            poller=poller,
-            clock=clock,
-            pace=pace,
-            public_url=public_url,
-            contact=settings.contact,
-        ),
+        around,
+        asked,
+        of_accounts,
         OpenHub(settings.open_hub),
         settings.min_lease,
     )
@@ -209,11 +218,8 @@ async def build_hub(
         tells_unlisted=settings.tells_unlisted,
     )
     redeliveries = Redeliveries(network, clock, f"{public_url}/hub", credits)
-    subscriptions = SubscriptionService(
-        storage, feeds, addresses, clock, tracks, own, open_hub.validation
-    )
     superfeedr = SuperfeedrService(
-        storage, subscriptions, open_hub.questions, clock, public_url
+        storage, of_accounts, asked.questions, clock, open_hub.wake_verifier
     )
     publishing = await build_publishing(settings, storage, clock, metrics, public_url)
     services = Services(
@@ -259,7 +265,6 @@ async def build_hub(
             **open_hub.background,
             "replays": redeliveries.run,
             "search index": SearchIndex(storage).run,
-            "superfeedr verifications": superfeedr.run,
             "live stream": live.run,
             "live watch": watch.run,
             "publisher": publishing.run,

@@ -16,7 +16,7 @@ from hub.polling.handed_over import HandedOver
 from hub.polling.poller import Poller
 from hub.services import WebSubService
 from hub.websub.discovery import Discovery
-from hub.websub.intents import Intents
+from hub.websub.intents import Accounts, Intents
 from hub.websub.pings import Pings
 from hub.websub.questions import Questions
 from hub.websub.topics import OpenHub, Topics
@@ -50,18 +50,38 @@ class BuiltOpenHub:
     """Its use cases, and its parts that run in the background."""
 
     service: WebSubService
-    questions: Questions
-    validation: Validation
+    wake_verifier: Callable[[], None]
     background: dict[str, Callable[[], Coroutine[Any, Any, None]]]
 
 
-def build_open_hub(
-    around: Surroundings, policy: OpenHub, shortest_lease: int
-) -> BuiltOpenHub:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Asks callbacks whether they want it, and publishers whether they allow it."""
+
+    user_agent: str
+    questions: Questions
+    validation: Validation
+
+
+def build_asking(around: Surroundings) -> Asking:
     asking = user_agent(
         f"Fanfare/{hub.__version__}", url=around.hub_url, contact=around.contact
     )
-    questions = Questions(around.network, around.clock, asking, around.pace)
+    return Asking(
+        user_agent=asking,
+        questions=Questions(around.network, around.clock, asking, around.pace),
+        validation=Validation(around.storage, around.network, asking, around.pace),
+    )
+
+
+def build_open_hub(
+    around: Surroundings,
+    asking: Asking,
+    accounts: Accounts,
+    policy: OpenHub,
+    shortest_lease: int,
+) -> BuiltOpenHub:
+    """``accounts``: those whose requests wait for callbacks beside strangers'."""
     topics = Topics(
         around.storage,
         around.poller,
@@ -70,12 +90,18 @@ def build_open_hub(
         around.network,
         around.clock,
         policy,
-        asking,
+        asking.user_agent,
         OwnTopics(around.public_url),
     )
-    validation = Validation(around.storage, around.network, asking, around.pace)
-    intents = Intents(around.storage, topics, questions, around.clock, validation)
-    verifier = Verifier(around.storage, intents, questions, around.clock)
+    intents = Intents(
+        around.storage,
+        topics,
+        asking.questions,
+        around.clock,
+        asking.validation,
+        accounts,
+    )
+    verifier = Verifier(around.storage, intents, asking.questions, around.clock)
     pings = Pings(around.poller, around.clock)
     service = WebSubService(
         around.storage,
@@ -88,7 +114,6 @@ def build_open_hub(
     )
     return BuiltOpenHub(
         service=service,
-        questions=questions,
-        validation=validation,
+        wake_verifier=verifier.wake,
         background={"verifier": verifier.run, "pings": pings.run},
     )

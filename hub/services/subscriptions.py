@@ -103,8 +103,8 @@ class SubscriptionService:
         its own. Raises `InvalidValue`, `AddressRefused` and `NotAllowed`, which name
         the field with the ``prefix`` that it has where the request came from.
         """
+        self.check(request, prefix=prefix)
         callback = read_callback(request.callback, f"{prefix}callback")
-        _check_signing(request, prefix)
         if not request.is_silent:
             await self._addresses.check_callback(f"{prefix}callback", callback)
         field = f"{prefix}topic"
@@ -128,6 +128,13 @@ class SubscriptionService:
         )
         subscription = await self._storage.subscriptions.add(new, self._clock.now())
         return Subscribed(subscription=subscription, feed=feed, is_new=known is None)
+
+    def check(self, request: Subscribe, *, prefix: str = "") -> None:
+        """What can be said at once. Raises `InvalidValue`."""
+        read_callback(request.callback, f"{prefix}callback")
+        _check_signing(request, prefix)
+        if self._tracks.read(request.topic) is None:
+            read_topic(f"{prefix}topic", request.topic)
 
     async def _ask_publisher(
         self, request: Subscribe, feed: StoredFeed, field: str

@@ -7,7 +7,9 @@ subscribed to.
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Protocol
 
 import structlog
 
@@ -42,6 +44,12 @@ Admission = FeedId | Exception
 log = structlog.get_logger()
 
 
+class Accounts(Protocol):
+    """What is needed of `hub.services.account_subscriptions.AccountSubscriptions`."""
+
+    async def grant(self, verification: Verification) -> str: ...
+
+
 class Intents:
     def __init__(
         self,
@@ -50,10 +58,13 @@ class Intents:
         questions: Questions,
         clock: Clock,
         validation: Validation | None = None,
+        accounts: Accounts | None = None,
     ) -> None:
-        """``validation`` None: publishers are not asked."""
+        """``validation`` None: publishers are not asked; ``accounts`` None: there are
+        none but the anonymous one."""
         self._feeds = storage.feeds
         self._validation = validation
+        self._accounts = accounts
         self._verifications = storage.verifications
         self._subscriptions = storage.subscriptions
         self._topics = topics
@@ -77,6 +88,8 @@ class Intents:
         """
         if verification.mode is VerificationMode.UNSUBSCRIBE:
             await self._unsubscribe(verification)
+        elif verification.wish is not None:
+            await self._grant(verification)
         else:
             admission = admission or self.admit(verification.topic)
             await self._subscribe(verification, admission)
@@ -102,6 +115,19 @@ class Intents:
         if confirmed is not None:
             lease_end = asked_at + timedelta(seconds=verification.lease_seconds)
             await self._take_over(verification, feed_id, lease_end, confirmed)
+
+    async def _grant(self, verification: Verification) -> None:
+        """An account may have what its callback confirms, and is told nothing of what
+
+        cannot be: "Async failure: silent" (Superfeedr 1.5).
+        """
+        confirmed = await self._ask(verification)
+        if confirmed is None or self._accounts is None:
+            return
+        reason = await self._accounts.grant(verification)
+        is_denied = bool(reason)
+        state = VerificationState.DENIED if is_denied else VerificationState.VERIFIED
+        await self._finish(verification, state, replace(confirmed, reason=reason))
 
     async def _refusal(self, verification: Verification, feed_id: FeedId) -> str:
         """WebSub 5.2: the hub "MAY" validate; the topic's publisher may want that."""
@@ -162,7 +188,9 @@ class Intents:
 
     async def _ask(self, verification: Verification) -> VerificationTry | None:
         """The answer that confirms; None without one, and that is stored."""
-        reply = await self._questions.ask(verification)
+        reply = await self._questions.ask(
+            verification, tells_callback=verification.wish is not None
+        )
         if reply.is_confirmed:
             return reply.last
         if reply.is_final or not await self._try_later(verification, reply.last):

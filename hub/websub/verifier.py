@@ -96,7 +96,8 @@ class Verifier:
         tasks: asyncio.TaskGroup,
     ) -> asyncio.Task[Admission] | None:
         topic = verification.topic
-        if verification.mode is VerificationMode.UNSUBSCRIBE:
+        is_of_account = verification.wish is not None
+        if is_of_account or verification.mode is VerificationMode.UNSUBSCRIBE:
             return None
         if topic not in admissions:
             admissions[topic] = tasks.create_task(self._intents.admit(topic))

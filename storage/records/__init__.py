@@ -127,6 +127,7 @@ from storage.records.tracking import (
     TrackQuery,
 )
 from storage.records.verifications import (
+    AccountWish,
     NewVerification,
     Verification,
     VerificationMode,
@@ -143,6 +144,7 @@ __all__ = [
     "UNKNOWN_PACE",
     "Account",
     "AccountId",
+    "AccountWish",
     "Attempt",
     "Backlog",
     "Both",

@@ -25,8 +25,24 @@ class VerificationState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AccountWish:
+    """What an account asks for beside what anybody may.
+
+    ``format`` None: Atom of a feed, else as it is. ``shown``: further parameters of its
+    request, for the topic's publisher; no secrets.
+    """
+
+    format: Format | None = None
+    has_digest: bool = False
+    shown: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NewVerification:
-    """A request to the open hub that its callback must confirm before it counts."""
+    """A request that its callback must confirm before it counts.
+
+    ``wish`` None: to the open hub.
+    """
 
     account: AccountId
     mode: VerificationMode
@@ -38,6 +54,7 @@ class NewVerification:
     algorithm: str = "sha256"
     format: Format = Format.AS_IS
     verify_token: str = ""
+    wish: AccountWish | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,3 +86,4 @@ class Verification:
     attempts: int
     due: datetime | None  # the next try; None when it is done
     last: VerificationTry | None
+    wish: AccountWish | None = None

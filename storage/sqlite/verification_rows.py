@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from storage.records import (
+    AccountWish,
     Format,
     Verification,
     VerificationMode,
@@ -33,7 +36,16 @@ def read_verification(row: Row, box: SecretBox) -> Verification:
         attempts=row[12],
         due=from_milliseconds_or_none(row[13]),
         last=_read_last(*row[14:18]),
+        wish=_read_wish(row[18]),
     )
+
+
+def write_wish(wish: AccountWish | None) -> str:
+    return "" if wish is None else msgspec.json.encode(wish).decode()
+
+
+def _read_wish(text: str) -> AccountWish | None:
+    return msgspec.json.decode(text, type=AccountWish) if text else None
 
 
 def _read_last(

@@ -34,6 +34,7 @@ class AddParameters(TypedDict):
     algorithm: str
     format: str
     verify_token: str
+    wish: str
     now: int
     most: int
     most_of_host: int
@@ -172,11 +173,11 @@ _PENDING = " ".join(
 
 _INSERT = """
 INSERT INTO verifications (account_id, mode, topic, callback, host, key_hash,
-    token_hash, lease_seconds, secret, algorithm, format, verify_token, state,
+    token_hash, lease_seconds, secret, algorithm, format, verify_token, wish, state,
     created_at, attempts, due, status, excerpt, reason)
 VALUES (:account, :mode, :topic, :callback, :host, :key_hash, :token_hash,
-    :lease_seconds, :secret, :algorithm, :format, :verify_token, 'pending', :now, 0,
-    :now, 0, '', '')
+    :lease_seconds, :secret, :algorithm, :format, :verify_token, :wish, 'pending',
+    :now, 0, :now, 0, '', '')
 """
 
 _REPLACE = """

@@ -30,7 +30,7 @@ from .times import (
     to_milliseconds,
     to_milliseconds_or_none,
 )
-from .verification_rows import read_verification
+from .verification_rows import read_verification, write_wish
 from .verification_writes import (
     Confirmed,
     TryParameters,
@@ -84,6 +84,7 @@ class SqliteVerifications:
                 "algorithm": new.algorithm,
                 "format": new.format.value,
                 "verify_token": new.verify_token,
+                "wish": write_wish(new.wish),
                 "now": to_milliseconds(now),
                 "most": most,
                 "most_of_host": most_of_host,

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -21,6 +22,7 @@ from tests.support.websub import (
     Topic,
     WebSubScene,
     atom,
+    confirm,
     websub_scene,
 )
 
@@ -64,6 +66,10 @@ async def scene(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def customer(scene: WebSubScene) -> Customer:
+    return await new_customer(scene)
+
+
+async def new_customer(scene: WebSubScene) -> Customer:
     rights = ["subscribe", "unsubscribe", "list", "retrieve"]
     async with scene.session.post(
         f"{scene.hub.url}/api/tokens",
@@ -290,3 +296,27 @@ async def test_a_publisher_who_cannot_be_asked_has_not_allowed_it(
     answer = await customer.subscribe(topic, callback)
     assert answer.status == 422
     assert "could not be asked" in answer.text
+
+
+async def test_what_was_accepted_is_verified_after_a_kill(tmp_path: Path) -> None:
+    async with websub_scene(tmp_path) as scene:
+        customer = await new_customer(scene)
+        topic, callback = scene.topic(), scene.callback()
+        callback.on_question = lambda request: None  # no answer
+        answer = await customer.subscribe(topic, callback, hub_verify="async")
+        assert answer.status == 202
+        await eventually(lambda: bool(callback.questions))
+        await scene.hub.kill()
+        asked = len(callback.questions)  # a dropped GET may have been sent twice
+
+        callback.on_question = confirm
+        await scene.hub.start()
+        await scene.hub.wait_ready()
+
+        await eventually(lambda: len(callback.questions) > asked, seconds=60)
+
+        async def is_listed() -> bool:
+            listed = await customer.ask(hub_mode="list")
+            return callback.url in listed.text
+
+        await eventually(is_listed)

@@ -108,6 +108,18 @@ def named_by(link: str, body: bytes = b"plain text") -> Fetched:
 
 
 @dataclass
+class FakeAccounts:
+    """Keeps what callbacks confirmed; ``refusal`` is why it cannot be had."""
+
+    refusal: str = ""
+    granted: list[Verification] = field(default_factory=list)
+
+    async def grant(self, verification: Verification) -> str:
+        self.granted.append(verification)
+        return self.refusal
+
+
+@dataclass
 class OpenHubScene:
     storage: Storage
     clock: ManualClock
@@ -120,6 +132,7 @@ class OpenHubScene:
     verifier: Verifier
     pings: Pings
     service: WebSubService
+    accounts: FakeAccounts
 
     async def add_feed(self, url: str = TOPIC, **more: object) -> StoredFeed:
         new = NewFeed(url=url, **more)  # type: ignore[arg-type]
@@ -174,7 +187,8 @@ async def open_hub_scene(
             OwnTopics(HUB_URL.removesuffix("/hub")),
         )
         questions = Questions(callbacks, clock, "Fanfare", challenge=lambda: CHALLENGE)
-        intents = Intents(storage, topics, questions, clock)
+        accounts = FakeAccounts()
+        intents = Intents(storage, topics, questions, clock, accounts=accounts)
         verifier = Verifier(storage, intents, questions, clock)
         pings = Pings(poller, clock)
         service = WebSubService(
@@ -197,6 +211,7 @@ async def open_hub_scene(
             verifier=verifier,
             pings=pings,
             service=service,
+            accounts=accounts,
         )
     finally:
         await storage.close()

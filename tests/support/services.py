@@ -45,6 +45,7 @@ from hub.services import (
     TrackTopics,
     WebSubService,
 )
+from hub.services.account_subscriptions import AccountSubscriptions
 from hub.services.addresses import AddressCheck
 from hub.services.feeds import Discovering
 from hub.websub.pings import Pings
@@ -322,7 +323,13 @@ async def open_hub(
             lists=ListService(OneList(), addresses, "Fanfare"),
             subscriptions=subscriptions,
             superfeedr=SuperfeedrService(
-                storage, subscriptions, asker, clock, "http://hub.example"
+                storage,
+                AccountSubscriptions(
+                    storage, subscriptions, clock, "http://hub.example"
+                ),
+                asker,
+                clock,
+                wake_verifier=lambda: None,
             ),
             deliveries=DeliveryService(storage, clock),
             operations=OperationsService(storage, clock, directory),

@@ -9,7 +9,8 @@ from starlette.responses import PlainTextResponse, Response
 
 from hub.services.retrieval import RetrievalService
 from hub.services.selections import DEFAULT_COUNT, MOST_COUNT
-from hub.services.superfeedr import SuperfeedrService, Verify, Wish
+from hub.services.superfeedr import SuperfeedrService
+from hub.services.wishes import Verify, Wish
 from hub.web.superfeedr.calls import Call, Mode, Modes
 from protocols.errors import InvalidValue
 from protocols.superfeedr.parameters import Parameters

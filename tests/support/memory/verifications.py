@@ -209,4 +209,5 @@ def _stored(new: NewVerification, now: datetime) -> Verification:
         attempts=0,
         due=now,
         last=None,
+        wish=new.wish,
     )

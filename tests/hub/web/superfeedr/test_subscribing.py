@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
 import httpx2
 import pytest
 
-from hub.services import superfeedr
+from hub.services.superfeedr import ROOM_OF_ACCOUNTS
+from hub.services.websub import MOST_PENDING, MOST_PENDING_OF_HOST
 from hub.websub.questions import Reply
 from storage.records import (
-    AccountId,
+    ANONYMOUS,
     Format,
+    NewVerification,
     Subscription,
     SubscriptionId,
     SubscriptionState,
+    Verification,
+    VerificationMode,
     VerificationTry,
 )
 from tests.hub.web.superfeedr.conftest import Ask, make_token
-from tests.support.eventually import eventually
 from tests.support.library import Library, topic_of
-from tests.support.services import CONFIRMED, START, Hub
+from tests.support.services import START, Hub
 
 TOPIC = "https://example.org/feed.xml"
 CALLBACK = "https://you.example/callback?id=1"
@@ -177,53 +179,79 @@ async def test_a_callback_that_hangs_is_not_waited_for_for_ever(
     assert "Error: ETIMEDOUT" in answer.text
 
 
-async def test_async_is_202_and_counts_once_confirmed(hub: Hub, ask: Ask) -> None:
-    answer = await ask(**wanted(hub_verify="async"))
+async def put_off(hub: Hub) -> list[Verification]:
+    return await hub.storage.verifications.due(hub.clock.now(), per_host=9, limit=9)
+
+
+async def test_async_is_202_once_the_wish_is_stored_with_all_that_was_asked(
+    hub: Hub, ask: Ask
+) -> None:
+    """So it is kept whatever happens to the hub; `test_account_intents` goes on."""
+    answer = await ask(
+        **wanted(
+            hub_verify="async",
+            hub_secret="s3cret",
+            hub_verify_token="vt",
+            format="json",
+            digest="true",
+            my="own",
+        )
+    )
     assert answer.status_code == 202
+    assert hub.asker.asked == []
     assert await subscribed(hub) == []
-    working = asyncio.create_task(hub.services.superfeedr.run())
-
-    async def is_subscribed() -> bool:
-        return bool(await subscribed(hub))
-
-    await eventually(is_subscribed)
-    ended = await ask(**{**wanted(hub_verify="async"), "hub_mode": "unsubscribe"})
-    assert ended.status_code == 202
-
-    async def has_ended() -> bool:
-        return not await subscribed(hub)
-
-    await eventually(has_ended)
-    working.cancel()
+    [stored] = await put_off(hub)
+    assert (stored.topic, stored.callback) == (TOPIC, CALLBACK)
+    assert (stored.secret, stored.algorithm) == ("s3cret", "sha1")
+    assert (stored.verify_token, stored.lease_seconds) == ("vt", 315_359_999)
+    assert stored.wish is not None
+    assert (stored.wish.format, stored.wish.has_digest) == (Format.JSON, True)
+    assert ("my", "own") in stored.wish.shown
+    assert "s3cret" not in str(stored.wish)
 
 
-async def test_async_that_is_refused_is_silent(hub: Hub, ask: Ask) -> None:
-    hub.asker.reply = REFUSED
-    await ask(**wanted(hub_verify="async"))
-    working = asyncio.create_task(hub.services.superfeedr.run())
+async def test_async_unsubscribing_waits_for_the_callback_as_well(
+    hub: Hub, ask: Ask
+) -> None:
+    await ask(**wanted())
+    answer = await ask(**{**wanted(hub_verify="async"), "hub_mode": "unsubscribe"})
+    assert answer.status_code == 202
+    assert len(await subscribed(hub)) == 1
+    [stored] = await put_off(hub)
+    assert stored.mode is VerificationMode.UNSUBSCRIBE
 
-    async def is_subscribed() -> bool:
-        return bool(await subscribed(hub))
 
-    await eventually(lambda: bool(hub.asker.asked))
-    hub.asker.reply = CONFIRMED
-    other = f"{CALLBACK}&other"
-    await ask(**wanted(hub_verify="async", hub_callback=other))
-    await eventually(is_subscribed)
-    assert [each.callback for each in await subscribed(hub)] == [other]
-    working.cancel()
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("hub_topic", "no URL"),
+        ("hub_topic", "http://track.superfeedr.com/?query=-a"),
+        ("hub_secret", "x" * 200),
+    ],
+)
+async def test_what_is_wrong_is_told_at_once_and_not_put_off(
+    hub: Hub, ask: Ask, parameter: str, value: str
+) -> None:
+    answer = await ask(**wanted(hub_verify="async", **{parameter: value}))
+    assert answer.status_code == 422
+    assert parameter.replace("_", ".", 1) in answer.text
+    assert await put_off(hub) == []
 
 
 async def test_too_many_that_wait_are_turned_away(hub: Hub, ask: Ask) -> None:
-    for number in range(superfeedr.MOST_WAITING):
-        wish = superfeedr.Wish(
-            mode=superfeedr.VerificationMode.SUBSCRIBE,
-            account=AccountId(3),
-            topic=TOPIC,
-            callback=f"{CALLBACK}{number}",
-            verify=superfeedr.Verify.ASYNC,
+    for number in range(MOST_PENDING_OF_HOST + ROOM_OF_ACCOUNTS):
+        await hub.storage.verifications.add(
+            NewVerification(
+                account=ANONYMOUS,
+                mode=VerificationMode.SUBSCRIBE,
+                topic=TOPIC,
+                callback=f"{CALLBACK}{number}",
+                token=str(number),
+            ),
+            hub.clock.now(),
+            most=MOST_PENDING,
+            most_of_host=MOST_PENDING,
         )
-        await hub.services.superfeedr.subscribe(wish)
     answer = await ask(**wanted(hub_verify="async"))
     assert answer.status_code == 503
     assert answer.headers["retry-after"]
