@@ -29,6 +29,7 @@ from hub.polling.common_habits import CommonHabits
 from hub.polling.languages import Detector
 from hub.polling.outage import Outage
 from hub.polling.schedule import Schedule
+from hub.polling.site_documents import SiteDocuments
 from hub.polling.sites import SiteReader
 from hub.polling.tracker import Tracker
 from hub.polling.visitor import FeedFetcher, Identity, Visit, Visitor
@@ -103,6 +104,9 @@ class Poller:
                 walks=WALKS,
                 fetch=fetcher.fetch,
                 wait=self._wait_for_host,
+                documents=SiteDocuments(
+                    storage=storage, hub_url=f"{options.identity.url}/hub"
+                ),
                 bounds=options.site_bounds,
             ),
         )

@@ -33,7 +33,9 @@ from hub.core.sites.steps import (
     Want,
 )
 from hub.polling.fetcher import FetchRequest
+from hub.polling.site_documents import SiteDocuments
 from protocols.quick import changed
+from storage.errors import DocumentWanted
 from storage.interface import SiteStore
 from storage.records import (
     FetchCommit,
@@ -68,6 +70,7 @@ class SiteReader:
     walks: Mapping[str, WalkOf]
     fetch: Callable[[FetchRequest], Awaitable[Fetched]]
     wait: Callable[[str], Awaitable[None]]
+    documents: SiteDocuments
     bounds: SiteBounds = field(default_factory=SiteBounds)
 
     async def visit(
@@ -159,6 +162,17 @@ class SiteReader:
         found = await self.store.known(feed_id, keys)
         return {page.key: page for page in found}
 
+    async def _commit(
+        self, target: FetchTarget, commit: FetchCommit, apply: Apply
+    ) -> FetchCommit:
+        """With its document, if somebody wants that."""
+        if target.keeps_body:
+            return await apply(target, await self.documents.add(target, commit))
+        try:
+            return await apply(target, commit)
+        except DocumentWanted:  # the first as-is subscription came meanwhile
+            return await apply(target, await self.documents.add(target, commit))
+
     async def _save(self, step: Save, reading: _Reading, apply: Apply) -> bool:
         """Whether more may be saved in this visit."""
         keys = [each.entry.key for each in step.pages]
@@ -168,7 +182,7 @@ class SiteReader:
         commit, state = await run_beside(
             partial(step_commit, decision, step, known, reading.state, self.clock.now())
         )
-        commit = await apply(decision.target, commit)
+        commit = await self._commit(decision.target, commit, apply)
         told = state.entries_of_day - reading.spent.entries_of_day
         reading.spent.entries += max(0, told)
         reading.spent.entries_of_day = state.entries_of_day

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from email.utils import format_datetime
 from urllib.parse import parse_qsl, urlsplit
@@ -14,6 +15,7 @@ from hub.core.remembered import UNNAMED
 from hub.core.sites.bounds import SiteBounds
 from hub.core.sites.walks import WALKS
 from hub.polling.fetcher import FetchRequest
+from hub.polling.site_documents import SiteDocuments
 from hub.polling.sites import SiteReader
 from protocols.feeds import ParseContext, parse
 from protocols.model import Entry
@@ -46,6 +48,7 @@ class Reading:
     clock: ManualClock = field(default_factory=ManualClock)
     requests: list[str] = field(default_factory=list)
     dies_after: int | None = None
+    meanwhile: Callable[[], Awaitable[object]] | None = None  # before a request
     position: Position = BEFORE_ALL
 
     async def visit(self, *, seconds: float = 3_600.0) -> StoredFeed:
@@ -77,6 +80,9 @@ class Reading:
             walks=WALKS,
             fetch=self._answer,
             wait=self._wait,
+            documents=SiteDocuments(
+                storage=self.storage, hub_url="https://hub.example/hub"
+            ),
             bounds=self.bounds,
         )
         request = FetchRequest(url=front.url, user_agent="Fanfare")
@@ -131,7 +137,9 @@ class Reading:
         return commit
 
     async def _wait(self, url: str) -> None:
-        return None
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            await meanwhile()
 
     async def _answer(self, request: FetchRequest) -> Fetched:
         validators = request.validators
