@@ -9,6 +9,7 @@ StorageError
 │   ├── StorageFull          no space left (or a quota, or a read-only file)
 │   └── DestinationTaken     there is a file where a backup is to go
 ├── DocumentWanted           commit again, with the document
+├── QueriesWanted            commit again, held against the queries there are now
 ├── StorageBusy              the bounded write queue is full; try again later
 ├── StorageClosed            the database is closed, or closing
 └── NotFound                 no such feed, subscription or dead range

@@ -250,6 +250,7 @@ def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
     if is_first:  # what was brought before it was no document of the feed's own
         news = replace(news, is_baseline=True)
     new = 0 if news.is_baseline else len(news.new)
+    is_addition = fetched.is_partial and bool(feed.format)
     polling = changed(
         succeeded(decision, new),
         body_hash=body_hash(fetched.body),
@@ -257,9 +258,9 @@ def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
         unchanged=0,
         hints=document.hints,
         posting=_posting(before, news, fetched.at),
-        entry_count=document.entry_count,
+        entry_count=before.entry_count if is_addition else document.entry_count,
         found_at=landing(feed.url, fetched),
-        unlisted=document.feed.unlisted,
+        unlisted=before.unlisted if is_addition else document.feed.unlisted,
         is_resource=is_part,
         part_state=state,
         **oddities(before, news, document, fetched.at),
@@ -268,23 +269,9 @@ def _after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
         polling = changed(polling, body_hash="", validators=None)
     commit = quiet_commit(decision, polling, document, news)
     commit = changed(commit, inventory=stock.inventory)
-    if fetched.is_partial:
-        return _as_addition(decision, commit)
-    return changed(commit, raw=_raw(fetched, document))
-
-
-def _as_addition(decision: Decision, commit: FetchCommit) -> FetchCommit:
-    """What a publisher brings adds to a feed's own document, if that is known."""
-    commit = changed(commit, slices=None)
-    if not decision.target.feed.format:
-        return commit
-    return changed(
-        commit,
-        title=None,
-        format=None,
-        head=None,
-        polling=changed(commit.polling, entry_count=decision.polling.entry_count),
-    )
+    if is_addition:  # the feed's own document says what it is
+        return changed(commit, title=None, format=None, head=None, slices=None)
+    return changed(commit, raw=None if fetched.is_partial else _raw(fetched, document))
 
 
 def _raw(fetched: Fetched, document: ParsedFeed) -> StoredBody | None:

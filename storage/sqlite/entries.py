@@ -32,7 +32,8 @@ OF_FEEDS = (
 """Of each feed no more than the page holds is looked at, in the order of its index."""
 ALSO = (
     " UNION SELECT id, sorted_at FROM entries"
-    " WHERE id IN (SELECT value FROM json_each(:also)) AND deleted = 0{limits}"
+    " WHERE id IN (SELECT value FROM json_each(:also)) AND deleted = 0"
+    " AND NOT unlisted{limits}"
 )
 _PAGE = " ORDER BY sorted_at DESC, id LIMIT :limit"
 _PAGE_OF_FEEDS = " ORDER BY p.sorted_at DESC, p.id LIMIT :limit"

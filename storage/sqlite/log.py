@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from itertools import islice
 
 from storage.records import (
     Cursor,
@@ -118,7 +119,8 @@ class SqliteLog:
         )
         ids = dict.fromkeys(ref.entry_id for row in rows for ref in unpack_refs(row[0]))
         matched = await self.entries(list(ids)) if ids else []
-        return [each for each in matched if not each.deleted][:limit]
+        shown = (each for each in matched if not (each.deleted or each.unlisted))
+        return list(islice(shown, limit))
 
     async def feed_head(self, feed_id: FeedId) -> bytes | None:
         row = await self._readers.first(

@@ -135,7 +135,10 @@ def _judge_feed(
         )
     connection.execute("DELETE FROM page_unlisted WHERE feed_id = ?", (news.feed_id,))
     if is_unlisted:
-        connection.execute("INSERT INTO page_unlisted VALUES (?)", (news.feed_id,))
+        connection.execute(  # of a feed that was purged meanwhile nothing is noted
+            "INSERT INTO page_unlisted SELECT id FROM feeds WHERE id = ?",
+            (news.feed_id,),
+        )
     # What has changed once more meanwhile stays news.
     connection.execute(
         "DELETE FROM page_feeds WHERE feed_id = :feed_id AND is_moved <= :is_moved"

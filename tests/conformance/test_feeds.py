@@ -309,6 +309,19 @@ async def test_habits_are_those_of_feeds_that_have_posted(scene: Scene) -> None:
     assert never_fetched.polling.posting.habits == b""
 
 
+async def test_a_removed_feed_hides_the_habits_of_none_that_comes_after_it(
+    scene: Scene,
+) -> None:
+    feeds = [await scene.add_feed(name) for name in "abcd"]
+    for feed in feeds:
+        polling = Polling(posting=Posting(habits=f"of {feed.id}".encode()))
+        await scene.storage.log.commit(fetch(feed, polling=polling))
+    for feed in (feeds[0], feeds[2]):
+        await scene.storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
+
+    assert await scene.storage.feeds.habits(2) == [b"of 2", b"of 4"]
+
+
 async def test_of_many_feeds_some_from_everywhere_tell_their_habits(
     scene: Scene,
 ) -> None:

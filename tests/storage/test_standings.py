@@ -10,11 +10,12 @@ from storage.interface import Storage
 from storage.records import (
     FeedId,
     FeedState,
+    Polling,
     Standing,
     StandingWrite,
 )
 from storage.sqlite import open_database
-from tests.support.storage_scene import MINUTE, START, Scene
+from tests.support.storage_scene import MINUTE, START, Scene, fetch
 
 DAY = timedelta(days=1)
 
@@ -105,6 +106,30 @@ async def test_feeds_of_one_site_are_related(storage: Storage) -> None:
     assert await storage.standings.related(secret, 9) == [one, two]
     assert await storage.standings.related(secret, 1) == [one]
     assert await storage.standings.related(other, 9) == []
+
+
+async def test_a_feed_that_was_removed_links_to_nothing(storage: Storage) -> None:
+    one, two, three = [(await Scene(storage).add_feed(name)).id for name in "abc"]
+    await stand(storage, one, "", "x.example/")
+    await stand(storage, two, "", "x.example/")
+    await storage.feeds.set_state(one, FeedState.REMOVED, START)
+
+    assert await storage.standings.linking("x.example", three, 9) == 1
+
+
+async def test_a_feed_that_was_removed_or_is_unlisted_is_related_to_none(
+    storage: Storage,
+) -> None:
+    scene = Scene(storage)
+    one, removed, unlisted = [await scene.add_feed(name) for name in "abc"]
+    for feed in (one, removed, unlisted):
+        await stand(storage, feed.id, "x.example")
+    assert len(await storage.standings.related(one.id, 9)) == 2
+
+    await storage.feeds.set_state(removed.id, FeedState.REMOVED, START)
+    await storage.log.commit(fetch(unlisted, polling=Polling(unlisted=True), seen=b""))
+
+    assert await storage.standings.related(one.id, 9) == []
 
 
 async def test_a_purged_feed_leaves_neither_standing_nor_links(

@@ -19,6 +19,7 @@ from storage.records import (
     Matched,
     MatchWrite,
     NewFeed,
+    Polling,
     Position,
     RecordKind,
     Retention,
@@ -333,6 +334,66 @@ async def test_the_latest_entries_of_a_query_are_those_it_matched(
 
     assert await latest(10) == ["a", "c"]
     assert await latest(1) == ["a"]
+
+
+HIDDEN = [
+    {"state": FeedState.REMOVED},
+    {"private": True},
+    {"unlisted": True},
+]
+
+
+async def hide(storage: Storage, feed: StoredFeed, how: dict[str, object]) -> None:
+    """Remove a feed, make it private, or have its document say that it is unlisted."""
+    if "state" in how:
+        await storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
+    elif "private" in how:
+        await storage.feeds.add(
+            NewFeed(url=feed.url, credentials=Credentials(username="u")), START
+        )
+    else:
+        await storage.log.commit(fetch(feed, polling=Polling(unlisted=True), seen=b""))
+
+
+@pytest.mark.parametrize("how", HIDDEN, ids=str)
+async def test_what_was_matched_of_a_feed_that_is_hidden_since_is_shown_no_more(
+    storage: Storage, feed: StoredFeed, how: dict[str, object]
+) -> None:
+    query = await storage.tracking.add("laurel", "laurel", START)
+    await storage.log.commit(await news_of(storage, feed, "a", matching=[query.id]))
+    assert len(await storage.tracking.matches([query.id], 9)) == 1
+
+    await hide(storage, feed, how)
+
+    assert await storage.tracking.matches([query.id], 9) == []
+    assert await storage.log.latest_entries(query.id, 9) == []
+
+
+@pytest.mark.parametrize(("how", "is_told"), [(HIDDEN[0], False), (HIDDEN[2], True)])
+async def test_a_match_that_waits_is_told_unless_its_feed_was_removed(
+    storage: Storage, feed: StoredFeed, how: dict[str, object], is_told: bool
+) -> None:
+    await hide(storage, feed, how)
+
+    assert (await storage.log.source(feed.id) is not None) is is_told
+
+
+async def test_a_matched_entry_that_is_unlisted_since_is_shown_no_more(
+    storage: Storage, feed: StoredFeed
+) -> None:
+    query = await storage.tracking.add("laurel", "laurel", START)
+    await storage.log.commit(
+        await news_of(storage, feed, "a", "b", matching=[query.id])
+    )
+    [match] = await storage.tracking.matches([query.id], 9)
+    unlisted = EntryWrite(key="a", body=b"changed", unlisted=True)
+
+    await storage.log.commit(fetch(feed, entries=(unlisted,)))
+
+    assert await storage.log.latest_entries(query.id, 9) == []
+    assert await storage.entries.newest([], limit=9, also=[match.entry_id]) == []
+    own = await storage.entries.newest([feed.id], limit=9, also=[match.entry_id])
+    assert [each.key for each in own] == ["a", "b"]
 
 
 async def test_a_deleted_entry_is_none_of_the_latest_of_a_query(

@@ -158,13 +158,14 @@ def test_polls_go_on_as_they_were_planned() -> None:
 
 
 def test_the_head_that_is_known_stays_and_one_that_is_not_is_taken() -> None:
-    brought = a_document(
-        *entries_named("b"), title="A bare ping", format=FeedFormat.ATOM
+    brought = replace(
+        a_document(*entries_named("b"), format=FeedFormat.ATOM),
+        feed=Feed(title="A bare ping", unlisted=True),
     )
     known, unknown = a_story_of("a").bring(brought), Story().bring(brought)
 
     assert (known.head, known.title, known.format) == (None, None, None)
-    assert known.polling.entry_count == 1
+    assert (known.polling.entry_count, known.polling.unlisted) == (1, False)
     assert unknown.head is not None
     assert unpack(unknown.head, Feed).title == unknown.title == "A bare ping"
     assert unknown.format == FeedFormat.ATOM

@@ -32,7 +32,10 @@ class MemoryEntries:
         found = [
             each
             for each in self._state.entries.values()
-            if (each.stored.feed_id in feeds or each.stored.id in also)
+            if (
+                each.stored.feed_id in feeds
+                or (each.stored.id in also and not each.stored.unlisted)
+            )
             and not each.stored.deleted
             and not (listed_only and self._is_unlisted(each.stored))
             and (before is None or _order(_place(each)) > _order(before))

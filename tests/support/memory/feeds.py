@@ -147,13 +147,10 @@ class MemoryFeeds:
         )
 
     async def habits(self, limit: int) -> list[bytes]:
-        feeds = self._all()
+        feeds = [each for each in self._all() if each.state is not FeedState.REMOVED]
         step = max(1, len(feeds) // limit)
-        return [
-            feed.polling.posting.habits
-            for feed in feeds[::step][:limit]
-            if feed.state is not FeedState.REMOVED and feed.polling.posting.habits
-        ]
+        habits = (feed.polling.posting.habits for feed in feeds[::step][:limit])
+        return [each for each in habits if each]
 
     async def hidden(self, ids: Sequence[FeedId]) -> HiddenFeeds:
         feeds = self._state.feeds
