@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import structlog
+
 from hub.beside import run_beside
 from hub.clock import Clock
 from hub.core.standing import (
@@ -20,6 +22,7 @@ from hub.core.standing import (
     popularity,
 )
 from protocols.model import Entry, Feed
+from storage.errors import StorageError
 from storage.interface import Storage
 from storage.packing import unpack
 from storage.records import FeedId, Standing, StandingWrite, StoredFeed
@@ -27,6 +30,8 @@ from storage.records import FeedId, Standing, StandingWrite, StoredFeed
 FEEDS_A_ROUND = 500
 PAGE = 20
 """Feeds whose standings are stored together."""
+
+log = structlog.get_logger()
 
 
 class Maintenance:
@@ -49,13 +54,37 @@ class Maintenance:
         done = 0
         while done < self._feeds_a_round:
             due = await self._storage.standings.due(self._clock.now(), PAGE)
-            writes = [write for each in due if (write := await self._maintain(each))]
+            writes = [write for each in due if (write := await self._try(each))]
             if writes:
                 await self._storage.standings.save(writes)
             done += len(writes)
             if len(writes) < PAGE:
                 break
         return done
+
+    async def _try(self, feed_id: FeedId) -> StandingWrite | None:
+        """One that fails keeps its standing, though not its links, for another day.
+
+        Raises `StorageError`.
+        """
+        try:
+            return await self._maintain(feed_id)
+        except StorageError:
+            raise
+        except Exception:  # what one feed sends must not keep all after it waiting
+            log.exception("maintenance_failed", feed=feed_id)
+            return await self._put_off(feed_id)
+
+    async def _put_off(self, feed_id: FeedId) -> StandingWrite:
+        now = self._clock.now()
+        known = await self._storage.standings.get(feed_id)
+        return StandingWrite(
+            feed_id=feed_id,
+            standing=known or Standing(maintained_at=now),
+            site="",
+            places=frozenset(),
+            due=now + EVERY,
+        )
 
     async def _maintain(self, feed_id: FeedId) -> StandingWrite | None:
         """None if it was purged meanwhile."""

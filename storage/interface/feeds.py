@@ -90,7 +90,7 @@ class FeedStore(Protocol):
         *,
         next_fetch: datetime | None = None,
     ) -> StoredFeed:
-        """Pause, resume, stop or remove. Raises `NotFound`.
+        """Pause, resume, stop or remove, a track query too. Raises `NotFound`.
 
         Removing ends no subscription by itself: see `SubscriptionStore.end_all`.
         """

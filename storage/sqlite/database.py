@@ -58,7 +58,7 @@ class SqliteStorage:
         self._writer = Writer(connection)
         self._closing: asyncio.Future[None] | None = None
         queries = QueryWatchers()
-        self.feeds = SqliteFeeds(self._writer, readers, box)
+        self.feeds = SqliteFeeds(self._writer, readers, box, queries)
         self.standings = SqliteStandings(self._writer, readers)
         self.tracking = SqliteTracking(self._writer, readers, queries)
         self.log = SqliteLog(self._writer, readers, epoch, self._head)

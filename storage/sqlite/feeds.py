@@ -38,6 +38,7 @@ from .times import (
     to_milliseconds,
     to_milliseconds_or_none,
 )
+from .tracking import QueryWatchers
 from .writer import Writer
 
 FIRST_MAINTENANCE = 600_000
@@ -61,7 +62,14 @@ SELECT f.polling FROM spread CROSS JOIN feeds f
 
 
 class SqliteFeeds:
-    def __init__(self, writer: Writer, readers: Readers, box: SecretBox) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        readers: Readers,
+        box: SecretBox,
+        queries: QueryWatchers,
+    ) -> None:
+        self._queries = queries
         self._writer = writer
         self._readers = readers
         self._box = box
@@ -162,10 +170,17 @@ class SqliteFeeds:
             "now": to_milliseconds(now),
             "next_fetch": to_milliseconds_or_none(next_fetch),
         }
-        row = await self._writer.submit(partial(_set_state, parameters))
+        row, _ = await self._writer.submit(
+            partial(_set_state, parameters),
+            then=lambda changed: self._tell_of_ended(feed_id, changed[1]),
+        )
         if row is None:
             raise NotFound("feed", feed_id)
         return read_feed(row)
+
+    def _tell_of_ended(self, feed_id: FeedId, was_query: bool) -> None:
+        if was_query:
+            self._queries.tell(0, [], [feed_id])
 
     async def set_publish_secret(self, feed_id: FeedId, secret: str) -> None:
         await self._writer.execute(
@@ -254,7 +269,12 @@ def _defer_all(
 
 def _set_state(
     parameters: dict[str, object], connection: sqlite3.Connection
-) -> Row | None:
+) -> tuple[Row | None, bool]:
+    """The feed's row, and whether it was a track query until now."""
+    ended = connection.execute(
+        "SELECT 1 FROM feeds WHERE id = :id AND state = 'track' AND :state <> 'track'",
+        parameters,
+    ).fetchone()
     connection.execute(
         "UPDATE feeds SET state = :state,"
         " removed_at = CASE :state WHEN 'removed' THEN coalesce(removed_at, :now) END"
@@ -267,4 +287,4 @@ def _set_state(
         parameters,
     )
     row: Row | None = connection.execute(_GET, (parameters["id"],)).fetchone()
-    return row
+    return row, ended is not None

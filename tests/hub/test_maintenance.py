@@ -7,10 +7,12 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from hub.core.standing import WordList
 from hub.maintenance import PAGE, Maintenance
 from protocols.model import Entry, Feed, Link
+from storage.errors import StorageError
 from storage.interface import Storage
 from storage.packing import pack
 from storage.records import (
@@ -119,6 +121,52 @@ async def test_many_feeds_are_maintained_in_several_rounds(
     rounds = [await keeper.round() for _ in range(3)]
 
     assert rounds == [2 * PAGE, PAGE, 0]
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+async def test_one_that_cannot_be_looked_at_keeps_no_other_waiting(
+    storage: Storage, clock: ManualClock, is_known: bool
+) -> None:
+    odd = await a_feed_of(storage, clock, "a", "https://b.example/page")
+    keeper = Maintenance(storage, clock, WORDS)
+    if is_known:
+        await keeper.round()
+        clock.advance(24 * 3_600)
+    feed = await storage.feeds.get(odd)
+    assert feed is not None
+    unreadable = EntryWrite(key="odd", body=b"no packed entry")
+    await storage.log.commit(fetch(feed, entries=(unreadable,)))
+    others = [await a_feed_of(storage, clock, f"f{number}") for number in range(PAGE)]
+
+    with capture_logs() as lines:
+        assert await keeper.round() == 1 + PAGE
+
+    assert [(line["event"], line["feed"]) for line in lines] == [
+        ("maintenance_failed", odd)
+    ]
+    assert lines[0]["exc_info"] is True
+    found = await storage.standings.get(odd)
+    assert found is not None
+    assert found.porn_rank == (1.0 if is_known else None)
+    assert all([await storage.standings.get(each) for each in others])
+    assert await keeper.round() == 0
+
+
+async def test_a_database_in_trouble_ends_the_round(
+    storage: Storage, clock: ManualClock
+) -> None:
+    await a_feed_of(storage, clock, "a")
+    troubled = SimpleNamespace(
+        standings=storage.standings, feeds=Unreadable(), log=storage.log
+    )
+
+    with pytest.raises(StorageError):
+        await Maintenance(cast("Storage", troubled), clock, None).round()
+
+
+class Unreadable:
+    async def get(self, feed_id: FeedId) -> None:
+        raise StorageError("the disk is gone")
 
 
 class Slow:

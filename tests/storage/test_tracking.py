@@ -136,6 +136,19 @@ async def test_who_watches_is_told_of_queries_that_come_go_and_return(
     ]
 
 
+async def test_who_watches_is_told_of_a_query_that_is_removed_by_hand(
+    storage: Storage, feed: StoredFeed
+) -> None:
+    query = await storage.tracking.add("laurel", "laurel", START)
+    told: list[object] = []
+    with storage.tracking.watch(lambda *news: told.append(news)):
+        for _ in range(2):
+            await storage.feeds.set_state(query.id, FeedState.REMOVED, START)
+        await storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
+
+    assert told == [(0, [], [query.id])]
+
+
 async def test_a_query_stays_as_long_as_somebody_wants_it(storage: Storage) -> None:
     scene = Scene(storage)
     names = ("subscribed", "ended", "listened", "asked", "unwanted")

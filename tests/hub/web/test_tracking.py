@@ -5,6 +5,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
+from hub.polling.tracker import Tracker
 from hub.services.websub import Ping
 from protocols.websub.requests import PublishRequest
 from storage.records import FeedState
@@ -134,3 +135,19 @@ async def test_the_open_hub_refuses_queries_since_nobody_shows_a_token(
     assert answer.status_code == 400
     assert "hub.topic" in answer.text
     assert "tracking needs a token" in answer.text
+
+
+async def test_a_query_that_is_removed_by_hand_is_tracked_no_more(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    tracker = Tracker(hub.storage.tracking, hub.metrics)
+    with hub.storage.tracking.watch(tracker.tell):
+        made = (await client.post("/api/subscriptions", json=asked())).json()
+        assert len(tracker) == 1
+
+        removed = await client.delete(f"/api/feeds/{made['feed']}")
+        assert removed.json() == {"subscriptions_ended": 1}
+        assert len(tracker) == 0
+
+        await client.post("/api/subscriptions", json=asked())
+        assert len(tracker) == 1
