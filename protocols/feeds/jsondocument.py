@@ -5,6 +5,7 @@ Several are published at the same paths with the same media type.
 
 from __future__ import annotations
 
+import protocols.openfeeder.reading as openfeeder  # which begins with this package
 from protocols.feeds.context import ParseContext
 from protocols.feeds.creator import is_creator_feed, read_creator_feed
 from protocols.feeds.extensions import Json
@@ -12,7 +13,6 @@ from protocols.feeds.jsonfeed import is_json_feed, read_json_feed
 from protocols.feeds.jsonvalues import load_json
 from protocols.model import Feed, FeedFormat, ParsedFeed
 from protocols.openfeeder.entries import head_of
-from protocols.openfeeder.reading import is_content, is_discovery, read_discovery
 
 
 def read_json(body: bytes, context: ParseContext) -> ParsedFeed:
@@ -24,7 +24,9 @@ def read_json(body: bytes, context: ParseContext) -> ParsedFeed:
         and is_creator_feed(document)
     ):
         return read_creator_feed(document, context)
-    if isinstance(document, dict) and (is_discovery(document) or is_content(document)):
+    if isinstance(document, dict) and (
+        openfeeder.is_discovery(document) or openfeeder.is_content(document)
+    ):
         return read_site(document, context)
     return read_json_feed(document, body, context)
 
@@ -32,6 +34,6 @@ def read_json(body: bytes, context: ParseContext) -> ParsedFeed:
 def read_site(document: dict[str, Json], context: ParseContext) -> ParsedFeed:
     """What a site is registered by says where its entries are, and has none."""
     head = Feed()
-    if is_discovery(document):
-        head = head_of(read_discovery(document, context.url))
+    if openfeeder.is_discovery(document):
+        head = head_of(openfeeder.read_discovery(document, context.url))
     return ParsedFeed(format=FeedFormat.OPENFEEDER, feed=head)
