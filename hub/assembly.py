@@ -130,6 +130,7 @@ async def build_hub(
         settings.polling_rules,
         PollerOptions(
             concurrency=settings.poll_concurrency,
+            site_bounds=settings.site_bounds,
             identity=identity(settings),
             metrics=metrics,
             sanitizer=sanitizer,

@@ -25,6 +25,7 @@ from hub.config_readers import (
     whole,
 )
 from hub.core.cadence import PollingRules
+from hub.core.sites.bounds import SiteBounds
 from protocols.superfeedr.parameters import DEFAULT_LENGTHS, Lengths
 from protocols.websub.callbacks import LONGEST_URL
 from protocols.websub.leases import LONGEST_LEASE, SHORTEST_LEASE
@@ -70,6 +71,7 @@ def setting(
 DAY = 86_400.0
 _WEEK = 7 * DAY
 _RULES = PollingRules()
+_SITES = SiteBounds()
 
 
 def _rule(default: float, low: float, high: float, help: str) -> float:
@@ -189,6 +191,44 @@ class Settings:
     poll_concurrency: int = setting(
         64, whole(1, 1_000), "feeds fetched at the same time"
     )
+    site_requests: int = setting(
+        _SITES.requests,
+        whole(50, 100_000),
+        "requests of one visit to a site that is read by many; the rest comes after",
+    )
+    site_seconds: float = setting(
+        _SITES.seconds,
+        seconds(1, 3_600),
+        "seconds of one visit to such a site",
+        shown=f"{_SITES.seconds:g}",
+    )
+    site_bytes: int = setting(
+        _SITES.bytes,
+        whole(1, 100 * 1024**3),
+        "bytes that one visit to such a site may read",
+    )
+    site_entries: int = setting(
+        _SITES.entries,
+        whole(1, 10_000_000),
+        "new and changed entries of one visit to such a site",
+    )
+    site_entries_of_day: int = setting(
+        _SITES.entries_of_day,
+        whole(1, 10_000_000),
+        "new and changed entries of such a site in a day, UTC",
+    )
+    site_walk_seconds: float = setting(
+        _SITES.walk_every,
+        seconds(1, 4 * _WEEK),
+        "seconds between two looks at all that a site lists, though it reports changes",
+        shown=f"{_SITES.walk_every:g}",
+    )
+    site_reread_seconds: float = setting(
+        _SITES.reread_every,
+        seconds(1, 52 * _WEEK),
+        "seconds between two readings of every page, where changes may not be reported",
+        shown=f"{_SITES.reread_every:g}",
+    )
     delivery_concurrency: int = setting(
         256, whole(1, 5_000), "deliveries under way at the same time"
     )
@@ -279,6 +319,18 @@ class Settings:
     log_format: str = setting(
         "console", one_of("console", "json"), "how log lines look"
     )
+
+    @property
+    def site_bounds(self) -> SiteBounds:
+        return SiteBounds(
+            requests=self.site_requests,
+            seconds=self.site_seconds,
+            bytes=self.site_bytes,
+            entries=self.site_entries,
+            entries_of_day=self.site_entries_of_day,
+            walk_every=self.site_walk_seconds,
+            reread_every=self.site_reread_seconds,
+        )
 
     @property
     def polling_rules(self) -> PollingRules:

@@ -54,6 +54,8 @@ class Fetched:
     date: str = ""
     age: str = ""
     retry_after: str = ""
+    rate_limit_reset: str = ""  # X-RateLimit-Reset
+    refusal: bytes = b""  # the body of a 429, or its beginning
     link: str = ""
     is_partial: bool = False  # the publisher brought it: perhaps the new entries alone
 

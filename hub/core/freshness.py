@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from hub.core.fetched import Fetched
 from protocols.http import freshness, parse_retry_after
+from protocols.http.rate_limit_reset import parse_reset
 from storage.records import Polling
 
 
@@ -28,8 +29,10 @@ def fresh_until(polling: Polling, fetched: Fetched) -> datetime | None:
 
 
 def retry_after(fetched: Fetched) -> datetime | None:
-    """By Retry-After, in seconds or as a date, whatever the status."""
-    if not fetched.retry_after:
-        return None
-    seconds = parse_retry_after(fetched.retry_after, fetched.at)
+    """By Retry-After, in seconds or as a date, whatever the status. A 429 without it
+    is believed what else it says."""
+    header = fetched.retry_after
+    seconds = parse_retry_after(header, fetched.at) if header else None
+    if not header and fetched.status == 429:
+        seconds = parse_reset(fetched.rate_limit_reset, fetched.refusal, fetched.at)
     return fetched.at + timedelta(seconds=seconds) if seconds else None

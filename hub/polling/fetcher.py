@@ -110,6 +110,8 @@ class Fetcher:
             date=_header(answer, "Date"),
             age=_header(answer, "Age"),
             retry_after=_header(answer, "Retry-After"),
+            rate_limit_reset=_header(answer, "X-RateLimit-Reset"),
+            refusal=answer.body if answer.status == 429 else b"",
             link=_header(answer, "Link"),
         )
 

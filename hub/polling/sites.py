@@ -99,6 +99,8 @@ class SiteReader:
                 state=state.walk,
                 now=self.clock.now(),
                 is_read=state.is_read,
+                walk_every=self.bounds.walk_every,
+                reread_every=self.bounds.reread_every,
             )
         )
         ended = await self._walk(walk, reading, apply)

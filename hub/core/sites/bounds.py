@@ -9,13 +9,16 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteBounds:
-    """Of one visit, but for ``entries_of_day``; what does not fit waits."""
+    """Of one visit, but for ``entries_of_day``; what does not fit waits. And how often
+    a site is read whole, though it says what has changed."""
 
     requests: int = 100
     seconds: float = 90.0
     bytes: int = 64 * MEBIBYTE
-    entries: int = 1_000
-    entries_of_day: int = 20_000
+    entries: int = 5_000
+    entries_of_day: int = 100_000
+    walk_every: float = 21_600.0  # seconds between two looks at all that is listed
+    reread_every: float = 86_400.0  # and of all there is, where changes may not show
 
 
 @dataclass(slots=True)

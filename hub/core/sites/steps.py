@@ -125,8 +125,8 @@ class SiteVisit:
     state: bytes
     now: datetime
     is_read: bool  # whole, once before
-    walk_every: float = 21_600.0  # seconds between two readings of all that is listed
-    reread_every: float = 86_400.0  # and of all there is, where changes may not show
+    walk_every: float = 21_600.0  # as in `hub.core.sites.bounds.SiteBounds`
+    reread_every: float = 86_400.0
 
 
 WalkOf: TypeAlias = Callable[[SiteVisit], Walk]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -76,3 +77,14 @@ def test_a_304_renews_what_its_200_was_given() -> None:
 )
 def test_retry_after_is_seconds_or_a_date(header: str, until: datetime | None) -> None:
     assert retry_after(answer(503, retry=header)) == until
+
+
+def test_a_429_is_believed_what_it_says_in_place_of_retry_after() -> None:
+    reset = str(int((NOW + 5 * MINUTE).timestamp()))
+    named = replace(answer(429), rate_limit_reset=reset)
+    told = replace(answer(429), refusal=b'{"retry_after": 60}')
+
+    assert retry_after(named) == NOW + 5 * MINUTE
+    assert retry_after(told) == NOW + MINUTE
+    assert retry_after(replace(named, retry_after="120")) == NOW + 2 * MINUTE
+    assert retry_after(replace(named, status=503)) is None
