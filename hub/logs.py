@@ -11,7 +11,14 @@ from typing import TextIO
 
 import structlog
 
-QUIET = ("uvicorn", "uvicorn.error", "uvicorn.access", "apscheduler", "asyncio")
+QUIET = (
+    "uvicorn",
+    "uvicorn.error",
+    "uvicorn.access",
+    "apscheduler",
+    "asyncio",
+    "aiosqlite",  # which would tell what is asked of the database
+)
 """Libraries of which only warnings are of interest."""
 
 

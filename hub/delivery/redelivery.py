@@ -95,6 +95,9 @@ class Redeliveries:
             order = await self._waiting.get()
             try:
                 reason = await self.send(order.subscription, order.document)
+            except Exception:  # one that fails harms no other
+                log.exception("replay_broke", subscription=order.subscription.id)
+                continue
             finally:
                 self._waiting_bytes -= len(order.document.body)
             if reason:

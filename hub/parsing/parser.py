@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -88,7 +89,7 @@ class WorkerParser(Closing):
         except FeedError:
             raise
         except Exception:  # whatever a document does to a parser is that feed's trouble
-            log.exception("parser_failed", url=context.url)
+            log.exception("parser_failed", host=_host(context))
         return await self._parse_in_worker(Task(body, context, is_malformed=True))
 
     async def _parse_in_worker(self, task: Task) -> ParsedFeed:
@@ -122,12 +123,12 @@ class WorkerParser(Closing):
                 result = await worker.ask(task)
             is_done = True
         except TimeoutError:
-            log.warning("parse_worker_killed", url=task.context.url, pid=worker.pid)
+            log.warning("parse_worker_killed", host=_host(task.context), pid=worker.pid)
             raise LimitExceeded(
                 "the time to parse the document, in seconds,", round(self._seconds)
             ) from None
         except WorkerDied:
-            log.warning("parse_worker_died", url=task.context.url, pid=worker.pid)
+            log.warning("parse_worker_died", host=_host(task.context), pid=worker.pid)
             raise
         finally:
             if is_done and worker.documents < self._documents:
@@ -170,3 +171,8 @@ class WorkerParser(Closing):
     def _retire(self, worker: WorkerProcess) -> None:
         worker.kill()
         self._killed.append(worker)
+
+
+def _host(context: ParseContext) -> str:
+    """For log lines: the rest of a URL may be a secret."""
+    return urlsplit(context.url).hostname or ""

@@ -43,10 +43,13 @@ class Topic:
     content_type: str = "application/atom+xml"
     link: str = ""
     status: int = 200
+    instead: ServerAnswer | None = None
     requests: list[ServerRequest] = field(default_factory=list)
 
     def answer(self, request: ServerRequest) -> ServerAnswer:
         self.requests.append(request)
+        if self.instead is not None:
+            return self.instead
         headers = {"Content-Type": self.content_type}
         if self.link:
             headers["Link"] = self.link

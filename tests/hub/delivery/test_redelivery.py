@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
 from hub.delivery import redelivery
 from hub.delivery.credits import GIVEN, Credits
@@ -24,11 +25,11 @@ LARGE = Document("application/atom+xml", b"x" * 300_000)
 class Callbacks:
     def __init__(self) -> None:
         self.requests: list[Request] = []
-        self.answer: int | NetworkError = 204
+        self.answer: int | Exception = 204
 
     async def send(self, request: Request) -> Answer:
         self.requests.append(request)
-        if isinstance(self.answer, NetworkError):
+        if isinstance(self.answer, Exception):
             raise self.answer
         return Answer(
             url=request.url,
@@ -108,6 +109,25 @@ async def test_what_nobody_waits_for_is_sent_in_the_background(
     callbacks.answer = 204
     assert redeliveries.send_later(a_subscription(), DOCUMENT)
     await eventually(lambda: len(callbacks.requests) == 22)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_fault_of_one_is_logged_and_harms_no_other(
+    callbacks: Callbacks, redeliveries: Redeliveries
+) -> None:
+    callbacks.answer = ValueError("odd")
+    for _ in range(redelivery.AT_ONCE):
+        assert redeliveries.send_later(a_subscription(), DOCUMENT)
+    with capture_logs() as lines:
+        running = asyncio.create_task(redeliveries.run())
+        await eventually(lambda: len(lines) == redelivery.AT_ONCE)
+    assert {(line["event"], line["exc_info"]) for line in lines} == {
+        ("replay_broke", True)
+    }
+    callbacks.answer = 204
+    assert redeliveries.send_later(a_subscription(), DOCUMENT)
+    await eventually(lambda: len(callbacks.requests) == redelivery.AT_ONCE + 1)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 

@@ -5,10 +5,12 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from hub.parsing import WorkerParser
 from hub.parsing.parser import INLINE_BYTES
@@ -154,6 +156,20 @@ async def test_a_document_that_kills_its_worker_is_malformed(
     with pytest.raises(MalformedDocument, match="no parser survives"):
         await title(hostile, "die")
     assert (await title(hostile, "next")).startswith("next by")
+
+
+async def test_a_log_line_names_the_host_and_nothing_that_may_be_secret(
+    hostile: WorkerParser,
+) -> None:
+    secret = replace(CONTEXT, url="https://me:pass@x.example/private?token=s3cret")
+
+    with capture_logs() as lines, pytest.raises(MalformedDocument):
+        await hostile.parse(b"die", secret)
+
+    assert {(line["event"], line["host"]) for line in lines} == {
+        ("parse_worker_died", "x.example")
+    }
+    assert not any("pass" in repr(line) or "token" in repr(line) for line in lines)
 
 
 async def test_a_fault_of_the_parser_does_not_cost_the_worker(
