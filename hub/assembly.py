@@ -27,7 +27,7 @@ from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.maintenance import Maintenance
 from hub.metrics import Metrics
-from hub.net import AiohttpNetwork, Limits
+from hub.net import HttpNetwork, Limits
 from hub.net.guard import Guard
 from hub.net.resolving import SystemLookup
 from hub.open_hub import Surroundings, build_asking, build_open_hub
@@ -87,9 +87,9 @@ class BuiltHub:
     background: dict[str, Part]
 
 
-def create_network(settings: Settings) -> AiohttpNetwork:
+def create_network(settings: Settings) -> HttpNetwork:
     """The one way out, under the address guard as the settings have it."""
-    return AiohttpNetwork(
+    return HttpNetwork(
         allow_topics=settings.allow_networks + settings.allow_topic_networks,
         allow_callbacks=settings.allow_networks + settings.allow_callback_networks,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub.net.client import AiohttpNetwork
+from hub.net.client import HttpNetwork
 from hub.net.messages import Answer, Limits, Network, Purpose, Request
 
-__all__ = ["AiohttpNetwork", "Answer", "Limits", "Network", "Purpose", "Request"]
+__all__ = ["Answer", "HttpNetwork", "Limits", "Network", "Purpose", "Request"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from yarl import URL
@@ -11,9 +12,29 @@ from hub.errors import Unreachable
 _LONGEST = 8_000  # characters; many servers take no longer request line
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What a connection leads to. ``host`` is a name in punycode or a literal address
+    without brackets."""
+
+    is_tls: bool
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a request goes and what it asks for there: ``path`` with the query, and
+    ``authority`` as the Host header has it."""
+
+    server: Server
+    authority: str
+    path: str
+
+
 @lru_cache(4096)
-def wire_url(url: str) -> URL:
-    """The URL as it is requested: byte for byte, less user information.
+def target_of(url: str) -> Target:
+    """What is asked for by a URL: byte for byte, less user information and fragment.
 
     Raises Unreachable for what is no http or https URL, and for white space and
     control characters, which other parsers would drop silently.
@@ -25,10 +46,10 @@ def wire_url(url: str) -> URL:
     try:
         parsed = URL(url, encoded=url.isascii())
         host, port = parsed.raw_host, parsed.port
-        named = parsed.raw_user is not None or parsed.raw_password is not None
-        parsed = parsed.with_user(None) if named else parsed
+        authority = parsed.host_port_subcomponent
     except (ValueError, UnicodeError):
         raise Unreachable("the URL is not valid") from None
     if parsed.scheme not in ("http", "https") or not host or not port:
         raise Unreachable("the URL is not an http or https URL")
-    return parsed
+    server = Server(parsed.scheme == "https", host, port)
+    return Target(server, authority or host, parsed.raw_path_qs)

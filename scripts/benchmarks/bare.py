@@ -1,7 +1,7 @@
 """The floors: the least that sends the same requests, with nothing kept or decided.
 
 One aiohttp session, as many workers as the hub has, a deadline on each request, every
-answer read. aiohttp is the client the hub uses, so what is above these loops is ours.
+answer read: what somebody would write who only wants to send them.
 """
 
 from __future__ import annotations

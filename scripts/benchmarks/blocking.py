@@ -23,7 +23,7 @@ from statistics import median
 from hub.clock import SystemClock
 from hub.core.cadence import PollingRules
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
-from hub.net import AiohttpNetwork, Limits
+from hub.net import HttpNetwork, Limits
 from hub.parsing import WorkerParser
 from hub.polling.fetcher import Fetcher
 from hub.polling.poller import Poller
@@ -89,7 +89,7 @@ async def _hub(home: Path) -> AsyncIterator[_Hub]:
         storage = await open_database(home / "hub.db")
         stack.push_async_callback(storage.close)
         network = await stack.enter_async_context(
-            AiohttpNetwork(allow_topics=_LOOPBACK, allow_callbacks=_LOOPBACK)
+            HttpNetwork(allow_topics=_LOOPBACK, allow_callbacks=_LOOPBACK)
         )
         parser = await stack.enter_async_context(WorkerParser())
         fetcher = Fetcher(network, clock, Limits())

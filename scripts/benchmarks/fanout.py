@@ -18,7 +18,7 @@ import aiohttp
 
 from hub.clock import SystemClock
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
-from hub.net import AiohttpNetwork
+from hub.net import HttpNetwork
 from protocols.model import Entry, Feed, Status, Text
 from scripts.benchmarks.bare import Delivery, bare_session, post_all
 from scripts.benchmarks.measuring import (
@@ -61,7 +61,7 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
         storage = await open_database(directory / "hub.db")
         stack.push_async_callback(storage.close)
         network = await stack.enter_async_context(
-            AiohttpNetwork(allow_callbacks=(ip_network("127.0.0.0/8"),))
+            HttpNetwork(allow_callbacks=(ip_network("127.0.0.0/8"),))
         )
         session = await stack.enter_async_context(bare_session(connections=CONCURRENCY))
         dispatcher = asyncio.create_task(_dispatcher(storage, network).run())
@@ -85,7 +85,7 @@ def _findings(format: Format, hub: list[Sample], floor: list[Sample]) -> list[Fi
     ]
 
 
-def _dispatcher(storage: Storage, network: AiohttpNetwork) -> Dispatcher:
+def _dispatcher(storage: Storage, network: HttpNetwork) -> Dispatcher:
     limits = DeliveryLimits(requests=CONCURRENCY)
     return Dispatcher(
         storage, network, SystemClock(), "https://hub.example/hub", limits

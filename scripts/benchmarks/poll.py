@@ -18,7 +18,7 @@ import aiohttp
 
 from hub.clock import SystemClock
 from hub.core.cadence import PollingRules
-from hub.net import AiohttpNetwork, Limits
+from hub.net import HttpNetwork, Limits
 from hub.parsing import WorkerParser
 from hub.polling.fetcher import Fetcher
 from hub.polling.poller import Poller
@@ -48,7 +48,7 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
         storage = await open_database(directory / "hub.db")
         stack.push_async_callback(storage.close)
         network = await stack.enter_async_context(
-            AiohttpNetwork(allow_topics=(ip_network("127.0.0.0/8"),))
+            HttpNetwork(allow_topics=(ip_network("127.0.0.0/8"),))
         )
         parser = await stack.enter_async_context(WorkerParser())
         session = await stack.enter_async_context(bare_session(connections=CONCURRENCY))
@@ -67,7 +67,7 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
     ]
 
 
-def _poller(storage: Storage, network: AiohttpNetwork, parser: WorkerParser) -> Poller:
+def _poller(storage: Storage, network: HttpNetwork, parser: WorkerParser) -> Poller:
     clock = SystemClock()
     return Poller(
         storage,

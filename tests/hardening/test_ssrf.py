@@ -12,7 +12,7 @@ from ipaddress import ip_network
 import pytest
 
 from hub.errors import Blocked, NetworkError, Unreachable
-from hub.net import AiohttpNetwork, Limits, Purpose, Request
+from hub.net import HttpNetwork, Limits, Purpose, Request
 from tests.support.origin import Origin
 
 LIMITS = Limits(seconds=3, idle_seconds=1)
@@ -88,7 +88,7 @@ async def canary() -> AsyncIterator[Origin]:
         assert canary.connections == 0
 
 
-async def refuse(network: AiohttpNetwork, url: str, purpose: Purpose) -> NetworkError:
+async def refuse(network: HttpNetwork, url: str, purpose: Purpose) -> NetworkError:
     request = Request(method="GET", url=url, purpose=purpose, limits=LIMITS)
     with pytest.raises(NetworkError) as caught:
         await network.send(request)
@@ -100,7 +100,7 @@ async def refuse(network: AiohttpNetwork, url: str, purpose: Purpose) -> Network
 async def test_no_spelling_of_loopback_reaches_it(
     canary: Origin, host: str, purpose: Purpose
 ) -> None:
-    async with AiohttpNetwork() as network:
+    async with HttpNetwork() as network:
         error = await refuse(network, f"http://{host}:{canary.port}/", purpose)
     # some spellings are refused sooner: no URL, or a name that nobody knows
     assert isinstance(error, Blocked | Unreachable)
@@ -116,7 +116,7 @@ async def test_a_resolver_that_understands_every_spelling_changes_nothing(
     async def obliging(name: str) -> list[str]:
         return ["127.0.0.1"]
 
-    async with AiohttpNetwork(lookup=obliging) as network:
+    async with HttpNetwork(lookup=obliging) as network:
         url = f"http://{host}:{canary.port}/"
         error = await refuse(network, url, Purpose.TOPIC)
     assert isinstance(error, Blocked) or "URL" in error.reason
@@ -124,7 +124,7 @@ async def test_a_resolver_that_understands_every_spelling_changes_nothing(
 
 @pytest.mark.parametrize("host", PRIVATE_ELSEWHERE)
 async def test_no_private_address_is_dialled(host: str) -> None:
-    async with AiohttpNetwork() as network:
+    async with HttpNetwork() as network:
         error = await refuse(network, f"http://{host}/", Purpose.TOPIC)
     assert isinstance(error, Blocked)
 
@@ -133,7 +133,7 @@ async def test_no_private_address_is_dialled(host: str) -> None:
 async def test_ports_of_internal_services_are_blocked_on_public_addresses(
     port: int,
 ) -> None:
-    async with AiohttpNetwork() as network:
+    async with HttpNetwork() as network:
         error = await refuse(network, f"http://8.8.8.8:{port}/", Purpose.CALLBACK)
     assert isinstance(error, Blocked)
 
@@ -142,7 +142,7 @@ async def test_a_name_that_leads_inside_is_blocked(canary: Origin) -> None:
     async def inside(host: str) -> list[str]:
         return ["127.0.0.1", "10.0.0.1", "::1", "fd00:ec2::254"]
 
-    async with AiohttpNetwork(lookup=inside) as network:
+    async with HttpNetwork(lookup=inside) as network:
         url = f"http://metadata.google.internal:{canary.port}/"
         assert isinstance(await refuse(network, url, Purpose.TOPIC), Blocked)
 
@@ -153,7 +153,7 @@ async def test_a_name_with_a_thousand_private_addresses_is_blocked(
     async def many(host: str) -> list[str]:
         return [f"127.0.{number // 250}.{number % 250}" for number in range(1000)]
 
-    async with AiohttpNetwork(lookup=many) as network:
+    async with HttpNetwork(lookup=many) as network:
         url = f"http://many.example:{canary.port}/"
         assert isinstance(await refuse(network, url, Purpose.TOPIC), Blocked)
 
@@ -167,7 +167,7 @@ async def test_of_a_public_and_a_private_address_only_the_public_one_is_dialled(
     public = ip_network("127.0.0.2/32")  # stands in for a public address
     async with (
         Origin("127.0.0.2", canary.port) as origin,
-        AiohttpNetwork(allow_topics=[public], lookup=mixed) as network,
+        HttpNetwork(allow_topics=[public], lookup=mixed) as network,
     ):
         url = f"http://mixed.example:{canary.port}/"
         request = Request(method="GET", url=url, purpose=Purpose.TOPIC, limits=LIMITS)
@@ -187,22 +187,22 @@ async def test_a_name_that_is_rebound_to_a_private_address_is_blocked(
     url = f"http://rebound.example:{canary.port}/"
     request = Request(method="GET", url=url, purpose=Purpose.TOPIC, limits=LIMITS)
     async with Origin("127.0.0.2", canary.port):
-        async with AiohttpNetwork(allow_topics=[public], lookup=rebinding) as network:
+        async with HttpNetwork(allow_topics=[public], lookup=rebinding) as network:
             assert (await network.send(request)).status == 404
-        async with AiohttpNetwork(allow_topics=[public], lookup=rebinding) as network:
+        async with HttpNetwork(allow_topics=[public], lookup=rebinding) as network:
             assert isinstance(await refuse(network, url, Purpose.TOPIC), Blocked)
 
 
 async def test_what_topics_may_reach_callbacks_may_not(canary: Origin) -> None:
     loopback = [ip_network("127.0.0.0/8")]
-    async with AiohttpNetwork(allow_topics=loopback) as network:
+    async with HttpNetwork(allow_topics=loopback) as network:
         url = f"http://127.0.0.1:{canary.port}/"
         assert isinstance(await refuse(network, url, Purpose.CALLBACK), Blocked)
 
 
 async def test_a_connection_opened_for_a_topic_is_not_reused_for_a_callback() -> None:
     loopback = [ip_network("127.0.0.0/8")]
-    async with Origin() as origin, AiohttpNetwork(allow_topics=loopback) as network:
+    async with Origin() as origin, HttpNetwork(allow_topics=loopback) as network:
         request = Request(method="GET", url=origin.url("/"), purpose=Purpose.TOPIC)
         assert (await network.send(request)).status == 404
         error = await refuse(network, origin.url("/"), Purpose.CALLBACK)
@@ -213,7 +213,7 @@ async def test_a_connection_opened_for_a_topic_is_not_reused_for_a_callback() ->
 async def test_an_ipv6_canary_sees_nothing_either() -> None:
     if not socket.has_ipv6:
         pytest.skip("no IPv6 here")
-    async with Origin("::1") as canary, AiohttpNetwork() as network:
+    async with Origin("::1") as canary, HttpNetwork() as network:
         assert isinstance(
             await refuse(network, canary.url("/"), Purpose.TOPIC), Blocked
         )

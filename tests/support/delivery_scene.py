@@ -14,7 +14,7 @@ from typing import cast
 
 from hub.clock import Clock, SystemClock
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
-from hub.net import AiohttpNetwork, Answer, Network, Purpose, Request
+from hub.net import Answer, HttpNetwork, Network, Purpose, Request
 from protocols.model import Entry, Feed, Status
 from storage.interface import Storage
 from storage.packing import pack, pack_bytes
@@ -171,7 +171,7 @@ async def delivery_scene(
 ) -> AsyncIterator[DeliveryScene]:
     async with (
         Receiver() as receiver,
-        AiohttpNetwork(allow_callbacks=(LOOPBACK,)) as network,
+        HttpNetwork(allow_callbacks=(LOOPBACK,)) as network,
     ):
         storage = cast("Storage", await open_database(directory / "hub.db"))
         try:

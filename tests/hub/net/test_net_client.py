@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hub.errors import BadAnswer, Blocked, NetworkError, TimedOut, TooLarge, Unreachable
-from hub.net import AiohttpNetwork, Answer, Limits, Purpose, Request
+from hub.net import Answer, HttpNetwork, Limits, Purpose, Request
 from tests.support.certificates import server_context, trusting_context
 from tests.support.origin import Origin, OriginAnswer, redirect
 
@@ -20,10 +20,8 @@ QUICK = Limits(seconds=1.0, idle_seconds=0.3, body_bytes=100_000)
 
 
 @pytest.fixture
-async def network() -> AsyncIterator[AiohttpNetwork]:
-    async with AiohttpNetwork(
-        allow_topics=LOOPBACK, allow_callbacks=LOOPBACK
-    ) as network:
+async def network() -> AsyncIterator[HttpNetwork]:
+    async with HttpNetwork(allow_topics=LOOPBACK, allow_callbacks=LOOPBACK) as network:
         yield network
 
 
@@ -33,13 +31,13 @@ async def origin() -> AsyncIterator[Origin]:
         yield origin
 
 
-async def get(network: AiohttpNetwork, url: str, limits: Limits = QUICK) -> Answer:
+async def get(network: HttpNetwork, url: str, limits: Limits = QUICK) -> Answer:
     return await network.send(
         Request(method="GET", url=url, purpose=Purpose.TOPIC, limits=limits)
     )
 
 
-async def post(network: AiohttpNetwork, url: str, body: bytes = b"news") -> Answer:
+async def post(network: HttpNetwork, url: str, body: bytes = b"news") -> Answer:
     return await network.send(
         Request(
             method="POST",
@@ -57,7 +55,7 @@ async def post(network: AiohttpNetwork, url: str, body: bytes = b"news") -> Answ
 
 
 async def test_a_request_carries_the_given_headers_and_nothing_of_its_own(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     origin.serve("/feed", OriginAnswer(body=b"<rss/>"))
     headers = {"User-Agent": "Fanfare/1", "If-None-Match": 'W/"odd "value"'}
@@ -86,7 +84,7 @@ async def test_a_request_carries_the_given_headers_and_nothing_of_its_own(
     ],
 )
 async def test_no_header_is_added_whatever_is_given(
-    network: AiohttpNetwork,
+    network: HttpNetwork,
     origin: Origin,
     headers: dict[str, str],
     method: str,
@@ -110,14 +108,14 @@ async def test_no_header_is_added_whatever_is_given(
 
 
 async def test_a_url_outside_ascii_is_encoded(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     await get(network, origin.url("/f\u00fc?q=\u00e9"))
     assert origin.requests[0].target == "/f%C3%BC?q=%C3%A9"
 
 
 async def test_user_information_and_fragment_of_a_url_stay_off_the_wire(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     await get(network, origin.url("/feed#part", host="user:secret@127.0.0.1"))
     [request] = origin.requests
@@ -127,7 +125,7 @@ async def test_user_information_and_fragment_of_a_url_stay_off_the_wire(
 
 
 async def test_cookies_are_never_sent_back(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     origin.serve("/feed", OriginAnswer(headers={"Set-Cookie": "a=b; Path=/"}))
     await get(network, origin.url("/feed"))
@@ -136,7 +134,7 @@ async def test_cookies_are_never_sent_back(
 
 
 async def test_proxies_named_by_the_environment_are_ignored(
-    network: AiohttpNetwork, origin: Origin, monkeypatch: pytest.MonkeyPatch
+    network: HttpNetwork, origin: Origin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Origin() as proxy:
         monkeypatch.setenv("http_proxy", proxy.url())
@@ -147,7 +145,7 @@ async def test_proxies_named_by_the_environment_are_ignored(
 
 @pytest.mark.parametrize("size", [0, 5, 3 << 20])
 async def test_a_body_is_posted_whole(
-    network: AiohttpNetwork, origin: Origin, size: int
+    network: HttpNetwork, origin: Origin, size: int
 ) -> None:
     origin.serve("/callback", OriginAnswer(status=204))
     body = b"n" * size
@@ -158,7 +156,7 @@ async def test_a_body_is_posted_whole(
 
 
 async def test_connections_are_kept_alive_but_not_shared_between_purposes(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     for _ in range(3):
         await get(network, origin.url("/"))
@@ -193,14 +191,14 @@ async def test_connections_are_kept_alive_but_not_shared_between_purposes(
     ],
 )
 async def test_what_is_no_plain_http_url_is_not_requested(
-    network: AiohttpNetwork, url: str
+    network: HttpNetwork, url: str
 ) -> None:
     with pytest.raises(Unreachable, match="URL"):
         await get(network, url)
 
 
 async def test_a_header_with_a_line_break_is_not_sent(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     request = Request(
         method="GET",
@@ -217,7 +215,7 @@ async def test_a_header_with_a_line_break_is_not_sent(
 
 
 async def test_an_answer_is_given_as_it_came(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     origin.serve("/feed", OriginAnswer(headers={"ETag": '"x"'}, body=b"<rss/>"))
     answer = await get(network, origin.url("/feed"))
@@ -230,7 +228,7 @@ async def test_an_answer_is_given_as_it_came(
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_is_an_answer_and_never_followed(
-    network: AiohttpNetwork, origin: Origin, status: int
+    network: HttpNetwork, origin: Origin, status: int
 ) -> None:
     origin.serve("/", redirect("/elsewhere", status))
     assert (await get(network, origin.url("/"))).status == status
@@ -241,7 +239,7 @@ async def test_a_redirect_is_an_answer_and_never_followed(
     "how", [{"chunked": True}, {"until_close": True}, {"drip": 0.01}]
 )
 async def test_a_body_may_come_in_any_way(
-    network: AiohttpNetwork, origin: Origin, how: dict[str, bool]
+    network: HttpNetwork, origin: Origin, how: dict[str, bool]
 ) -> None:
     body = b"0123456789" * 10
     answer = OriginAnswer(body=body, piece=33)
@@ -259,7 +257,7 @@ async def test_a_body_may_come_in_any_way(
 
 
 async def test_a_compressed_body_is_inflated(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     compressed = gzip.compress(b"<rss/>")
     origin.serve(
@@ -269,7 +267,7 @@ async def test_a_compressed_body_is_inflated(
 
 
 async def test_a_damaged_compressed_body_names_the_status_it_came_with(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     compressed = gzip.compress(b"<rss/>")[:-4]
     origin.serve(
@@ -295,7 +293,7 @@ async def test_a_damaged_compressed_body_names_the_status_it_came_with(
     ids=["length", "chunked", "endless chunks", "endless", "announced"],
 )
 async def test_a_body_over_the_limit_is_given_up_and_its_connection_closed(
-    network: AiohttpNetwork, origin: Origin, answer: OriginAnswer
+    network: HttpNetwork, origin: Origin, answer: OriginAnswer
 ) -> None:
     origin.serve("/", answer)
     with pytest.raises(TooLarge) as caught:
@@ -304,7 +302,7 @@ async def test_a_body_over_the_limit_is_given_up_and_its_connection_closed(
     await asyncio.wait_for(origin.disconnected.wait(), 60)
 
 
-async def test_a_bomb_is_too_large(network: AiohttpNetwork, origin: Origin) -> None:
+async def test_a_bomb_is_too_large(network: HttpNetwork, origin: Origin) -> None:
     bomb = gzip.compress(bytes(2_000_000))
     origin.serve("/", OriginAnswer(headers={"Content-Encoding": "gzip"}, body=bomb))
     with pytest.raises(TooLarge):
@@ -312,7 +310,7 @@ async def test_a_bomb_is_too_large(network: AiohttpNetwork, origin: Origin) -> N
 
 
 async def test_of_an_answer_that_is_no_success_only_the_beginning_is_read(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     origin.serve("/", OriginAnswer(status=404, body=bytes(70_000), endless=True))
     answer = await get(network, origin.url("/"))
@@ -320,7 +318,7 @@ async def test_of_an_answer_that_is_no_success_only_the_beginning_is_read(
 
 
 async def test_of_an_answer_to_a_delivery_at_most_64_kib_are_read(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     origin.serve("/", OriginAnswer(body=bytes(1 << 30 >> 8), endless=True))
     answer = await post(network, origin.url("/"))
@@ -338,7 +336,7 @@ async def test_of_an_answer_to_a_delivery_at_most_64_kib_are_read(
     ids=["one long line", "many lines", "a long status line"],
 )
 async def test_a_header_bomb_is_a_bad_answer(
-    network: AiohttpNetwork, origin: Origin, raw: bytes
+    network: HttpNetwork, origin: Origin, raw: bytes
 ) -> None:
     origin.serve("/", OriginAnswer(raw=raw))
     with pytest.raises(BadAnswer):
@@ -361,7 +359,7 @@ async def test_a_header_bomb_is_a_bad_answer(
     ids=["silence", "late", "short body", "drip", "continue flood", "half a header"],
 )
 async def test_an_answer_that_does_not_end_in_time_is_given_up(
-    network: AiohttpNetwork, origin: Origin, answer: OriginAnswer
+    network: HttpNetwork, origin: Origin, answer: OriginAnswer
 ) -> None:
     origin.serve("/", answer)
     started = asyncio.get_running_loop().time()
@@ -371,7 +369,7 @@ async def test_an_answer_that_does_not_end_in_time_is_given_up(
 
 
 async def test_a_server_that_lets_nobody_in_is_given_up_long_before_the_rest(
-    network: AiohttpNetwork,
+    network: HttpNetwork,
 ) -> None:
     """Its queue of connections is full, so that it does not answer another."""
     limits = Limits(seconds=600, idle_seconds=0.3)
@@ -390,7 +388,7 @@ async def test_a_server_that_lets_nobody_in_is_given_up_long_before_the_rest(
 
 
 async def test_a_delivery_counts_by_its_status_though_the_body_drips(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     origin.serve("/", OriginAnswer(body=bytes(1000), piece=1, drip=0.1))
     answer = await post(network, origin.url("/"))
@@ -399,7 +397,7 @@ async def test_a_delivery_counts_by_its_status_though_the_body_drips(
 
 
 async def test_a_delivery_counts_by_its_status_though_the_connection_is_reset(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     origin.serve("/", OriginAnswer(headers={"Content-Length": "9"}, resets=True))
     answer = await post(network, origin.url("/"))
@@ -422,7 +420,7 @@ async def test_a_delivery_counts_by_its_status_though_the_connection_is_reset(
     ],
 )
 async def test_what_is_not_http_is_a_bad_answer(
-    network: AiohttpNetwork, origin: Origin, raw: bytes
+    network: HttpNetwork, origin: Origin, raw: bytes
 ) -> None:
     origin.serve("/", OriginAnswer(raw=raw, closes=True))
     with pytest.raises(BadAnswer):
@@ -431,7 +429,7 @@ async def test_what_is_not_http_is_a_bad_answer(
 
 @pytest.mark.parametrize("body", [b"", b"half"])
 async def test_a_body_shorter_than_announced_is_a_bad_answer(
-    network: AiohttpNetwork, origin: Origin, body: bytes
+    network: HttpNetwork, origin: Origin, body: bytes
 ) -> None:
     origin.serve(
         "/", OriginAnswer(headers={"Content-Length": "9"}, body=body, closes=True)
@@ -442,7 +440,7 @@ async def test_a_body_shorter_than_announced_is_a_bad_answer(
 
 
 async def test_a_connection_closed_without_an_answer_is_a_bad_answer(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     origin.serve("/", OriginAnswer(raw=b"", closes=True))
     with pytest.raises(BadAnswer, match="without an answer"):
@@ -450,7 +448,7 @@ async def test_a_connection_closed_without_an_answer_is_a_bad_answer(
 
 
 async def test_a_reset_connection_is_unreachable(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     origin.serve("/", OriginAnswer(raw=b"", resets=True))
     with pytest.raises(Unreachable, match="reset"):
@@ -458,7 +456,7 @@ async def test_a_reset_connection_is_unreachable(
 
 
 async def test_a_port_where_nobody_listens_is_unreachable(
-    network: AiohttpNetwork,
+    network: HttpNetwork,
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -475,13 +473,13 @@ async def test_a_server_without_tls_is_unreachable_by_https() -> None:
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    async with server, AiohttpNetwork(allow_topics=LOOPBACK) as network:
+    async with server, HttpNetwork(allow_topics=LOOPBACK) as network:
         with pytest.raises(Unreachable, match=r"TLS|reset"):
             await get(network, f"https://127.0.0.1:{port}/")
 
 
 async def test_a_certificate_that_nobody_trusts_is_refused(
-    network: AiohttpNetwork, tmp_path: Path
+    network: HttpNetwork, tmp_path: Path
 ) -> None:
     async with Origin(tls=server_context(tmp_path)) as origin:
         with pytest.raises(Unreachable, match="certificate is not valid: self"):
@@ -493,7 +491,7 @@ async def test_a_trusted_server_is_spoken_to_by_https(tmp_path: Path) -> None:
     async with Origin(tls=server_context(tmp_path)) as origin:
         origin.serve("/", OriginAnswer(body=b"<rss/>"))
         tls = trusting_context(tmp_path)
-        async with AiohttpNetwork(allow_topics=LOOPBACK, tls=tls) as network:
+        async with HttpNetwork(allow_topics=LOOPBACK, tls=tls) as network:
             assert (await get(network, origin.url("/"))).body == b"<rss/>"
 
 
@@ -506,13 +504,13 @@ async def test_a_name_without_address_is_unreachable(
             raise found
         return []
 
-    async with AiohttpNetwork(lookup=find_nothing) as network:
+    async with HttpNetwork(lookup=find_nothing) as network:
         with pytest.raises(Unreachable, match="cannot be resolved"):
             await get(network, "http://nowhere.example/")
 
 
 async def test_a_cancelled_request_closes_its_connection(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     origin.serve("/", OriginAnswer(body=b"x", piece=1, endless=True, drip=0.01))
     limits = Limits(seconds=30)
@@ -533,7 +531,7 @@ async def test_the_second_address_is_tried_when_the_first_does_not_answer(
     async def dual_stack(host: str) -> list[str]:
         return ["::1", "127.0.0.1"]
 
-    async with AiohttpNetwork(allow_topics=LOOPBACK, lookup=dual_stack) as network:
+    async with HttpNetwork(allow_topics=LOOPBACK, lookup=dual_stack) as network:
         answer = await get(network, origin.url("/", host="dual.example"))
     assert answer.status == 404
     assert len(origin.requests) == 1
@@ -541,7 +539,7 @@ async def test_the_second_address_is_tried_when_the_first_does_not_answer(
 
 
 async def test_the_system_resolves_names_for_us(
-    network: AiohttpNetwork, origin: Origin
+    network: HttpNetwork, origin: Origin
 ) -> None:
     answer = await get(network, origin.url("/", host="localhost"))
     assert answer.status == 404
@@ -549,7 +547,7 @@ async def test_the_system_resolves_names_for_us(
 
 
 async def test_a_host_in_an_allowed_network_is_exempt_for_that_purpose_only() -> None:
-    network = AiohttpNetwork(allow_topics=LOOPBACK)
+    network = HttpNetwork(allow_topics=LOOPBACK)
     assert network.is_exempt("127.0.0.1", Purpose.TOPIC)
     assert not network.is_exempt("127.0.0.1", Purpose.CALLBACK)
     assert not network.is_exempt("8.8.8.8", Purpose.TOPIC)
@@ -563,7 +561,7 @@ async def test_a_name_is_exempt_when_all_its_last_addresses_are(
     async def look_up(host: str) -> list[str]:
         return addresses
 
-    async with AiohttpNetwork(allow_topics=LOOPBACK, lookup=look_up) as network:
+    async with HttpNetwork(allow_topics=LOOPBACK, lookup=look_up) as network:
         assert not network.is_exempt("some.example", Purpose.TOPIC)
         await get(network, origin.url("/", host="some.example"))
         assert network.is_exempt("some.example", Purpose.TOPIC)
@@ -573,7 +571,7 @@ async def test_a_name_is_exempt_when_all_its_last_addresses_are(
 
 
 async def test_blocked_says_neither_address_nor_reason() -> None:
-    async with AiohttpNetwork() as network:
+    async with HttpNetwork() as network:
         with pytest.raises(Blocked) as caught:
             await get(network, "http://127.0.0.1:8080/")
     assert str(caught.value) == "blocked: the hub does not connect to this address"

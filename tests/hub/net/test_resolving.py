@@ -22,8 +22,7 @@ async def look_up_mixed(host: str) -> Sequence[str]:
 async def test_only_permitted_addresses_are_resolved_to() -> None:
     resolver = GuardedResolver(Guard(), look_up_mixed)
     found = await resolver.resolve("mixed.example", 80)
-    assert [one["host"] for one in found] == ["8.8.8.8", "2a00:1450:4001::200e"]
-    assert {one["port"] for one in found} == {80}
+    assert found == ["8.8.8.8", "2a00:1450:4001::200e"]
 
 
 async def test_a_name_without_a_permitted_address_is_blocked() -> None:
@@ -60,4 +59,77 @@ async def test_the_system_finds_localhost() -> None:
         found = await resolver.resolve("localhost", 80)
     finally:
         lookup.close()
-    assert "127.0.0.1" in {one["host"] for one in found}
+    assert "127.0.0.1" in found
+
+
+class NameServer:
+    """Answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.questions = 0
+        self.answer = asyncio.Event()
+        self.addresses: list[str] = ["8.8.8.8"]
+
+    async def __call__(self, host: str) -> Sequence[str]:
+        self.questions += 1
+        await self.answer.wait()
+        return self.addresses
+
+
+@pytest.fixture
+def name_server() -> NameServer:
+    return NameServer()
+
+
+async def begin(resolver: GuardedResolver, count: int) -> list[asyncio.Task[list[str]]]:
+    tasks = [
+        asyncio.create_task(resolver.resolve("one.example", 80)) for _ in range(count)
+    ]
+    await asyncio.sleep(0)  # each has come as far as it gets
+    return tasks
+
+
+async def test_a_name_is_asked_for_once_however_many_want_it(
+    name_server: NameServer,
+) -> None:
+    resolver = GuardedResolver(Guard(), name_server)
+    tasks = await begin(resolver, 3)
+    name_server.answer.set()
+    assert await asyncio.gather(*tasks) == [["8.8.8.8"]] * 3
+    await resolver.resolve("one.example", 443)
+    assert name_server.questions == 1
+
+
+async def test_who_gives_up_waiting_for_a_name_takes_it_from_nobody(
+    name_server: NameServer,
+) -> None:
+    resolver = GuardedResolver(Guard(), name_server)
+    first, second, third = await begin(resolver, 3)
+    second.cancel()
+    first.cancel()
+    name_server.answer.set()
+    assert await third == ["8.8.8.8"]
+    assert name_server.questions == 2
+
+
+async def test_a_name_without_addresses_has_none_for_all_who_wait_for_it(
+    name_server: NameServer,
+) -> None:
+    resolver = GuardedResolver(Guard(), name_server)
+    tasks = await begin(resolver, 3)
+    name_server.addresses.clear()
+    name_server.answer.set()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(each) for each in outcomes] == [LookupFailed] * 3
+    assert name_server.questions == 1
+
+
+async def test_a_kept_name_is_judged_again_for_each_port(
+    name_server: NameServer,
+) -> None:
+    resolver = GuardedResolver(Guard(), name_server)
+    name_server.answer.set()
+    await resolver.resolve("one.example", 80)
+    with pytest.raises(AddressBlocked):
+        await resolver.resolve("one.example", 25)
+    assert name_server.questions == 1

@@ -11,7 +11,7 @@ import pytest
 
 from hub.core.fetched import Hop
 from hub.errors import Blocked, NetworkError
-from hub.net import AiohttpNetwork, Answer, Limits, Purpose, Request
+from hub.net import Answer, HttpNetwork, Limits, Purpose, Request
 from hub.polling.fetcher import Fetcher, FetchRequest
 from hub.polling.hops import RedirectRefused, bare_url, redirect_target
 from storage.records import Credentials, Validators
@@ -39,7 +39,7 @@ async def elsewhere() -> AsyncIterator[Origin]:
 
 @pytest.fixture
 async def fetcher() -> AsyncIterator[Fetcher]:
-    async with AiohttpNetwork(allow_topics=LOOPBACK) as network:
+    async with HttpNetwork(allow_topics=LOOPBACK) as network:
         yield Fetcher(network, ManualClock(), LIMITS)
 
 
@@ -349,7 +349,7 @@ async def test_a_redirect_to_a_blocked_address_is_an_error(origin: Origin) -> No
     async with Origin("127.0.0.2") as canary:
         origin.serve("/feed", redirect(canary.url("/")))
         only_origin = [ip_network("127.0.0.1/32")]
-        async with AiohttpNetwork(allow_topics=only_origin) as network:
+        async with HttpNetwork(allow_topics=only_origin) as network:
             fetcher = Fetcher(network, ManualClock(), LIMITS)
             fetched = await fetcher.fetch(asking(origin.url("/feed")))
         assert canary.connections == 0

@@ -1,0 +1,219 @@
+"""Answers as they come in over one connection, each within bounds. No I/O.
+
+The bytes are parsed by llhttp, through httptools. What it makes of sloppy servers is as
+lenient as browsers and aiohttp are with answers: obsolete line folding, LF without CR,
+spaces behind a chunk's size. How long a body is it never guesses at (RFC 9112, 6.3).
+"""
+
+from __future__ import annotations
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+from hub.errors import BadAnswer, NetworkError, TooLarge
+from hub.net.headers import AnswerHeaders, Field
+from hub.net.inflation import Inflation
+
+MOST_HEADERS = 128
+LONGEST_HEADER = 8_190
+"""Bytes of its name and value."""
+MOST_FRAMING = 256 * 1024
+"""Bytes of an answer that are no body: interim answers, head, chunk sizes, trailers."""
+_FRAMING_PER_BYTE = 16  # of body; a chunk of one byte takes five more
+
+NOT_HTTP = "the answer is not valid HTTP"
+NOT_WHOLE = "the answer ended early or is not valid HTTP"
+NO_ANSWER = "the server closed the connection without an answer"
+
+
+class Reception:
+    """Takes in one answer after the other; `expect` begins each.
+
+    ``status`` is 0 until the head of a final answer is there. When it is over, ``body``
+    is what was wanted of it, and ``is_whole`` says whether that is all. ``is_clean``:
+    it ended where it said, nothing came after it, and the server keeps the connection.
+    """
+
+    __slots__ = (
+        "_body_bytes",
+        "_cut",
+        "_ended",
+        "_fed_bytes",
+        "_fields",
+        "_inflation",
+        "_is_kept_alive",
+        "_limit",
+        "_overran",
+        "_parser",
+        "_pieces",
+        "body",
+        "is_clean",
+        "is_whole",
+        "status",
+    )
+
+    def __init__(self) -> None:
+        self._parser = HttpResponseParser(self)
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True,
+            lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
+        )
+        self.expect(cut=0, limit=None)
+
+    def expect(self, *, cut: int, limit: int | None) -> None:
+        """Begin an answer of which the first ``cut`` bytes of body are wanted, and what
+        is wrong with the rest is no failure.
+
+        With ``limit`` a 2xx is wanted whole, decompressed, and no larger than that.
+        """
+        self.status = 0
+        self._fields: list[Field] = []
+        self.body = b""
+        self.is_whole = self.is_clean = False
+        self._cut = cut
+        self._limit = limit
+        self._inflation: Inflation | None = None
+        self._pieces: list[bytes] = []
+        self._fed_bytes = self._body_bytes = 0
+        self._ended = self._overran = self._is_kept_alive = False
+
+    @property
+    def headers(self) -> AnswerHeaders:
+        return AnswerHeaders(self._fields)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a single byte of the answer has come."""
+        return self._fed_bytes > 0
+
+    def feed(self, data: bytes) -> bool:
+        """Whether the answer is over with these bytes.
+
+        Raises BadAnswer and TooLarge, with the status if that had come.
+        """
+        self._fed_bytes += len(data)
+        had_begun = self.status > 0
+        is_broken = self._fails_to_parse(data) or self._has_too_much_framing
+        try:
+            if self.status and not had_begun:
+                self._open_body()
+            if self._pieces and self._is_filled():
+                return True
+            if self._ended:
+                self._finish()
+                self.is_clean = self._is_kept_alive and not self._overran
+                return True
+        except NetworkError as error:
+            error.status = self.status
+            raise
+        if is_broken:
+            return self.stop(BadAnswer(NOT_WHOLE if self.status else NOT_HTTP))
+        return False
+
+    def end(self) -> bool:
+        """The server has closed the connection, in order. Raises BadAnswer."""
+        if not self.status or self._has_known_end:
+            return self.stop(BadAnswer(NOT_WHOLE if self.status else NO_ANSWER))
+        try:
+            self._finish()
+        except NetworkError as error:
+            error.status = self.status
+            raise
+        return True
+
+    def stop(self, error: NetworkError) -> bool:
+        """No more of it comes: True, or the error if the status alone is not enough."""
+        if self.status and self._inflation is None:
+            self.body = b"".join(self._pieces)
+            return True
+        error.status = self.status
+        raise error
+
+    # --- called by the parser ----------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        self._overran = self._ended
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self.status:
+            return  # a trailer, or what comes after the answer
+        value = value.rstrip(b" \t")  # llhttp strips what is before it
+        is_long = len(name) + len(value) > LONGEST_HEADER
+        if is_long or len(self._fields) >= MOST_HEADERS or b"\0" in value:
+            raise ValueError
+        self._fields.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        if self._ended:
+            return
+        status = self._parser.get_status_code()
+        if status < 100:
+            raise ValueError
+        if status < 200 and status != 101:
+            self._fields.clear()  # RFC 9110, 15.2: "one or more 1xx responses"
+        else:
+            self.status = status
+
+    def on_body(self, piece: bytes) -> None:
+        if not self._ended:
+            self._body_bytes += len(piece)
+            self._pieces.append(piece)
+
+    def on_message_complete(self) -> None:
+        if self.status and not self._ended:
+            self._ended = True
+            self._is_kept_alive = self._parser.should_keep_alive()
+
+    # -----------------------------------------------------------------------------
+
+    def _fails_to_parse(self, data: bytes) -> bool:
+        try:
+            self._parser.feed_data(data)
+        except HttpParserUpgrade:
+            self._overran = True  # what follows is another protocol
+        except HttpParserError:
+            self._overran = True
+            return not self._ended
+        return False
+
+    @property
+    def _has_too_much_framing(self) -> bool:
+        allowed = MOST_FRAMING + _FRAMING_PER_BYTE * self._body_bytes
+        return self._fed_bytes - self._body_bytes > allowed and not self._ended
+
+    @property
+    def _has_known_end(self) -> bool:
+        """RFC 9112, 6.3: without the chunked coding and a length the connection's end
+        is the body's."""
+        codings = [text for name, text in self._fields if name == b"transfer-encoding"]
+        if codings:
+            return codings[-1].rpartition(b",")[2].strip().lower() == b"chunked"
+        return self._value(b"content-length") is not None
+
+    def _open_body(self) -> None:
+        if self._limit is None or not 200 <= self.status <= 299:
+            return
+        if int(self._value(b"content-length") or 0) > self._limit:
+            raise TooLarge(self._limit)
+        coding = self._value(b"content-encoding") or b""
+        self._inflation = Inflation(coding.decode("latin-1"), self._limit)
+
+    def _is_filled(self) -> bool:
+        """Take in the pieces that have come: whether that is all that is wanted."""
+        if self._inflation is not None:
+            for piece in self._pieces:
+                self._inflation.feed(piece)
+            self._pieces.clear()
+            return False
+        if self._body_bytes <= self._cut:
+            return False
+        self.body = b"".join(self._pieces)[: self._cut]
+        return True
+
+    def _finish(self) -> None:
+        whole = self._inflation
+        self.body = whole.finish() if whole is not None else b"".join(self._pieces)
+        self.is_whole = True
+
+    def _value(self, name: bytes) -> bytes | None:
+        return next((value for each, value in self._fields if each == name), None)
