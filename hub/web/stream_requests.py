@@ -75,6 +75,10 @@ async def find_principal(
     `Problem` and `StorageError`.
     """
     offered = connection.query_params.get("authorization")
+    if offered and not offered.isascii():
+        raise Problem(
+            HTTPStatus.UNAUTHORIZED, "authorization: expected base64 of user:token"
+        )
     if offered:
         headers = Headers({"authorization": f"Basic {''.join(offered.split())}"})
         return await authenticator.identify(headers)
