@@ -6,7 +6,8 @@ import difflib
 from collections.abc import Mapping
 from pathlib import Path
 
-from hub.config import PREFIX, SETTINGS, Setting, Settings
+from hub.config import SETTINGS, Settings
+from hub.config_fields import PREFIX, Setting
 
 NOT_SETTINGS = frozenset({"FANFARE_FAILPOINT"})
 """Variables with our prefix that only tests use."""

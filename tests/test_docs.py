@@ -13,7 +13,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route, WebSocketRoute
 
 from hub.cli import main
-from hub.config import SETTINGS, Setting
+from hub.config import SETTINGS
+from hub.config_fields import Setting
 from hub.services import Services
 from hub.web.api_shapes import SHAPES
 from hub.web.application import create_application

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import click
 
-from hub.config import SETTINGS, Setting
+from hub.config import SETTINGS
+from hub.config_fields import Setting
 
 from .client import read_settings
 from .failures import Failure

@@ -13,6 +13,8 @@ import structlog
 from hub.clock import Clock
 from hub.collections.judging import read_head
 from hub.collections.pages import PageKeeper
+from hub.collections.planning import SectionPlan, plan_section
+from hub.collections.reading import Changes, Everything
 from hub.collections.shelf import (
     Chain,
     Generation,
@@ -27,12 +29,10 @@ from hub.metrics import Metrics
 from protocols.model import Entry
 from protocols.scp.collection import ALL, CollectionHead, CollectionType, Encoding
 from protocols.scp.page import PageContext, page_line
-from storage.interface import PageStore, Storage
+from storage.interface import Storage
 from storage.packing import unpack
-from storage.records import PageId, PageSection, PublishedPage
+from storage.records import PageSection, PublishedPage
 
-BATCH = 50
-"""Pages rendered at a time, beside the event loop."""
 _SECOND = timedelta(seconds=1)
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -57,55 +57,6 @@ class BuildOptions:
     def grace(self) -> float:
         """Seconds that it is served after that."""
         return self.snapshot_seconds
-
-
-class _Everything:
-    """All pages of a section, batch by batch."""
-
-    def __init__(self, pages: PageStore, section: str) -> None:
-        self._pages = pages
-        self._section = section
-        self._after = PageId(0)
-
-    async def next(self) -> Sequence[PublishedPage]:
-        return await self._pages.pages(self._section, after=self._after, limit=BATCH)
-
-    def pass_by(self, pages: Sequence[PublishedPage]) -> None:
-        self._after = pages[-1].id
-
-
-class _Changes:
-    """Those changed up to a position: what changes meanwhile comes with the next."""
-
-    def __init__(
-        self, pages: PageStore, section: str, *, after: int, through: int
-    ) -> None:
-        self._pages = pages
-        self._section = section
-        self._after = after
-        self._through = through
-
-    async def next(self) -> Sequence[PublishedPage]:
-        found = await self._pages.changed(self._section, after=self._after, limit=BATCH)
-        return [each for each in found if each.change <= self._through]
-
-    def pass_by(self, pages: Sequence[PublishedPage]) -> None:
-        self._after = pages[-1].change
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What is to be built of a section."""
-
-    section: PageSection
-    chain: Chain | None  # where its delta begins; None: it has none yet
-    is_delta_due: bool
-    is_snapshot_due: bool
-    is_outdated: bool  # the last snapshot has a page that was withdrawn
-
-    @property
-    def name(self) -> str:
-        return self.section.name or ALL
 
 
 class CollectionBuilder:
@@ -138,7 +89,7 @@ class CollectionBuilder:
         generation = await self._known()
         position = await self._storage.pages.position()
         return any(
-            self._plan(section, generation, position, False).is_outdated
+            self._plan(section, generation, position).is_outdated
             for section in await self._storage.pages.sections()
         )
 
@@ -154,7 +105,7 @@ class CollectionBuilder:
             chains = dict(generation.chains)
             added: list[StoredCollection] = []
             for section in await self._storage.pages.sections():
-                plan = self._plan(section, generation, position, snapshots)
+                plan = self._plan(section, generation, position, snapshots=snapshots)
                 built = await self._build_section(plan, position)
                 added += built
                 if built:
@@ -170,27 +121,14 @@ class CollectionBuilder:
         section: PageSection,
         generation: Generation,
         position: int,
-        snapshots: bool,
-    ) -> _Plan:
-        """A snapshot comes with a delta of the same moment, be it empty: so whoever
-
-        has either goes on with the next delta.
-        """
-        name = section.name or ALL
-        chain, last = generation.chains.get(name), generation.snapshot(name)
-        is_outdated = last is not None and section.withdrawn > last.position
-        is_due = snapshots or is_outdated or self._is_due(last)
-        is_behind = chain is not None and position > chain.position
-        return _Plan(
-            section=section,
-            chain=chain,
-            is_delta_due=chain is not None and (is_behind or is_due),
-            is_snapshot_due=is_due,
-            is_outdated=is_outdated,
-        )
+        *,
+        snapshots: bool = False,
+    ) -> SectionPlan:
+        is_due = snapshots or self._is_due(generation.snapshot(section.name or ALL))
+        return plan_section(section, generation, position, is_snapshot_due=is_due)
 
     async def _build_section(
-        self, plan: _Plan, position: int
+        self, plan: SectionPlan, position: int
     ) -> list[StoredCollection]:
         pages, name = self._storage.pages, plan.section.name
         directory = self._shelf.directory
@@ -199,7 +137,7 @@ class CollectionBuilder:
             newest = _START
             if plan.is_delta_due and plan.chain is not None:
                 delta = stack.enter_context(CollectionFile(directory, "delta"))
-                changes = _Changes(
+                changes = Changes(
                     pages, name, after=plan.chain.position, through=position
                 )
                 newest = await self._gather(delta, changes)
@@ -207,7 +145,7 @@ class CollectionBuilder:
                     gathered.append((delta, plan.chain.generated))
             if plan.is_snapshot_due:
                 snapshot = stack.enter_context(CollectionFile(directory, "snapshot"))
-                everything = _Everything(pages, name)
+                everything = Everything(pages, name)
                 newest = max(newest, await self._gather(snapshot, everything))
                 gathered.append((snapshot, None))
             generated = self._moment(plan.name, newest)
@@ -217,7 +155,7 @@ class CollectionBuilder:
             ]
 
     async def _gather(
-        self, file: CollectionFile, source: _Everything | _Changes
+        self, file: CollectionFile, source: Everything | Changes
     ) -> datetime:
         """Put all pages into the file; when the last of them was modified."""
         newest = _START
@@ -296,7 +234,7 @@ class CollectionBuilder:
         age = (self._clock.now() - last.generated).total_seconds()
         return age >= self.options.snapshot_seconds - slack
 
-    async def _fresh(self, source: _Everything | _Changes) -> Sequence[PublishedPage]:
+    async def _fresh(self, source: Everything | Changes) -> Sequence[PublishedPage]:
         """The next pages; an entry that has changed since it was judged is judged
 
         again first, so that no content is published under an earlier date.

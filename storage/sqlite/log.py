@@ -23,7 +23,8 @@ from storage.records import (
 )
 
 from .batches import Batches
-from .fetch_commits import apply_commit, encode_commit
+from .commit_encoding import encode_commit
+from .fetch_commits import apply_commit
 from .id_lists import pack_ids
 from .log_rows import ENTRY, read_entry, read_record, unpack_refs
 from .positions import LogHead
