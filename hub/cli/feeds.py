@@ -42,6 +42,9 @@ feeds.add_command(discover)
 @click.option("--header", "headers", multiple=True, help="'Name: value' to send.")
 @click.option("--basic", default="", help="user:password to send.")
 @click.option("--publish-secret", default="", help="What its publisher signs with.")
+@click.option(
+    "--subscription-callback", help="Where its publisher is asked who may subscribe."
+)
 @click.option("--exactly", is_flag=True, help="Take a page itself, not its feed.")
 @speaks_to_hub
 def add(
@@ -53,6 +56,7 @@ def add(
     headers: tuple[str, ...],
     basic: str,
     publish_secret: str,
+    subscription_callback: str | None,
     exactly: bool,
 ) -> None:
     """Add feeds and say what their first fetch found.
@@ -75,6 +79,8 @@ def add(
     }
     if publish_secret:
         shared["publish_secret"] = publish_secret
+    if subscription_callback is not None:
+        shared["subscription_callback"] = subscription_callback
     with ThreadPoolExecutor(ADDED_AT_ONCE) as pool:
         results = [*pool.map(lambda url: _add_one(hub, {"url": url, **shared}), wanted)]
     failed = results.count(Outcome.TROUBLE)

@@ -69,6 +69,7 @@ class AccountSubscriptions:
             format=wish.format,
             is_silent=self.is_null_device(wish.callback),
             shown=wish.shown,
+            headers=wish.headers,
         )
 
     async def find(self, wish: Wish) -> Subscription:

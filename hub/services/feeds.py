@@ -20,6 +20,7 @@ from hub.services.errors import Conflict, SeveralFeeds
 from hub.services.topics import read_topic
 from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
+from protocols.websub.callbacks import read_callback
 from protocols.websub.requests import LONGEST_SECRET
 from storage.errors import NotFound
 from storage.interface import Storage
@@ -98,6 +99,7 @@ class AddFeed:
     section: str = ""
     credentials: Credentials | None = None
     publish_secret: str = ""  # what its publisher signs pings with content with
+    subscription_callback: str | None = None  # asked about subscriptions; "": nobody
     wait: float = LONGEST_WAIT  # seconds; 0: do not wait for the first fetch
     discover: bool = False  # of a page, add the feed that it names
 
@@ -153,6 +155,13 @@ class FeedService:
         if self._own.owns(topic.url):
             return AddedFeed(feed=await self._own_feed(field, topic.url), is_new=False)
         _check_publish_secret(request.publish_secret)
+        if request.subscription_callback:
+            request = replace(
+                request,
+                subscription_callback=await self._publisher_of(
+                    request.subscription_callback
+                ),
+            )
         await self._addresses.check_topic(field, topic.url)
         credentials = request.credentials or topic.credentials
         if not request.discover or await self.find(topic.url) is not None:
@@ -200,6 +209,10 @@ class FeedService:
             ),
             self._clock.now(),
         )
+        if request.subscription_callback is not None:
+            await self._storage.feeds.set_subscription_callback(
+                feed.id, request.subscription_callback
+            )
         if request.publish_secret:
             await self._storage.feeds.set_publish_secret(
                 feed.id, request.publish_secret
@@ -210,6 +223,11 @@ class FeedService:
         if feed.polling.last_fetch is None:
             feed = await self._first_fetch(feed, request.wait)
         return AddedFeed(feed=feed, is_new=is_new)
+
+    async def _publisher_of(self, url: str) -> str:
+        callback = read_callback(url, "subscription_callback")
+        await self._addresses.check_callback("subscription_callback", callback)
+        return callback
 
     async def get(self, feed_id: FeedId) -> FeedReport:
         """Raises `NotFound`."""

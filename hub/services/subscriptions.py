@@ -50,6 +50,7 @@ class Subscribe:
     batch: bool = False
     is_silent: bool = False  # listed like any other, but never notified
     shown: tuple[tuple[str, str], ...] = ()  # further parameters, for the publisher
+    headers: tuple[tuple[str, str], ...] = ()  # of the request, for the publisher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,12 @@ class SubscriptionReport:
 class Publishers(Protocol):
     """What is needed of `hub.websub.validation.Validation`."""
 
-    async def refusal(self, feed: StoredFeed, parameters: Mapping[str, str]) -> str: ...
+    async def refusal(
+        self,
+        feed: StoredFeed,
+        parameters: Mapping[str, str],
+        headers: Mapping[str, str],
+    ) -> str: ...
 
 
 class SubscriptionService:
@@ -148,7 +154,8 @@ class SubscriptionService:
             "hub.topic": request.topic,
             "hub.callback": request.callback,
         }
-        if reason := await self._publishers.refusal(feed, told):
+        headers = dict(request.headers)
+        if reason := await self._publishers.refusal(feed, told, headers):
             raise NotAllowed(field, reason)
 
     async def get(

@@ -37,6 +37,7 @@ class Wish:
     format: Format | None = None  # None: Atom of a feed, else as it is
     has_digest: bool = False
     shown: tuple[tuple[str, str], ...] = ()  # further parameters, for the publisher
+    headers: tuple[tuple[str, str], ...] = ()  # of the request, for the publisher
     verify: Verify | None = None
     verify_token: str = ""
 
@@ -57,7 +58,10 @@ class Wish:
             algorithm=self.algorithm,
             verify_token=self.verify_token,
             wish=AccountWish(
-                format=self.format, has_digest=self.has_digest, shown=self.shown
+                format=self.format,
+                has_digest=self.has_digest,
+                shown=self.shown,
+                headers=self.headers,
             ),
         )
 
@@ -74,6 +78,7 @@ class Wish:
             format=wish.format,
             has_digest=wish.has_digest,
             shown=wish.shown,
+            headers=wish.headers,
             verify=Verify.ASYNC,
             verify_token=stored.verify_token,
         )

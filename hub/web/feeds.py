@@ -52,6 +52,7 @@ class FeedToAdd(Document):
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     basic: str = ""
     publish_secret: str = ""
+    subscription_callback: str | None = None
     discover: bool = False
 
 
@@ -89,6 +90,7 @@ class FeedRoutes:
             section=body.section,
             credentials=_credentials(body),
             publish_secret=body.publish_secret,
+            subscription_callback=body.subscription_callback,
             wait=wait,
             discover=body.discover,
         )

@@ -1,7 +1,8 @@
 """Asking a topic's publisher whether somebody may subscribe to it.
 
-A convention of Superfeedr's, which WebSub 5.2 allows: the topic names a URL with
-``rel="validate"``, and the hub sends it the request's parameters. A 2xx allows it;
+A convention of Superfeedr's, which WebSub 5.2 allows: "hub forwards all params +
+headers of the subscribe request" (Superfeedr 1.15) to the URL that the operator has set
+for the feed, or else that the topic names with ``rel="validate"``. A 2xx allows it;
 anything else refuses, and the text of a 401 is passed on. Secrets never are.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
@@ -28,6 +30,7 @@ ASKED_SECONDS: Final = 20.0
 """In all: publishers are asked no more often than callbacks."""
 MOST_READ: Final = 1_024
 """Bytes of an answer."""
+NONE: Final[Mapping[str, str]] = MappingProxyType({})
 REFUSED: Final = "the topic's publisher does not allow it"
 UNREACHABLE: Final = "the topic's publisher could not be asked"
 FORM: Final = "application/x-www-form-urlencoded"
@@ -41,22 +44,32 @@ class Validation:
         user_agent: str,
         pace: CallbackPace,
     ) -> None:
+        self._feeds = storage.feeds
         self._log = storage.log
         self._network = network
         self._user_agent = user_agent
         self._pace = pace
 
-    async def refusal(self, feed: StoredFeed, parameters: Mapping[str, str]) -> str:
-        """Why nobody may subscribe with these; "" if the publisher allows it, or names
-        no URL to ask. Raises `StorageError`."""
-        url = feed.polling.validator or await self._named_by_document(feed)
+    async def refusal(
+        self,
+        feed: StoredFeed,
+        parameters: Mapping[str, str],
+        headers: Mapping[str, str] = NONE,
+    ) -> str:
+        """Why nobody may subscribe with these; "" if the publisher allows it, or has
+        no URL to ask. ``headers``: of the request. Raises `StorageError`."""
+        url = await self._url_of(feed)
         if not url:
             return ""
         request = Request(
             method="POST",
             url=url,
             purpose=Purpose.CALLBACK,
-            headers={"User-Agent": self._user_agent, "Content-Type": FORM},
+            headers={
+                **headers,
+                "User-Agent": self._user_agent,
+                "Content-Type": FORM,
+            },
             body=urlencode(parameters).encode(),
             limits=LIMITS,
             cuts_body=True,
@@ -69,6 +82,12 @@ class Validation:
         except (NetworkError, TimeoutError):
             return UNREACHABLE
         return _word_of(answer)
+
+    async def _url_of(self, feed: StoredFeed) -> str:
+        """What the operator has set goes before what whoever serves the topic says."""
+        set_for_it = await self._feeds.subscription_callback(feed.id)
+        named = set_for_it or feed.polling.validator
+        return named or await self._named_by_document(feed)
 
     async def _named_by_document(self, feed: StoredFeed) -> str:
         packed = await self._log.feed_head(feed.id)

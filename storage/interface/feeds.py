@@ -104,6 +104,14 @@ class FeedStore(Protocol):
         """ "" if there is none."""
         ...
 
+    async def set_subscription_callback(self, feed_id: FeedId, url: str) -> None:
+        """Where its publisher is asked about each new subscription; "" for nowhere."""
+        ...
+
+    async def subscription_callback(self, feed_id: FeedId) -> str:
+        """ "" if there is none."""
+        ...
+
     async def purge_removed(self, before: datetime, limit: int) -> int:
         """Delete feeds removed before that time, with all that is theirs."""
         ...

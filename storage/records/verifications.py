@@ -29,12 +29,13 @@ class AccountWish:
     """What an account asks for beside what anybody may.
 
     ``format`` None: Atom of a feed, else as it is. ``shown``: further parameters of its
-    request, for the topic's publisher; no secrets.
+    request, for the topic's publisher, and ``headers`` its headers; no secrets.
     """
 
     format: Format | None = None
     has_digest: bool = False
     shown: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

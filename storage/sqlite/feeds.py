@@ -194,6 +194,17 @@ class SqliteFeeds:
         )
         return self._box.decrypt(row[0]) if row else ""
 
+    async def set_subscription_callback(self, feed_id: FeedId, url: str) -> None:
+        await self._writer.execute(
+            "UPDATE feeds SET subscription_callback = ? WHERE id = ?", (url, feed_id)
+        )
+
+    async def subscription_callback(self, feed_id: FeedId) -> str:
+        row = await self._readers.first(
+            "SELECT subscription_callback FROM feeds WHERE id = ?", (feed_id,)
+        )
+        return row[0] if row else ""
+
     async def purge_removed(self, before: datetime, limit: int) -> int:
         unit = partial(purge_removed_feeds, to_milliseconds(before), limit)
         return await self._writer.submit(unit)

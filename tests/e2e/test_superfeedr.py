@@ -16,6 +16,7 @@ import pytest_asyncio
 
 from tests.support.eventually import eventually
 from tests.support.hub_process import TOKEN
+from tests.support.web_server import ServerAnswer
 from tests.support.websub import (
     Callback,
     HubAnswer,
@@ -36,14 +37,15 @@ class Customer:
         self._credentials = base64.b64encode(f"demo:{token}".encode()).decode()
 
     async def ask(self, **parameters: str) -> HubAnswer:
+        return await self.scene.request(
+            "POST", f"{self.scene.hub.url}/", data=self.form(**parameters)
+        )
+
+    def form(self, **parameters: str) -> dict[str, str]:
         form = {
             name.replace("hub_", "hub.", 1): value for name, value in parameters.items()
         }
-        return await self.scene.request(
-            "POST",
-            f"{self.scene.hub.url}/",
-            data={"authorization": self._credentials, **form},
-        )
+        return {"authorization": self._credentials, **form}
 
     async def subscribe(
         self, topic: Topic, callback: Callback, **more: str
@@ -286,6 +288,45 @@ async def test_a_publisher_who_wants_that_is_asked(
     assert asked["hub.callback"] == callback.url
     assert asked["plan"] == "gold"
     assert not {"hub.secret", "authorization"} & set(asked)
+
+
+@pytest.mark.parametrize(("status", "answer"), [(204, 204), (401, 422), (302, 422)])
+async def test_a_feeds_subscription_callback_is_asked_with_all_of_the_request(
+    scene: WebSubScene, customer: Customer, status: int, answer: int
+) -> None:
+    topic, publisher, named = scene.topic(), scene.callback(), scene.callback()
+    topic.link += f', <{named.url}>; rel="validate"'
+    publisher.on_delivery = ServerAnswer(status=status, body=b"members only")
+    async with scene.session.post(
+        f"{scene.hub.url}/api/feeds",
+        json={"url": topic.url, "subscription_callback": publisher.url},
+        headers=ADMIN,
+    ) as added:
+        assert added.status == 201
+
+    reply = await customer.scene.request(
+        "POST",
+        f"{scene.hub.url}/",
+        data=customer.form(
+            hub_mode="subscribe",
+            hub_topic=topic.url,
+            hub_callback=scene.callback().url,
+            hub_secret="s3cret",
+            my="own",
+        ),
+        headers={"X-Member": "42", "Cookie": "a=b"},
+    )
+
+    assert reply.status == answer
+    if status == 401:
+        assert "members only" in reply.text
+    [asked] = publisher.deliveries
+    told = dict(parse_qsl(asked.body.decode()))
+    assert (told["hub.mode"], told["my"]) == ("subscribe", "own")
+    assert not {"hub.secret", "authorization"} & told.keys()
+    assert asked.headers["x-member"] == "42"
+    assert "cookie" not in asked.headers
+    assert named.deliveries == []
 
 
 async def test_a_publisher_who_cannot_be_asked_has_not_allowed_it(

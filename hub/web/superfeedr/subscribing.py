@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 
+from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 
 from hub.services.retrieval import RetrievalService
@@ -19,6 +20,18 @@ from protocols.websub.signatures import ALGORITHMS
 from storage.records import Format, Right, VerificationMode
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,19}(?:\.[0-9]{0,19})?", re.ASCII)
+MOST_HEADERS = 30
+LONGEST_HEADER = 1_024
+_NOT_SHOWN = frozenset(
+    {
+        *("authorization", "cookie", "host", "user-agent", "forwarded", "x-real-ip"),
+        *("content-type", "content-length", "content-encoding", "transfer-encoding"),
+        *("connection", "keep-alive", "te", "trailer", "upgrade", "expect", "via"),
+        *("accept-encoding", "range", "if-range", "if-none-match", "if-match"),
+        *("if-modified-since", "if-unmodified-since"),
+    }
+)
+_NEVER_SHOWN = ("proxy-", "x-forwarded-", "sec-", "x-api-key", "x-auth")
 _SECRET = frozenset({"authorization", "hub.secret", "hub.verify_token"})
 
 
@@ -51,6 +64,7 @@ class Subscribing:
             format=None if call.format is None else Format(call.format.value),
             has_digest=given.flag("superfeedr.digest") or given.flag("digest"),
             shown=_shown(given),
+            headers=_shown_headers(call.request.headers),
             verify=_verify(given),
             verify_token=_verify_token(given),
         )
@@ -84,6 +98,15 @@ def _shown(given: Parameters) -> tuple[tuple[str, str], ...]:
         for name, values in given.values.items()
         if name not in _SECRET
     )
+
+
+def _shown_headers(headers: Headers) -> tuple[tuple[str, str], ...]:
+    """Those that say something of the request, and neither who it is nor its form."""
+    return tuple(
+        (name, value[:LONGEST_HEADER])
+        for name, value in headers.items()
+        if name not in _NOT_SHOWN and not name.startswith(_NEVER_SHOWN)
+    )[:MOST_HEADERS]
 
 
 def _put_off() -> Response:

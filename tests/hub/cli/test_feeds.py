@@ -51,6 +51,7 @@ def test_options_of_add_are_sent(fanfare: Fanfare, api: FakeApi) -> None:
     fanfare(
         *("feeds", "add", URL, "--section", "news", "--private"),
         *("--header", "X-Key: 1: 2", "--basic", "me:secret"),
+        *("--subscription-callback", "https://you.example/may"),
     )
     assert api.requests == [
         (
@@ -62,6 +63,7 @@ def test_options_of_add_are_sent(fanfare: Fanfare, api: FakeApi) -> None:
                 "headers": {"X-Key": "1: 2"},
                 "basic": "me:secret",
                 "discover": True,
+                "subscription_callback": "https://you.example/may",
             },
         )
     ]

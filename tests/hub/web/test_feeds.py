@@ -346,3 +346,32 @@ async def test_a_raw_document_comes_as_it_came_with_its_own_type(
     assert found.content == b'{"a": 1}'
     assert found.headers["content-type"] == "application/json"
     assert found.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_a_subscription_callback_is_set_kept_and_taken_away(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    feed = {"url": "https://example.org/feed"}
+    callback = "https://you.example/may"
+    for given, kept in (
+        ({"subscription_callback": callback}, callback),
+        ({}, callback),
+        ({"subscription_callback": ""}, ""),
+    ):
+        answer = await client.post("/api/feeds", json={**feed, **given})
+        found = await hub.storage.feeds.subscription_callback(answer.json()["id"])
+        assert found == kept
+
+
+@pytest.mark.parametrize(
+    "url", ["no URL", "http://inside.example/", "ftp://a.example/"]
+)
+async def test_a_subscription_callback_must_be_one_that_can_be_asked(
+    client: httpx2.AsyncClient, url: str
+) -> None:
+    answer = await client.post(
+        "/api/feeds",
+        json={"url": "https://example.org/feed", "subscription_callback": url},
+    )
+    assert answer.status_code == 422
+    assert answer.json()["field"] == "subscription_callback"

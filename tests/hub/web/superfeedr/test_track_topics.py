@@ -177,7 +177,12 @@ async def test_a_query_that_cannot_be_read_is_422_with_place_and_expectation(
 
 
 class RefusingPublishers:
-    async def refusal(self, feed: StoredFeed, parameters: Mapping[str, str]) -> str:
+    async def refusal(
+        self,
+        feed: StoredFeed,
+        parameters: Mapping[str, str],
+        headers: Mapping[str, str],
+    ) -> str:
         return "nobody may"
 
 
