@@ -18,17 +18,20 @@ from protocols.months import month_number
 LONGEST = 80
 """Characters; anything longer is no date."""
 
-# Sat, 11 Jan 2020 10:00:00 GMT; 11 Jan 2020: most of all there are. The layouts say the
-# same of them, in ten times the time.
+# "Sat, 11 Jan 2020 10:00:00 GMT", written anew for `datetime.fromisoformat`, which then
+# sees to the digits. The layouts say the same of all these, in ten times the time.
+_WEEKDAYS: Final = frozenset(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
+_MONTHS: Final = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM905
+_ENGLISH: Final = {name: month for month, name in enumerate(_MONTHS, start=1)}
+_ISO_MONTHS: Final = {name: f"-{month:02}-" for name, month in _ENGLISH.items()}
+_SHORTEST_MAIL: Final = len("Sat, 11 Jan 2020 10:00:00 ")
+_ISO_ZONES: Final = dict.fromkeys(("GMT", "UTC", "Z", "+0000", "-0000"), "+00:00")
+# The same without weekday or time, or with a single digit.
 _USUAL: Final = re.compile(
     r"(?:[A-Z][a-z]{2}, )?([0-9]{1,2}) ([A-Z][a-z]{2}) ([0-9]{4})"
     r"(?: ([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9]) (GMT|UTC|Z|[-+][0-9]{4}))?"
 )
-_ZERO: Final = frozenset({"0", "GMT", "UTC", "Z", "+0000", "-0000"})
-_ENGLISH: Final = {
-    "JanFebMarAprMayJunJulAugSepOctNovDec"[3 * month : 3 * month + 3]: month + 1
-    for month in range(12)
-}
+_ZERO: Final = frozenset({"0", *_ISO_ZONES})
 _DIGITS: Final = {
     14: ("%Y%m%d%H%M%S",),
     12: ("%Y%m%d%H%M",),
@@ -65,13 +68,15 @@ def parse_date(text: str | None) -> datetime | None:
     written = (text or "").strip()
     if not written or len(written) > LONGEST:
         return None
-    if written[:4].isdigit() and len(written) >= len("2020-01-11"):
-        try:
-            # It takes a zone behind a date, and a point in a time, for something else.
-            if written[10:11] not in _ZONE_BEGINS and written[13:14] != ".":
-                return _to_utc(datetime.fromisoformat(written))
-        except (ValueError, OverflowError):
-            pass
+    try:
+        if written[3:5] == ", " and len(written) > _SHORTEST_MAIL:
+            moment = _from_mail(written)
+            if moment is not None:
+                return moment
+        elif _may_be_iso(written):
+            return _to_utc(datetime.fromisoformat(written))
+    except (ValueError, OverflowError):
+        pass
     try:
         if written.isdigit():
             return _from_digits(written)
@@ -80,10 +85,37 @@ def parse_date(text: str | None) -> datetime | None:
         return None
 
 
+def _may_be_iso(written: str) -> bool:
+    """What is read as it stands: not a zone behind a date, nor a point in a time, which
+    `datetime.fromisoformat` takes for something else."""
+    is_long_enough = written[:4].isdigit() and len(written) >= len("2020-01-11")
+    return (
+        is_long_enough and written[10:11] not in _ZONE_BEGINS and written[13:14] != "."
+    )
+
+
 def _to_utc(moment: datetime) -> datetime:
+    if moment.tzinfo is UTC:
+        return moment
     if moment.tzinfo is None:
         return moment.replace(tzinfo=UTC)
     return moment.astimezone(UTC)
+
+
+def _from_mail(written: str) -> datetime | None:
+    """RFC 822 with all its parts. Raises `ValueError` for digits that are none."""
+    month = _ISO_MONTHS.get(written[8:11])
+    if month is None or written[:3] not in _WEEKDAYS or written[11] != " ":
+        return None
+    if written[7:26:9] != "   " or written[19:23:3] != "::":
+        return None
+    local = f"{written[12:16]}{month}{written[5:7]}T{written[17:25]}"
+    zone = written[26:]
+    if zone in _ISO_ZONES:
+        return datetime.fromisoformat(f"{local}+00:00")
+    if len(zone) != 5 or zone[0] not in "+-":
+        return None
+    return datetime.fromisoformat(f"{local}{zone[:3]}:{zone[3:]}").astimezone(UTC)
 
 
 def _from_digits(digits: str) -> datetime | None:

@@ -16,7 +16,7 @@ from itertools import chain
 
 from protocols.model import ActivityObject, Author, Entry, IdSource, Link, Text
 from protocols.noise import without_noise
-from protocols.quick import quick_init
+from protocols.quick import maker, quick_init
 from protocols.urls import without_scheme, without_tracking
 
 LONGEST_KEY = 1_024
@@ -37,6 +37,9 @@ class Identity:
     key: str
     id: str
     source: IdSource
+
+
+_new_identity = maker(Identity)
 
 
 def key_of_id(id: str) -> str:
@@ -65,7 +68,7 @@ def identify(
 ) -> Identity:
     """Find an entry's identity; empty strings are what the document does not have."""
     if id:
-        return Identity(key=key_of_id(id), id=id, source=IdSource.FEED)
+        return _new_identity(key=key_of_id(id), id=id, source=IdSource.FEED)
     if link:
         return Identity(key=key_of_link(link), id=link, source=IdSource.LINK)
     if enclosure:

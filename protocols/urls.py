@@ -42,8 +42,14 @@ def resolve(reference: str | None, base: str) -> str:
     Line breaks inside are dropped and blanks escaped, as browsers do. Scripts and
     inline data are no locations. Without a base a relative reference stays as it is.
     """
-    if reference and reference.startswith(_USUAL) and _is_clean(reference):
-        return reference
+    if (
+        reference
+        and reference.startswith(_USUAL)
+        and " " not in reference
+        and reference.isprintable()
+        and len(reference) <= LONGEST
+    ):
+        return reference  # most of all there are
     url = (reference or "").strip()
     if not url or len(url) > LONGEST:
         return ""
@@ -164,6 +170,8 @@ def without_scheme(url: str) -> str:
 
     The same page under http and https is one page.
     """
+    if url.startswith(_USUAL) and url.islower():
+        return url[url.index("/") :]
     authority = _AUTHORITY.match(url)
     if authority is None:
         return url

@@ -41,7 +41,7 @@ def _object(draft: EntryDraft, element: Element, scope: Scope) -> None:
             updated=read.updated,
             content=make_absolute(read.content or read.summary, scope.base),
             authors=tuple(read.authors),
-            categories=tuple(read.categories),
+            categories=read.categories,
             links=read.links,
             object_types=tuple(read.object_types),
         ),

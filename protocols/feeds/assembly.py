@@ -29,9 +29,10 @@ from dataclasses import replace
 
 from protocols.feeds.drafts import EntryDraft, HeadDraft
 from protocols.feeds.limits import MAX_ENTRIES
+from protocols.feeds.makers import new_link
 from protocols.feeds.references import make_absolute, may_be_relative
 from protocols.identity import Identity, identify, key_of_id, key_of_link
-from protocols.model import Deletion, Entry, FeedFormat, Link, ParsedFeed
+from protocols.model import Deletion, Entry, FeedFormat, ParsedFeed
 from protocols.urls import is_absolute, is_same_site, is_web_url
 
 _MOST_PROBLEMS = 50
@@ -92,13 +93,14 @@ def _entries(
 
 def _complete(draft: EntryDraft, head: HeadDraft) -> None:
     """An id that is an address stands in for a link; the language is inherited."""
-    draft.settle()
-    if not draft.is_unspoken:
-        draft.language = draft.language or head.language
+    if draft.spares or draft.latitude or draft.longitude:
+        draft.settle()
+    if not draft.language and not draft.is_unspoken:
+        draft.language = head.language
     if not draft.first_link("alternate"):
         address = draft.permalink or draft.first_link("canonical")
         if address:
-            draft.add_link(Link(href=address))
+            draft.add_link(new_link(href=address))
 
 
 def _make_texts_absolute(draft: EntryDraft, head: HeadDraft) -> None:

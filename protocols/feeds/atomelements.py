@@ -6,9 +6,7 @@ from typing import Final
 
 from protocols.feeds.constructs import (
     has_more_than_link,
-    has_more_than_person,
-    read_category,
-    read_link,
+    link_of,
     read_person,
     read_plain_text,
     read_text,
@@ -21,6 +19,7 @@ from protocols.feeds.names import XHTML, qualified
 from protocols.feeds.references import make_absolute, resolve_inside
 from protocols.feeds.scope import Scope
 from protocols.model import Text
+from protocols.text import collapse
 from protocols.urls import is_absolute
 
 
@@ -41,32 +40,37 @@ def _rights(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _link(draft: Draft, element: Element, scope: Scope) -> None:
-    link = read_link(element, scope)
-    is_told = draft.add_link(link) if link else "href" in element.attrib
-    if not is_told or has_more_than_link(element):
+    said = dict(element.items())
+    link = link_of(said, scope.within(element))
+    is_told = draft.add_link(link) if link else "href" in said
+    if not is_told or has_more_than_link(said):
         keep_element(draft.extensions, element)
 
 
 def _author(draft: Draft, element: Element, scope: Scope) -> None:
-    author = read_person(element, scope)
+    author, has_more = read_person(element, scope)
     if author:
         draft.append("authors", author)
-    if has_more_than_person(element):
+    if has_more:
         keep_element(draft.extensions, element)
 
 
 def _contributor(draft: Draft, element: Element, scope: Scope) -> None:
-    contributor = read_person(element, scope)
+    contributor, has_more = read_person(element, scope)
     if contributor:
         draft.append("contributors", contributor)
-    if has_more_than_person(element):
+    if has_more:
         keep_element(draft.extensions, element)
 
 
 def _category(draft: Draft, element: Element, scope: Scope) -> None:
-    category = read_category(element)
-    draft.add_category(category)
-    if not category.term or text_of(element) not in ("", category.term):
+    """Some write the term as text, as RSS does."""
+    said, text = dict(element.items()), text_of(element)
+    term = collapse(said.get("term") or text)
+    draft.add_category(
+        term, said.get("scheme", "").strip(), collapse(said.get("label", ""))
+    )
+    if not term or text not in ("", term):
         keep_element(draft.extensions, element)
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode
+from collections.abc import Mapping
+from typing import Final
 
 from protocols.feeds.element import Element, local_name, text_of
+from protocols.feeds.makers import new_author, new_link, new_text
 from protocols.feeds.markup import markup_inside, xhtml_inside
 from protocols.feeds.names import ATOM_03, XML, qualified
 from protocols.feeds.scope import Scope
-from protocols.model import Author, Category, Link, Text
+from protocols.model import Author, Link, Text
 from protocols.text import collapse, text_of_html, whole_number
 
-_TYPES = {
+_TYPES: Final[Mapping[str | None, str]] = {
+    None: "text",
     "": "text",
     "text": "text",
     "html": "html",
@@ -48,9 +52,7 @@ _LINK_ATTRIBUTES = frozenset(
     {"href", "rel", "type", "title", "length", f"{XML}base", f"{XML}lang"}
 )
 _NOBODY = Author()
-_PERSON_PARTS = frozenset(
-    {"email", "id", "link", "name", "object-type", "title", "uri", "url"}
-)
+_PERSON_PARTS = frozenset({"email", "id", "name", "title", "uri", "url"})
 
 
 def make_link(
@@ -59,7 +61,7 @@ def make_link(
     """A link whose type, when none is given, is a page's, or a file's by its name."""
     if not type:
         type = _file_type(href) if rel in _RELATIONS_TO_FILES else "text/html"
-    return Link(
+    return new_link(
         href=href,
         rel=rel,
         type=type,
@@ -69,53 +71,41 @@ def make_link(
 
 
 def _file_type(url: str) -> str:
-    path = url.partition("?")[0].partition("#")[0]
-    return _FILE_TYPES.get(path.rpartition(".")[2].lower(), "")
+    if "?" in url or "#" in url:
+        url = url.partition("?")[0].partition("#")[0]
+    ending = url.rpartition(".")[2]
+    return _FILE_TYPES.get(ending) or _FILE_TYPES.get(ending.lower(), "")
 
 
 def read_link(element: Element, scope: Scope) -> Link | None:
     """An ``atom:link``; ``None`` without an address (RFC 4287 §4.2.7)."""
-    href = scope.within(element).resolve(element.get("href"))
+    return link_of(dict(element.items()), scope.within(element))
+
+
+def link_of(said: Mapping[str, str], scope: Scope) -> Link | None:
+    """As `read_link`, of its attributes, in the scope inside of it."""
+    href = scope.resolve(said.get("href"))
     if not href:
         return None
-    rel = (element.get("rel") or "").strip() or "alternate"
+    rel = said.get("rel", "").strip() or "alternate"
     if ":" in rel:
         for prefix in _IANA_RELATIONS:
             # "The value of "rel" MUST be a name or an IRI": both name the relation.
             rel = rel.removeprefix(prefix)
-    return make_link(
-        href,
-        rel,
-        (element.get("type") or "").strip(),
-        collapse(element.get("title") or ""),
-        element.get("length"),
-    )
+    type, title = said.get("type", "").strip(), said.get("title", "")
+    return make_link(href, rel, type, title and collapse(title), said.get("length"))
 
 
-def has_more_than_link(element: Element) -> bool:
+def has_more_than_link(said: Mapping[str, str]) -> bool:
     """Whether an ``atom:link`` says what `Link` has no place for."""
-    return not _LINK_ATTRIBUTES.issuperset(element.keys())
+    return not said.keys() <= _LINK_ATTRIBUTES
 
 
-def has_more_than_person(element: Element) -> bool:
-    """Whether a person has parts that `Author` has no place for."""
-    for child in element:
-        if local_name(child.tag) not in _PERSON_PARTS and child.tag not in _PICTURES:
-            return True
-    return False
+def read_person(element: Element, scope: Scope) -> tuple[Author | None, bool]:
+    """A person construct, with the parts that Superfeedr's schema adds to it.
 
-
-def read_category(element: Element) -> Category:
-    """An ``atom:category``; some write the term as text, as RSS does."""
-    return Category(
-        term=collapse(element.get("term") or text_of(element)),
-        scheme=(element.get("scheme") or "").strip(),
-        label=collapse(element.get("label") or ""),
-    )
-
-
-def read_person(element: Element, scope: Scope) -> Author | None:
-    """A person construct, with the parts that Superfeedr's schema adds to it."""
+    Also whether it has parts that `Author` has no place for.
+    """
     scope = scope.within(element)
     parts: dict[str, str] = {}
     links: list[Link] = []
@@ -127,12 +117,12 @@ def read_person(element: Element, scope: Scope) -> Author | None:
             links.extend([link] if link else [])
         elif name == "object-type":
             object_types.append(text_of(child))
-        elif child.tag in _PICTURES:
+        elif name == "image" and child.tag in _PICTURES:
             picture = scope.within(child).resolve(child.get("src"))
             links.extend([make_link(picture, "picture")] if picture else [])
         else:
             parts.setdefault(name, collapse(text_of(child)))
-    author = Author(
+    author = new_author(
         name=parts.get("name", "") or ("" if parts else collapse(text_of(element))),
         uri=scope.resolve(parts.get("uri") or parts.get("url")),
         email=parts.get("email", ""),
@@ -141,25 +131,31 @@ def read_person(element: Element, scope: Scope) -> Author | None:
         links=tuple(links),
         object_types=tuple(object_types),
     )
-    return author if author.name or author != _NOBODY else None
+    has_more = not parts.keys() <= _PERSON_PARTS
+    return author if author.name or author != _NOBODY else None, has_more
 
 
 def read_text(element: Element) -> Text | None:
     """A text construct or content of Atom 1.0 or 0.3; ``None`` when it is empty."""
-    declared = (element.get("type") or "").strip().lower()
-    kind = _TYPES.get(declared, declared)
+    declared = element.get("type")
+    kind = _TYPES.get(declared) or _kind(declared or "")
     if element.tag.startswith(ATOM_03):
         mode = (element.get("mode") or "").strip().lower()
         if mode == "base64":
             return _decoded(text_of(element), kind)
-    if kind == "xhtml" and len(element):
-        return _text(xhtml_inside(element), "xhtml")
     if len(element):
+        if kind == "xhtml":
+            return _text(xhtml_inside(element), "xhtml")
         # Markup where text was announced; other XML keeps the type it was given.
         return _text(markup_inside(element), kind if "/" in kind else "html")
     if kind == "xhtml":
         kind = "html"  # nothing but text, escaped where it should not be
     return _text((element.text or "").strip(), kind)
+
+
+def _kind(declared: str) -> str:
+    written = declared.strip().lower()
+    return _TYPES.get(written, written)
 
 
 def read_html(element: Element) -> Text | None:
@@ -187,4 +183,4 @@ def _decoded(encoded: str, kind: str) -> Text | None:
 
 
 def _text(value: str, type: str) -> Text | None:
-    return Text(value=value, type=type) if value else None
+    return new_text(value=value, type=type) if value else None

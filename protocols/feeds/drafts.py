@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from protocols.dates import parse_date
 from protocols.feeds.element import Element, text_of
 from protocols.feeds.extensions import Groups, keep_element, keep_value
+from protocols.feeds.makers import new_category, new_entry
 from protocols.feeds.scope import Scope
 from protocols.identity import Identity
 from protocols.model import (
@@ -56,7 +57,9 @@ class Draft:
     links_by_use: dict[tuple[str, str], Link] = field(default_factory=dict)
     authors: Sequence[Author] = ()  # this and the like: see `append`
     contributors: Sequence[Author] = ()
-    categories: dict[Category, None] = field(default_factory=dict)
+    categories_by_name: dict[tuple[str, str, str], Category] = field(
+        default_factory=dict
+    )
     language: str = ""
     rights: str = ""
     extensions: Groups = field(default_factory=dict)
@@ -112,8 +115,11 @@ class Draft:
 
     def settle(self) -> None:
         """All is read: let spare values take the places that are free."""
-        if self.spares:
-            for field, value, element, _ in sorted(self.spares, key=_rank):
+        spares = self.spares
+        if spares:
+            if len(spares) > 1:
+                spares = sorted(spares, key=_rank)
+            for field, value, element, _ in spares:
                 present = getattr(self, field)
                 if not present:
                     setattr(self, field, value)
@@ -131,9 +137,16 @@ class Draft:
                 return href
         return ""
 
-    def add_category(self, category: Category) -> None:
-        if category.term:
-            self.categories.setdefault(category)
+    @property
+    def categories(self) -> tuple[Category, ...]:
+        return tuple(self.categories_by_name.values())
+
+    def add_category(self, term: str, scheme: str = "", label: str = "") -> None:
+        """Add a category, unless it is there or has no name."""
+        key = (term, scheme, label)
+        if term and key not in self.categories_by_name:
+            category = new_category(term=term, scheme=scheme, label=label)
+            self.categories_by_name[key] = category
 
     def all_authors(self) -> tuple[Author, ...]:
         """Authors and creators; one with a name only and one with an address only,
@@ -190,7 +203,7 @@ class HeadDraft(Draft):
             links=self.links,
             authors=self.all_authors(),
             contributors=tuple(self.contributors),
-            categories=tuple(self.categories),
+            categories=self.categories,
             language=self.language,
             rights=self.rights,
             generator=self.generator,
@@ -223,26 +236,26 @@ class EntryDraft(Draft):
 
     def finish(self, identity: Identity) -> Entry:
         """The entry as a value, after `settle`."""
-        return Entry(
-            key=identity.key,
-            id=identity.id,
-            id_source=identity.source,
-            title=self.title,
-            summary=self.summary,
-            content=self.content,
-            published=self.published,
-            updated=self.updated,
-            links=self.links,
-            authors=self.all_authors(),
-            contributors=tuple(self.contributors),
-            categories=tuple(self.categories),
-            geo=self.geo,
-            verbs=tuple(self.verbs),
-            object_types=tuple(self.object_types),
-            objects=tuple(self.objects),
-            language=self.language,
-            rights=self.rights,
-            source=self.source,
+        return new_entry(
+            identity.key,
+            identity.id,
+            identity.source,
+            self.title,
+            self.summary,
+            self.content,
+            self.published,
+            self.updated,
+            self.links,
+            self.all_authors(),
+            tuple(self.contributors),
+            self.categories,
+            self.geo,
+            tuple(self.verbs),
+            tuple(self.object_types),
+            tuple(self.objects),
+            self.language,
+            self.rights,
+            self.source,
             extensions=self.extensions,
         )
 

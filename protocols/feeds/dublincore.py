@@ -10,7 +10,7 @@ from protocols.feeds.extensions import keep_element
 from protocols.feeds.mailbox import read_mailbox
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
-from protocols.model import Author, Category, Text
+from protocols.model import Author, Text
 from protocols.text import collapse, text_of_html, text_of_title
 
 
@@ -47,7 +47,7 @@ def _modified(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _subject(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.add_category(Category(term=collapse(text_of(element))))
+    draft.add_category(collapse(text_of(element)))
 
 
 def _title(draft: Draft, element: Element, scope: Scope) -> None:

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from functools import lru_cache
-from typing import TypeAlias
+from itertools import islice
+from typing import TypeAlias, cast
 
 from protocols.feeds.element import Element, local_name, namespace_of
 from protocols.feeds.limits import MAX_ATTRIBUTES, MAX_EXTENSION_DEPTH
@@ -22,11 +23,19 @@ from protocols.feeds.names import NAMESPACES, PREFIXES, XHTML, XML
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 Group: TypeAlias = dict[str, Json]
 Groups: TypeAlias = dict[str, Group]
+Attributes: TypeAlias = dict[str, str]
 
 
-def keep_element(groups: Groups, element: Element) -> None:
-    """Keep an element under its prefix and local name, unless it says nothing."""
-    value = _value(element, MAX_EXTENSION_DEPTH - 1)
+def keep_element(
+    groups: Groups, element: Element, attributes: Attributes | None = None
+) -> None:
+    """Keep an element under its prefix and local name, unless it says nothing.
+
+    ``attributes`` are its own, where they were read before; they are taken over.
+    """
+    if attributes is None:
+        attributes = dict(element.items())
+    value = _value(element, attributes, MAX_EXTENSION_DEPTH - 1)
     if value:
         prefix, name = _place(element.tag)
         keep_value(groups, prefix or _own_prefix(element), name, value)
@@ -52,14 +61,11 @@ def _own_prefix(element: Element) -> str:
     return own if own and own not in NAMESPACES else namespace_of(element.tag)
 
 
-def _value(element: Element, depth: int) -> str | Group:
-    attributes = element.items()
-    children = [*element] if len(element) else []
+def _value(element: Element, attributes: Attributes, depth: int) -> str | Group:
     text = (element.text or "").strip()
-    if not attributes and not children:
-        return text
-    group = _attributes(element, attributes)
-    if children:
+    group = _named(element, attributes) if attributes else {}
+    if len(element):
+        children = [*element]
         if not depth or _is_markup(children):
             # Of a copy: it is taken out of the tree, which has more readers.
             _put(group, "markup", markup_inside(deepcopy(element)))
@@ -72,14 +78,15 @@ def _value(element: Element, depth: int) -> str | Group:
     return group
 
 
-def _attributes(element: Element, attributes: list[tuple[str, str]]) -> Group:
-    attributes = attributes[:MAX_ATTRIBUTES]
-    group: Group = dict(attributes)
-    if "{" not in "".join(group):  # most have no namespace
-        return group
+def _named(element: Element, attributes: Attributes) -> Group:
+    """Attributes by the names they are kept under; most have no namespace."""
+    if len(attributes) > MAX_ATTRIBUTES:
+        attributes = dict(islice(attributes.items(), MAX_ATTRIBUTES))
+    if "{" not in "".join(attributes):
+        return cast(Group, attributes)
     return {
         _attribute_name(element, name) if name[0] == "{" else name: value
-        for name, value in attributes
+        for name, value in attributes.items()
         if not name.startswith(XML)
     }
 
@@ -89,7 +96,7 @@ def _put_children(
 ) -> None:
     own = tag[: tag.rfind("}") + 1]
     for child in children:
-        value = _value(child, depth - 1)
+        value = _value(child, dict(child.items()), depth - 1)
         if value:
             name = child.tag.removeprefix(own)
             _put(group, _foreign_name(child) if name[0] == "{" else name, value)

@@ -22,7 +22,7 @@ from protocols.feeds.feedparserextras import (
 )
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.scope import Scope
-from protocols.model import Author, Category, FeedFormat, ParsedFeed, Text
+from protocols.model import Author, FeedFormat, ParsedFeed, Text
 from protocols.text import text_of_title
 from protocols.urls import is_web_url
 
@@ -121,7 +121,7 @@ def _read_common(draft: Draft, fields: Fields, scope: Scope) -> None:
         term, scheme, label = (
             text_at(tag, name) for name in ("term", "scheme", "label")
         )
-        draft.add_category(Category(term=term, scheme=scheme, label=label))
+        draft.add_category(term, scheme, label)
     read_extras(draft, fields, scope)
 
 

@@ -24,7 +24,7 @@ from protocols.feeds.jsonvalues import (
     text_of,
 )
 from protocols.feeds.limits import MAX_ENTRIES
-from protocols.model import Author, Category, FeedFormat, ParsedFeed, Text
+from protocols.model import Author, FeedFormat, ParsedFeed, Text
 from protocols.text import collapse
 from protocols.urls import is_web_url, resolve
 
@@ -180,7 +180,7 @@ def _read_item(item: dict[str, Json], base: str) -> EntryDraft:
     for attachment in objects_of(item, "attachments"):
         _attach(draft, attachment, base)
     for tag in list_of(item, "tags"):
-        draft.add_category(Category(term=collapse(string_of(tag))))
+        draft.add_category(collapse(string_of(tag)))
     _keep_others(draft, item, _ITEM_KEYS if html else _ITEM_KEYS | {"content_text"})
     return draft
 

@@ -71,9 +71,7 @@ def _read_somehow(document: Document, context: ParseContext) -> ParsedFeed | Non
     try:
         parsed = read_with_feedparser(document, context)
     except MalformedDocument:
-        if recovered is None:
-            raise
-        return recovered
+        return recovered  # or nothing: the strict parser's error says what is wrong
     if recovered and (parsed is None or len(parsed.entries) < len(recovered.entries)):
         return recovered
     return parsed

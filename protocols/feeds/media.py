@@ -6,84 +6,89 @@ ratings and statistics have no other place.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from protocols.feeds.constructs import make_link
 from protocols.feeds.drafts import Draft
 from protocols.feeds.element import Element, text_of
-from protocols.feeds.extensions import keep_element
+from protocols.feeds.extensions import Attributes, keep_element
+from protocols.feeds.makers import new_text
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
-from protocols.model import Category, Text
 from protocols.text import collapse, text_of_title
 
 Handler: TypeAlias = Callable[[Draft, Element, Scope], None]
+Reader: TypeAlias = Callable[[Draft, Element, Attributes, Scope], None]
 SCHEME: Final = "http://search.yahoo.com/mrss/category_schema"
 """Of categories without one, as Media RSS 1.5.1 has it (media:category)."""
 
 
-def _kept(read: Handler) -> Handler:
+def _kept(read: Reader) -> Handler:
     """Read, and kept as an extension, too."""
 
     def read_and_keep(draft: Draft, element: Element, scope: Scope) -> None:
-        keep_element(draft.extensions, element)
-        read(draft, element, scope.within(element))
+        said = dict(element.items())
+        read(draft, element, said, scope.within(element))
+        keep_element(draft.extensions, element, said)
 
     return read_and_keep
 
 
-def _group(draft: Draft, element: Element, scope: Scope) -> None:
+def _group(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:
+    _read_parts(draft, element, scope, _PARTS)
+
+
+def _read_parts(
+    draft: Draft, element: Element, scope: Scope, readers: Mapping[str, Reader]
+) -> None:
     for child in element:
-        if child.tag in _PARTS:
-            _PARTS[child.tag](draft, child, scope.within(child))
+        read = readers.get(child.tag)
+        if read:
+            read(draft, child, dict(child.items()), scope.within(child))
 
 
-def _content(draft: Draft, element: Element, scope: Scope) -> None:
+def _content(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:
     """An image is shown, any other file is offered; both have their own relation."""
-    said = dict(element.items())
     url = scope.resolve(said.get("url"))
     if url:
         type = said.get("type", "").strip()
         is_image = said.get("medium") == "image" or type.startswith("image/")
         rel = "image" if is_image else "enclosure"
         draft.add_link(make_link(url, rel, type, length=said.get("fileSize")))
-    for child in element:
-        read = _DETAILS.get(child.tag)
-        if read:
-            read(draft, child, scope)
+    if len(element):
+        _read_parts(draft, element, scope, _DETAILS)
 
 
-def _thumbnail(draft: Draft, element: Element, scope: Scope) -> None:
-    url = scope.resolve(element.get("url") or text_of(element))
+def _thumbnail(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:
+    url = scope.resolve(said.get("url") or text_of(element))
     if url:
         draft.add_link(make_link(url, "thumbnail"))
 
 
-def _title(draft: Draft, element: Element, scope: Scope) -> None:
+def _title(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:
     draft.offer("title", text_of_title(text_of(element)), rank=1)
 
 
-def _description(draft: Draft, element: Element, scope: Scope) -> None:
+def _description(
+    draft: Draft, element: Element, said: Attributes, scope: Scope
+) -> None:
     """``type`` is plain by default (Media RSS 1.5.1, media:description)."""
-    description = text_of(element)
-    type = "html" if element.get("type") == "html" else "text"
-    draft.offer_summary(Text(value=description, type=type), rank=1)
+    type = "html" if said.get("type") == "html" else "text"
+    draft.offer_summary(new_text(value=text_of(element), type=type), rank=1)
 
 
-def _category(draft: Draft, element: Element, scope: Scope) -> None:
+def _category(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:
     draft.add_category(
-        Category(
-            term=collapse(text_of(element)),
-            scheme=(element.get("scheme") or "").strip() or SCHEME,
-            label=collapse(element.get("label") or ""),
-        )
+        collapse(text_of(element)),
+        said.get("scheme", "").strip() or SCHEME,
+        collapse(said.get("label", "")),
     )
 
 
-def _keywords(draft: Draft, element: Element, scope: Scope) -> None:
+def _keywords(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:
     for keyword in text_of(element).split(","):
-        draft.add_category(Category(term=collapse(keyword), scheme=SCHEME))
+        draft.add_category(collapse(keyword), SCHEME)
 
 
 # Three levels, none of which holds itself: nothing here recurses.

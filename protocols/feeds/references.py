@@ -38,11 +38,11 @@ def _after(names: Iterable[str]) -> str:
     return "|".join(rf"""(?<=[\s"'/]{name}=)""" for name in names)
 
 
-# Begins with a literal, so that what is not "=" is passed over at the speed of memchr,
-# and then asks what is cheapest first: the last two letters, which rule out "style" and
-# "alt". Capitals are looked at more closely.
+# Begins with a literal, so that what is not "=" is passed over quickly, and then asks
+# what is cheapest first: the last two letters, which rule out "style" and "alt".
+# Capitals and blanks are looked at more closely.
 _CANDIDATE: Final = re.compile(
-    r"""=(?:(?<=[enorst][acdefnrt]=)|(?<=[A-Z\s]=))(?!"https?:)(?:(?<=[A-Z\s]=)|"""
+    r"""=(?<=[A-Zacdefnorst\s][A-Zacdefnrt\s]=)(?!"https?:)(?:(?<=[A-Z\s]=)|"""
     + _after((*_NAMES, *_LISTS))
     + rf""")(?!["']?(?:{_ABSOLUTE}))"""
 )

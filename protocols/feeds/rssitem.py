@@ -8,7 +8,6 @@ from protocols.feeds.activity import ACTIVITY
 from protocols.feeds.atom import read_source
 from protocols.feeds.atomelements import ATOM_ELEMENTS
 from protocols.feeds.constructs import (
-    has_more_than_person,
     make_link,
     read_html,
     read_link,
@@ -18,11 +17,12 @@ from protocols.feeds.drafts import Draft, EntryDraft, begin_entry, read_date
 from protocols.feeds.element import Element, text_of
 from protocols.feeds.extensions import keep_element, keep_value
 from protocols.feeds.mailbox import read_mailbox
+from protocols.feeds.makers import new_link, new_text
 from protocols.feeds.markup import markup_inside
 from protocols.feeds.modules import MODULES, Table, read_children
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
-from protocols.model import Category, Feed, Link, Text
+from protocols.model import Feed, Link
 from protocols.text import collapse, text_of_html, text_of_title
 from protocols.urls import is_web_url
 
@@ -46,19 +46,21 @@ def read_page_link(draft: Draft, element: Element, scope: Scope) -> None:
         # Escaped twice: a template did it, and a CDATA section was put around it.
         written = text_of(element).replace("&amp;", "&")
         href = scope.within(element).resolve(written)
-        link = Link(href=href) if href else None
+        link = new_link(href=href) if href else None
     if link and not draft.add_link(link):
         keep_element(draft.extensions, element)
 
 
 def read_author(draft: Draft, element: Element, scope: Scope) -> None:
-    is_structured = len(element) > 0
-    author = (
-        read_person(element, scope) if is_structured else read_mailbox(text_of(element))
-    )
-    if author and (is_structured or author.name or author.email):
+    if len(element) == 0:
+        mailbox = read_mailbox(text_of(element))
+        if mailbox.name or mailbox.email:
+            draft.append("authors", mailbox)
+        return
+    author, has_more = read_person(element, scope)
+    if author:
         draft.append("authors", author)
-    if is_structured and has_more_than_person(element):
+    if has_more:
         keep_element(draft.extensions, element)
 
 
@@ -66,7 +68,7 @@ def read_category(draft: Draft, element: Element, scope: Scope) -> None:
     scheme = (element.get("domain") or "").strip()
     term = collapse(text_of(element))
     if term:
-        draft.add_category(Category(term=term, scheme=scheme))
+        draft.add_category(term, scheme)
     else:
         keep_element(draft.extensions, element)
 
@@ -86,7 +88,7 @@ def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
 def _body(draft: EntryDraft, element: Element, scope: Scope) -> None:
     markup = markup_inside(element)
     if markup and draft.content is None:
-        draft.content = Text(value=markup, type="xhtml")
+        draft.content = new_text(value=markup, type="xhtml")
     elif markup:
         keep_value(draft.extensions, "xhtml", "body", {"markup": markup})
 
@@ -117,7 +119,7 @@ def _modified(draft: EntryDraft, element: Element, scope: Scope) -> None:
 def _comments(draft: EntryDraft, element: Element, scope: Scope) -> None:
     href = scope.within(element).resolve(text_of(element))
     if href:
-        draft.add_link(Link(href=href, rel="replies"))
+        draft.add_link(new_link(href=href, rel="replies"))
 
 
 def _enclosure(draft: EntryDraft, element: Element, scope: Scope) -> None:
@@ -142,7 +144,7 @@ def _source(draft: EntryDraft, element: Element, scope: Scope) -> None:
 def _comment_feed(draft: EntryDraft, element: Element, scope: Scope) -> None:
     href = scope.within(element).resolve(text_of(element))
     if href:
-        draft.add_link(Link(href=href, rel="replies", type="application/rss+xml"))
+        draft.add_link(new_link(href=href, rel="replies", type="application/rss+xml"))
 
 
 def _original_link(draft: EntryDraft, element: Element, scope: Scope) -> None:
@@ -153,7 +155,7 @@ def _original_link(draft: EntryDraft, element: Element, scope: Scope) -> None:
     keep_element(draft.extensions, element)
     href = scope.within(element).resolve(text_of(element))
     if href:
-        draft.add_link(Link(href=href, rel="canonical"))
+        draft.add_link(new_link(href=href, rel="canonical"))
 
 
 _ENCLOSURE_ATTRIBUTES: Final = frozenset({"url", "type", "length"})

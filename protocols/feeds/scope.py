@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
 
 from protocols.feeds.context import ParseContext
 from protocols.feeds.element import Element
@@ -13,6 +16,8 @@ from protocols.urls import is_web_url, resolve
 
 _BASE = f"{XML}base"
 _LANGUAGE = f"{XML}lang"
+# Begins with the one letter of it that is rare.
+_STATEMENT: Final = re.compile(rb":(?<=xml:)(?:base|lang)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +41,9 @@ class Scope:
     def within_root(self, root: Element, body: bytes) -> Scope:
         """The scope inside the root of a document in UTF-8."""
         inside = self.within(root)
-        own = sum(name.startswith(XML) for name, _ in root.items())
-        is_uniform = body.count(b"xml:") <= own
+        own = sum(name in (_BASE, _LANGUAGE) for name, _ in root.items())
+        found = islice(_STATEMENT.finditer(body), own + 1)
+        is_uniform = sum(1 for _ in found) <= own
         return replace(inside, is_uniform=is_uniform)
 
     def within(self, element: Element) -> Scope:

@@ -277,3 +277,13 @@ def test_what_programs_write_is_what_is_read(moment: datetime) -> None:
 def test_any_text_is_a_date_or_none(text: str) -> None:
     moment = parse_date(text)
     assert moment is None or moment.tzinfo == UTC
+
+
+@pytest.mark.parametrize("zone", ["GMT", "Z", "+0000", "+0530", "-0800", "EST", "+05"])
+@pytest.mark.parametrize("day", ["Sat, 11", "Fri, 31", "Son, 01", "Sat, 00"])
+@pytest.mark.parametrize("time", ["10:00:00", "24:00:00", "10:61:00", "1:00:000"])
+def test_what_is_read_quickly_is_read_as_all_other_dates(
+    day: str, time: str, zone: str
+) -> None:
+    thorough = f"{day}  april 2020 {time} {zone}"
+    assert parse_date(f"{day} Apr 2020 {time} {zone}") == parse_date(thorough)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import FrozenInstanceError, dataclass, field, replace
 from typing import Any
 
 import pytest
 
-from protocols.quick import changed, quick_init
+from protocols.model import Entry, IdSource
+from protocols.quick import changed, maker, maker_by_position, quick_init
 from storage.records import Polling
 
 
@@ -107,3 +109,39 @@ def test_a_changed_copy_has_all_other_values() -> None:
 def test_what_is_no_field_cannot_be_changed() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'color'"):
         changed(Quick(name="a"), color="red")  # type: ignore[call-arg]
+
+
+new_quick = maker(Quick)
+new_quick_of = maker_by_position(Quick)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"name": "a"}, {"name": "a", "count": 0}, {"name": "a", "tags": ["x"]}],
+)
+def test_a_maker_makes_what_the_class_does(given: dict[str, Any]) -> None:
+    made = new_quick(**given)
+
+    assert made == Quick(**given)
+    assert type(made) is Quick
+    assert changed(made, count=9) == Quick(**given | {"count": 9})
+    assert hash(made.name) == hash(Quick(**given).name)
+
+
+def test_a_maker_takes_all_fields_in_their_order() -> None:
+    assert new_quick_of("a", 1, ["x"]) == Quick(name="a", count=1, tags=["x"])
+
+
+def test_what_a_maker_makes_is_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        new_quick(name="a").name = "b"  # type: ignore[misc]
+
+
+def test_no_two_of_a_maker_share_what_a_factory_made() -> None:
+    assert new_quick(name="a").tags is not new_quick(name="a").tags
+
+
+def test_what_a_maker_makes_can_be_sent_to_another_process() -> None:
+    entry = maker(Entry)(key="k", id="i", id_source=IdSource.LINK, title="t")
+
+    assert pickle.loads(pickle.dumps(entry)) == entry  # noqa: S301

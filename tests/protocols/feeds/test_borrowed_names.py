@@ -94,3 +94,8 @@ def test_an_attribute_in_small_letters_says_that_an_id_is_no_address() -> None:
     guid = '<guid ispermalink="false">https://site.example/1</guid>'
     [entry] = parse(rss(f"<item>{guid}</item>"), CONTEXT).entries
     assert entry.links == ()
+
+
+def test_a_person_of_whom_nothing_is_said_is_no_author_of_an_item() -> None:
+    parsed = parse(rss("<item><author><name/></author></item>"), CONTEXT)
+    assert parsed.entries[0].authors == ()
