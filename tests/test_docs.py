@@ -27,7 +27,10 @@ REFERENCE = ROOT / "docs" / "reference"
 def commands(
     group: click.Group, path: str = "fanfare"
 ) -> Iterator[tuple[str, click.Command]]:
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
         if isinstance(command, click.Group):
             yield from commands(command, f"{path} {name}")
         else:

@@ -1,7 +1,8 @@
 """The command line: one module per noun.
 
-Modules import at the top only what is quick to import, so that ``fanfare --help`` is;
-what runs a hub or a parser is imported by the command that needs it.
+A command's module is imported when the command is asked for. Modules import at the top
+only what is quick to import, so that ``fanfare --help`` is, which asks for all; what
+runs a hub or a parser is imported by the command that needs it.
 
 Exit codes: 0 done, 1 failed (in part or in whole), 2 wrong usage, 3 hub unreachable, or
 several feeds to choose from.
@@ -9,50 +10,49 @@ several feeds to choose from.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Final
+
 import click
 
-from .database import database
-from .deliveries import deliveries
-from .demo import demo
-from .feeds import feeds
-from .health import health, version
-from .listen import listen
-from .opml import opml
-from .parse import parse
-from .scp import scp
-from .serve import serve
-from .simulate import simulate
-from .subscriptions import subscriptions
-from .tail import tail
-from .tokens import tokens
-from .track import track
+COMMANDS: Final = {
+    "db": "database:database",
+    "deliveries": "deliveries:deliveries",
+    "demo": "demo:demo",
+    "feeds": "feeds:feeds",
+    "health": "health:health",
+    "listen": "listen:listen",
+    "opml": "opml:opml",
+    "parse": "parse:parse",
+    "scp": "scp:scp",
+    "serve": "serve:serve",
+    "simulate": "simulate:simulate",
+    "subs": "subscriptions:subscriptions",
+    "tail": "tail:tail",
+    "tokens": "tokens:tokens",
+    "track": "track:track",
+    "version": "version:version",
+}
+"""By name, the module of each and its name there."""
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """Those of `COMMANDS`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        found: click.Command = getattr(import_module(f".{module}", __name__), name)
+        return found
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """Fanfare, a self-hosted push hub for feeds.
 
     Start with `fanfare serve`, then `fanfare feeds add URL` in another terminal.
     """
-
-
-for command in (
-    serve,
-    feeds,
-    subscriptions,
-    deliveries,
-    tokens,
-    listen,
-    tail,
-    opml,
-    scp,
-    parse,
-    opml,
-    track,
-    simulate,
-    demo,
-    database,
-    health,
-    version,
-):
-    main.add_command(command)

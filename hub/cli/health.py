@@ -1,4 +1,4 @@
-"""``fanfare health`` and ``fanfare version``."""
+"""``fanfare health``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 
 import click
 
-import hub as fanfare
 from hub.core.durations import duration
 
 from .client import Hub, speaks_to_hub
@@ -46,9 +45,3 @@ def health(hub: Hub, as_json: bool) -> None:
 
 def _due(at: str | None) -> str:
     return "nothing is due" if at is None else moment(at)
-
-
-@click.command()
-def version() -> None:
-    """Print the version."""
-    click.echo(f"fanfare {fanfare.__version__}")
