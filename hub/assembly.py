@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
+from urllib.parse import urlsplit
 
 import hub
 from hub.clock import SystemClock
@@ -31,6 +32,7 @@ from hub.net import HttpNetwork, Limits
 from hub.net.guard import Guard
 from hub.net.resolving import SystemLookup
 from hub.open_hub import Surroundings, build_asking, build_open_hub
+from hub.openfeeder.analytics import Analytics, create_sink
 from hub.own_topics import OwnTopics
 from hub.parsing import WorkerParser
 from hub.parsing.sanitizing import WorkerSanitizer
@@ -42,13 +44,14 @@ from hub.polling.poller import Poller, PollerOptions
 from hub.polling.scout import Scout
 from hub.polling.tracker import Tracker
 from hub.polling.visitor import Identity
-from hub.publishing import build_publishing
+from hub.publishing import build_openfeeder, build_publishing
 from hub.search_index import SearchIndex
 from hub.server import Server, create_server
 from hub.services import (
     DeliveryService,
     FeedService,
     FrontPageService,
+    HintService,
     ListService,
     LiveService,
     MetricsService,
@@ -223,6 +226,7 @@ async def build_hub(
         storage, of_accounts, asked.questions, clock, open_hub.wake_verifier
     )
     publishing = await build_publishing(settings, storage, clock, metrics, public_url)
+    analytics = Analytics(create_sink(settings, network, urlsplit(public_url).netloc))
     services = Services(
         feeds=feeds,
         subscriptions=subscriptions,
@@ -250,6 +254,9 @@ async def build_hub(
         public=PublicService(storage, public_url),
         publishing=PublishingService(storage.feeds, poller, fetcher.bring, clock),
         collections=publishing.service,
+        openfeeder=build_openfeeder(settings, storage, clock, public_url),
+        hints=HintService(storage, open_hub.service),
+        analytics=analytics,
     )
     limits = RateLimits(_request_limits(settings), clock, metrics)
     return BuiltHub(
@@ -269,6 +276,7 @@ async def build_hub(
             "live stream": live.run,
             "live watch": watch.run,
             "publisher": publishing.run,
+            "analytics": analytics.run,
             "housekeeping": Housekeeping(
                 storage,
                 clock,

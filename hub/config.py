@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from hub.config_fields import Setting, setting
+from hub.config_openfeeder import OpenFeederSettings
 from hub.config_readers import (
     Addresses,
     database,
@@ -41,7 +42,7 @@ def _rule(default: float, low: float, high: float, help: str) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(OpenFeederSettings):
     """All settings of a hub."""
 
     database: str = setting(
@@ -328,6 +329,8 @@ class Settings:
         return Path(self.database.partition(":")[2])
 
 
+_OWN = set(vars(Settings)["__slots__"])
+
 SETTINGS: tuple[Setting, ...] = tuple(
     Setting(
         field=each.name,
@@ -336,5 +339,6 @@ SETTINGS: tuple[Setting, ...] = tuple(
         read=each.metadata["read"],
         is_secret=each.metadata["is_secret"],
     )
-    for each in fields(Settings)
+    # Those of one part of the hub come last.
+    for each in sorted(fields(Settings), key=lambda each: each.name not in _OWN)
 )

@@ -67,6 +67,24 @@ def networks(value: str) -> tuple[Addresses, ...]:
         ) from None
 
 
+def path_prefixes(value: str) -> tuple[str, ...]:
+    """Of URLs: ``/checkout,/cart``."""
+    prefixes = tuple(value.replace(",", " ").split())
+    if not all(each.startswith("/") for each in prefixes):
+        raise ValueError("expected beginnings of paths such as /cart,/admin")
+    return prefixes
+
+
+def some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
+    def read(value: str) -> tuple[str, ...]:
+        named = tuple(value.replace(",", " ").split())
+        if not set(named) <= set(choices):
+            raise ValueError(f"expected any of {', '.join(choices)}")
+        return named
+
+    return read
+
+
 def database(value: str) -> str:
     scheme, _, path = value.partition(":")
     if scheme != "sqlite" or not path:

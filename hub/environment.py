@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hub.config import SETTINGS, Settings
 from hub.config_fields import PREFIX, Setting
+from hub.config_openfeeder import ANALYTICS_NEEDS
 
 NOT_SETTINGS = frozenset({"FANFARE_FAILPOINT"})
 """Variables with our prefix that only tests use."""
@@ -77,6 +78,11 @@ def _check_together(settings: Settings) -> None:
         if getattr(settings, low) > getattr(settings, high):
             name = PREFIX + low.upper()
             raise SettingError(name, f"expected no more than {PREFIX}{high.upper()}")
+    needed = ANALYTICS_NEEDS.get(settings.openfeeder_analytics, ())
+    for field in needed:
+        if not getattr(settings, field):
+            name, chosen = PREFIX + field.upper(), settings.openfeeder_analytics
+            raise SettingError(name, f"expected a value, for analytics by {chosen}")
 
 
 def unknown_variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Putting together what is published for crawlers."""
+"""Putting together what is published for crawlers and language models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from hub.collections.publisher import Publisher
 from hub.collections.shelf import Shelf
 from hub.config import Settings
 from hub.metrics import Metrics
+from hub.openfeeder.gatekeeper import Gatekeeper
 from hub.services.collections import CollectionService
+from hub.services.openfeeder import OpenFeederOptions, OpenFeederService
+from protocols.openfeeder.serving.pages import AuthorDisplay
 from protocols.scp.collection import Encoding
 from storage.interface import Storage
 
@@ -54,5 +57,24 @@ async def build_publishing(
     )
     return BuiltPublishing(
         service=CollectionService(builder, shelf, clock, public_url, is_on=is_on),
-        run=Publisher(builder, clock, is_on=is_on).run,
+        run=Publisher(builder, clock, storage.log, is_on=is_on).run,
     )
+
+
+def build_openfeeder(
+    settings: Settings, storage: Storage, clock: Clock, public_url: str
+) -> OpenFeederService:
+    options = OpenFeederOptions(
+        is_on=settings.openfeeder == "on",
+        name=settings.openfeeder_name,
+        language=settings.scp_language,
+        contact=settings.contact,
+        tombstone_seconds=settings.openfeeder_tombstone_seconds,
+        gatekeeper=Gatekeeper(
+            excluded_paths=settings.openfeeder_excluded_paths,
+            excluded_types=frozenset(settings.openfeeder_excluded_types),
+            authors=AuthorDisplay(settings.openfeeder_authors),
+            key=settings.openfeeder_key,
+        ),
+    )
+    return OpenFeederService(storage, clock, public_url, options)

@@ -4,29 +4,50 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC
+from typing import Protocol
 
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from hub.clock import Clock
 from hub.collections.builder import CollectionBuilder
-from storage.errors import StorageError
+from storage.errors import StorageClosed, StorageError
+from storage.records import BEFORE_ALL, Position
 
 CATCH_UP_SECONDS = 60.0
-"""How late a change of an entry is noticed at most; it is dated then."""
+"""How late is noticed what the log does not tell: feeds hidden, shown or moved."""
+GATHER_SECONDS = 1.0
+"""How long news may wait for more, to be judged with it."""
+WAIT_SECONDS = 60.0
 PROMPT_SECONDS = 600.0
 """Between snapshots for the sake of pages that were withdrawn, at least."""
 
 log = structlog.get_logger()
 
 
+class News(Protocol):
+    """What is needed of `storage.interface.LogStore`."""
+
+    async def wait(self, after: Position, seconds: float) -> Position: ...
+
+
 class Publisher:
     """``is_on`` False: nothing is built, only pages are kept up."""
 
     def __init__(
-        self, builder: CollectionBuilder, clock: Clock, *, is_on: bool = True
+        self,
+        builder: CollectionBuilder,
+        clock: Clock,
+        news: News,
+        *,
+        is_on: bool = True,
+        gather_seconds: float = GATHER_SECONDS,
+        retry_seconds: float = CATCH_UP_SECONDS,
     ) -> None:
         self._builder = builder
+        self._news = news
+        self._gather_seconds = gather_seconds
+        self._retry_seconds = retry_seconds
         self._clock = clock
         self._is_on = is_on
         self._built_at = float("-inf")
@@ -44,9 +65,26 @@ class Publisher:
         scheduler.start()
         try:
             await (self.build() if self._is_on else self.keep_up())
-            await asyncio.Event().wait()
+            await self.follow()
         finally:
             scheduler.shutdown(wait=False)
+
+    async def follow(self) -> None:
+        """Have what the log tells of among the pages soon: readers ask for news."""
+        position = BEFORE_ALL
+        while True:
+            try:
+                position = await self._news.wait(position, WAIT_SECONDS)
+                await asyncio.sleep(self._gather_seconds)
+                await self._builder.catch_up()
+            except StorageClosed:
+                raise
+            except StorageError as error:
+                log.warning("pages_not_kept_up", error=str(error))
+                await asyncio.sleep(self._retry_seconds)
+            except Exception:  # what feeds send must not end the hub
+                log.exception("pages_not_kept_up")
+                await asyncio.sleep(self._retry_seconds)
 
     async def build(self) -> None:
         """What is due; a failure waits for the next time."""

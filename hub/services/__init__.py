@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hub.openfeeder.analytics import Analytics
+
 from .collections import CollectionService
 from .deliveries import DeliveryService
 from .feeds import FeedService
 from .front import FrontPageService
+from .hints import HintService
 from .lists import ListService
 from .live import LiveService
 from .metrics import MetricsService
+from .openfeeder import OpenFeederService
 from .operations import OperationsService
 from .public import PublicService
 from .publishing import PublishingService
@@ -33,9 +37,11 @@ __all__ = [
     "DeliveryService",
     "FeedService",
     "FrontPageService",
+    "HintService",
     "ListService",
     "LiveService",
     "MetricsService",
+    "OpenFeederService",
     "OperationsService",
     "PublicService",
     "PublishingService",
@@ -71,3 +77,6 @@ class Services:
     public: PublicService
     publishing: PublishingService
     collections: CollectionService
+    openfeeder: OpenFeederService
+    hints: HintService
+    analytics: Analytics

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from hub.services.websub import Ping
 from protocols.model import FeedFormat
+from protocols.openfeeder.serving.errors import ErrorCode
 from protocols.scp.collection import CollectionType
 from protocols.websub.signatures import ALGORITHMS
 from storage.records import (
@@ -77,6 +78,7 @@ TOKEN: Shape = {
 CHOICES: Mapping[str, Sequence[str]] = {
     "FeedState": tuple(FeedState),
     "DocumentFormat": ("", *FeedFormat),
+    "OpenFeederCode": tuple(ErrorCode),
     "SubscriptionState": tuple(SubscriptionState),
     "Format": tuple(Format),
     "Updates": tuple(Updates),
@@ -247,6 +249,9 @@ SHAPES: Mapping[str, Shape] = {
     "Alive": {"alive": "boolean"},
     "Readiness": {"ready": "boolean", "troubles": "[string]"},
     "Pings": {"urls": "[Ping]"},
+    "OpenFeederError": {"code": "OpenFeederCode", "message": "string"},
+    "OpenFeederProblem": {"schema": "string", "error": "OpenFeederError"},
+    "OpenFeederHints": {"schema": "string", "urls": "[Ping]"},
     "Ping": {"url": "string", "status": "PingOutcome", "reason": "string"},
     "Diagnosis": {
         "mode": "VerificationMode",

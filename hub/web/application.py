@@ -19,6 +19,7 @@ from hub.web.front import FrontRoutes
 from hub.web.lists import ListRoutes
 from hub.web.metrics import MetricsRoutes
 from hub.web.openapi import OpenApiRoutes
+from hub.web.openfeeder import CONTENT, DISCOVERY, UPDATE, OpenFeederRoutes
 from hub.web.operations import OperationsRoutes
 from hub.web.problems import Problem, answer_error
 from hub.web.public import PublicRoutes
@@ -37,7 +38,12 @@ from protocols.superfeedr.parameters import Lengths
 from storage.errors import StorageError
 
 UNCOUNTED = ("/api/", "/healthz", "/readyz", "/metrics")
-"""Paths that `LimitRequests` leaves alone: ``/api`` counts by itself, by token too."""
+"""Paths that `LimitRequests` leaves alone: ``/api`` counts by itself, by token too;
+
+and OpenFeeder does, which tells how many requests are left."""
+
+
+_COUNTED_THERE = (CONTENT, DISCOVERY, UPDATE)
 
 
 def create_application(
@@ -90,6 +96,13 @@ def create_application(
         *websub.routes(),
         *PublicRoutes(services.public).routes(),
         *scp.public_routes(),
+        *OpenFeederRoutes(
+            services.openfeeder,
+            services.hints,
+            services.analytics,
+            authenticator,
+            limits,
+        ).routes(),
     ]
     # Redirects to a path with or without a slash would lead to where the request came
     # to, which need not be the public URL.
@@ -122,4 +135,4 @@ def create_application(
 
 
 def _is_counted(path: str) -> bool:
-    return not path.startswith(UNCOUNTED)
+    return not path.startswith(UNCOUNTED) and path not in _COUNTED_THERE

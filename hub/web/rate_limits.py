@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv6Address, IPv6Network, ip_address
@@ -31,6 +32,20 @@ class RequestLimits:
     of_token: Rate | None = None
     of_address: Rate | None = None
     trusted_proxies: tuple[Addresses, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """What somebody may still ask: ``remaining`` of ``limit`` requests at once.
+
+    ``reset_at``: when all of them are there again, or if this one was too many when
+    the next one may be made, in ``wait`` seconds.
+    """
+
+    limit: int
+    remaining: int
+    reset_at: datetime
+    wait: float
 
 
 class RateLimits:
@@ -58,9 +73,24 @@ class RateLimits:
         address = client_address(connection, self._limits.trusted_proxies)
         self._count("address", address, self._limits.of_address)
 
+    def count_address(self, connection: HTTPConnection) -> Allowance | None:
+        """Count a request without a token, and tell what is left; None: no limit."""
+        address = client_address(connection, self._limits.trusted_proxies)
+        return self._take("address", address, self._limits.of_address)
+
     def _count(self, limit: str, key: str, rate: Rate | None) -> None:
+        found = self._take(limit, key, rate)
+        if found is not None and found.wait:
+            seconds = math.ceil(found.wait)
+            raise Problem(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                f"too many requests with this {limit}; try again in {seconds} s",
+                headers={"Retry-After": str(seconds)},
+            )
+
+    def _take(self, limit: str, key: str, rate: Rate | None) -> Allowance | None:
         if rate is None:
-            return
+            return None
         known = self._buckets.pop(key, None)
         bucket, wait = take(known, rate, self._clock.monotonic())
         self._buckets[key] = bucket
@@ -68,12 +98,13 @@ class RateLimits:
             self._buckets.popitem(last=False)
         if wait:
             self._metrics.limited.add(limit)
-            seconds = math.ceil(wait)
-            raise Problem(
-                HTTPStatus.TOO_MANY_REQUESTS,
-                f"too many requests with this {limit}; try again in {seconds} s",
-                headers={"Retry-After": str(seconds)},
-            )
+        reset = wait or (rate.burst - bucket.left) / rate.per_second
+        return Allowance(
+            limit=int(rate.burst),
+            remaining=int(bucket.left),
+            reset_at=self._clock.now() + timedelta(seconds=reset),
+            wait=wait,
+        )
 
 
 def client_address(connection: HTTPConnection, trusted: tuple[Addresses, ...]) -> str:

@@ -7,6 +7,7 @@ readers drop a whole page for one. Links and images that stand in a text follow 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from lxml import etree
@@ -15,6 +16,8 @@ from protocols.scp.addresses import page_address
 
 Block: TypeAlias = dict[str, Any]
 """A block as JSON has it."""
+Prune: TypeAlias = Callable[[Any], None]
+"""Takes elements out of a tree of HTML."""
 
 LARGEST_MARKUP: Final = 1024 * 1024
 """Characters of an entry's content that are read; what follows is left out."""
@@ -48,8 +51,11 @@ _TEXTS: Final = {"text": "text", "heading": "text", "quote": "text", "code": "co
 _MEDIA_TYPES: Final = {"audio": "audio/mpeg", "video": "video/mp4"}
 
 
-def blocks_of_html(markup: str) -> list[Block]:
-    """In the order of the document; empty if it says nothing."""
+def blocks_of_html(markup: str, prune: Prune | None = None) -> list[Block]:
+    """In the order of the document; empty if it says nothing.
+
+    ``prune`` takes out what is not to be read, before it is.
+    """
     data = markup[:LARGEST_MARKUP].encode("utf-8", "ignore").replace(b"\0", b"")
     if b"<" not in data and b"&" not in data:
         return blocks_of_text(data.decode())
@@ -58,6 +64,8 @@ def blocks_of_html(markup: str) -> list[Block]:
         encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
     )
     root = etree.fromstring(b"<div>" + data + b"</div>", parser)
+    if prune is not None:
+        prune(root)
     walk = _Walk()
     walk.block(root, 0)
     return walk.blocks

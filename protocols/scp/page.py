@@ -54,14 +54,14 @@ def page_line(entry: Entry, context: PageContext) -> bytes:
     """
     blocks = _blocks(entry) + media_blocks(entry, context.feed)
     text = next((found for each in blocks if (found := text_of_block(each))), "")
-    title = collapse(entry.title) or _shorten(text, TITLE_LENGTH) or context.url
+    title = collapse(entry.title) or shorten(text, TITLE_LENGTH) or context.url
     description = _description(entry, text) or title
     page: dict[str, object] = {
         "url": context.url,
         "title": title,
         "description": description,
     }
-    if author := _author(entry.authors) or _author(context.feed.authors):
+    if author := author_name(entry.authors) or author_name(context.feed.authors):
         page["author"] = author
     if entry.published is not None:
         page["published"] = timestamp(entry.published)
@@ -100,11 +100,11 @@ def _description(entry: Entry, text: str) -> str:
         is_plain = summary.type == "text"
         said = collapse(summary.value) if is_plain else text_of_html(summary.value)
         if said:
-            return _shorten(said, DESCRIPTION_LENGTH)
-    return _shorten(text, DESCRIPTION_LENGTH)
+            return shorten(said, DESCRIPTION_LENGTH)
+    return shorten(text, DESCRIPTION_LENGTH)
 
 
-def _shorten(text: str, length: int) -> str:
+def shorten(text: str, length: int) -> str:
     """At the end of a word, in one line."""
     line = " ".join(text[: length * 2].split())
     if len(line) <= length:
@@ -112,15 +112,16 @@ def _shorten(text: str, length: int) -> str:
     return line[:length].rpartition(" ")[0] or line[:length]
 
 
-def _author(people: tuple[Author, ...]) -> str:
+def author_name(people: tuple[Author, ...]) -> str:
     """The first name; mail addresses are nobody's business."""
     for person in people:
-        if name := _name(person):
+        if name := display_name(person):
             return name
     return ""
 
 
-def _name(person: Author) -> str:
+def display_name(person: Author) -> str:
+    """A name without the mail address that may stand in it."""
     return collapse(_MAIL.sub("", person.name)).strip(" <>()")
 
 
@@ -150,7 +151,10 @@ def _more(
     words = dict.fromkeys(each.label or each.term for each in entry.categories)
     if keywords := [each for each in words if each]:
         more["keywords"] = keywords
-    if len(names := [name for each in entry.authors if (name := _name(each))]) > 1:
+    if (
+        len(names := [name for each in entry.authors if (name := display_name(each))])
+        > 1
+    ):
         more["author"] = [{"@type": "Person", "name": name} for name in names]
     if entry.id and not page_url(entry):
         more["identifier"] = entry.id

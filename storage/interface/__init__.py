@@ -16,7 +16,7 @@ from storage.interface.entries import EntryStore
 from storage.interface.feeds import FeedStore
 from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
-from storage.interface.publishing import PageStore, PublicStore
+from storage.interface.publishing import PageListStore, PageStore, PublicStore
 from storage.interface.search import SearchStore
 from storage.interface.sites import SiteStore
 from storage.interface.standings import StandingStore
@@ -32,6 +32,7 @@ __all__ = [
     "FeedStore",
     "ListingStore",
     "LogStore",
+    "PageListStore",
     "PageStore",
     "PublicStore",
     "SearchStore",

@@ -11,7 +11,7 @@ from storage.interface.entries import EntryStore
 from storage.interface.feeds import FeedStore
 from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
-from storage.interface.publishing import PageStore, PublicStore
+from storage.interface.publishing import PageListStore, PageStore, PublicStore
 from storage.interface.search import SearchStore
 from storage.interface.sites import SiteStore
 from storage.interface.standings import StandingStore
@@ -55,6 +55,8 @@ class Storage(Protocol):
     def sites(self) -> SiteStore: ...
     @property
     def pages(self) -> PageStore: ...
+    @property
+    def page_list(self) -> PageListStore: ...
 
     async def status(self) -> DatabaseStatus: ...
 

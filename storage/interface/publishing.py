@@ -12,9 +12,12 @@ from storage.records import (
     FeedNews,
     JudgedEntry,
     ListedEntry,
+    ListedPage,
+    PageChange,
     PageId,
     PageNews,
     PageSection,
+    PagesState,
     PublicFeed,
     PublishedPage,
 )
@@ -88,4 +91,39 @@ class PageStore(Protocol):
         self, section: str, *, after: int, limit: int
     ) -> list[PublishedPage]:
         """Pages that are there, by their last change."""
+        ...
+
+
+class PageListStore(Protocol):
+    """All pages that are shown, newest first, and what has last become of each.
+
+    Nothing here costs more when there are more pages, but for what it returns.
+    """
+
+    async def state(self) -> PagesState: ...
+
+    async def page(self, *, skip: int, limit: int) -> list[ListedPage]:
+        """By date, the newest first. What was hidden a moment ago is left out, so that
+
+        there may be fewer than ``limit``.
+        """
+        ...
+
+    async def find(self, url: str) -> ListedPage | None: ...
+
+    async def of_entries(self, ids: Sequence[EntryId]) -> list[ListedPage]:
+        """The pages that show these entries; in no order."""
+        ...
+
+    async def last_before(self, moment: datetime) -> int:
+        """The number of the last change before it; 0 if there was none."""
+        ...
+
+    async def changes(
+        self, *, after: int, until: datetime | None, limit: int
+    ) -> list[PageChange]:
+        """By number: pages whose last change is above ``after`` and not later than
+
+        ``until``. Numbers and times grow together.
+        """
         ...

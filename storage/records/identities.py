@@ -15,6 +15,8 @@ Position = NewType("Position", int)
 BEFORE_ALL = Position(0)
 """Below every record: positions begin with 1."""
 
+NOBODY = AccountId(0)
+"""No account: who asks as nobody sees what everybody may."""
 ANONYMOUS = AccountId(1)
 """The account of the open hub; it can never alter another account's subscription."""
 OPERATOR = AccountId(2)

@@ -102,3 +102,33 @@ class PageSection:
     name: str
     pages: int
     withdrawn: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedPage:
+    """A page in the list of all; ``shown_at``: when it appeared, or was there again."""
+
+    page: PublishedPage
+    shown_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageChange:
+    """What last became of a page; ``page`` None: it is gone."""
+
+    change: int
+    url: str
+    changed_at: datetime
+    page: ListedPage | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagesState:
+    """How many pages are shown, the last change of all and when that was.
+
+    Before the first change: 0, and the beginning of 1970.
+    """
+
+    count: int
+    change: int
+    changed_at: datetime

@@ -20,6 +20,7 @@ from .feeds import SqliteFeeds
 from .listings import SqliteListings
 from .lock import FileLock
 from .log import SqliteLog
+from .page_order import SqlitePageList
 from .pages import SqlitePages
 from .positions import LogHead
 from .publishing import SqlitePublic
@@ -74,6 +75,7 @@ class SqliteStorage:
         self.public = SqlitePublic(readers)
         self.sites = SqliteSites(readers)
         self.pages = SqlitePages(self._writer, readers)
+        self.page_list = SqlitePageList(readers)
 
     async def status(self) -> DatabaseStatus:
         row = await self._readers.first(

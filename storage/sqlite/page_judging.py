@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from storage.records import JudgedEntry
 
 from .log_rows import hash_key
+from .page_counts import CountChanges
 from .times import to_milliseconds, to_milliseconds_or_none
 
 _Page = tuple[int, str]
@@ -17,15 +18,26 @@ _Page = tuple[int, str]
 def judge_all(
     judged: Sequence[JudgedEntry], now: int, connection: sqlite3.Connection
 ) -> None:
-    ((change,),) = connection.execute(
-        "SELECT coalesce(max(change), 0) FROM pages"
-    ).fetchall()
+    """Every unit has a time of its own, after all before it, whatever the clock says:
+
+    so who has seen all up to a time can go on from there.
+    """
+    change, last = connection.execute(
+        "SELECT change, changed_at FROM pages ORDER BY change DESC LIMIT 1"
+    ).fetchone() or (0, 0)
+    counts = CountChanges()
+    moment = max(now, last + 1)
     for each in judged:
-        change = _judge(each, now, change, connection)
+        change = _judge(each, moment, max(change, 0), counts, connection)
+    counts.write(connection)
 
 
 def _judge(
-    each: JudgedEntry, now: int, change: int, connection: sqlite3.Connection
+    each: JudgedEntry,
+    now: int,
+    change: int,
+    counts: CountChanges,
+    connection: sqlite3.Connection,
 ) -> int:
     """The number of the last change afterwards."""
     before = connection.execute(
@@ -40,7 +52,7 @@ def _judge(
     )
     has_moved = before != after
     for page_id in dict.fromkeys(page[0] for page in (before, after) if page):
-        change = _show(page_id, has_moved, now, change, connection)
+        change = _show(page_id, has_moved, now, change, counts, connection)
     if before and has_moved and not each.is_dropped:
         _note_withdrawal(before, change, connection)
     return change
@@ -80,32 +92,43 @@ def _place(each: JudgedEntry, now: int, connection: sqlite3.Connection) -> _Page
 
 
 def _show(
-    page_id: int, has_moved: bool, now: int, change: int, connection: sqlite3.Connection
+    page_id: int,
+    has_moved: bool,
+    now: int,
+    change: int,
+    counts: CountChanges,
+    connection: sqlite3.Connection,
 ) -> int:
     """Have the page show its newest entry; the number of the last change."""
-    ((shown, revision, modified),) = connection.execute(
-        "SELECT entry_id, revision, modified FROM pages WHERE id = ?", (page_id,)
+    ((shown, revision, modified, dated, shown_at),) = connection.execute(
+        "SELECT entry_id, revision, modified, dated, shown_at FROM pages WHERE id = ?",
+        (page_id,),
     ).fetchall()
     newest = connection.execute(
-        "SELECT entry_id, revision, stated FROM page_entries WHERE page_id = ?"
+        "SELECT entry_id, revision, stated, dated FROM page_entries WHERE page_id = ?"
         " ORDER BY dated DESC, entry_id DESC LIMIT 1",
         (page_id,),
     ).fetchone()
     if newest is None:
-        state = (0, 0, modified)
+        state = (0, 0, modified, dated, shown_at)
         is_change = shown != 0
     else:
         is_other = (shown, revision) != newest[:2]
         latest = _next_modified(newest[2], modified, now // 1_000)
-        state = (newest[0], newest[1], latest if is_other else modified)
+        since = shown_at if shown else now
+        state = (*newest[:2], latest if is_other else modified, newest[3], since)
         is_change = is_other or has_moved
     if is_change:
         change += 1
         connection.execute(
-            "UPDATE pages SET entry_id = ?, revision = ?, modified = ?, change = ?,"
-            " changed_at = ? WHERE id = ?",
+            "UPDATE pages SET entry_id = ?, revision = ?, modified = ?, dated = ?,"
+            " shown_at = ?, change = ?, changed_at = ? WHERE id = ?",
             (*state, change, now, page_id),
         )
+        if shown:
+            counts.add(dated, -1)
+        if newest is not None:
+            counts.add(newest[3], 1)
     return change
 
 

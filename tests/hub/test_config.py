@@ -19,7 +19,7 @@ def test_the_defaults_of_polling_are_those_of_the_rules() -> None:
 
 
 def test_every_default_is_one_its_own_reader_takes() -> None:
-    computed = {"public_url", "admin_token", "contact"}
+    computed = {"public_url", "admin_token", "contact", "openfeeder_name"}
     for each in SETTINGS:
         if each.shown_default != "none" and each.field not in computed:
             assert each.read(each.shown_default) == getattr(Settings(), each.field)

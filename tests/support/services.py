@@ -20,6 +20,7 @@ from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.metrics import Metrics
 from hub.net.guard import Guard
+from hub.openfeeder.analytics import Analytics
 from hub.own_topics import OwnTopics
 from hub.polling.fetcher import FetchRequest
 from hub.polling.handed_over import HandedOver
@@ -29,9 +30,11 @@ from hub.services import (
     DeliveryService,
     FeedService,
     FrontPageService,
+    HintService,
     ListService,
     LiveService,
     MetricsService,
+    OpenFeederService,
     OperationsService,
     PublicService,
     PublishingService,
@@ -48,6 +51,7 @@ from hub.services import (
 from hub.services.account_subscriptions import AccountSubscriptions
 from hub.services.addresses import AddressCheck
 from hub.services.feeds import Discovering
+from hub.services.openfeeder import OpenFeederOptions
 from hub.websub.pings import Pings
 from hub.websub.questions import Question, Reply
 from hub.websub.topics import OpenHub
@@ -255,6 +259,8 @@ async def open_hub(
     watch_seconds: float = 60.0,
     build_options: BuildOptions | None = None,
     tells_unlisted: bool = True,
+    openfeeder_options: OpenFeederOptions | None = None,
+    analytics: Analytics | None = None,
 ) -> AsyncIterator[Hub]:
     """The use cases over a new database; few names can be looked up."""
     known = {
@@ -313,6 +319,14 @@ async def open_hub(
             build_options or BuildOptions(),
             metrics,
         )
+        websub = WebSubService(
+            storage,
+            lambda: None,
+            Pings(poller, clock),
+            clock,
+            policy=OpenHub.KNOWN,
+            public_url="http://hub.example",
+        )
         services = Services(
             retrieval=retrieval,
             search=SearchService(
@@ -352,14 +366,12 @@ async def open_hub(
             collections=CollectionService(
                 builder, shelf, clock, "http://hub.example", is_on=True
             ),
-            websub=WebSubService(
-                storage,
-                lambda: None,
-                Pings(poller, clock),
-                clock,
-                policy=OpenHub.KNOWN,
-                public_url="http://hub.example",
+            websub=websub,
+            openfeeder=OpenFeederService(
+                storage, clock, "http://hub.example", openfeeder_options
             ),
+            hints=HintService(storage, websub),
+            analytics=analytics or Analytics(),
         )
         yield Hub(
             *(services, storage, poller, clock, directory, metrics, watch),

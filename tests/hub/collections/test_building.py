@@ -261,7 +261,7 @@ async def test_a_withdrawal_is_published_soon_but_not_again_and_again(
     feed = await feeds.add()
     await feeds.publish(feed, an_entry("a"), an_entry("b"))
     shelf = a_shelf(hub)
-    publisher = Publisher(a_builder(hub, shelf), hub.clock)
+    publisher = Publisher(a_builder(hub, shelf), hub.clock, hub.storage.log)
     await publisher.build()
     await publisher.keep_up()
     assert len(shelf.generation.listed) == 1
@@ -279,7 +279,7 @@ async def test_switched_off_nothing_is_built_but_pages_are_kept_up(hub: Hub) -> 
     await feeds.publish(feed, an_entry("a"))
     shelf = a_shelf(hub)
     builder = a_builder(hub, shelf)
-    await Publisher(builder, hub.clock, is_on=False).keep_up()
+    await Publisher(builder, hub.clock, hub.storage.log, is_on=False).keep_up()
     assert await hub.storage.pages.position() == 1
     assert shelf.generation == Generation()
     service = CollectionService(builder, shelf, hub.clock, "http://h", is_on=False)
@@ -293,7 +293,7 @@ async def test_switched_off_nothing_is_built_but_pages_are_kept_up(hub: Hub) -> 
 
 
 async def test_trouble_waits_for_the_next_time(hub: Hub) -> None:
-    publisher = Publisher(a_builder(hub, a_shelf(hub)), hub.clock)
+    publisher = Publisher(a_builder(hub, a_shelf(hub)), hub.clock, hub.storage.log)
     await hub.storage.close()
     with pytest.raises(StorageClosed):
         await hub.storage.pages.position()
@@ -309,7 +309,7 @@ async def test_a_publisher_builds_at_once_and_runs_until_it_is_cancelled(
     await feeds.publish(await feeds.add(), an_entry("a"))
     shelf = a_shelf(hub)
     task = asyncio.create_task(
-        Publisher(a_builder(hub, shelf), hub.clock, is_on=is_on).run()
+        Publisher(a_builder(hub, shelf), hub.clock, hub.storage.log, is_on=is_on).run()
     )
 
     async def is_done() -> bool:

@@ -11,7 +11,8 @@ from structlog.testing import capture_logs
 
 from hub.collections.builder import BuildOptions, CollectionBuilder
 from hub.collections.publisher import PROMPT_SECONDS, Publisher
-from storage.errors import StorageError
+from storage.errors import StorageClosed, StorageError
+from storage.records import Position
 from tests.support.clock import ManualClock
 
 
@@ -39,11 +40,29 @@ class FakeBuilder:
             raise self.failure
 
 
+@dataclass
+class FakeNews:
+    """A log that tells of so many commits, or fails, and then closes."""
+
+    told: list[Exception | None]
+    position: int = 0
+
+    async def wait(self, after: Position, seconds: float) -> Position:
+        assert after == self.position
+        if not self.told:
+            raise StorageClosed("the test is over")
+        failure = self.told.pop(0)
+        if failure is not None:
+            raise failure
+        self.position += 1
+        return Position(self.position)
+
+
 def a_publisher(
     builder: FakeBuilder, clock: ManualClock | None = None, *, is_on: bool = True
 ) -> Publisher:
     made = cast("CollectionBuilder", builder)
-    return Publisher(made, clock or ManualClock(), is_on=is_on)
+    return Publisher(made, clock or ManualClock(), FakeNews([]), is_on=is_on)
 
 
 @pytest.mark.parametrize(
@@ -111,4 +130,34 @@ async def test_nothing_is_built_that_is_not_wanted(
 
     await a_publisher(builder, is_on=is_on).keep_up()
 
+    assert builder.asked == ["catch_up"]
+
+
+async def follow(builder: FakeBuilder, *told: Exception | None) -> list[str]:
+    """Until the log is closed; what was logged."""
+    publisher = Publisher(
+        cast("CollectionBuilder", builder),
+        ManualClock(),
+        FakeNews(list(told)),
+        gather_seconds=0,
+        retry_seconds=0,
+    )
+    with capture_logs() as lines, pytest.raises(StorageClosed):
+        await publisher.follow()
+    return [each["event"] for each in lines]
+
+
+async def test_news_is_among_the_pages_soon() -> None:
+    builder = FakeBuilder()
+
+    assert await follow(builder, None, None) == []
+
+    assert builder.asked == ["catch_up", "catch_up"]
+
+
+@pytest.mark.parametrize("failure", [StorageError("busy"), ValueError("odd")])
+async def test_a_failure_to_follow_is_logged_and_it_goes_on(failure: Exception) -> None:
+    assert await follow(FakeBuilder(failure), None) == ["pages_not_kept_up"]
+    builder = FakeBuilder()
+    assert await follow(builder, failure, None) == ["pages_not_kept_up"]
     assert builder.asked == ["catch_up"]

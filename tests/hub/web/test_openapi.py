@@ -34,7 +34,7 @@ from tests.support.live_hub import live_hub
 from tests.support.services import PAGE, Hub
 from tests.support.storage_scene import Scene, at
 
-METHODS = {"get", "post", "put", "patch", "delete"}
+METHODS = {"get", "post", "put", "patch", "delete", "options"}
 
 
 def real_routes(hub: Hub) -> set[tuple[str, str]]:
@@ -112,7 +112,8 @@ def test_every_operation_says_what_it_needs_and_what_it_may_answer(
     is_uncounted = key[1] in ("/metrics", "/healthz", "/readyz")
     assert ("429" in operation["responses"]) != is_uncounted
     is_guarded = key[1].startswith("/api/") and key[1] != "/api/openapi.json"
-    is_opened = key[1] == "/stream"  # more of it, by a token
+    opened = ("/stream", "/openfeeder", "/openfeeder/update")
+    is_opened = key[1] in opened and key[0] != "OPTIONS"  # by a token or a key
     assert ("401" in operation["responses"]) == (is_guarded or is_opened)
     assert bool(operation["security"]) == (is_guarded or is_opened)
 
@@ -189,6 +190,11 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("GET", "/robots.txt", None),
     ("POST", "/api/scp/build", {"snapshots": True}),
     ("GET", "/sitemap.xml", None),
+    ("GET", "/.well-known/openfeeder.json", None),
+    ("OPTIONS", "/.well-known/openfeeder.json", None),
+    ("GET", "/openfeeder", None),
+    ("OPTIONS", "/openfeeder", None),
+    ("POST", "/openfeeder/update", {"urls": ["https://example.org/feed.xml"]}),
 ]
 REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("GET", "/api/feeds?limit=x", None, 422),
@@ -196,6 +202,9 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("POST", "/api/lists", {"urls": []}, 422),
     ("POST", "/api/lists", {"urls": ["https://a.example/"], "depth": 6}, 422),
     ("GET", "/api/feeds/9", None, 404),
+    ("GET", "/openfeeder?page=x", None, 400),
+    ("GET", "/openfeeder?url=/x", None, 404),
+    ("POST", "/openfeeder/update", {"urls": []}, 400),
     ("GET", "/api/feeds/9/raw", None, 404),
     ("GET", "/api/feeds/9/plan", None, 404),
     ("POST", "/api/feeds/9/fetch", None, 404),

@@ -10,6 +10,7 @@ from dataclasses import replace
 import httpx2
 from starlette.routing import Mount, Route
 
+from hub.search_index import SearchIndex
 from hub.web.application import create_application
 from protocols.model import Author, Entry, Feed, Link, Text
 from storage.records import Credentials, FeedState
@@ -24,6 +25,18 @@ WALKED_ELSEWHERE = {
     "/stream",  # endless; what it opens is tested with it
     "/hub/subscriptions/{token}",  # whoever has the token asked for it
 }
+ASKED = (
+    "limit=50",
+    "since=1970-01-01T00:00:00Z",
+    "until=2999-01-01T00:00:00Z",
+    "q=title&limit=50",
+    "q=open",
+    *(f"q={word}" for word in ("s3cr3t", "s3cr3t-private", "feed")),
+    *(f"url=https://a.b/{name}" for name in ("", "withdrawn", "hidden")),
+    *(f"url=https://example.org/{name}" for name in ("s3cr3t-0", "s3cr3t-unlisted")),
+    *(f"url=/topics/{feed}.json%23{entry}" for feed in range(6) for entry in range(8)),
+)
+"""Of OpenFeeder; by words and addresses, too, that only who knows them can ask for."""
 UNSAFE = f"javascript:{SECRET}"
 
 
@@ -56,12 +69,16 @@ async def plant(hub: Hub) -> None:
     )
     await feeds.publish(public, open_entry)
     await feeds.publish(public, secret_entry("unlisted", unlisted=True))
-    await feeds.publish(public, secret_entry("withdrawn"), secret_entry("hidden"))
+    # Readers are told by their URLs, which they know, that these are gone.
+    withdrawn = secret_entry("withdrawn", links=(Link(href="https://a.b/withdrawn"),))
+    known = (Link(href="https://a.b/hidden"),)
+    await feeds.publish(public, withdrawn, secret_entry("hidden", links=known))
     await hub.services.collections.build(snapshots=True)
     hub.clock.advance(3_600)
     await feeds.withdraw(public, f"{SECRET}-withdrawn")
-    await feeds.publish(public, secret_entry("hidden", unlisted=True))
+    await feeds.publish(public, secret_entry("hidden", unlisted=True, links=known))
     await hub.services.collections.build(snapshots=False)
+    await SearchIndex(hub.storage).catch_up()
 
 
 def public_paths(hub: Hub) -> set[str]:
@@ -72,7 +89,8 @@ def public_paths(hub: Hub) -> set[str]:
             continue
         if "GET" in (route.methods or ()) and route.path not in WALKED_ELSEWHERE:
             found |= {route.path.replace("{id}", str(n)) for n in range(1, 9)}
-    return {path for path in found if "{" not in path} | {"/api/openapi.json"}
+    asked = {f"/openfeeder?{query}" for query in ASKED}
+    return {path for path in found if "{" not in path} | {"/api/openapi.json"} | asked
 
 
 async def walk(client: httpx2.AsyncClient, start: set[str]) -> AsyncIterator[str]:
@@ -98,9 +116,13 @@ async def test_no_public_output_has_what_is_not_public(
 ) -> None:
     await plant(hub)
     read = [each async for each in walk(anybody, public_paths(hub))]
-    leaks = [each.partition("\n")[0] for each in read if SECRET in each]
+    found = [each.partition("\n") for each in read]
+    leaks = [path for path, _, text in found if SECRET in text]
     assert leaks == []
     shown = "\n".join(read)
     assert shown.count("Title of open") >= 4  # topics and collections were read
+    tombstone = '"url":"https://a.b/withdrawn","deleted_at"'
+    assert tombstone in shown
+    assert '"author":"Ann"' in shown
     for name in ("/scp/all-snapshot", "/scp/open-snapshot", "/topics/5.atom"):
         assert any(each.startswith(name) for each in read), name

@@ -1,0 +1,43 @@
+"""Which pages readers are shown, and how (OpenFeeder 10)."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from protocols.openfeeder.serving.pages import AuthorDisplay, PageFacts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gatekeeper:
+    """The four options of the specification. ``key`` "": everybody may read."""
+
+    excluded_paths: tuple[str, ...] = ()
+    excluded_types: frozenset[str] = frozenset()
+    authors: AuthorDisplay = AuthorDisplay.NAME
+    key: str = ""
+
+    def admits(self, authorization: str) -> bool:
+        """Whether a header shows the key; the time it takes tells nothing of it."""
+        if not self.key:
+            return True
+        scheme, _, shown = authorization.partition(" ")
+        is_same = secrets.compare_digest(
+            shown.strip().encode(errors="replace"), self.key.encode()
+        )
+        return is_same and scheme.lower() == "bearer"
+
+    def shows(self, facts: PageFacts) -> bool:
+        return facts.type not in self.excluded_types and self.shows_url(facts.url)
+
+    def shows_url(self, url: str) -> bool:
+        """By whole segments: ``/cart`` excludes ``/cart/1``, not ``/cartography``."""
+        if not self.excluded_paths:
+            return True
+        path = unquote(urlsplit(url).path) or "/"
+        return not any(_begins(path, each) for each in self.excluded_paths)
+
+
+def _begins(path: str, prefix: str) -> bool:
+    return path == prefix or path.startswith(prefix.rstrip("/") + "/")

@@ -1,0 +1,104 @@
+"""Pages made of entries, kept while they are asked for (OpenFeeder 6).
+
+What is kept is found by the state of its entry and of its feed's head: "Cache MUST be
+invalidated when content is updated" holds by itself.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from hub.beside import run_beside
+from hub.clock import Clock
+from hub.collections.judging import read_head
+from protocols.model import Entry
+from protocols.openfeeder.serving.pages import AuthorDisplay, Page, PageSetting, page_of
+from storage.packing import unpack
+from storage.records import ListedPage, PageId
+
+MOST_KEPT = 2_000
+LARGEST_KEPT = 64 * 1024
+"""Bytes of a packed entry; of larger ones the page is made anew each time."""
+BATCH = 25
+"""Pages made at a time, so that other work beside the event loop gets its turn."""
+
+_State = tuple[int, int, datetime, bytes | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadePage:
+    """``kept_for``: seconds since it was made; None: just now."""
+
+    page: Page
+    kept_for: int | None
+
+
+class PageCache:
+    def __init__(
+        self,
+        clock: Clock,
+        language: str,
+        authors: AuthorDisplay,
+        capacity: int = MOST_KEPT,
+    ) -> None:
+        self._clock = clock
+        self._language = language
+        self._authors = authors
+        self._capacity = capacity
+        self._kept: OrderedDict[PageId, tuple[_State, float, Page]] = OrderedDict()
+
+    async def make(self, listed: Sequence[ListedPage]) -> list[MadePage]:
+        """In their order."""
+        made: dict[PageId, MadePage] = {}
+        missing = []
+        for each in listed:
+            found = self._find(each)
+            if found is None:
+                missing.append(each)
+            else:
+                made[each.page.id] = found
+        for begin in range(0, len(missing), BATCH):
+            batch = missing[begin : begin + BATCH]
+            pages = await run_beside(partial(self._make_all, batch))
+            for each, page in zip(batch, pages, strict=True):
+                self._keep(each, page)
+                made[each.page.id] = MadePage(page=page, kept_for=None)
+        return [made[each.page.id] for each in listed]
+
+    def _find(self, listed: ListedPage) -> MadePage | None:
+        known = self._kept.get(listed.page.id)
+        if known is None or known[0] != _state(listed):
+            return None
+        self._kept.move_to_end(listed.page.id)
+        age = max(0, int(self._clock.monotonic() - known[1]))
+        return MadePage(page=known[2], kept_for=age)
+
+    def _keep(self, listed: ListedPage, page: Page) -> None:
+        if len(listed.page.entry.body) > LARGEST_KEPT:
+            return
+        self._kept[listed.page.id] = (_state(listed), self._clock.monotonic(), page)
+        self._kept.move_to_end(listed.page.id)
+        if len(self._kept) > self._capacity:
+            self._kept.popitem(last=False)
+
+    def _make_all(self, listed: Sequence[ListedPage]) -> list[Page]:
+        return [self._make(each) for each in listed]
+
+    def _make(self, listed: ListedPage) -> Page:
+        setting = PageSetting(
+            url=listed.page.url,
+            updated=listed.page.modified,
+            feed=read_head(listed.page.head),
+            language=self._language,
+            authors=self._authors,
+        )
+        return page_of(unpack(listed.page.entry.body, Entry), setting)
+
+
+def _state(listed: ListedPage) -> _State:
+    page = listed.page
+    return page.entry.id, page.entry.revision, page.modified, page.head

@@ -1,0 +1,230 @@
+"""``/.well-known/openfeeder.json`` and ``/openfeeder`` (OpenFeeder 1.0)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import msgspec
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hub.openfeeder.analytics import Analytics
+from hub.services.errors import ServiceError
+from hub.services.hints import MOST_URLS, Hint, HintService
+from hub.services.openfeeder import OpenFeederService, Served
+from hub.web.authentication import Authenticator
+from hub.web.conditions import is_current, not_modified
+from hub.web.decoding import read_bytes
+from hub.web.encoding import json_response
+from hub.web.openfeeder_answers import (
+    base_headers,
+    error_response,
+    limit_headers,
+)
+from hub.web.problems import Problem
+from hub.web.rate_limits import RateLimits
+from protocols.openfeeder.serving.analytics import AnalyticsEvent, Endpoint
+from protocols.openfeeder.serving.bots import find_bot
+from protocols.openfeeder.serving.documents import SCHEMA
+from protocols.openfeeder.serving.errors import (
+    ErrorCode,
+    OpenFeederError,
+    invalid_parameter,
+)
+from protocols.openfeeder.serving.parameters import (
+    PageAsked,
+    SearchAsked,
+    read_request,
+)
+from storage.errors import StorageError
+
+DISCOVERY = "/.well-known/openfeeder.json"
+CONTENT = "/openfeeder"
+UPDATE = "/openfeeder/update"
+KEEP_SECONDS = 60
+DISCOVERY_SECONDS = 3_600
+LONGEST_INTENT = 200
+
+log = structlog.get_logger()
+Answering = Callable[[Request], Awaitable[Served]]
+
+
+@dataclass(slots=True)
+class _Counted:
+    """What is known of a request for analytics when it is answered."""
+
+    endpoint: Endpoint
+    query: str = ""
+
+
+class OpenFeederRoutes:
+    def __init__(
+        self,
+        openfeeder: OpenFeederService,
+        hints: HintService,
+        analytics: Analytics,
+        authenticator: Authenticator,
+        limits: RateLimits,
+    ) -> None:
+        self._openfeeder = openfeeder
+        self._hints = hints
+        self._analytics = analytics
+        self._authenticator = authenticator
+        self._limits = limits
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(DISCOVERY, self.discover, methods=["GET", "OPTIONS"]),
+            Route(CONTENT, self.show, methods=["GET", "OPTIONS"]),
+            Route(UPDATE, self.update, methods=["POST"]),
+        ]
+
+    async def discover(self, request: Request) -> Response:
+        counted = _Counted(Endpoint.DISCOVERY)
+
+        async def answer(request: Request) -> Served:
+            return self._openfeeder.discovery()
+
+        return await self._answer(request, answer, counted, DISCOVERY_SECONDS)
+
+    async def show(self, request: Request) -> Response:
+        counted = _Counted(Endpoint.INDEX)
+
+        async def answer(request: Request) -> Served:
+            self._check_key(request)
+            asked = read_request(request.query_params)
+            if isinstance(asked, SearchAsked):
+                counted.endpoint, counted.query = Endpoint.SEARCH, asked.query
+            elif isinstance(asked, PageAsked):
+                counted.endpoint, counted.query = Endpoint.FETCH, asked.query
+            return await self._openfeeder.answer(asked)
+
+        return await self._answer(request, answer, counted, KEEP_SECONDS)
+
+    async def _answer(
+        self, request: Request, answer: Answering, counted: _Counted, seconds: int
+    ) -> Response:
+        """Whatever goes wrong is told in the envelope of section 8."""
+        began = time.perf_counter()
+        is_keyed = bool(self._openfeeder.options.gatekeeper.key)
+        headers = base_headers(is_keyed=is_keyed)
+        try:
+            headers |= limit_headers(self._limits.count_address(request))
+            self._check_on()
+            if request.method == "OPTIONS":
+                return Response(status_code=HTTPStatus.NO_CONTENT, headers=headers)
+            served = await answer(request)
+        except (OpenFeederError, StorageError) as error:
+            return error_response(error, headers)
+        except Exception:
+            log.exception("request_failed", path=request.url.path)
+            return error_response(RuntimeError(), headers)
+        elapsed = time.perf_counter() - began
+        self._count(request, served, counted, elapsed)
+        return _response(request, served, headers, counted, seconds, is_keyed)
+
+    def _check_on(self) -> None:
+        if not self._openfeeder.options.is_on:
+            raise OpenFeederError(ErrorCode.NOT_FOUND, "OpenFeeder is switched off")
+
+    def _check_key(self, request: Request) -> None:
+        """7: "Authenticated endpoints SHOULD use Bearer tokens"."""
+        shown = request.headers.get("authorization", "")
+        if not self._openfeeder.options.gatekeeper.admits(shown):
+            message = "this takes the key of this site: Authorization: Bearer KEY"
+            raise OpenFeederError(ErrorCode.AUTH_REQUIRED, message)
+
+    def _count(
+        self, request: Request, served: Served, counted: _Counted, elapsed: float
+    ) -> None:
+        if not self._analytics.is_on:
+            return
+        bot = find_bot(request.headers.get("user-agent", ""))
+        if bot is not None:
+            intent = request.headers.get("x-openfeeder-intent", "")
+            self._analytics.note(
+                AnalyticsEvent(
+                    bot_name=bot.name,
+                    bot_family=bot.family,
+                    endpoint=counted.endpoint,
+                    query=counted.query,
+                    intent=intent[:LONGEST_INTENT],
+                    results=served.results,
+                    cached=served.is_cached,
+                    response_ms=round(elapsed * 1_000),
+                )
+            )
+
+    async def update(self, request: Request) -> Response:
+        """A hint to poll, from whoever has a token of this hub."""
+        headers = base_headers(is_keyed=True)
+        try:
+            self._check_on()
+            await self._check_token(request)
+            hint = await _read_hint(request)
+            pinged = await self._hints.take(hint.urls)
+        except (OpenFeederError, StorageError, ServiceError, Problem) as error:
+            return error_response(error, headers)
+        urls = [
+            {"url": each.url, "status": each.outcome, "reason": each.reason}
+            for each in pinged
+        ]
+        answer = json_response({"schema": SCHEMA, "urls": urls}, HTTPStatus.ACCEPTED)
+        answer.headers.update(headers)
+        return answer
+
+    async def _check_token(self, request: Request) -> None:
+        """Who shows no good one is counted by address, so that guessing is slow."""
+        try:
+            principal = await self._authenticator.identify(request.headers)
+        except Problem as problem:
+            limit_headers(self._limits.count_address(request))
+            raise OpenFeederError(ErrorCode.AUTH_REQUIRED, problem.detail) from None
+        if principal is not None:
+            if principal.token is not None:
+                self._limits.check_token(principal.token)
+        else:
+            limit_headers(self._limits.count_address(request))
+            raise OpenFeederError(
+                ErrorCode.AUTH_REQUIRED, "this takes a token of the hub, as Bearer"
+            )
+
+
+async def _read_hint(request: Request) -> Hint:
+    body = await read_bytes(request)
+    try:
+        hint = msgspec.json.decode(body, type=Hint)
+    except msgspec.DecodeError as error:
+        raise invalid_parameter("body", f"action and urls, in JSON ({error})") from None
+    if not hint.urls or len(hint.urls) > MOST_URLS:
+        raise invalid_parameter("urls", f"1 to {MOST_URLS} of them")
+    return hint
+
+
+def _response(
+    request: Request,
+    served: Served,
+    headers: dict[str, str],
+    counted: _Counted,
+    seconds: int,
+    is_keyed: bool,
+) -> Response:
+    """A page says how long ago it was made, so that its bytes are not always the same:
+
+    its tag is a weak one.
+    """
+    is_page = counted.endpoint is Endpoint.FETCH
+    audience = "private" if is_keyed and counted.endpoint != "discovery" else "public"
+    headers |= {
+        "ETag": f'W/"{served.etag}"' if is_page else f'"{served.etag}"',
+        "Cache-Control": f"{audience}, max-age={seconds}",
+        "X-OpenFeeder-Cache": "HIT" if served.is_cached else "MISS",
+    }
+    if is_current(request, served.etag, None):
+        return not_modified(headers)
+    return Response(served.body, headers=headers, media_type="application/json")

@@ -1,0 +1,71 @@
+"""What is counted of a request (OpenFeeder 12), and how Umami and GA4 are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from urllib.parse import urlencode
+
+import orjson
+
+EVENT = "openfeeder_request"
+_LONGEST = 200
+"""Characters of what the asker wrote."""
+
+
+class Endpoint(StrEnum):
+    SEARCH = "search"
+    FETCH = "fetch"
+    INDEX = "index"
+    DISCOVERY = "discovery"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalyticsEvent:
+    """All eight fields of section 12."""
+
+    bot_name: str
+    bot_family: str
+    endpoint: Endpoint
+    query: str = ""
+    intent: str = ""
+    results: int = 0
+    cached: bool = False
+    response_ms: int = 0
+
+    @property
+    def members(self) -> dict[str, object]:
+        return {
+            "bot_name": self.bot_name,
+            "bot_family": self.bot_family,
+            "endpoint": str(self.endpoint),
+            "query": self.query[:_LONGEST],
+            "intent": self.intent[:_LONGEST],
+            "results": self.results,
+            "cached": self.cached,
+            "response_ms": self.response_ms,
+        }
+
+
+def umami_body(event: AnalyticsEvent, website: str, hostname: str) -> bytes:
+    """For ``POST /api/send``."""
+    payload = {
+        "website": website,
+        "hostname": hostname,
+        "url": "/openfeeder",
+        "name": EVENT,
+        "data": event.members,
+    }
+    return orjson.dumps({"type": "event", "payload": payload})
+
+
+def ga4_body(event: AnalyticsEvent) -> bytes:
+    """For the Measurement Protocol; a bot is one client, there is nobody behind it."""
+    # Its values are texts and numbers.
+    params = {**event.members, "cached": int(event.cached)}
+    events = [{"name": EVENT, "params": params}]
+    return orjson.dumps({"client_id": event.bot_name, "events": events})
+
+
+def ga4_query(measurement_id: str, secret: str) -> str:
+    return urlencode({"measurement_id": measurement_id, "api_secret": secret})

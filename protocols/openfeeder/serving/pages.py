@@ -1,0 +1,124 @@
+"""An entry as a page (OpenFeeder 3.2): what is told of it, wherever it is told."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from protocols.model import Entry, Feed
+from protocols.openfeeder.serving.chunks import Chunk, chunks_of, chunks_of_words
+from protocols.scp.page import TITLE_LENGTH, author_name, shorten
+from protocols.text import collapse
+
+SUMMARY_LENGTH = 300
+"""Characters; up to three sentences fit."""
+_SENTENCES = re.compile(r".+?[.!?\u3002](?=\s|$)", re.DOTALL)
+_MOST_SENTENCES = 3
+_TAG = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
+
+
+class AuthorDisplay(StrEnum):
+    """10, "Gatekeeper Configuration": display names, or none at all."""
+
+    NAME = "name"
+    HIDDEN = "hidden"
+
+
+class PageType(StrEnum):
+    """What can be excluded by type (10): as schema.org would name the page."""
+
+    POST = "post"
+    AUDIO = "audio"
+    VIDEO = "video"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageFacts:
+    """A page without its chunks: an item of an index. ``author`` "": none is told."""
+
+    url: str
+    type: PageType
+    title: str
+    author: str
+    published: datetime | None
+    updated: datetime
+    language: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    facts: PageFacts
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageSetting:
+    """What a page is given from outside; ``language``: where none is named."""
+
+    url: str
+    updated: datetime
+    feed: Feed
+    language: str
+    authors: AuthorDisplay = AuthorDisplay.NAME
+
+
+def page_of(entry: Entry, setting: PageSetting) -> Page:
+    """The same entry in the same setting is the same page. It has a chunk at least."""
+    content = chunks_of(entry.content)
+    summary = chunks_of(entry.summary)
+    words = _first_words(summary) or _first_words(content)
+    title = collapse(entry.title) or shorten(words, TITLE_LENGTH) or setting.url
+    facts = PageFacts(
+        url=setting.url,
+        type=page_type(entry),
+        title=title,
+        author=_author(entry, setting),
+        published=entry.published,
+        updated=setting.updated,
+        language=_language(entry, setting),
+        summary=_summary(words) or title,
+    )
+    return Page(facts=facts, chunks=content or summary or chunks_of_words(title))
+
+
+def page_type(entry: Entry) -> PageType:
+    kinds = [link.type for link in entry.links if link.rel == "enclosure"]
+    for type in (PageType.AUDIO, PageType.VIDEO):
+        if any(kind.startswith(f"{type}/") for kind in kinds):
+            return type
+    return PageType.POST
+
+
+def _first_words(chunks: tuple[Chunk, ...]) -> str:
+    """Enough for a summary, headings left out unless there is nothing else."""
+    texts = [each.text for each in chunks if each.type != "heading"]
+    joined = " ".join(texts[:10]) or " ".join(each.text for each in chunks[:10])
+    return collapse(joined[: SUMMARY_LENGTH * 4])
+
+
+def _summary(words: str) -> str:
+    """Up to three whole sentences, or as many words as fit."""
+    taken, length = 0, 0
+    for sentence in _SENTENCES.finditer(words):
+        if sentence.end() > SUMMARY_LENGTH or taken == _MOST_SENTENCES:
+            break
+        taken, length = taken + 1, sentence.end()
+    return words[:length] or shorten(words, SUMMARY_LENGTH)
+
+
+def _author(entry: Entry, setting: PageSetting) -> str:
+    if setting.authors is AuthorDisplay.HIDDEN:
+        return ""
+    return author_name(entry.authors) or author_name(setting.feed.authors)
+
+
+def _language(entry: Entry, setting: PageSetting) -> str:
+    """A tag of BCP 47 as it stands, if it is one."""
+    for tag in (entry.language, setting.feed.language):
+        written = tag.strip().replace("_", "-")
+        if _TAG.fullmatch(written):
+            return written
+    return setting.language

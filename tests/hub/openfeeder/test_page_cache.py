@@ -1,0 +1,72 @@
+"""Pages are kept while their entries stay as they are, and only so many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from hub.collections.pages import PageKeeper
+from hub.openfeeder.page_cache import LARGEST_KEPT, PageCache
+from protocols.model import Feed, Text
+from protocols.openfeeder.serving.pages import AuthorDisplay
+from storage.records import ListedPage
+from tests.support.public_feeds import PublicFeeds, an_entry
+from tests.support.services import Hub, open_hub
+
+
+async def listed(hub: Hub) -> Sequence[ListedPage]:
+    keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
+    await keeper.catch_up()
+    return await hub.storage.page_list.page(skip=0, limit=100)
+
+
+def a_cache(hub: Hub, capacity: int = 10) -> PageCache:
+    return PageCache(hub.clock, "en", AuthorDisplay.NAME, capacity)
+
+
+async def ages(cache: PageCache, pages: Sequence[ListedPage]) -> list[int | None]:
+    return [each.kept_for for each in await cache.make(pages)]
+
+
+async def test_a_page_is_kept_until_its_entry_changes(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as hub:
+        feeds = PublicFeeds(hub.storage)
+        feed = await feeds.add(head=Feed(title="F", language="fr"))
+        await feeds.publish(feed, an_entry("a"))
+        cache = a_cache(hub)
+        assert await ages(cache, await listed(hub)) == [None]
+        hub.clock.advance(5)
+        assert await ages(cache, await listed(hub)) == [5]
+        await feeds.publish(feed, an_entry("a", title="Other"))
+        [made] = await cache.make(await listed(hub))
+        assert (made.kept_for, made.page.facts.title) == (None, "Other")
+        assert made.page.facts.language == "fr"
+
+
+@pytest.mark.parametrize("capacity", [1, 3])
+async def test_those_not_asked_for_longest_go(tmp_path: Path, capacity: int) -> None:
+    async with open_hub(tmp_path) as hub:
+        feeds = PublicFeeds(hub.storage)
+        feed = await feeds.add()
+        await feeds.publish(feed, *(an_entry(str(n)) for n in range(5)))
+        cache = a_cache(hub, capacity)
+        pages = await listed(hub)
+        await cache.make(pages)
+        kept = [each for each in await ages(cache, pages[-capacity:]) if each == 0]
+        assert len(kept) == capacity
+        assert await ages(cache, pages[:1]) == [None]
+
+
+async def test_large_ones_are_not_kept(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as hub:
+        feeds = PublicFeeds(hub.storage)
+        feed = await feeds.add()
+        noise = Random(1).randbytes(LARGEST_KEPT).hex()
+        await feeds.publish(feed, an_entry("a", content=Text(value=f"<p>{noise}</p>")))
+        cache = a_cache(hub)
+        pages = await listed(hub)
+        assert len(pages[0].page.entry.body) > LARGEST_KEPT
+        assert await ages(cache, pages) == await ages(cache, pages) == [None]
