@@ -11,17 +11,25 @@ from .client import Document, Hub, speaks_to_hub
 from .failures import Failure, Undecided
 from .wording import plural, printable
 
+kind_option = click.option(
+    "--kind",
+    type=click.Choice(["feed", "openfeeder", "scp"]),
+    default=None,
+    help="Look for sources of this kind only.",
+)
+
 
 @click.command()
 @click.argument("page", metavar="URL")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@kind_option
 @speaks_to_hub
-def discover(hub: Hub, page: str, as_json: bool) -> None:
-    """Say what feed is at a URL, or which ones a page names. Adds nothing.
+def discover(hub: Hub, page: str, as_json: bool, kind: str | None) -> None:
+    """Say what feed or site is at a URL, or which feeds a page names. Adds nothing.
 
     Exit code 3 if there are several and none is clearly meant.
     """
-    found = hub.post("/api/discover", {"url": page})
+    found = hub.post("/api/discover", {"url": page, "kind": kind or ""})
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:

@@ -13,7 +13,7 @@ import click
 from hub.core.durations import duration
 
 from .client import Document, Hub, speaks_to_hub
-from .discovering import discover, print_choices
+from .discovering import discover, kind_option, print_choices
 from .failures import Failure, HubUnreachable, Undecided
 from .feed_facts import explain_feed, explain_plan
 from .feed_outcomes import print_outcome, why_not_fetched
@@ -46,6 +46,7 @@ feeds.add_command(discover)
     "--subscription-callback", help="Where its publisher is asked who may subscribe."
 )
 @click.option("--exactly", is_flag=True, help="Take a page itself, not its feed.")
+@kind_option
 @speaks_to_hub
 def add(
     hub: Hub,
@@ -58,11 +59,13 @@ def add(
     publish_secret: str,
     subscription_callback: str | None,
     exactly: bool,
+    kind: str | None,
 ) -> None:
     """Add feeds and say what their first fetch found.
 
-    Of a page the feed that it names is added. If it names several, and none is clearly
-    meant, they are listed and nothing is added: exit code 3.
+    Of a page the feed that it names is added, of a site's address all that it offers
+    to programs. If a page names several feeds, and none is clearly meant, they are
+    listed and nothing is added: exit code 3.
 
     Credentials, also those in a URL, make a feed private. A known feed takes the
     section and credentials that are given.
@@ -77,6 +80,8 @@ def add(
         "basic": basic,
         "discover": not exactly,
     }
+    if kind:
+        shared["kind"] = kind
     if publish_secret:
         shared["publish_secret"] = publish_secret
     if subscription_callback is not None:

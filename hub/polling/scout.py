@@ -1,33 +1,56 @@
-"""What is at a URL, before it is followed: a feed, or a page that names some.
+"""What is at a URL, before it is followed: a feed, a site, or a page that names feeds.
 
-Where a page names none, the places that most sites have theirs at are tried, one
-after the other and no faster than a host is ever asked.
+A site's own address stands for all the site has: where that is offered to programs it
+is taken before feeds, which have the newest only. Of any other page it is what the
+page names that is meant. All is asked one after the other, no faster than a host is
+ever asked.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Final
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from hub.clock import Clock
 from hub.core.fetched import Fetched
 from hub.parsing import Parser
 from hub.polling.fetcher import FetchRequest
 from hub.polling.hops import origin
+from hub.polling.site_finders import SITE_FINDERS, FoundSite
 from hub.polling.visitor import FeedFetcher
 from protocols.errors import FeedError, FeedLink, NotAFeed
 from protocols.feeds import ParseContext
 from protocols.feeds.choosing import Choice, choose
 from protocols.feeds.discovery import discover_in_header
-from protocols.model import ParsedFeed
+from protocols.model import FeedFormat, ParsedFeed
+from protocols.selectors import selector_of
+from protocols.urls import is_web_url
 from storage.records import Credentials
 
 SECONDS: Final = 20.0
 """For one look, everything included."""
 USUAL_PLACES: Final = ("/feed", "/feed.xml", "/atom.xml", "/rss.xml", "/feed.json")
 _NOTHING = Choice(feeds=(), best=None, reason="no feed was found")
+
+
+class Kind(StrEnum):
+    """What is looked for beside the very document at a URL."""
+
+    ANY = ""
+    FEED = "feed"
+    OPENFEEDER = "openfeeder"
+    SCP = "scp"
+
+    @property
+    def takes_feeds(self) -> bool:
+        return self in (Kind.ANY, Kind.FEED)
+
+    def takes(self, format: FeedFormat) -> bool:
+        """Whether sites of a format are wanted."""
+        return self is Kind.ANY or self.value == format.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +62,7 @@ class Sight:
     feed: ParsedFeed | None = None
     trouble: str = ""
     choice: Choice = _NOTHING
+    site: FoundSite | None = None  # the best, if that is one
 
 
 class Scout:
@@ -58,29 +82,63 @@ class Scout:
         self._clock = clock
         self._user_agent = user_agent
 
-    async def look(self, url: str, credentials: Credentials | None = None) -> Sight:
-        """Look at a URL; raises nothing but cancellation."""
+    async def look(
+        self, url: str, credentials: Credentials | None = None, kind: Kind = Kind.ANY
+    ) -> Sight:
+        """Look at a URL for sources of a kind; raises nothing but cancellation."""
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._look(url, credentials)
+                return await self._look(url, credentials, kind)
         except TimeoutError:
             return Sight(trouble=f"looking at it took over {self._seconds:g} s")
 
-    async def _look(self, url: str, credentials: Credentials | None) -> Sight:
+    async def _look(
+        self, url: str, credentials: Credentials | None, kind: Kind
+    ) -> Sight:
         fetched = await self._fetch(url, credentials)
         found = await self._read(fetched)
         if isinstance(found, ParsedFeed):
             return Sight(fetched=fetched, feed=found)
-        if fetched.error:
-            return Sight(fetched=fetched, trouble=fetched.error)
-        named = discover_in_header(fetched.link, fetched.url)
+        is_page = isinstance(found, NotAFeed) and found.is_page
+        named = () if fetched.error else discover_in_header(fetched.link, fetched.url)
         if isinstance(found, NotAFeed):
             named += found.feeds
-        if not named and isinstance(found, NotAFeed) and found.is_page:
-            is_own = origin(fetched.url) == origin(url)
-            given = credentials if is_own else None  # they are for no other
-            named = await self._try_usual_places(fetched.url, given)
-        return Sight(fetched=fetched, trouble=str(found), choice=choose(named))
+        if not kind.takes_feeds:
+            named = ()
+        is_own = fetched.status and origin(fetched.url) == origin(url)
+        given = credentials if is_own else None  # they are for no other
+        sight = Sight(
+            fetched=fetched,
+            trouble=fetched.error or str(found),
+            choice=choose(named),
+        )
+        if not selector_of(url) and _may_be_site(
+            fetched, is_page=is_page, is_named=bool(named)
+        ):
+            site = await self._find_site(fetched, given, kind)
+            if site is not None:
+                return _with_site(sight, site)
+        if not named and is_page and kind.takes_feeds:
+            usual = await self._try_usual_places(fetched.url, given)
+            return replace(sight, choice=choose(usual))
+        return sight
+
+    async def _find_site(
+        self, page: Fetched, credentials: Credentials | None, kind: Kind
+    ) -> FoundSite | None:
+        """The first there is of the kinds that are wanted."""
+        home = origin(page.url)
+
+        async def fetch(url: str) -> Fetched:
+            is_own = is_web_url(url) and origin(url) == home
+            return await self._fetch(url, credentials if is_own else None)
+
+        for format, find in SITE_FINDERS:
+            if kind.takes(format):
+                found = await find(page, fetch, self._read)
+                if found is not None:
+                    return found
+        return None
 
     async def _try_usual_places(
         self, page: str, credentials: Credentials | None
@@ -109,3 +167,21 @@ class Scout:
             return await self._parser.parse(fetched.body, context)
         except FeedError as error:
             return error
+
+
+def _may_be_site(fetched: Fetched, *, is_page: bool, is_named: bool) -> bool:
+    """A site's own address may answer anything, as long as it answers; of another page
+    that names feeds these are meant."""
+    if not 200 <= fetched.status < 500:
+        return False
+    is_address = urlsplit(fetched.url).path in ("", "/")
+    return is_address or (is_page and not is_named)
+
+
+def _with_site(sight: Sight, site: FoundSite) -> Sight:
+    choice = Choice(
+        feeds=(site.link, *sight.choice.feeds),
+        best=site.link,
+        reason=f"the site offers all it has to programs ({site.format})",
+    )
+    return replace(sight, choice=choice, site=site)

@@ -14,7 +14,7 @@ from hub.core.explanation import Explanation, explain_plan
 from hub.core.fetched import Fetched
 from hub.own_topics import OwnTopics
 from hub.polling.hops import origin
-from hub.polling.scout import Sight
+from hub.polling.scout import Kind, Sight
 from hub.services.addresses import AddressCheck
 from hub.services.errors import Conflict, SeveralFeeds
 from hub.services.topics import read_topic
@@ -46,7 +46,9 @@ END_PAGE = 500
 class FeedScout(Protocol):
     """What the use cases need of `hub.polling.scout.Scout`."""
 
-    async def look(self, url: str, credentials: Credentials | None = None) -> Sight: ...
+    async def look(
+        self, url: str, credentials: Credentials | None = None, kind: Kind = Kind.ANY
+    ) -> Sight: ...
 
 
 class HandOver(Protocol):
@@ -101,7 +103,8 @@ class AddFeed:
     publish_secret: str = ""  # what its publisher signs pings with content with
     subscription_callback: str | None = None  # asked about subscriptions; "": nobody
     wait: float = LONGEST_WAIT  # seconds; 0: do not wait for the first fetch
-    discover: bool = False  # of a page, add the feed that it names
+    discover: bool = False  # of a page, add the feed that it names, or its site
+    kind: Kind = Kind.ANY  # of what is discovered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,36 +169,50 @@ class FeedService:
         credentials = request.credentials or topic.credentials
         if not request.discover or await self.find(topic.url) is not None:
             return await self._add(topic.url, credentials, request)
-        sight = await self._look(topic.url, credentials)
+        sight = await self._look(topic.url, credentials, request.kind)
+        _check_kind(field, request.kind, sight)
         if sight.feed is None and sight.choice.feeds:
             if sight.choice.best is None:
                 raise SeveralFeeds(topic.url, sight.choice.feeds)
             best = replace(request, url=sight.choice.best.href, discover=False)
             given = credentials if origin(best.url) == origin(topic.url) else None
-            return await self.add(replace(best, credentials=given), field=field)
+            with self._site_answered(sight, given):
+                return await self.add(replace(best, credentials=given), field=field)
         if credentials is not None:  # what they open is answered to nobody else
             return await self._add(topic.url, credentials, request)
         with self._answered(topic.url, sight):
             return await self._add(topic.url, None, request)
 
-    async def discover(self, url: str, *, field: str = "url") -> Sight:
+    async def discover(
+        self, url: str, *, kind: Kind = Kind.ANY, field: str = "url"
+    ) -> Sight:
         """What is at a URL, or named there. Nothing is registered.
 
         Raises `InvalidValue` and `AddressRefused`, which name the ``field``.
         """
         topic = read_topic(field, url)
         await self._addresses.check_topic(field, topic.url)
-        return await self._look(topic.url, topic.credentials)
+        return await self._look(topic.url, topic.credentials, kind)
 
-    async def _look(self, url: str, credentials: Credentials | None) -> Sight:
+    async def _look(
+        self, url: str, credentials: Credentials | None, kind: Kind
+    ) -> Sight:
         if self._discovering is None:
             return Sight()
-        return await self._discovering.scout.look(url, credentials)
+        return await self._discovering.scout.look(url, credentials, kind)
 
     def _answered(self, url: str, sight: Sight) -> AbstractContextManager[None]:
         if self._discovering is None:
             return nullcontext()
         return self._discovering.answers.hand_over(url, sight.fetched)
+
+    def _site_answered(
+        self, sight: Sight, credentials: Credentials | None
+    ) -> AbstractContextManager[None]:
+        if self._discovering is None or sight.site is None or credentials is not None:
+            return nullcontext()
+        site = sight.site
+        return self._discovering.answers.hand_over(site.link.href, site.fetched)
 
     async def _add(
         self, url: str, credentials: Credentials | None, request: AddFeed
@@ -356,6 +373,14 @@ def _check_pollable(feed: StoredFeed) -> None:
         raise Conflict(f"feed {feed.id} was removed; add it again first")
     if feed.state is FeedState.TRACK:
         raise Conflict(f"feed {feed.id} is a track query, which is never fetched")
+
+
+def _check_kind(field: str, kind: Kind, sight: Sight) -> None:
+    """Who insists on a kind does not want whatever else is there."""
+    site = sight.site.format if sight.site else None
+    found = sight.feed.format if sight.feed else site
+    if not kind.takes_feeds and (found is None or not kind.takes(found)):
+        raise InvalidValue(field, f"the address of a site that offers {kind}")
 
 
 def _check_publish_secret(secret: str) -> None:

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from hub.polling.scout import Kind
 from hub.services import FeedService
 from hub.services.errors import SeveralFeeds
 from hub.services.feeds import LONGEST_WAIT, AddFeed
@@ -54,12 +55,14 @@ class FeedToAdd(Document):
     publish_secret: str = ""
     subscription_callback: str | None = None
     discover: bool = False
+    kind: Kind = Kind.ANY
 
 
 class PageToLookAt(Document):
     """The body of ``POST /api/discover``."""
 
     url: str
+    kind: Kind = Kind.ANY
 
 
 class FeedRoutes:
@@ -93,6 +96,7 @@ class FeedRoutes:
             subscription_callback=body.subscription_callback,
             wait=wait,
             discover=body.discover,
+            kind=body.kind,
         )
         try:
             added = await self._feeds.add(wanted)
@@ -107,7 +111,9 @@ class FeedRoutes:
 
     async def discover(self, request: Request) -> Response:
         body = await read_body(request, PageToLookAt)
-        return json_response(sight_document(await self._feeds.discover(body.url)))
+        return json_response(
+            sight_document(await self._feeds.discover(body.url, kind=body.kind))
+        )
 
     async def page(self, request: Request) -> Response:
         url = request.query_params.get("url")

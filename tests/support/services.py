@@ -24,7 +24,7 @@ from hub.openfeeder.analytics import Analytics
 from hub.own_topics import OwnTopics
 from hub.polling.fetcher import FetchRequest
 from hub.polling.handed_over import HandedOver
-from hub.polling.scout import Sight
+from hub.polling.scout import Kind, Sight
 from hub.services import (
     CollectionService,
     DeliveryService,
@@ -208,7 +208,9 @@ class FakeScout:
         self.looked: list[tuple[str, Credentials | None]] = []
         self.handed_over: list[str] = []
 
-    async def look(self, url: str, credentials: Credentials | None = None) -> Sight:
+    async def look(
+        self, url: str, credentials: Credentials | None = None, kind: Kind = Kind.ANY
+    ) -> Sight:
         self.looked.append((url, credentials))
         named = {
             PAGE: (("https://a.example/", "A"), ("https://b.example/", "B")),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from hub.core.fetched import Fetched
 from hub.polling.fetcher import FetchRequest
-from hub.polling.scout import USUAL_PLACES, Scout, Sight
+from hub.polling.scout import USUAL_PLACES, Kind, Scout, Sight
 from protocols.feeds import ParseContext, parse
 from protocols.model import ParsedFeed
+from protocols.openfeeder.places import WELL_KNOWN, WORDPRESS
 from storage.records import Credentials
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import an_answer
@@ -27,18 +30,19 @@ class RealParser:
 
 
 async def look(
-    pages: dict[str, bytes | Fetched], **more: Credentials
+    pages: dict[str, bytes | Fetched], path: str = "/", **more: Any
 ) -> tuple[Sight, list[FetchRequest]]:
-    """A look at a site of these pages, and the requests it took."""
+    """A look at a page of a site of these pages, and the requests it took."""
 
     def answer(request: FetchRequest) -> Fetched:
         page = pages.get(request.url.removeprefix(SITE), an_answer(404))
-        return an_answer(200, page) if isinstance(page, bytes) else page
+        answered = an_answer(200, page) if isinstance(page, bytes) else page
+        return replace(answered, url=request.url)
 
     clock = ManualClock()
     fetcher = ScriptedFetcher(clock, answers=answer)
     scout = Scout(fetcher, RealParser(), clock, "Fanfare")
-    return await scout.look(f"{SITE}/", **more), fetcher.requests
+    return await scout.look(f"{SITE}{path}", **more), fetcher.requests
 
 
 def best_of(sight: Sight) -> str:
@@ -63,7 +67,7 @@ async def test_feeds_are_named_by_the_header_and_the_page() -> None:
 
     assert [feed.href for feed in sight.choice.feeds] == [f"{SITE}/a", f"{SITE}/b"]
     assert "an HTML page" in sight.trouble
-    assert len(asked) == 1
+    assert [each.url for each in asked] == [f"{SITE}/", f"{SITE}{WELL_KNOWN}"]
 
 
 async def test_where_none_is_named_the_usual_places_are_tried() -> None:
@@ -71,7 +75,8 @@ async def test_where_none_is_named_the_usual_places_are_tried() -> None:
 
     assert best_of(sight) == f"{SITE}/atom.xml"
     assert [request.url for request in asked] == [
-        f"{SITE}{place}" for place in ("/", "/feed", "/feed.xml", "/atom.xml")
+        f"{SITE}{place}"
+        for place in ("/", WELL_KNOWN, "/feed", "/feed.xml", "/atom.xml")
     ]
 
 
@@ -81,7 +86,7 @@ async def test_credentials_are_sent_wherever_it_looks() -> None:
     sight, asked = await look({"/": b"<html></html>"}, credentials=secret)
 
     assert (sight.choice.feeds, sight.choice.reason) == ((), "no feed was found")
-    assert len(asked) == 1 + len(USUAL_PLACES)
+    assert len(asked) == 2 + len(USUAL_PLACES)
     assert all(request.credentials == secret for request in asked)
 
 
@@ -100,7 +105,7 @@ async def test_credentials_are_not_sent_to_where_a_page_redirects() -> None:
     page, *places = fetcher.requests
     assert page.credentials == secret
     assert [each.url for each in places] == [
-        f"https://elsewhere.example{place}" for place in USUAL_PLACES
+        f"https://elsewhere.example{place}" for place in (WELL_KNOWN, *USUAL_PLACES)
     ]
     assert {each.credentials for each in places} == {None}
 
@@ -116,7 +121,7 @@ async def test_credentials_are_not_sent_to_where_a_page_redirects() -> None:
 async def test_what_is_neither_a_feed_nor_a_page_is_trouble_and_nothing_else_is_tried(
     page: bytes | Fetched, trouble: str
 ) -> None:
-    sight, asked = await look({"/": page})
+    sight, asked = await look({"/document": page}, "/document")
 
     assert (sight.trouble, sight.choice.feeds) == (trouble, ())
     assert len(asked) == 1
@@ -132,3 +137,102 @@ async def test_a_look_that_takes_long_finds_nothing() -> None:
 
     assert sight.fetched is None
     assert sight.trouble == "looking at it took over 0.01 s"
+
+
+DISCOVERY = json.dumps(
+    {
+        "version": "1.0",
+        "site": {"name": "A site", "url": SITE, "language": "en"},
+        "feed": {"endpoint": "/openfeeder"},
+    }
+).encode()
+NAMING = b"<html><link rel=alternate type=application/rss+xml href=/rss></html>"
+
+
+def paths(asked: list[FetchRequest]) -> list[str]:
+    return [request.url.removeprefix(SITE) for request in asked]
+
+
+@pytest.mark.parametrize(
+    "page", [NAMING, b"<html></html>", b'{"hello": 1}', an_answer(404), b"%PDF"]
+)
+async def test_of_a_site_s_own_address_the_site_is_taken_before_its_feeds(
+    page: bytes | Fetched,
+) -> None:
+    sight, asked = await look({"/": page, WELL_KNOWN: DISCOVERY, "/rss": RSS})
+
+    assert best_of(sight) == f"{SITE}{WELL_KNOWN}"
+    assert sight.choice.best is not None
+    assert sight.choice.best.title == "A site"
+    assert "openfeeder" in sight.choice.reason
+    assert sight.site is not None
+    assert sight.site.fetched.body == DISCOVERY
+    assert paths(asked) == ["/", WELL_KNOWN]
+
+
+async def test_of_another_page_its_feeds_are_taken_before_the_site() -> None:
+    pages: dict[str, bytes | Fetched] = {
+        "/blog": NAMING,
+        "/about": b"<html></html>",
+        WELL_KNOWN: DISCOVERY,
+        "/feed": RSS,
+    }
+
+    named, _ = await look(pages, "/blog")
+    unnamed, _ = await look(pages, "/about")
+
+    assert best_of(named) == f"{SITE}/rss"
+    assert best_of(unnamed) == f"{SITE}{WELL_KNOWN}"
+
+
+@pytest.mark.parametrize(
+    ("page", "place"),
+    [
+        (b"<html><meta name=OpenFeeder content=/of.json></html>", "/of.json"),
+        (b"<html><link rel=openfeeder href=/of.json></html>", "/of.json"),
+        (b"<html><img src=/wp-content/a.png></html>", WORDPRESS),
+    ],
+)
+async def test_a_site_is_found_where_its_page_says(page: bytes, place: str) -> None:
+    sight, _ = await look({"/": page, place: DISCOVERY})
+
+    assert best_of(sight) == f"{SITE}{place}"
+
+
+async def test_a_site_is_found_where_the_header_says() -> None:
+    answer = replace(
+        an_answer(200, b"<html></html>"), link="</of.json>; rel=openfeeder"
+    )
+
+    sight, asked = await look({"/": answer, "/of.json": DISCOVERY})
+
+    assert best_of(sight) == f"{SITE}/of.json"
+    assert paths(asked) == ["/", "/of.json"]
+
+
+async def test_a_kind_may_be_insisted_on() -> None:
+    pages: dict[str, bytes | Fetched] = {"/": NAMING, WELL_KNOWN: DISCOVERY}
+
+    feed, _ = await look(pages, kind=Kind.FEED)
+    site, _ = await look(pages, kind=Kind.OPENFEEDER)
+    none, _ = await look({"/": NAMING}, kind=Kind.SCP)
+
+    assert best_of(feed) == f"{SITE}/rss"
+    assert best_of(site) == f"{SITE}{WELL_KNOWN}"
+    assert none.choice.feeds == ()
+
+
+async def test_a_discovery_document_s_own_address_is_a_feed_s() -> None:
+    sight, asked = await look({WELL_KNOWN: DISCOVERY}, WELL_KNOWN)
+
+    assert sight.feed is not None
+    assert sight.feed.feed.title == "A site"
+    assert len(asked) == 1
+
+
+async def test_part_of_a_page_is_meant_as_it_is() -> None:
+    pages: dict[str, bytes | Fetched] = {"/#.news": b"<html></html>"}
+
+    sight, _ = await look({**pages, WELL_KNOWN: DISCOVERY}, "/#.news")
+
+    assert sight.site is None
