@@ -132,10 +132,10 @@ def plan(
     )
     wanted = _wanted(polling, forecast, subscribers, rules, outlook, terms)
     floor = _floor(polling, rules, habit, rate, terms)
-    period = max(wanted, floor, _wished(polling, wanted, terms))
-    period = min(max(period, rules.min_period), rules.max_period)
+    least = max(floor, _wished(polling, wanted, terms), rules.min_period)
+    period = min(max(wanted, least), rules.max_period)
     spread = min(JITTER * period, LONGEST_JITTER)
-    wait = max(floor, rules.min_period, period + spread * jitter)
+    wait = max(min(least, rules.max_period), period + spread * jitter)
     if polling.failures:
         pause = backoff(polling.code or 0, polling.failures, period)
         period, wait = _paused(pause, rules, jitter, terms)

@@ -1,0 +1,42 @@
+"""A month as a guest of fifty feeds: nobody finds a fault with a single request.
+
+Each line of the etiquette (docs/etiquette.md) that shows in requests is a column of
+the score; the sites are in `tests.support.guest_sites`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from hub.core.budget import Budget
+from tests.support.guest_month import Month
+from tests.support.guest_sites import SITES, Site
+
+A_DAY = 3.0
+"""Polls of a feed, on average: fewer than by default, for the sake of time."""
+HOSTS = sorted({site.host for site in SITES})
+
+
+@pytest.fixture(scope="module")
+def month(tmp_path_factory: pytest.TempPathFactory) -> Month:
+    month = Month(
+        tmp_path_factory.mktemp("month") / "hub.db", Budget(polls_per_feed_day=A_DAY)
+    )
+    asyncio.run(month.pass_by())
+    return month
+
+
+@pytest.mark.parametrize("site", SITES, ids=lambda site: site.kind)
+def test_no_request_for_a_feed_is_at_fault(month: Month, site: Site) -> None:
+    score = month.score(site)
+    assert score.faults == {}
+    assert score.requests > 0
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_no_host_is_crowded_or_asked_before_it_wants_to_be(
+    month: Month, host: str
+) -> None:
+    assert month.score_host(host).faults == {}

@@ -1,0 +1,226 @@
+"""A guest's requests, scored as feed publishers score readers.
+
+After Rachel Kroll's "feed reader score": what each request sent is held against what
+the server had given, by the server's own book. A score is a count of faults.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from itertools import pairwise
+
+from tests.support.guest_sites import END, START, Site
+from tests.support.web_server import ServerAnswer, ServerRequest
+
+DECODED = {"gzip", "br", "deflate", "zstd", "identity"}
+REPAIRING = 300.0
+"""Seconds after which a server that failed may be tried again: "5 min * 2^n"."""
+CONFIRMED = 2
+"""410s that are asked for, each time somebody has registered the feed."""
+IDENTITY = re.compile(
+    r"Fanfare/\S+ \(\+https://hub\.test; mailto:ops@hub\.test; "
+    r"(\d+) subscribers?; feed-id=\d+\)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request as a site saw it, and what it answered."""
+
+    at: datetime
+    site: Site
+    request: ServerRequest
+    answer: ServerAnswer
+    subscribers: int  # that its feed truly had
+
+    @property
+    def resource(self) -> tuple[str, str]:
+        return self.site.host, self.request.path
+
+
+@dataclass(slots=True)
+class Score:
+    """Faults of all requests for one feed; ``requests`` is none."""
+
+    requests: int = 0
+    unconditional: int = 0  # though validators were known, beyond the first
+    inm_old: int = 0  # If-None-Match of an earlier answer
+    inm_bogus: int = 0  # that was never sent
+    ims_old: int = 0
+    ims_bogus: int = 0
+    half: int = 0  # only one of two validators
+    cookies: int = 0
+    referrers: int = 0
+    queries: int = 0
+    early: int = 0  # before the least time between two requests was over
+    stale: int = 0  # before the answer was: Cache-Control, Expires
+    impatient: int = 0  # before Retry-After was over, at the whole host
+    crowding: int = 0  # less than a second after another request to the host
+    asleep: int = 0  # in hours it wants skipped
+    strays: int = 0  # for what nobody had named
+    hammering: int = 0  # more requests than the site bears with, or after it was gone
+    headers: int = 0  # Accept, Accept-Encoding, User-Agent, or what readers do not send
+
+    @property
+    def faults(self) -> dict[str, int]:
+        named = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: n for name, n in named.items() if n and name != "requests"}
+
+
+@dataclass(slots=True)
+class _Book:
+    """What a server has told of one resource."""
+
+    tag: str = ""
+    date: str = ""
+    tags: set[str] = field(default_factory=set)
+    dates: set[str] = field(default_factory=set)
+
+    def enter(self, answer: ServerAnswer) -> None:
+        """RFC 9111 4.3.4: a 304 updates what it names, a 200 replaces all."""
+        if answer.status not in (200, 304):
+            return
+        tag, date = answer.headers.get("ETag"), answer.headers.get("Last-Modified")
+        if answer.status == 200 or tag is not None:
+            self.tag = tag or ""
+        if answer.status == 200 or date is not None:
+            self.date = date or ""
+        self.tags.add(self.tag)
+        self.dates.add(self.date)
+
+
+def score(site: Site, requests: Sequence[Request]) -> Score:
+    """The score of the requests for the feed of one site, in order of time."""
+    result = Score(requests=len(requests))
+    books: defaultdict[tuple[str, str], _Book] = defaultdict(_Book)
+    for each in requests:
+        book = books[each.resource]
+        _score_validators(result, each, book)
+        _score_headers(result, each)
+        result.strays += each.request.path not in site.paths
+        result.asleep += bool(book.tags) and each.at.hour in site.quiet_hours
+        book.enter(each.answer)
+    _score_times(result, site, requests)
+    return result
+
+
+def _score_validators(result: Score, each: Request, book: _Book) -> None:
+    tag = each.request.headers.get("if-none-match", "")
+    date = each.request.headers.get("if-modified-since", "")
+    if tag and tag != book.tag:
+        known = tag in book.tags
+        result.inm_old += known
+        result.inm_bogus += not known
+    if date and date != book.date:
+        known = date in book.dates
+        result.ims_old += known
+        result.ims_bogus += not known
+    if (book.tag or book.date) and not tag and not date:
+        result.unconditional += 1
+    elif (book.tag and not tag) or (book.date and not date):
+        result.half += 1
+
+
+def _score_headers(result: Score, each: Request) -> None:
+    headers = each.request.headers
+    result.cookies += "cookie" in headers
+    result.referrers += "referer" in headers
+    result.queries += "?" in each.request.target or "#" in each.request.target
+    encodings = {name.strip() for name in headers["accept-encoding"].split(",")}
+    sayings = (
+        each.request.method == "GET",
+        not {"range", "pragma", "cache-control", "a-im"} & headers.keys(),
+        "application/atom+xml" in headers["accept"] and "*/*" in headers["accept"],
+        encodings <= DECODED and "gzip" in encodings,
+        _says_who(headers["user-agent"], each.subscribers),
+    )
+    result.headers += not all(sayings)
+
+
+def _says_who(user_agent: str, subscribers: int) -> bool:
+    match = IDENTITY.fullmatch(user_agent)
+    return match is not None and int(match[1]) == subscribers
+
+
+def _score_times(result: Score, site: Site, requests: Sequence[Request]) -> None:
+    first = [each for each in requests if each.request.path == site.path]
+    final = [each for each in requests if _is_final(each)]
+    by_path: defaultdict[str, list[Request]] = defaultdict(list)
+    for each in final:
+        by_path[each.request.path].append(each)
+    for asked in by_path.values():
+        for before, after in pairwise(asked):
+            gap = (after.at - before.at).total_seconds()
+            result.early += gap < (REPAIRING if _fails(before) else site.floor)
+            result.stale += gap < _freshness(before.answer)
+    gone = sum(each.answer.status == 410 for each in first)
+    result.hammering += max(0, len(requests) - site.most_requests)
+    result.hammering += max(0, gone - CONFIRMED * site.registrations)
+    if site.manners.status in (301, 308) and site.manners.moved_to:
+        believed = START + timedelta(days=3)
+        result.hammering += sum(each.at > believed for each in first)
+
+
+def _fails(each: Request) -> bool:
+    return each.answer.status >= 500
+
+
+def _is_final(each: Request) -> bool:
+    return each.answer.status not in (301, 302, 307, 308)
+
+
+def _freshness(answer: ServerAnswer) -> float:
+    """Seconds by RFC 9111 4.2.1, for one cache of its own."""
+    match = re.search(r"(?<!s-)max-?age=(\d+)", answer.headers.get("Cache-Control", ""))
+    if match:
+        return float(match[1]) - float(answer.headers.get("Age", "0"))
+    if "Expires" in answer.headers:
+        until = parsedate_to_datetime(answer.headers["Expires"])
+        return (until - parsedate_to_datetime(answer.headers["Date"])).total_seconds()
+    return 0.0
+
+
+def score_host(requests: Iterable[Request]) -> Score:
+    """What concerns a host as a whole: its pace, and its patience."""
+    result = Score()
+    held_until, before = START, None
+    for each in requests:
+        result.requests += 1
+        result.impatient += each.at < held_until
+        if before is not None and not _is_hop(before):
+            gap = (each.at - before.at).total_seconds()
+            result.crowding += gap < 1.0
+        held_until = max(held_until, _held_until(each))
+        before = each
+    return result
+
+
+def _is_hop(each: Request) -> bool:
+    """The request after a redirect belongs to it."""
+    return not _is_final(each)
+
+
+def _held_until(each: Request) -> datetime:
+    if each.answer.status not in (429, 503):
+        return START
+    asked_for = each.answer.headers.get("Retry-After", "")
+    if asked_for.isdigit():
+        return each.at + timedelta(seconds=int(asked_for))
+    if asked_for:
+        return parsedate_to_datetime(asked_for)
+    return each.at + timedelta(minutes=30)
+
+
+def score_sheet(scores: Iterable[tuple[Site, Score]]) -> str:
+    """As a table for people: what was asked, and every fault."""
+    days = (END - START).days
+    lines = ["| feed | requests a day | faults |", "| --- | --- | --- |"]
+    for site, each in scores:
+        faults = ", ".join(f"{name} {n}" for name, n in each.faults.items()) or "none"
+        lines.append(f"| {site.kind} | {each.requests / days:.1f} | {faults} |")
+    return "\n".join(lines)
