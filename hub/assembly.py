@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import hub
-from hub.clock import SystemClock
+from hub.clock import Clock, SystemClock
 from hub.config import Settings
 from hub.core.budget import Budget
 from hub.core.rate_limit import Rate, per_minute
@@ -28,8 +28,9 @@ from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.maintenance import Maintenance
 from hub.metrics import Metrics
-from hub.net import HttpNetwork, Limits
+from hub.net import HttpNetwork, Limits, Network
 from hub.net.guard import Guard
+from hub.net.messages import MEBIBYTE
 from hub.net.resolving import SystemLookup
 from hub.open_hub import Surroundings, build_asking, build_open_hub
 from hub.openfeeder.analytics import Analytics, create_sink
@@ -39,11 +40,13 @@ from hub.parsing.sanitizing import WorkerSanitizer
 from hub.polling.fetcher import Fetcher
 from hub.polling.handed_over import HandedOver
 from hub.polling.languages import load_detector
+from hub.polling.opt_outs import OptOuts
 from hub.polling.paced import PacedFetcher
 from hub.polling.poller import Poller, PollerOptions
+from hub.polling.robots import RespectfulFetcher
 from hub.polling.scout import Scout
 from hub.polling.tracker import Tracker
-from hub.polling.visitor import Identity
+from hub.polling.visitor import FeedFetcher, Identity
 from hub.publishing import build_openfeeder, build_publishing
 from hub.search_index import SearchIndex
 from hub.server import Server, create_server
@@ -102,7 +105,7 @@ def identity(settings: Settings) -> Identity:
     """Who publishers are told is asking."""
     return Identity(
         product=f"Fanfare/{hub.__version__}",
-        url=settings.public_url,
+        url=f"{settings.public_url}/about" if settings.public_url else "",
         contact=settings.contact,
     )
 
@@ -123,7 +126,7 @@ async def build_hub(
     tracker = Tracker(storage.tracking, metrics)
     stack.enter_context(storage.tracking.watch(tracker.tell))
     await tracker.load()
-    fetcher = HandedOver(Fetcher(network, clock, Limits()))
+    fetcher = HandedOver(_guest(settings, network, clock))
     poller = Poller(
         storage,
         fetcher,
@@ -178,7 +181,14 @@ async def build_hub(
     paced = PacedFetcher(fetcher, network, clock)
     scout = Scout(paced, parser, clock, asking)
     lists = PacedFetcher(
-        Fetcher(network, clock, Limits(body_bytes=MOST_BYTES)), network, clock
+        Fetcher(
+            network,
+            clock,
+            Limits(body_bytes=MOST_BYTES),
+            OptOuts(settings.blocked_hosts),
+        ),
+        network,
+        clock,
     )
     feeds = FeedService(
         storage,
@@ -236,7 +246,13 @@ async def build_hub(
         tokens=TokenService(storage.tokens, clock, watch.wake),
         tracks=tracks,
         metrics=MetricsService(storage, metrics, clock),
-        front=FrontPageService(storage, clock, public_url),
+        front=FrontPageService(
+            storage,
+            clock,
+            public_url,
+            settings.contact,
+            heeds_robots=settings.robots == "on",
+        ),
         websub=open_hub.service,
         live=LiveService(
             storage.feeds,
@@ -310,6 +326,16 @@ def _request_limits(settings: Settings) -> RequestLimits:
     )
 
 
+def _guest(settings: Settings, network: Network, clock: Clock) -> FeedFetcher:
+    """What fetches feeds, as politely as the settings have it."""
+    opt_outs = OptOuts(settings.blocked_hosts)
+    fetcher = Fetcher(network, clock, Limits(), opt_outs)
+    if settings.robots == "off":
+        return fetcher
+    files = Fetcher(network, clock, Limits(body_bytes=2 * MEBIBYTE), opt_outs)
+    return RespectfulFetcher(fetcher, files, network, clock)
+
+
 def _rate(requests_a_minute: int) -> Rate | None:
     return per_minute(requests_a_minute) if requests_a_minute else None
 
@@ -321,4 +347,5 @@ def _address_check(settings: Settings, stack: AsyncExitStack) -> AddressCheck:
         topics=Guard(settings.allow_networks + settings.allow_topic_networks),
         callbacks=Guard(settings.allow_networks + settings.allow_callback_networks),
         lookup=lookup,
+        opt_outs=OptOuts(settings.blocked_hosts),
     )

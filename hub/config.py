@@ -15,6 +15,7 @@ from hub.config_openfeeder import OpenFeederSettings
 from hub.config_readers import (
     Addresses,
     database,
+    hosts,
     language,
     line,
     networks,
@@ -76,6 +77,18 @@ class Settings(OpenFeederSettings):
     )
     allow_callback_networks: tuple[Addresses, ...] = setting(
         (), networks, "the same, for delivering to callbacks only", shown="none"
+    )
+    blocked_hosts: tuple[str, ...] = setting(
+        (),
+        hosts,
+        "hosts that no feed is fetched from, with all below them: publishers who want"
+        " none of it",
+        shown="none",
+    )
+    robots: str = setting(
+        "off",
+        one_of("off", "on"),
+        "whether feeds that their site's robots.txt disallows are left alone",
     )
     open_hub: str = setting(
         "known",

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from protocols.scp.languages import reduce_language
+
+_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
+"""International names in their ASCII form (xn--…), as they are asked for."""
 
 Addresses = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -83,6 +87,13 @@ def some_of(*choices: str) -> Callable[[str], tuple[str, ...]]:
         return named
 
     return read
+
+
+def hosts(value: str) -> tuple[str, ...]:
+    names = tuple(value.replace(",", " ").lower().split())
+    if not all(_HOST.fullmatch(name) for name in names):
+        raise ValueError("expected names of hosts such as example.org,blog.example")
+    return names
 
 
 def database(value: str) -> str:

@@ -2,6 +2,7 @@
 
 NetworkError       no usable answer; ``reason`` is for people, ``status`` the answer's
 ├── Blocked        the address guard refused to connect
+├── OptedOut       the operator lists the host among those that want no requests
 ├── Unreachable    no name, no connection, no TLS, or not a URL that can be asked for
 ├── TimedOut       nothing within a deadline
 ├── TooLarge       more bytes than the request takes
@@ -29,6 +30,15 @@ class Blocked(NetworkError):
 
     def __init__(self) -> None:
         super().__init__("blocked: the hub does not connect to this address")
+
+
+class OptedOut(NetworkError):
+    """The host is on the operator's list of those that want no requests."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "not asked: the operator lists this host (FANFARE_BLOCKED_HOSTS)"
+        )
 
 
 class Unreachable(NetworkError):

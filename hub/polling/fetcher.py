@@ -14,9 +14,10 @@ from http import HTTPStatus
 
 from hub.clock import Clock
 from hub.core.fetched import Fetched, Hop
-from hub.errors import NetworkError
+from hub.errors import NetworkError, OptedOut
 from hub.net import Answer, Limits, Network, Purpose, Request
 from hub.polling.hops import RedirectRefused, bare_url, origin, redirect_target
+from hub.polling.opt_outs import OptOuts
 from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers
 from protocols.quick import quick_init
 from storage.records import Credentials, Validators
@@ -55,12 +56,20 @@ class Fetcher:
     """Fetches through a network; follows at most five redirects.
 
     ``limits`` hold for each request, and ``limits.seconds`` for all of one fetch.
+    Hosts among the ``opt_outs`` are not asked, wherever a redirect leads.
     """
 
-    def __init__(self, network: Network, clock: Clock, limits: Limits) -> None:
+    def __init__(
+        self,
+        network: Network,
+        clock: Clock,
+        limits: Limits,
+        opt_outs: OptOuts | None = None,
+    ) -> None:
         self._network = network
         self._clock = clock
         self._limits = limits
+        self._opt_outs = opt_outs or OptOuts()
 
     async def fetch(self, request: FetchRequest) -> Fetched:
         """One fetch, redirects included. Raises nothing but cancellation."""
@@ -78,6 +87,8 @@ class Fetcher:
                 return self._fail(journey, error)
 
     async def _ask(self, journey: _Journey, deadline: float) -> Answer:
+        if self._opt_outs.cover(journey.url):
+            raise OptedOut
         limits = self._limits
         if journey.hops:
             left = math.ceil(deadline - self._clock.monotonic())

@@ -13,19 +13,33 @@ from urllib.parse import urlsplit
 from hub.net.addresses import parse_literal
 from hub.net.guard import Guard
 from hub.net.resolving import LOOKUP_SECONDS, Lookup
+from hub.polling.opt_outs import OptOuts
 from hub.services.errors import AddressRefused
+from protocols.errors import InvalidValue
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class AddressCheck:
-    def __init__(self, *, topics: Guard, callbacks: Guard, lookup: Lookup) -> None:
+    def __init__(
+        self,
+        *,
+        topics: Guard,
+        callbacks: Guard,
+        lookup: Lookup,
+        opt_outs: OptOuts | None = None,
+    ) -> None:
+        self._opt_outs = opt_outs or OptOuts()
         self._topics = topics
         self._callbacks = callbacks
         self._lookup = lookup
 
     async def check_topic(self, field: str, url: str) -> None:
-        """Raises `AddressRefused` if no address of the host may be fetched from."""
+        """Raises `AddressRefused` if no address of the host may be fetched from, and
+        `InvalidValue` if the operator lists it among those that want no requests."""
+        if self._opt_outs.cover(url):
+            expected = "a host that is not listed in FANFARE_BLOCKED_HOSTS"
+            raise InvalidValue(field, expected)
         if not await self._permits(self._topics, url):
             raise AddressRefused(field, url, "FANFARE_ALLOW_TOPIC_NETWORKS")
 

@@ -29,8 +29,34 @@ class FrontPage:
     feeds: tuple[StoredFeed, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AboutPage:
+    """What publishers are told of who asks for their feeds."""
+
+    url: str
+    version: str
+    user_agent: str
+    contact: str = ""
+    heeds_robots: bool = False
+
+
 class FrontPageService:
-    def __init__(self, storage: Storage, clock: Clock, public_url: str) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        public_url: str,
+        contact: str = "",
+        *,
+        heeds_robots: bool = False,
+    ) -> None:
+        self._about = AboutPage(
+            url=public_url,
+            version=hub.__version__,
+            user_agent=f"Fanfare/{hub.__version__}",
+            contact=contact,
+            heeds_robots=heeds_robots,
+        )
         self._feeds = storage.feeds
         self._public = storage.public
         self._clock = clock
@@ -47,6 +73,9 @@ class FrontPageService:
         return FrontPage(
             url=self._public_url, version=hub.__version__, feeds=self._shown
         )
+
+    def about(self) -> AboutPage:
+        return self._about
 
     async def _read(self) -> Sequence[StoredFeed]:
         found: list[StoredFeed] = []

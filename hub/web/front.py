@@ -1,4 +1,4 @@
-"""``/``: a small page for people, and the files it needs.
+"""``/`` and ``/about``: small pages for people, and the files they need.
 
 Its Content-Security-Policy allows nothing inline and nothing of others, so whatever a
 feed puts into a title cannot become part of the page's program.
@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from hub.services.front import FrontPage, FrontPageService
+from hub.services.front import AboutPage, FrontPage, FrontPageService
 from storage.records import StoredFeed
 
 POLICY = (
@@ -40,6 +40,14 @@ ASSETS = {
 }
 LONGEST_QUERY = 6_000
 """Characters of topics in the page's one request to ``/stream``."""
+_HEEDED = (
+    "Disallow it in your robots.txt, for the User-agent Fanfare or for all: it is read"
+    " once a day."
+)
+_UNHEEDED = (
+    "This hub does not read robots.txt: it fetches what people have subscribed to, and"
+    " follows no links."
+)
 EXAMPLE_TOPIC = "https://example.org/feed.xml"
 
 
@@ -50,6 +58,7 @@ class FrontRoutes:
     def routes(self) -> list[Route]:
         return [
             Route("/", self.show, methods=["GET"]),
+            Route("/about", self.about, methods=["GET"]),
             *(Route(f"/{name}", self.asset, methods=["GET"]) for name in ASSETS),
         ]
 
@@ -58,6 +67,14 @@ class FrontRoutes:
             render(await self._front.show()),
             media_type="text/html",
             headers={**SECURITY, "Cache-Control": "no-cache"},
+        )
+
+    async def about(self, request: Request) -> Response:
+        """What publishers find at the address that the User-Agent names."""
+        return Response(
+            render_about(self._front.about()),
+            media_type="text/html",
+            headers={**SECURITY, "Cache-Control": "max-age=3600"},
         )
 
     async def asset(self, request: Request) -> Response:
@@ -84,6 +101,19 @@ def render(page: FrontPage) -> str:
         topic=escape(topic),
         shell=escape(shlex.quote(topic)),
         json=escape(json.dumps(topic)),
+        version=escape(page.version),
+    )
+
+
+def render_about(page: AboutPage) -> str:
+    contact = (
+        f"Whoever runs it can be reached at {page.contact}." if page.contact else ""
+    )
+    return Template(_read("about.html").decode()).substitute(
+        agent=escape(page.user_agent),
+        url=escape(page.url),
+        contact=escape(contact),
+        robots=escape(_HEEDED if page.heeds_robots else _UNHEEDED),
         version=escape(page.version),
     )
 

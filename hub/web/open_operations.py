@@ -234,6 +234,12 @@ OPEN_OPERATIONS: tuple[OpenOperation, ...] = (
     ),
     OpenOperation(
         method="GET",
+        path="/about",
+        summary="A page for publishers: who asks for their feeds",
+        answers={200: {HTML: "string"}},
+    ),
+    OpenOperation(
+        method="GET",
         path="/robots.txt",
         summary="What crawlers may read, and where the sitemap is",
         answers={200: {TEXT: "string"}},

@@ -17,6 +17,7 @@ from protocols.http.request_headers import (
     user_agent,
 )
 from protocols.http.retry_after import parse_retry_after
+from protocols.http.robots import Robots, read_robots
 from protocols.http.values import header_url, header_value
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "OCTET_STREAM",
     "ContentType",
     "HeaderLink",
+    "Robots",
     "conditional_headers",
     "format_link_header",
     "freshness",
@@ -33,6 +35,7 @@ __all__ = [
     "parse_content_type",
     "parse_link_header",
     "parse_retry_after",
+    "read_robots",
     "sendable_content_type",
     "user_agent",
 ]

@@ -30,7 +30,9 @@ def main() -> int:
     hosts = [month.score_host(host) for host in sorted({each.host for each in SITES})]
     print(score_sheet(scores))
     crowded = sum(bool(each.faults) for each in hosts)
-    print(f"\n{len(month.requests):,} requests; {crowded} of {len(hosts)} hosts", end=" ")
+    print(
+        f"\n{len(month.requests):,} requests; {crowded} of {len(hosts)} hosts", end=" "
+    )
     print("crowded or asked before they wanted to be")
     return int(crowded or any(each.faults for _, each in scores))
 

@@ -23,6 +23,6 @@ def test_publishers_are_told_the_public_url_and_the_contact_that_are_set(
 ) -> None:
     assert identity(settings) == Identity(
         product=f"Fanfare/{hub.__version__}",
-        url=settings.public_url,
+        url=settings.public_url and f"{HUB}/about",
         contact=settings.contact,
     )

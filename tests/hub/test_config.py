@@ -49,6 +49,7 @@ def test_an_empty_variable_is_the_same_as_none() -> None:
         ("FANFARE_PUBLIC_URL", "hub.example", "an http or https URL without query"),
         ("FANFARE_PUBLIC_URL", "http://a:b", "an http or https URL without query"),
         ("FANFARE_PUBLIC_URL", "http://hub.example/?a", "an http or https URL without"),
+        ("FANFARE_BLOCKED_HOSTS", "https://a.example", "names of hosts such as"),
         ("FANFARE_ALLOW_NETWORKS", "10.0.0.1/8", "networks like 10.0.0.0/8,::1/128"),
         ("FANFARE_CONTACT", "a\nb", "printable ASCII on one line"),
     ],
@@ -78,6 +79,12 @@ def test_networks_are_separated_by_commas_or_spaces(separator: str) -> None:
     value = separator.join(("127.0.0.0/8", "::1/128"))
     settings = load_settings({"FANFARE_ALLOW_NETWORKS": value})
     assert settings.allow_networks == (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+
+
+def test_blocked_hosts_are_names_separated_by_commas_or_spaces() -> None:
+    value = "A.test, xn--bcher-kva.test"
+    settings = load_settings({"FANFARE_BLOCKED_HOSTS": value})
+    assert settings.blocked_hosts == ("a.test", "xn--bcher-kva.test")
 
 
 def test_the_public_url_loses_its_slash() -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from hub.core.budget import Budget
 from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched
-from hub.net import AiohttpNetwork, Answer, Limits, Purpose
+from hub.net import Answer, HttpNetwork, Limits, Purpose
 from hub.net import Request as NetworkRequest
 from hub.polling.fetcher import Fetcher, FetchRequest
 from hub.polling.poller import Poller, PollerOptions
@@ -44,7 +44,7 @@ may be about to ask: time that passes before a request is out makes it look late
 class PacedNetwork:
     """Loopback may be reached here, but is paced as the internet is."""
 
-    def __init__(self, network: AiohttpNetwork) -> None:
+    def __init__(self, network: HttpNetwork) -> None:
         self._network = network
 
     async def send(self, request: NetworkRequest) -> Answer:
@@ -192,7 +192,7 @@ class Month:
 
     @asynccontextmanager
     async def _running_hub(self) -> AsyncIterator[RunningHub]:
-        async with AiohttpNetwork(allow_topics=[LOOPBACK], lookup=_loopback) as guarded:
+        async with HttpNetwork(allow_topics=[LOOPBACK], lookup=_loopback) as guarded:
             network = PacedNetwork(guarded)
             storage = await open_database(self._database)
             fetcher = WatchedFetcher(Fetcher(network, self._clock, Limits()))

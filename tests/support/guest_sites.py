@@ -267,7 +267,13 @@ _CACHING = (
     Site("expiring", "Expires in 5 h", Manners(headers=_expiring)),
     Site("no-cache", "no-cache", Manners(headers=_always(Cache_Control="no-cache"))),
     Site("shared", "s-maxage", Manners(headers=_always(Cache_Control="s-maxage=9000"))),
-    Site("ttl", "a ttl of an hour", Manners(document="<ttl>60</ttl>"), floor=HOUR),
+    Site(
+        "ttl",
+        "a ttl of an hour",
+        Manners(document="<ttl>60</ttl>"),
+        posts_a_day=0.02,  # where there is more to see, it is heeded less
+        floor=HOUR,
+    ),
     Site(
         "asleep",
         "skipHours",

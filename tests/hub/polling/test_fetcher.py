@@ -10,10 +10,11 @@ import brotli
 import pytest
 
 from hub.core.fetched import Hop
-from hub.errors import Blocked, NetworkError
+from hub.errors import Blocked, NetworkError, OptedOut
 from hub.net import Answer, HttpNetwork, Limits, Purpose, Request
 from hub.polling.fetcher import Fetcher, FetchRequest
 from hub.polling.hops import RedirectRefused, bare_url, redirect_target
+from hub.polling.opt_outs import OptOuts
 from storage.records import Credentials, Validators
 from tests.support.clock import ManualClock
 from tests.support.origin import Origin, OriginAnswer, OriginRequest, redirect
@@ -356,6 +357,26 @@ async def test_a_redirect_to_a_blocked_address_is_an_error(origin: Origin) -> No
     assert (fetched.status, fetched.body) == (0, b"")
     assert fetched.error.startswith("blocked")
     assert len(fetched.hops) == 1
+
+
+@pytest.mark.parametrize("host", ["quiet.example", "sub.quiet.example"])
+async def test_a_host_that_wants_no_requests_gets_none_by_a_redirect_either(
+    host: str,
+) -> None:
+    moved = Answer(
+        url="",
+        status=301,
+        headers={"Location": f"http://{host}/feed"},
+        body=b"",
+        complete=True,
+        milliseconds=0,
+    )
+    network = ScriptedNetwork(moved)
+    fetcher = Fetcher(network, ManualClock(), Limits(), OptOuts(["quiet.example"]))
+    for url in (f"http://{host}/feed", "http://host.example/feed"):
+        fetched = await fetcher.fetch(asking(url))
+        assert (fetched.status, fetched.error) == (0, str(OptedOut()))
+    assert [request.url for request in network.requests] == ["http://host.example/feed"]
 
 
 async def test_all_redirects_together_have_the_time_of_one_fetch() -> None:

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 from lxml import html
 
-from hub.services.front import SHOWN_FEEDS
-from hub.web.front import ASSETS, LONGEST_QUERY
+from hub.services.front import SHOWN_FEEDS, AboutPage
+from hub.web.front import ASSETS, LONGEST_QUERY, POLICY, render_about
 from storage.records import FetchCommit, NewFeed, Polling
 from tests.support.services import Hub
 
@@ -151,3 +151,33 @@ async def test_the_database_is_asked_at_most_every_few_seconds(
     assert not (await page(anybody)).xpath("//li")
     hub.clock.advance(5)
     assert (await page(anybody)).xpath("//li")
+
+
+async def test_publishers_are_told_who_asks_and_how_to_be_left_alone(
+    anybody: httpx2.AsyncClient,
+) -> None:
+    answer = await anybody.get("/about")
+    assert answer.headers["content-security-policy"] == POLICY
+    text = html.fromstring(answer.text).text_content()
+    for told in ("User-Agent", "Retry-After", "410 Gone", "hub.mode=publish"):
+        assert told in text
+    assert "http://hub.example/hub" in text
+
+
+@pytest.mark.parametrize(
+    ("heeds_robots", "told"),
+    [(True, "Disallow it in your robots.txt"), (False, "does not read robots.txt")],
+)
+def test_publishers_are_told_whether_their_robots_txt_counts(
+    heeds_robots: bool, told: str
+) -> None:
+    page = AboutPage(
+        url="https://hub.example",
+        version="1",
+        user_agent="Fanfare/1",
+        contact="<ops@hub.example>",
+        heeds_robots=heeds_robots,
+    )
+    text = html.fromstring(render_about(page)).text_content()
+    assert told in text
+    assert "<ops@hub.example>" in text

@@ -183,6 +183,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("GET", "/healthz", None),
     ("GET", "/readyz", None),
     ("GET", "/", None),
+    ("GET", "/about", None),
     ("GET", "/page.css", None),
     ("GET", "/page.js", None),
     ("GET", "/favicon.svg", None),

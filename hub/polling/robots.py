@@ -1,0 +1,106 @@
+"""Feeds that a site's robots.txt asks automatic clients to leave alone.
+
+A setting: feeds that somebody subscribes to are commonly fetched without it. A site's
+file is asked for once a day, before its feeds, by the same name and at the same pace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+from hub.clock import Clock
+from hub.core.fetched import Fetched
+from hub.net import Network, Purpose
+from hub.polling.fetcher import FetchRequest
+from hub.polling.hops import bare_url
+from hub.polling.schedule import HOST_INTERVAL
+from hub.polling.visitor import FeedFetcher
+from protocols.http import Robots, read_robots
+
+KEPT: Final = 86_400.0
+"""RFC 9309 2.4: "Crawlers SHOULD NOT use the cached version for more than 24 hours"."""
+KEPT_UNREACHABLE: Final = 3_600.0
+"""Seconds after which a file that could not be had is asked for again."""
+MOST_SITES: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    robots: Robots | None  # None: it could not be had
+    until: float
+
+
+class RespectfulFetcher:
+    """Fetches through another fetcher what robots.txt allows.
+
+    ``files`` fetches those files, which are small. Only the URL that is asked for is
+    held against them, not where a redirect leads.
+    """
+
+    def __init__(
+        self,
+        fetcher: FeedFetcher,
+        files: FeedFetcher,
+        network: Network,
+        clock: Clock,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._fetcher = fetcher
+        self._files = files
+        self._network = network
+        self._clock = clock
+        self._sleep = sleep
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        """One fetch; what is not allowed fails without one."""
+        url = bare_url(request.url)
+        site = urljoin(url, "/")
+        robots = await self._robots_of(site, request.user_agent)
+        if robots is None:
+            return self._refused(url, "its robots.txt cannot be read")
+        parts = urlsplit(url)
+        path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        if not robots.allows(path):
+            return self._refused(url, "its robots.txt asks us not to fetch it")
+        return await self._fetcher.fetch(request)
+
+    async def _robots_of(self, site: str, user_agent: str) -> Robots | None:
+        known = self._known.get(site)
+        if known is None or known.until <= self._clock.monotonic():
+            known = await self._ask(site, user_agent)
+            self._known[site] = known
+            if len(self._known) > MOST_SITES:
+                self._known.popitem(last=False)
+        self._known.move_to_end(site)
+        return known.robots
+
+    async def _ask(self, site: str, user_agent: str) -> _Known:
+        request = FetchRequest(url=urljoin(site, "robots.txt"), user_agent=user_agent)
+        fetched = await self._files.fetch(request)
+        host = urlsplit(site).hostname or ""
+        if not self._network.is_exempt(host, Purpose.TOPIC):
+            await self._sleep(HOST_INTERVAL)  # between two requests to a host
+        now = self._clock.monotonic()
+        if _is_unreachable(fetched):
+            return _Known(None, now + KEPT_UNREACHABLE)
+        product = user_agent.partition("/")[0]
+        return _Known(read_robots(fetched.body, product), now + KEPT)
+
+    def _refused(self, url: str, reason: str) -> Fetched:
+        now = self._clock.now()
+        return Fetched(at=now, started=now, url=url, status=0, error=reason)
+
+
+def _is_unreachable(fetched: Fetched) -> bool:
+    """RFC 9309 2.3.1.4: "If the robots.txt file is unreachable due to server or network
+
+    errors, … the crawler MUST assume complete disallow." 2.3.1.3: any other status than
+    success means that there is none, and all is allowed.
+    """
+    return fetched.status >= 500 or (not fetched.status and bool(fetched.error))

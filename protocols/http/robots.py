@@ -1,0 +1,112 @@
+"""The Robots Exclusion Protocol (RFC 9309): what a site asks of automatic clients."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote, unquote_to_bytes
+
+MOST_BYTES = 500 * 1024
+"""2.5: "The parsing limit MUST be at least 500 kibibytes"."""
+_LINE = re.compile(r"\s*([A-Za-z-]+)\s*:\s*([^#]*)")
+_TOKEN = re.compile(r"[A-Za-z_-]+")
+_RESERVED = "/*$?&=:@!',;()~+"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """2.2.3: ``*`` stands for any characters, ``$`` at the end for the end."""
+
+    parts: tuple[str, ...]  # between the asterisks
+    is_whole: bool
+    length: int
+    allows: bool
+
+    def matches(self, path: str) -> bool:
+        """In one pass, whatever a site writes: leftmost finds are enough."""
+        first, *rest = self.parts
+        if not path.startswith(first):
+            return False
+        at = len(first)
+        last = rest.pop() if rest and self.is_whole else None
+        for part in rest:
+            found = path.find(part, at)
+            if found < 0:
+                return False
+            at = found + len(part)
+        if last is not None:
+            return path.endswith(last) and len(path) - len(last) >= at
+        return not self.is_whole or at == len(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Robots:
+    """The rules that are one client's; without any, all is allowed."""
+
+    rules: tuple[_Rule, ...] = ()
+
+    def allows(self, path: str) -> bool:
+        """Whether a path, with its query, may be asked for.
+
+        2.2.2: "The most specific match found MUST be used", by octets; "If an "allow"
+        rule and a "disallow" rule are equivalent, then the "allow" rule SHOULD be
+        used."
+        """
+        wanted = _normalized(path or "/")
+        matching = [rule for rule in self.rules if rule.matches(wanted)]
+        if not matching:
+            return True
+        return max(matching, key=lambda rule: (rule.length, rule.allows)).allows
+
+
+def read_robots(body: bytes, product: str) -> Robots:
+    """The rules of a robots.txt for the product token of a client, such as Fanfare.
+
+    Never fails: what cannot be understood is ignored (2.2), and so is what comes after
+    the limit. All groups of the token count, and those of ``*`` only if it has none.
+    """
+    text = body[:MOST_BYTES].decode("utf-8", "replace").removeprefix("\ufeff")
+    groups: dict[str, list[_Rule]] = {}
+    names: list[str] = []
+    in_rules = False
+    for line in text.splitlines():
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        field, value = match[1].lower(), match[2].strip()
+        if field == "user-agent":
+            names = [*([] if in_rules else names), _token(value)]
+            groups.setdefault(names[-1], [])
+            in_rules = False
+        elif field in ("allow", "disallow"):
+            in_rules = True
+            for name in names if value else ():
+                groups[name].append(_rule(value, allows=field == "allow"))
+    return Robots(tuple(groups.get(product.lower(), groups.get("*", ()))))
+
+
+def _token(value: str) -> str:
+    """2.2.1: case-insensitive; what follows the token, such as a version, is not it."""
+    match = _TOKEN.match(value)
+    return match[0].lower() if match else value
+
+
+def _rule(path: str, *, allows: bool) -> _Rule:
+    wanted = _normalized(path)
+    parts = tuple(wanted.removesuffix("$").split("*"))
+    return _Rule(parts, wanted.endswith("$"), len(wanted), allows)
+
+
+def _normalized(path: str) -> str:
+    """2.2.2: octets outside of ASCII, and those that are reserved, are percent-encoded
+
+    before they are compared; others are not.
+    """
+    return quote(unquote_to_bytes(_keep_reserved(path)), safe=_RESERVED + "%")
+
+
+def _keep_reserved(path: str) -> str:
+    """An encoded ``/`` or ``%`` stays what it is."""
+    return re.sub(
+        "%(2F|25|2A|24|3F)", lambda match: f"%25{match[1].upper()}", path, flags=re.I
+    )
