@@ -18,6 +18,7 @@ from storage.records import (
 )
 
 NOT_KEPT = "the document is not kept"
+NOT_RENDERABLE = "the hub failed to make the notification"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,14 +127,16 @@ def finished(catch_up: CatchUp, last: Position, *, until: datetime) -> Settlemen
     return Settlement(moved=moved)
 
 
-def unsendable(catch_up: CatchUp, last: Position, *, at: datetime) -> Settlement:
-    """The document that records up to ``last`` are told by is not kept (any more)."""
+def unsendable(
+    catch_up: CatchUp, last: Position, *, at: datetime, reason: str = NOT_KEPT
+) -> Settlement:
+    """There is no document (any more) that records up to ``last`` are told by."""
     lost = GivenUp(
         subscription_id=catch_up.subscription.id,
         lease_id=catch_up.lease_id,
         first=Position(catch_up.position + 1),
         last=last,
-        reason=NOT_KEPT,
+        reason=reason,
         at=at,
     )
     return Settlement(given_up=lost)

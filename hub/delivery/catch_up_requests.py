@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hub.core.catch_up import CatchUp
-from hub.delivery.notifications import Document, Notifications
+from hub.core.catch_up import NOT_KEPT, NOT_RENDERABLE, CatchUp
+from hub.delivery.notifications import Document, Notifications, NotRenderable
 from storage.interface import LogStore
 from storage.records import Format, Position, Record, Subscription
 from storage.wanted import wants
@@ -26,12 +26,12 @@ class CatchUpRequest:
     """A document and the last position it brings its subscriber up to.
 
     Without a document there is nothing (more) to send up to there; unless it
-    ``is_missing``: it is wanted, and not kept.
+    there is a reason why it is ``missing``, though wanted.
     """
 
     last: Position
     document: Document | None
-    is_missing: bool = False
+    missing: str = ""
 
 
 class CatchUpRequests:
@@ -85,19 +85,22 @@ class CatchUpRequests:
             request = await self._whole(records, subscription)
             document = request.document
             is_small = document is None or len(document.body) <= BATCH_BYTES
-            if is_small or len(records) == 1:
+            if (is_small and not request.missing) or len(records) == 1:
                 return request
             records = records[: len(records) // 2]
 
     async def _whole(
         self, records: Sequence[Record], subscription: Subscription
     ) -> CatchUpRequest:
-        document = await self._notifications.document(records, subscription)
-        is_missing = document is None and subscription.format is Format.AS_IS
         last = records[-1].position
+        try:
+            document = await self._notifications.document(records, subscription)
+        except NotRenderable:
+            return CatchUpRequest(last, None, NOT_RENDERABLE)
         if document is not None:
-            last = max(last, document.position)
-        return CatchUpRequest(last, document, is_missing)
+            return CatchUpRequest(max(last, document.position), document)
+        is_as_is = subscription.format is Format.AS_IS
+        return CatchUpRequest(last, None, NOT_KEPT if is_as_is else "")
 
 
 def _is_due(record: Record, catch_up: CatchUp) -> bool:

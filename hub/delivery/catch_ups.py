@@ -117,8 +117,8 @@ class CatchUps:
         if self._stopping:
             return self._release(running, wait=0.0)
         request = await self._requests.next(running.catch_up)
-        if request.is_missing:
-            return self._give_up(running, request.last)
+        if request.missing:
+            return self._give_up(running, request.last, request.missing)
         if request.document is None:
             return await self._finish(running, request.last)
         if running.catch_up.subscription.batch:
@@ -184,9 +184,10 @@ class CatchUps:
         self._write(running, settlement)
         return False
 
-    def _give_up(self, running: RunningCatchUp, last: Position) -> bool:
+    def _give_up(self, running: RunningCatchUp, last: Position, reason: str) -> bool:
         """What is wanted cannot be sent any more: that is told, not skipped."""
-        settlement = unsendable(running.catch_up, last, at=self._clock.now())
+        now = self._clock.now()
+        settlement = unsendable(running.catch_up, last, at=now, reason=reason)
         self._write(running, settlement)
         return False
 

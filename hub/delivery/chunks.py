@@ -12,7 +12,7 @@ from hub.core.first_delivery import FirstDelivery
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk
 from hub.delivery.leases import LEASE_SECONDS, RENEWAL_SECONDS, Leases
-from hub.delivery.notifications import Document, Notifications
+from hub.delivery.notifications import Document, Notifications, NotRenderable
 from hub.delivery.origins import origin_of
 from storage.errors import StorageBusy, WriteFailed
 from storage.interface import DeliveryStore, LogStore
@@ -140,14 +140,15 @@ class Chunks:
             close=self._close,
         )
         self._open[chunk.id] = chunk
-        documents: dict[tuple[str, str, str], Document | None] = {}
+        documents: dict[tuple[str, str, str], Document | NotRenderable | None] = {}
         members = []
         for index, subscription in claimed.pending:
-            document = await self._document(claimed.record, subscription, documents)
+            found = await self._document(claimed.record, subscription, documents)
+            document = found if isinstance(found, Document) else None
             brought = document.position if document else BEFORE_ALL
             first = FirstDelivery.of(claimed, index, subscription, brought)
             if document is None:
-                self._first_deliveries.skip(chunk, first)
+                self._first_deliveries.skip(chunk, first, is_wanted=found is not None)
                 continue
             origin = origin_of(subscription.callback)
             members.append(
@@ -159,13 +160,17 @@ class Chunks:
         self,
         record: Record,
         subscription: Subscription,
-        rendered: dict[tuple[str, str, str], Document | None],
-    ) -> Document | None:
+        rendered: dict[tuple[str, str, str], Document | NotRenderable | None],
+    ) -> Document | NotRenderable | None:
         """What the subscription is sent, rendered once for all who get the same."""
         key = (subscription.topic, subscription.format, subscription.updates)
         if key not in rendered:
-            document = await self._notifications.document((record,), subscription)
-            rendered[key] = document
+            try:
+                rendered[key] = await self._notifications.document(
+                    (record,), subscription
+                )
+            except NotRenderable as failure:
+                rendered[key] = failure
         return rendered[key]
 
     def _close(self, chunk: OpenChunk) -> None:

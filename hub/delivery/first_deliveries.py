@@ -98,12 +98,15 @@ class FirstDeliveries:
         self._ready.extend(members)
         self._employ()
 
-    def skip(self, chunk: OpenChunk, first: FirstDelivery) -> None:
+    def skip(
+        self, chunk: OpenChunk, first: FirstDelivery, *, is_wanted: bool = False
+    ) -> None:
         """A member of the chunk for which the record has nothing (left) to send.
 
-        Whose document is not kept is left to the catch-up, which says so.
+        Whose document is not kept, or ``is_wanted`` and cannot be made, is left to the
+        catch-up, which says so.
         """
-        if first.subscription.format is Format.AS_IS:
+        if is_wanted or first.subscription.format is Format.AS_IS:
             now = self._clock.now()
             self._write(chunk, not_started(first, at=now, due=now))
         else:

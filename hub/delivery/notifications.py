@@ -60,6 +60,10 @@ class Document:
     shows: States = ()
 
 
+class NotRenderable(Exception):
+    """The hub fails to render these records, by its own fault."""
+
+
 class Taker(Protocol):
     """What of a subscription decides which document it gets."""
 
@@ -116,6 +120,7 @@ class Notifications:
     ) -> Document | None:
         """The document that tells a subscription of these records; None: nothing to.
 
+        Raises `NotRenderable`: what one feed sends must not end all deliveries.
         As-is it is the latest one and never a kept one: an earlier document under a
         later record would take the subscriber back.
         """
@@ -148,9 +153,17 @@ class Notifications:
     ) -> Document | None:
         head = await self._log.feed_head(told[-1].record.feed_id)
         rendering = partial(self._rendered, told, rendition, states, head)
-        if _is_large(told):
-            return await run_beside(rendering)
-        return rendering()
+        try:
+            return await run_beside(rendering) if _is_large(told) else rendering()
+        except Exception as error:
+            record = told[-1].record
+            log.exception(
+                "record_not_rendered",
+                feed=record.feed_id,
+                position=record.position,
+                format=rendition.format.value,
+            )
+            raise NotRenderable from error
 
     def _rendered(
         self,

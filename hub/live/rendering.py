@@ -6,7 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from hub.beside import LARGE_BYTES, run_beside
-from hub.delivery.notifications import Document, Notifications, States
+from hub.delivery.notifications import Document, Notifications, NotRenderable, States
 from hub.live.prepared import Prepared
 from hub.live.subscriptions import ChannelKey
 from protocols.live.messages import NotificationMessage
@@ -53,12 +53,18 @@ class Rendering:
     async def message(
         self, record: Record, key: ChannelKey, prev: Position
     ) -> Prepared | None:
-        """None if there is nothing (any more) to tell of the record."""
+        """None if there is nothing (any more) to tell of the record, or the hub fails
+
+        to: then who listens sees a gap.
+        """
         rendered = _Rendered(record.position, prev, key)
         if rendered in self._kept:
             self._kept.move_to_end(rendered)
             return self._kept[rendered].message
-        document = await self._notifications.document([record], key)
+        try:
+            document = await self._notifications.document([record], key)
+        except NotRenderable:
+            return None
         if document is None:
             kept = _Kept(None, ())
         else:

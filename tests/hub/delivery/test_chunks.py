@@ -83,7 +83,9 @@ class Taken:
     def add(self, members: Sequence[Member]) -> None:
         self.members.extend(members)
 
-    def skip(self, chunk: OpenChunk, first: FirstDelivery) -> None:
+    def skip(
+        self, chunk: OpenChunk, first: FirstDelivery, *, is_wanted: bool = False
+    ) -> None:
         self.skipped.append(first)
 
     def chunks(self) -> list[OpenChunk]:

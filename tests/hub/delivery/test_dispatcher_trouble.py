@@ -9,10 +9,22 @@ from pathlib import Path
 
 import orjson
 import pytest
+from structlog.testing import capture_logs
 
 from hub.delivery.dispatcher import DeliveryLimits
-from protocols.model import Entry
-from storage.records import Format, RecordKind, Subscription, SubscriptionState
+from protocols.model import Entry, Status
+from storage.records import (
+    EntryWrite,
+    FeedId,
+    FetchCommit,
+    Format,
+    Polling,
+    Position,
+    RecordKind,
+    RecordWrite,
+    Subscription,
+    SubscriptionState,
+)
 from tests.support.clock import ManualClock
 from tests.support.delivery_scene import DeliveryScene, delivery_scene
 from tests.support.eventually import eventually
@@ -508,3 +520,53 @@ async def test_stopping_waits_no_longer_than_the_grace(tmp_path: Path) -> None:
         async with scene.dispatching():
             await settled(scene)
         assert titles(scene, "/a") == ["First", "First"]
+
+
+@pytest.mark.parametrize("batch", [False, True])
+async def test_a_record_that_cannot_be_rendered_is_given_up_and_harms_no_other(
+    tmp_path: Path, batch: bool
+) -> None:
+    async with delivery_scene(tmp_path) as scene:
+        odd, other = await scene.add_feed(1), await scene.add_feed(2)
+        await scene.subscribe(odd, "/odd", batch=batch)
+        await scene.subscribe(other, "/other")
+        before = await scene.publish(odd, "before")
+        broken = await publish_broken(scene, odd)
+        await scene.publish(other, "elsewhere")
+        with capture_logs() as lines:
+            async with scene.dispatching():
+                await settled(scene)
+                await scene.publish(odd, "after")
+                await settled(scene)
+        [dead] = await scene.storage.deliveries.dead(after=0, limit=10)
+    assert (dead.first, dead.last) == (before + 1, broken)
+    assert dead.reason == "the hub failed to make the notification"
+    assert titles(scene, "/odd") == ["before", "after"]
+    assert titles(scene, "/other") == ["elsewhere"]
+    failures = [each for each in lines if each["event"] == "record_not_rendered"]
+    assert {(each["position"], each["exc_info"]) for each in failures} == {
+        (broken, True)
+    }
+
+
+async def publish_broken(scene: DeliveryScene, feed_id: FeedId) -> Position:
+    """A record of an entry that nobody can read."""
+    now = scene.clock.now()
+    positions = await scene.storage.log.commit(
+        FetchCommit(
+            feed_id=feed_id,
+            at=now,
+            next_fetch=now,
+            polling=Polling(),
+            entries=(EntryWrite(key="odd", body=b"no packed entry"),),
+            records=(
+                RecordWrite(
+                    kind=RecordKind.ENTRIES,
+                    status=Status(code=200),
+                    entries=(("odd", True),),
+                ),
+            ),
+        )
+    )
+    assert positions is not None
+    return positions[0]

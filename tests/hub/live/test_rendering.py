@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import orjson
 import pytest
+from structlog.testing import capture_logs
 
 from hub.delivery.notifications import Notifications
 from hub.live.rendering import Rendering
@@ -128,3 +129,16 @@ async def test_other_entries_make_no_difference() -> None:
     log.put_entry(20, "As it is", revision=9)
     await rendering.message(other, KEY, NEVER)
     assert await rendering.message(one, KEY, NEVER) is first
+
+
+async def test_a_record_that_cannot_be_rendered_is_passed_over_and_logged() -> None:
+    log = FakeLog(record := a_record(1))
+    for entry_id, stored in log.states.items():
+        log.states[entry_id] = replace(stored, body=b"no packed entry")
+
+    with capture_logs() as lines:
+        assert await rendering_of(log).message(record, KEY, NEVER) is None
+
+    assert [(each["event"], each["position"]) for each in lines] == [
+        ("record_not_rendered", 1)
+    ]
