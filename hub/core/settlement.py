@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hub.core.replies import Reply
+from protocols.quick import quick_init
 from storage.records import (
     Attempt,
     ChunkOutcome,
@@ -19,6 +20,7 @@ from storage.records import (
 GONE = "the callback answered 410 Gone"
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
     """Written in one transaction or not at all."""

@@ -24,6 +24,9 @@ WATCH_SECONDS = 30.0
 POLL_SECONDS = 5.0
 """How late it may be noticed that somebody else's lease on a chunk is over."""
 
+SMALL_CHUNK = 100
+"""Members below which a chunk is not worth a transaction of its own."""
+
 log = structlog.get_logger()
 
 
@@ -98,9 +101,24 @@ class Chunks:
             await self._acknowledgements.until_healthy()
             self._wake.clear()
             self._drop_expired()
-            for claimed in await self._claim(self._limit - len(self._open)):
-                await self._start(claimed)
+            await self._fill()
             await self._until_woken()
+
+    async def _fill(self) -> None:
+        """Claim chunks until there are no more, or no room.
+
+        One at a time, so that the first is under way while the next is read; but small
+        ones, of topics with few subscribers, as many as there is room for.
+        """
+        at_once = 1
+        while room := self._limit - len(self._open):
+            claimed = await self._claim(min(room, at_once))
+            for one in claimed:
+                await self._start(one)
+            if not claimed:
+                return
+            is_small = len(claimed[-1].pending) < SMALL_CHUNK
+            at_once = self._limit if is_small else 1
 
     async def _until_woken(self) -> None:
         try:

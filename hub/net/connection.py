@@ -7,6 +7,7 @@ from typing import cast
 
 from hub.errors import BadAnswer, NetworkError, TimedOut
 from hub.net.failures import broken
+from hub.net.messages import Limits, Request
 from hub.net.reception import NOT_WHOLE, Reception
 
 _AT_ONE_GO = 64 * 1024
@@ -26,6 +27,20 @@ class ConnectionStale(Exception):
 class Connection(asyncio.Protocol):
     """Made for a transport by ``loop.create_connection``; `exchange` does the rest."""
 
+    __slots__ = (
+        "_deadline",
+        "_exchanges",
+        "_heard_at",
+        "_idle",
+        "_loop",
+        "_over",
+        "_sent_at",
+        "_timer",
+        "_timer_due",
+        "_transport",
+        "reception",
+    )
+
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.reception = Reception()
         self._loop = loop
@@ -35,31 +50,30 @@ class Connection(asyncio.Protocol):
         self._sent_at = self._heard_at = self._deadline = 0.0
         self._idle: float | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = 0.0
 
     @property
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
-    async def exchange(
-        self, head: bytes, body: bytes | None, *, deadline: float, idle: float | None
-    ) -> None:
-        """Send a request and take in its answer, for which `reception` is waiting.
+    async def exchange(self, request: Request, head: bytes, deadline: float) -> None:
+        """Send a request under this head; its answer is in `reception` then.
 
-        ``deadline`` is in the loop's time, ``idle`` the longest pause in seconds. The
-        connection is closed unless all of this went well and the server keeps it.
-        Raises a NetworkError, or ConnectionStale.
+        ``deadline`` is in the loop's time. The connection is closed unless all of this
+        went well and the server keeps it. Raises a NetworkError, or ConnectionStale.
         """
-        self._over = self._loop.create_future()
+        limit = None if request.cuts_body else request.limits.body_bytes
+        self.reception.expect(cut=request.cut, limit=limit)
+        over = self._over = self._loop.create_future()
         self._exchanges += 1
         self._sent_at = self._heard_at = self._loop.time()
-        self._deadline, self._idle = deadline, idle
-        self._timer = self._loop.call_at(self._due, self._watch)
+        self._deadline, self._idle = deadline, idle_limit(request.limits)
+        self._wind_up()
         try:
-            self._send(head, body)
-            await self._over
+            self._send(head, request.body)
+            await over
         finally:
             self._over = None
-            self._timer.cancel()
             if not self.reception.is_clean:
                 self.close()
 
@@ -68,6 +82,9 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
             self._transport = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     # --- called by the transport -------------------------------------------------
 
@@ -133,13 +150,25 @@ class Connection(asyncio.Protocol):
             return self._deadline
         return min(self._deadline, self._heard_at + self._idle)
 
+    def _wind_up(self) -> None:
+        """See to it that there is a timer, and in time.
+
+        One for each request would cost as much as its answer. This one stays over the
+        requests of a kept connection, and is set again when it goes off too early.
+        """
+        if self._timer is None or self._timer_due > self._due:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer_due = self._due
+            self._timer = self._loop.call_at(self._due, self._watch)
+
     def _watch(self) -> None:
-        """One timer for each request, however many pieces its answer comes in."""
+        self._timer = None
         over = self._over
         if over is None or over.done():
             return
         if self._loop.time() < self._due:
-            self._timer = self._loop.call_at(self._due, self._watch)
+            self._wind_up()
             return
         what = "whole answer" if self.reception.status else "answer"
         try:
@@ -147,3 +176,8 @@ class Connection(asyncio.Protocol):
             over.set_result(None)
         except NetworkError as error:
             over.set_exception(error)
+
+
+def idle_limit(limits: Limits) -> float | None:
+    """The longest pause, in seconds; one that adds nothing to the deadline is none."""
+    return limits.idle_seconds if limits.idle_seconds < limits.seconds else None

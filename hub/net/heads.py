@@ -16,22 +16,17 @@ _OURS = frozenset({"host", "content-length", "transfer-encoding"})
 def request_head(request: Request, target: Target) -> bytes:
     """Raises Unreachable for headers that would say more than one line each, or where
     the request ends."""
-    lines = [f"{request.method} {target.path} HTTP/1.1", f"Host: {target.authority}"]
-    for name, value in request.headers.items():
-        if not _may_be_given(name):
-            raise _refusal()
-        lines.append(f"{name}: {value}")
-    if request.body is not None:
-        lines.append(f"Content-Length: {len(request.body)}")
-    elif request.method != "GET":
-        lines.append("Content-Length: 0")
-    text = "\r\n".join([*lines, "", ""])
-    breaks = len(lines) + 1
-    is_broken = text.count("\n") != breaks or text.count("\r") != breaks
-    if is_broken or "\0" in text:
+    given = request.headers
+    fields = "".join([f"{name}: {value}\r\n" for name, value in given.items()])
+    is_split = fields.count("\n") != len(given) or fields.count("\r") != len(given)
+    if is_split or "\0" in fields or not all(map(_may_be_given, given)):
         raise _refusal()
+    length = ""
+    if request.body is not None or request.method != "GET":
+        length = f"Content-Length: {len(request.body or b'')}\r\n"
+    asked = f"{request.method} {target.path} HTTP/1.1\r\nHost: {target.authority}\r\n"
     try:
-        return text.encode()
+        return f"{asked}{fields}{length}\r\n".encode()
     except UnicodeEncodeError:
         raise _refusal() from None
 

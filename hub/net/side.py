@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import ssl
 
-from hub.errors import TimedOut
 from hub.net.addresses import parse_literal
-from hub.net.connection import Connection, ConnectionStale
+from hub.net.connection import Connection, ConnectionStale, idle_limit
 from hub.net.dialling import Dialler
 from hub.net.guard import Guard
 from hub.net.heads import request_head
 from hub.net.messages import Answer, Request
+from hub.net.places import Places
 from hub.net.pool import Pool
+from hub.net.reception import Reception
 from hub.net.resolving import GuardedResolver, Lookup
 from hub.net.urls import Server, target_of
 
@@ -28,9 +29,8 @@ class Side:
         self._resolver = GuardedResolver(guard, lookup)
         self._dialler = Dialler(guard, self._resolver, tls)
         self._pool = Pool()
-        self._places = asyncio.Semaphore(connections)
+        self._places = Places(connections)
         self._connections = connections
-        self._in_use = 0
 
     async def send(self, request: Request) -> Answer:
         """See `hub.net.Network`."""
@@ -39,10 +39,10 @@ class Side:
         deadline = started + request.limits.seconds
         target = target_of(request.url)
         head = request_head(request, target)
-        await self._enter(deadline)
+        if not self._places.enter_at_once():
+            await self._places.enter(deadline)
         try:
-            answered = await self._exchange(request, head, target.server, deadline)
-            reception = answered.reception
+            reception = await self._exchange(request, head, target.server, deadline)
             return Answer(
                 url=request.url,
                 status=reception.status,
@@ -52,8 +52,7 @@ class Side:
                 milliseconds=round((loop.time() - started) * 1000),
             )
         finally:
-            self._in_use -= 1
-            self._places.release()
+            self._places.leave()
 
     def is_exempt(self, host: str) -> bool:
         """See `hub.net.Network`."""
@@ -67,21 +66,10 @@ class Side:
     def close(self) -> None:
         self._pool.close()
 
-    async def _enter(self, deadline: float) -> None:
-        if not self._places.locked():
-            await self._places.acquire()
-        else:
-            try:
-                async with asyncio.timeout_at(deadline):
-                    await self._places.acquire()
-            except TimeoutError:
-                raise TimedOut("no answer in time") from None
-        self._in_use += 1
-
     async def _exchange(
         self, request: Request, head: bytes, server: Server, deadline: float
-    ) -> Connection:
-        """The connection that brought the answer; it is kept if it can be.
+    ) -> Reception:
+        """The answer; the connection that brought it is kept if it can be.
 
         A request is sent again in one case only, once, and over a new connection: the
         kept one turns out to have been closed before the server saw the request.
@@ -91,33 +79,18 @@ class Side:
         kept = self._pool.take(server)
         if kept is not None:
             try:
-                return await self._exchange_over(kept, request, head, server, deadline)
+                await kept.exchange(request, head, deadline)
+                return self._released(kept, server)
             except ConnectionStale:
                 pass
-        while len(self._pool) + self._in_use > self._connections:
+        while len(self._pool) + self._places.taken > self._connections:
             self._pool.drop_oldest()
-        new = await self._dialler.dial(server, deadline=deadline, idle=_idle(request))
-        return await self._exchange_over(new, request, head, server, deadline)
+        idle = idle_limit(request.limits)
+        new = await self._dialler.dial(server, deadline=deadline, idle=idle)
+        await new.exchange(request, head, deadline)
+        return self._released(new, server)
 
-    async def _exchange_over(
-        self,
-        connection: Connection,
-        request: Request,
-        head: bytes,
-        server: Server,
-        deadline: float,
-    ) -> Connection:
-        limit = None if request.cuts_body else request.limits.body_bytes
-        connection.reception.expect(cut=request.cut, limit=limit)
-        await connection.exchange(
-            head, request.body, deadline=deadline, idle=_idle(request)
-        )
+    def _released(self, connection: Connection, server: Server) -> Reception:
         if connection.reception.is_clean:
             self._pool.keep(server, connection)
-        return connection
-
-
-def _idle(request: Request) -> float | None:
-    """A limit between reads that adds nothing to the deadline is none."""
-    limits = request.limits
-    return limits.idle_seconds if limits.idle_seconds < limits.seconds else None
+        return connection.reception

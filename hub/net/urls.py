@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from yarl import URL
 
@@ -12,8 +13,7 @@ from hub.errors import Unreachable
 _LONGEST = 8_000  # characters; many servers take no longer request line
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(NamedTuple):
     """What a connection leads to. ``host`` is a name in punycode or a literal address
     without brackets."""
 

@@ -7,6 +7,8 @@ from datetime import datetime
 from random import Random
 from typing import cast
 
+import pytest
+
 from hub.core.first_delivery import FirstDelivery
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.chunks import Chunks
@@ -148,7 +150,21 @@ async def test_only_so_many_chunks_are_open_and_a_closed_one_makes_room() -> Non
         first = scene.taken.chunks()[0]
         first.close(first)
         await eventually(lambda: len(scene.taken.members) == 3)
-    assert max(scene.store.limits) == 2
+    assert scene.store.limits == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("members", "limits"), [(99, [1, 7, 4]), (100, [1, 1, 1, 1, 1])]
+)
+async def test_large_chunks_are_claimed_one_at_a_time_and_small_ones_together(
+    members: int, limits: list[int]
+) -> None:
+    scene = Scene(limit=8)
+    for number in range(1, 5):
+        scene.store.put(number, a_record(number), members)
+    async with scene.running():
+        await eventually(lambda: scene.store.limits == limits)
+    assert len(scene.taken.members) == 4 * members
 
 
 async def test_open_chunks_are_renewed_under_their_own_leases() -> None:
