@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from protocols.asianmonths import with_english_months
+
 
 def _pattern(layout: str) -> re.Pattern[str]:
     return re.compile(layout, re.IGNORECASE)
@@ -102,6 +104,7 @@ _SPACED_HALF: Final = re.compile(r"\b([aApP])\.\s?[mM]\.")
 
 def straighten(written: str) -> str:
     """The same date with its time last, and in the West's digits and colons."""
+    written = with_english_months(written)
     if _IS_HALF_FIRST.search(written):
         written = _HALF_FIRST.sub(_half_last, written, count=1)
     written = _SPACED_HALF.sub(r"\1m", written)

@@ -98,6 +98,12 @@ def mappings_at(fields: Fields, name: str) -> Iterator[Fields]:
         yield from (each for each in values if isinstance(each, Mapping))
 
 
+def base_at(fields: Fields) -> str:
+    """The ``xml:base`` inside of an entry, as its texts tell it."""
+    details = (_mapping(fields, name) for name in ("title_detail", "summary_detail"))
+    return next((base for each in details if (base := text_at(each, "base"))), "")
+
+
 def _mapping(fields: Fields, name: str) -> Fields:
     value = dict.get(fields, name) if isinstance(fields, dict) else None
     return value if isinstance(value, Mapping) else {}

@@ -16,15 +16,17 @@ from protocols.feeds.document import Document
 from protocols.feeds.drafts import Draft, EntryDraft, HeadDraft
 from protocols.feeds.feedparserextras import (
     Fields,
+    base_at,
     mappings_at,
     read_extras,
     text_at,
 )
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.scope import Scope
+from protocols.feeds.writtenids import as_written, relative_guids
 from protocols.model import Author, FeedFormat, ParsedFeed, Text
 from protocols.text import text_of_title
-from protocols.urls import is_web_url
+from protocols.urls import is_absolute, is_web_url, resolve
 
 _FORMATS: Final = (
     ("rss10", FeedFormat.RDF),
@@ -63,8 +65,12 @@ def read_with_feedparser(
     if format != FeedFormat.ATOM:
         scope = scope.within_site(head.links, ("alternate", "self"))
     entries = result["entries"]
-    read = _read_entry if format == FeedFormat.ATOM else _read_item
-    drafts = [read(entry, scope) for entry in entries[:MAX_ENTRIES]]
+    drafts = [_read_entry(entry, scope) for entry in entries[:MAX_ENTRIES]]
+    if format != FeedFormat.ATOM:
+        guids, base = relative_guids(document.body), base_at(result["feed"])
+        for entry, draft in zip(entries, drafts, strict=False):
+            _mend_id(draft, base_at(entry) or base, guids, format)
+            _complete_item(draft, entry)
     parsed = assemble(format, head, drafts, written=len(entries))
     return document.sign(parsed, "feedparser")
 
@@ -90,14 +96,22 @@ def _read_entry(fields: Fields, scope: Scope) -> EntryDraft:
     return entry
 
 
-def _read_item(fields: Fields, scope: Scope) -> EntryDraft:
+def _mend_id(
+    item: EntryDraft, base: str, guids: frozenset[str], format: FeedFormat
+) -> None:
+    """Of RDF it is an address, of other RSS it is not."""
+    if format != FeedFormat.RDF:
+        item.id = as_written(item.id, base, guids)
+    elif item.id and base and not is_absolute(item.id):
+        item.id = resolve(item.id, base)
+
+
+def _complete_item(item: EntryDraft, fields: Fields) -> None:
     """Of RSS: an id may be the address, and a date of Dublin Core's is the first."""
-    item = _read_entry(fields, scope)
     if fields.get("guidislink", True) and is_web_url(item.id):
         item.permalink = item.id
     if item.published is None:
         item.published, item.updated = item.updated, None
-    return item
 
 
 def _read_common(draft: Draft, fields: Fields, scope: Scope) -> None:

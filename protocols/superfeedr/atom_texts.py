@@ -16,6 +16,13 @@ DEEPEST: Final = 200
 """Elements inside each other; libxml2 reads no more than 256."""
 
 _DIV = b'<div xmlns="http://www.w3.org/1999/xhtml">'
+_NAMESPACE = re.compile(rb"""xmlns(?::[\w.-]+)?\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_CHARACTERS = rb"(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*"
+_ABSOLUTE_URI = re.compile(
+    rb"[A-Za-z][A-Za-z0-9+.-]*:"
+    rb"(?://[A-Za-z0-9._~-]+(?::[0-9]{1,5})?(?=[/?#]|\Z)|(?!/))"
+    rb"%b(?:#%b)?" % (_CHARACTERS, _CHARACTERS)
+)
 _XML_TYPE = re.compile(r"(?:.*\+xml|[^/]+/xml)\s*(?:;.*)?", re.IGNORECASE)
 
 
@@ -87,13 +94,24 @@ def _is_base64(value: str) -> bool:
 
 
 def _is_well_formed(markup: bytes) -> bool:
-    """Inside an element, where there can be no document type and so no entities."""
+    """Inside an element, where there can be no document type and so no entities.
+
+    Parsers refuse namespaces that are no URIs, too, and the whole document with them.
+    """
+    if b"xmlns" in markup and not _has_sound_namespaces(markup):
+        return False
     depth = _Depth() if markup.count(b"<") >= DEEPEST else None
     try:
         _parse(b"<div>%b</div>" % markup, depth)
     except ExpatError:
         return False
     return depth is None or depth.deepest <= DEEPEST
+
+
+def _has_sound_namespaces(markup: bytes) -> bool:
+    """RFC 3986, as far as namespaces are likely to use it; "" takes one back."""
+    names = (double or single for double, single in _NAMESPACE.findall(markup))
+    return all(not name or _ABSOLUTE_URI.fullmatch(name) for name in names)
 
 
 def _has_one_root(markup: bytes) -> bool:

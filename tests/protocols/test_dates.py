@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import unicodedata
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime
 
@@ -287,3 +288,32 @@ def test_what_is_read_quickly_is_read_as_all_other_dates(
 ) -> None:
     thorough = f"{day}  april 2020 {time} {zone}"
     assert parse_date(f"{day} Apr 2020 {time} {zone}") == parse_date(thorough)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("11 มกราคม 2563 10:00", TEN),
+        ("ส., 11 ม.ค. 2563 17:00:00 +0700", TEN),
+        ("วันเสาร์ที่ 11 มกราคม พ.ศ. 2563 เวลา 10:00 น.", TEN),
+        ("11 มกราคม 2020", MIDNIGHT),
+        ("๑๑ มกราคม ๒๕๖๓", MIDNIGHT),
+        ("11 जनवरी 2020 10:00", TEN),
+        ("शनिवार, 11 जनवरी 2020 15:30:00 +0530", TEN),
+        ("शनि, 11 जन. 2020", MIDNIGHT),
+        ("११ फ़रवरी २०२०", MIDNIGHT.replace(month=2)),
+        ("11 tháng 1, 2020 10:00", TEN),
+        ("Thứ Bảy, 11 Tháng Một 2020 17:00:00 +0700", TEN),
+        ("Thứ Bảy, ngày 11 tháng 01 năm 2020", MIDNIGHT),
+        ("11 Tháng Mười Một, 2020", MIDNIGHT.replace(month=11)),
+        ("11 tháng năm 2020", MIDNIGHT.replace(month=5)),
+        ("Tháng Một 11, 2020 10:00 SA", TEN),
+        ("11 thg 1, 2020", MIDNIGHT),
+        ("11 Tháng Mười Hai 2020 10:00 CH", TEN.replace(month=12, hour=22)),
+    ],
+)
+def test_months_are_read_where_they_are_no_words(
+    written: str, expected: datetime
+) -> None:
+    for form in ("NFC", "NFD"):
+        assert parse_date(unicodedata.normalize(form, written)) == expected

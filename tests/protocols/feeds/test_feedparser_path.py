@@ -175,3 +175,31 @@ def test_entries_have_the_same_keys_and_say_the_same(
     ours, theirs = both(rss("".join(map(written, items))))
     assert [each.key for each in theirs] == [each.key for each in ours]
     assert list(map(content_hash, theirs)) == list(map(content_hash, ours))
+
+
+@pytest.mark.parametrize(
+    "title", ["<title>T</title>", "<description>D</description>", ""]
+)
+@pytest.mark.parametrize(
+    "guid", ["a/1", "/1", "1234", "<![CDATA[ a ]]>", "a?b&amp;c", "urn:1", ""]
+)
+@pytest.mark.parametrize("base", ["https://b.example/q/", "https://b.example/q/r.xml"])
+def test_a_guid_is_what_it_says_whatever_the_base(
+    base: str, guid: str, title: str
+) -> None:
+    body = rss(f"<item>{title}<guid>{guid}</guid></item>", "<title>F</title>")
+    based = body.replace(b"<rss ", f'<rss xml:base="{base}" '.encode())
+    [ours], [theirs] = both(based)
+    assert (theirs.id, theirs.id_source, theirs.key, theirs.links) == (
+        (ours.id, ours.id_source, ours.key, ours.links)
+    )
+
+
+@pytest.mark.parametrize("base", ["", ' xml:base="https://b.example/q/"'])
+@pytest.mark.parametrize("about", ["a/1", "https://a.example/1"])
+def test_what_an_item_of_rdf_is_about_has_a_base(about: str, base: str) -> None:
+    body = f"""<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+        xmlns="http://purl.org/rss/1.0/"{base}><channel><title>F</title></channel>
+        <item rdf:about="{about}"><title>T</title></item></rdf:RDF>"""
+    [ours], [theirs] = both(body.encode())
+    assert (theirs.id, theirs.key, theirs.links) == (ours.id, ours.key, ours.links)

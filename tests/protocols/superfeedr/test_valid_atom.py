@@ -234,6 +234,30 @@ def test_xhtml_that_is_too_deep_to_be_read_is_html() -> None:
         assert content.get("type") == kind
 
 
+@pytest.mark.parametrize(
+    ("namespace", "kind"),
+    [
+        ("http://www.w3.org/2000/svg", "xhtml"),
+        ("https://a.example:8080/x%20y?z#f", "xhtml"),
+        ("urn:a:b", "xhtml"),
+        ("DAV:", "xhtml"),
+        ("", "xhtml"),
+        ("http://www.wp://www.w3.org/1999/xhtml", "html"),
+        ("http://www.w3.org/1999/xhtm\xe2l", "html"),
+        ("http://a.example/{b", "html"),
+        ("not a uri", "html"),
+    ],
+)
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_xhtml_in_a_namespace_that_is_no_uri_is_html(
+    namespace: str, kind: str, quote: str
+) -> None:
+    """Readers that heed namespaces would refuse the whole document."""
+    text = Text(value=f"<b xmlns={quote}{namespace}{quote}>c</b>", type="xhtml")
+    [content] = find(element_of(an_entry(content=text)), "atom:content")
+    assert content.get("type") == kind
+
+
 def test_a_huge_text_keeps_every_character_it_may_have() -> None:
     markup = "<p>a &amp; b]]>\x00\x1f\ud800\ufffec\n\t</p>" * 2_000
     [content] = find(element_of(an_entry(content=Text(value=markup))), "atom:content")
