@@ -16,6 +16,7 @@ from .client import Document, Hub, speaks_to_hub
 from .discovering import discover, kind_option, print_choices
 from .failures import Failure, HubUnreachable, Undecided
 from .feed_facts import explain_feed, explain_plan
+from .feed_findings import report
 from .feed_outcomes import print_outcome, why_not_fetched
 from .wording import moment, plural, print_table, printable
 
@@ -24,10 +25,11 @@ ADDED_AT_ONCE = 8
 
 @click.group()
 def feeds() -> None:
-    """Feeds the hub polls: add, discover, list, show, explain, fetch, pause, …"""
+    """Feeds the hub polls: add, discover, list, report, show, explain, fetch, …"""
 
 
 feeds.add_command(discover)
+feeds.add_command(report)
 
 
 @feeds.command()

@@ -12,6 +12,7 @@ from hub.clock import Clock
 from hub.core.cadence import Plan
 from hub.core.explanation import Explanation, explain_plan
 from hub.core.fetched import Fetched
+from hub.core.findings import Finding, FindingKind, findings, polls_per_entry
 from hub.own_topics import OwnTopics
 from hub.polling.hops import origin
 from hub.polling.scout import Kind, Sight
@@ -92,6 +93,23 @@ class FeedReport:
     plan: Plan
     standing: Standing | None = None  # None before the first maintenance
     related: tuple[FeedId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedFindings:
+    """A feed, and what its operator may want to do something about."""
+
+    feed: StoredFeed
+    polls_per_entry: float | None
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingsPage:
+    """``next`` is the ``after`` of the following page, None after the last."""
+
+    feeds: tuple[FeedFindings, ...]
+    next: FeedId | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,6 +292,27 @@ class FeedService:
         """A feed, and why it is polled when it is. Raises `NotFound`."""
         feed = await self._existing(feed_id)
         return feed, explain_plan(feed, self._poller.explain(feed))
+
+    async def report(
+        self, *, after: FeedId, limit: int, kind: FindingKind | None = None
+    ) -> FindingsPage:
+        """Of a page of the feeds those of which there is something to say."""
+        now = self._clock.now()
+        page = await self._storage.feeds.page(after=after, limit=limit)
+        found = (
+            FeedFindings(
+                feed=feed,
+                polls_per_entry=polls_per_entry(feed, now),
+                findings=tuple(
+                    each for each in findings(feed, now) if kind in (None, each.kind)
+                ),
+            )
+            for feed in page
+        )
+        return FindingsPage(
+            feeds=tuple(each for each in found if each.findings),
+            next=page[-1].id if len(page) == limit else None,
+        )
 
     async def find(self, url: str) -> StoredFeed | None:
         """The feed behind a topic URL in any spelling, unless it was removed."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from hub.core.findings import FindingKind
 from hub.services.feeds import LONGEST_WAIT
 from hub.web.decoding import DEFAULT_PAGE, LARGEST_ID, LARGEST_PAGE, Document
 from hub.web.deliveries import Retry
@@ -109,6 +110,18 @@ OPERATIONS: tuple[Operation, ...] = (
         ),
         body=FeedToAdd,
         problems=(409,),
+    ),
+    Operation(
+        method="GET",
+        path="/findings",
+        right=Right.ADMIN,
+        summary="Of a page of the feeds, those that something may be done about",
+        answers={200: "FeedFindings"},
+        query=(
+            *_PAGE,
+            Parameter(name="kind", help="only this", choices=tuple(FindingKind)),
+        ),
+        problems=(422,),
     ),
     Operation(
         method="POST",

@@ -142,6 +142,16 @@ SHAPES: Mapping[str, Shape] = {
         "is_stale": "boolean",
         "related": "[integer]",
     },
+    "FeedFindings": {"feeds": "[FoundFeed]", "next": "integer?"},
+    "FoundFeed": {
+        "id": "integer",
+        "url": "string",
+        "title": "string",
+        "state": "FeedState",
+        "polls_per_entry": "number?",
+        "findings": "[Finding]",
+    },
+    "Finding": {"kind": "string", "what": "string", "suggestion": "string"},
     "FeedPlan": {
         "id": "integer",
         "url": "string",

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from hub.core.explanation import Explanation
 from hub.polling.scout import Sight
-from hub.services.feeds import FeedReport
+from hub.services.feeds import FeedReport, FindingsPage
 from hub.services.operations import Health
 from hub.services.subscriptions import SubscriptionReport
 from protocols.errors import FeedLink
@@ -128,6 +128,21 @@ def sight_document(sight: Sight) -> Members:
 
 def feed_links(feeds: Sequence[FeedLink]) -> list[Members]:
     return [{"url": f.href, "title": f.title, "type": f.type} for f in feeds]
+
+
+def findings_document(page: FindingsPage) -> Members:
+    feeds = [
+        {
+            "id": each.feed.id,
+            "url": each.feed.url,
+            "title": each.feed.title,
+            "state": each.feed.state,
+            "polls_per_entry": each.polls_per_entry,
+            "findings": each.findings,
+        }
+        for each in page.feeds
+    ]
+    return {"feeds": feeds, "next": page.next}
 
 
 def explanation_document(feed: StoredFeed, explanation: Explanation) -> Members:

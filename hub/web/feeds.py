@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from hub.core.findings import FindingKind
 from hub.polling.scout import Kind
 from hub.services import FeedService
 from hub.services.errors import SeveralFeeds
@@ -26,6 +27,7 @@ from hub.web.encoding import (
     feed_document,
     feed_links,
     feed_report_document,
+    findings_document,
     json_response,
     page_document,
     sight_document,
@@ -75,6 +77,7 @@ class FeedRoutes:
             Route("/feeds", self.page, methods=["GET"]),
             Route("/feeds", self.add, methods=["POST"]),
             Route("/discover", self.discover, methods=["POST"]),
+            Route("/findings", self.report, methods=["GET"]),
             Route(one, self.show, methods=["GET"]),
             Route(one, self.remove, methods=["DELETE"]),
             Route(f"{one}/raw", self.raw, methods=["GET"]),
@@ -127,6 +130,12 @@ class FeedRoutes:
         return json_response(
             page_document("feeds", [feed_document(feed) for feed in feeds], limit)
         )
+
+    async def report(self, request: Request) -> Response:
+        after, limit = query_page(request)
+        kind = query_choice(request, "kind", FindingKind)
+        page = await self._feeds.report(after=FeedId(after), limit=limit, kind=kind)
+        return json_response(findings_document(page))
 
     async def show(self, request: Request) -> Response:
         report = await self._feeds.get(_feed_id(request))

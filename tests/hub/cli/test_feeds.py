@@ -459,3 +459,53 @@ def test_a_fetch_does_not_promise_that_a_dead_feed_is_asked_again(
     assert result.exit_code == 1
     assert "dead: not asked again until `fanfare feeds resume 7`" in result.stderr
     assert "asked again 2026" not in result.stderr
+
+
+REPORT = "GET /api/findings"
+
+
+def found(id: int, *kinds: str) -> dict[str, object]:
+    return {
+        "id": id,
+        "url": f"https://feed.example/{id}",
+        "title": "",
+        "state": "active",
+        "polls_per_entry": None,
+        "findings": [
+            {"kind": kind, "what": f"it is {kind}", "suggestion": f"about {kind}"}
+            for kind in kinds
+        ],
+    }
+
+
+def test_the_report_goes_by_kind_with_each_suggestion_once(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    feeds = [found(1, "moved", "wasteful"), found(2, "dead"), found(3, "moved")]
+    api.answers[REPORT] = (200, {"feeds": feeds, "next": None})
+
+    lines = fanfare("feeds", "report").stdout.splitlines()
+
+    heads = [line for line in lines if line.endswith(("feed", "feeds"))]
+    assert heads == ["dead: 1 feed", "moved: 2 feeds", "wasteful: 1 feed"]
+    assert lines.count("  about moved") == 1
+    assert ["3", "it", "is", "moved", "https://feed.example/3"] in map(str.split, lines)
+    assert lines[-1] == "3 feeds reported"
+
+
+def test_the_report_of_one_kind_asks_for_that(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers[REPORT] = (200, {"feeds": [], "next": None})
+
+    result = fanfare("feeds", "report", "--kind", "dead")
+
+    assert result.stdout == "nothing to report\n"
+    assert "kind=dead" in api.requests[-1][0]
+
+
+def test_the_report_as_json_is_what_the_hub_said(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    feeds = [found(1, "hub")]
+    api.answers[REPORT] = (200, {"feeds": feeds, "next": None})
+
+    assert json.loads(fanfare("feeds", "report", "--json").stdout) == feeds

@@ -229,6 +229,27 @@ async def test_the_plan_of_a_feed_has_a_route_of_its_own(
     assert (await client.get("/api/feeds/99/plan")).status_code == 404
 
 
+async def test_the_report_has_the_feeds_that_something_may_be_done_about(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    feed = (await client.post("/api/feeds", json={"url": URL})).json()
+    other = (await client.post("/api/feeds", json={"url": f"{URL}?2"})).json()
+    now = hub.clock.now()
+    await hub.storage.feeds.set_state(FeedId(feed["id"]), FeedState.GONE, now)
+
+    report = (await client.get("/api/findings")).json()
+
+    (found,) = report["feeds"]
+    assert (found["id"], found["url"], found["state"]) == (feed["id"], URL, "gone")
+    assert found["polls_per_entry"] is None
+    assert [each["kind"] for each in found["findings"]] == ["dead"]
+    assert report["next"] is None
+    moved = (await client.get("/api/findings?kind=moved")).json()
+    assert moved == {"feeds": [], "next": None}
+    page = (await client.get(f"/api/findings?after={feed['id']}&limit=1")).json()
+    assert page == {"feeds": [], "next": other["id"]}
+
+
 async def test_pause_resume_and_fetch(client: httpx2.AsyncClient, hub: Hub) -> None:
     feed = (await client.post("/api/feeds?wait=0", json={"url": URL})).json()
     path = f"/api/feeds/{feed['id']}"

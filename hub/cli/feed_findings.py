@@ -1,0 +1,58 @@
+"""``fanfare feeds report``: the feeds that something may be done about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+import click
+
+from .client import Document, Hub, speaks_to_hub
+from .wording import plural, print_table, printable
+
+KINDS = ("dead", "failing", "moved", "throttled", "wasteful", "pushed", "hub")
+
+
+@click.command()
+@click.option("--kind", type=click.Choice(KINDS), help="Only these.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@speaks_to_hub
+def report(hub: Hub, kind: str | None, as_json: bool) -> None:
+    """Say which feeds are dead, in trouble, moved, throttled, wasteful or pushed.
+
+    With what may be done about each. A feed is wasteful that is polled more than 300
+    times for an entry.
+    """
+    found = list(hub.each("/api/findings", "feeds", kind=kind))
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    if not found:
+        click.echo("nothing to report")
+        return
+    for each in KINDS:
+        _print_kind(each, found)
+    click.echo(f"{plural(len(found), 'feed')} reported")
+
+
+def _print_kind(kind: str, feeds: Iterable[Document]) -> None:
+    of_kind = [
+        (feed, finding)
+        for feed in feeds
+        for finding in feed["findings"]
+        if finding["kind"] == kind
+    ]
+    if not of_kind:
+        return
+    click.echo(f"{kind}: {plural(len(of_kind), 'feed')}\n")
+    rows = [(feed["id"], finding["what"], feed["url"]) for feed, finding in of_kind]
+    print_table(("ID", "WHAT", "URL"), rows)
+    _print_suggestions([finding["suggestion"] for _, finding in of_kind])
+
+
+def _print_suggestions(suggestions: Sequence[str]) -> None:
+    """Each once: most feeds of a kind have the same."""
+    click.echo()
+    for suggestion in dict.fromkeys(suggestions):
+        click.echo(f"  {printable(suggestion)}")
+    click.echo()

@@ -1,0 +1,162 @@
+"""What an operator may want to do something about, of one feed: seen in its state.
+
+Nothing here is an error of the hub: feeds die, move, ask for patience, or are asked
+far more often than they have anything to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from hub.core.durations import duration
+from hub.core.posting import velocity
+from storage.records import FeedState, Polling, StoredFeed
+
+FAILING_AFTER = timedelta(days=2)
+"""How long a feed is in trouble before that is worth a line."""
+WATCHED_LEAST = timedelta(days=14)
+"""How long a feed is watched before its polls are called wasteful."""
+WASTEFUL = 300.0
+"""Polls for each new entry: of one a week, a poll every half an hour."""
+_DAY = 86_400.0
+
+
+class FindingKind(StrEnum):
+    DEAD = "dead"  # no longer polled: it is gone
+    FAILING = "failing"  # in trouble for days, still polled
+    MOVED = "moved"  # redirects for good
+    THROTTLED = "throttled"  # its server asks for patience
+    WASTEFUL = "wasteful"  # hundreds of polls for an entry
+    PUSHED = "pushed"  # its last fetch was asked for, by a ping or by hand
+    HUB = "hub"  # names a hub, which could push it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What was seen, and what may be done about it; a sentence each."""
+
+    kind: FindingKind
+    what: str
+    suggestion: str
+
+
+def polls_per_entry(feed: StoredFeed, now: datetime) -> float | None:
+    """At its period and the rate it was seen to post at; None: it is not polled, or
+    was not seen to post."""
+    polling = feed.polling
+    a_day = velocity(polling.posting, now)
+    if feed.state is not FeedState.ACTIVE or not polling.period or not a_day:
+        return None
+    return _DAY / polling.period / a_day
+
+
+def findings(feed: StoredFeed, now: datetime) -> tuple[Finding, ...]:
+    """All that there is to say of a feed; mostly nothing. In the order of the kinds."""
+    if feed.state.is_stopped:
+        return (_dead(feed),)
+    if feed.state is not FeedState.ACTIVE:
+        return ()
+    found = (
+        _failing(feed.polling, now),
+        _moved(feed),
+        _throttled(feed.polling, now),
+        _wasteful(feed, now),
+        _pushed(feed.polling),
+        _hub(feed.polling),
+    )
+    return tuple(each for each in found if each is not None)
+
+
+def _dead(feed: StoredFeed) -> Finding:
+    answered = "410" if feed.state is FeedState.GONE else "nothing but 404 for long"
+    return Finding(
+        kind=FindingKind.DEAD,
+        what=f"it answered {answered}, and is no longer polled",
+        suggestion="remove it, or resume it if it is back",
+    )
+
+
+def _failing(polling: Polling, now: datetime) -> Finding | None:
+    since = polling.failing_since
+    if since is None or now - since < FAILING_AFTER or polling.code == 429:
+        return None
+    span = duration((now - since).total_seconds())
+    return Finding(
+        kind=FindingKind.FAILING,
+        what=f"in trouble for {span}: {polling.error}",
+        suggestion="look at its address in a browser; remove it if it is no feed now",
+    )
+
+
+def _moved(feed: StoredFeed) -> Finding | None:
+    target = feed.polling.fetch_url
+    if not target or target == feed.url:
+        return None
+    return Finding(
+        kind=FindingKind.MOVED,
+        what=f"it redirects for good to {target}, where it is asked now",
+        suggestion="nothing needs to be done; new subscribers may take that address",
+    )
+
+
+def _throttled(polling: Polling, now: datetime) -> Finding | None:
+    until = polling.retry_after
+    is_asked_to_wait = until is not None and until > now
+    if polling.code != 429 and not is_asked_to_wait:
+        return None
+    what = f"its server answered {polling.code}"
+    if until is not None and until > now:
+        what += f" and wants no request for {duration((until - now).total_seconds())}"
+    return Finding(
+        kind=FindingKind.THROTTLED,
+        what=what,
+        suggestion="if it stays so, ask its publisher for a hub, or poll all feeds"
+        " less (FANFARE_POLL_BUDGET)",
+    )
+
+
+def _wasteful(feed: StoredFeed, now: datetime) -> Finding | None:
+    polling = feed.polling
+    since = polling.posting.since
+    if since is None or now - max(since, feed.created_at) < WATCHED_LEAST:
+        return None
+    polls = polls_per_entry(feed, now)
+    if not polling.period or (polls is not None and polls < WASTEFUL):
+        return None
+    every = duration(polling.period)
+    what = f"asked every {every}, " + (
+        "and nothing new was seen" if polls is None else f"{polls:,.0f} polls an entry"
+    )
+    return Finding(
+        kind=FindingKind.WASTEFUL, what=what, suggestion=_against_waste(polling)
+    )
+
+
+def _against_waste(polling: Polling) -> str:
+    if not polling.subscribers:
+        return "nobody subscribes to it: pause it, if nobody reads it here"
+    if not polling.answers_304:
+        return "each poll takes the whole document: its publisher should send an ETag"
+    return "lower FANFARE_POLL_BUDGET if this is so of many feeds"
+
+
+def _pushed(polling: Polling) -> Finding | None:
+    if not polling.message.startswith("Fetched (ping)"):
+        return None
+    return Finding(
+        kind=FindingKind.PUSHED,
+        what="its last fetch was asked for, by a ping or by hand",
+        suggestion="nothing needs to be done",
+    )
+
+
+def _hub(polling: Polling) -> Finding | None:
+    if not polling.hubs:
+        return None
+    return Finding(
+        kind=FindingKind.HUB,
+        what=f"it names the hub {polling.hubs[0]}, and is polled all the same",
+        suggestion="nothing needs to be done",
+    )
