@@ -211,7 +211,7 @@ class RetrievalService:
         """One more than may be, so that too many are noticed."""
         search = wanted.search or ListingSearch(callback=wanted.callback)
         listing = await self._storage.listings.page(
-            account, search, skip=0, limit=MOST_FEEDS + 1
+            account, search, skip=0, limit=MOST_FEEDS + 1, has_total=False
         )
         return listing.items
 

@@ -82,11 +82,21 @@ class SuperfeedrService:
         return True
 
     async def listing(
-        self, account: AccountId, search: ListingSearch, *, page: int, by_page: int
+        self,
+        account: AccountId,
+        search: ListingSearch,
+        *,
+        page: int,
+        by_page: int,
+        has_total: bool = True,
     ) -> Listing:
         """The account's subscriptions, oldest first; pages are counted from 1."""
         return await self._storage.listings.page(
-            account, search, skip=(page - 1) * by_page, limit=by_page
+            account,
+            search,
+            skip=(page - 1) * by_page,
+            limit=by_page,
+            has_total=has_total,
         )
 
     async def _is_put_off(self, wish: Wish) -> bool:

@@ -49,7 +49,7 @@ async def open_stored(path: Path, count: int) -> SqliteStorage:
         _drop_triggers(connection)  # nothing more is written, and each row takes long
         _put_subscriptions(connection, count)
         connection.execute("INSERT INTO listings SELECT * FROM listable")
-        connection.execute("INSERT INTO listing_totals VALUES (3, 'json', ?)", (count,))
+        _put_listed(connection)
         connection.execute("COMMIT")
     return await open_database(path)
 
@@ -65,7 +65,10 @@ def _put_feeds(connection: sqlite3.Connection, count: int) -> None:
             " VALUES (?, ?, 'active', 1, '', 'A feed', 'atom', ?, '', '', ?, ?)",
             (each, url, _NOW, polling, hash_resource(url)),
         )
-        connection.execute("INSERT INTO schedule VALUES (?, ?, 1)", (each, _NOW))
+        connection.execute(
+            "INSERT INTO schedule (feed_id, next_fetch, is_active) VALUES (?, ?, 1)",
+            (each, _NOW),
+        )
         connection.execute("INSERT INTO topics VALUES (?, ?, ?, '')", (each, url, each))
         connection.execute("INSERT INTO feed_heads VALUES (?, ?)", (each, head))
 
@@ -113,6 +116,29 @@ def _put_subscriptions(connection: sqlite3.Connection, count: int) -> None:
             " NULL, ?, 0, '')",
             page,
         )
+
+
+def _put_listed(connection: sqlite3.Connection) -> None:
+    """What the triggers of listings keep."""
+    for kind, value in (
+        ("", "''"),
+        ("format", "format"),
+        ("topic", "topic_id"),
+        ("topic_host", "topic_host"),
+        ("callback", "callback_hash"),
+        ("callback_host", "callback_host"),
+    ):
+        connection.execute(
+            f"INSERT INTO listing_counts SELECT account_id, ?, {value},"  # noqa: S608
+            " subscription_id >> 12, count(*) FROM listings GROUP BY 1, 2, 3, 4",
+            (kind,),
+        )
+    connection.execute(
+        "INSERT INTO listing_texts (rowid, topic, callback, account)"
+        " SELECT subscription_id, topic, callback, char(19968 + (account_id >> 24),"
+        " 19968 + (account_id >> 12 & 4095), 19968 + (account_id & 4095))"
+        " FROM listings"
+    )
 
 
 def _pages(rows: Iterator[tuple[object, ...]]) -> Iterator[list[tuple[object, ...]]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from protocols.urls import normal_url
 from storage.records import AccountId, Bound, Listed, Listing, ListingSearch
@@ -16,6 +17,10 @@ from .subscription_rows import read_subscription
 
 Condition = tuple[str, tuple[object, ...]]
 
+MOST_TRIGRAMS = 6
+"""Of what is searched for. Each more costs as much as it spares of reading texts."""
+_FIRST_OF_ACCOUNT = 19_968
+"""The first of the characters that stand for an account; see the migration."""
 _COLUMNS = 16
 """Of ``stored_subscriptions``; those of ``stored_feeds`` follow."""
 
@@ -26,10 +31,18 @@ class SqliteListings:
         self._box = box
 
     async def page(
-        self, account: AccountId, search: ListingSearch, *, skip: int, limit: int
+        self,
+        account: AccountId,
+        search: ListingSearch,
+        *,
+        skip: int,
+        limit: int,
+        has_total: bool = True,
     ) -> Listing:
         rows = await self._readers.all(*page_query(account, search, skip, limit))
-        total = await self._readers.first(*total_query(account, search))
+        total = None
+        if has_total:
+            total = await self._readers.first(*total_query(account, search))
         return Listing(
             items=tuple(self._read(row) for row in rows),
             total=total[0] if total else 0,
@@ -46,51 +59,143 @@ class SqliteListings:
 def page_query(
     account: AccountId, search: ListingSearch, skip: int, limit: int
 ) -> Condition:
-    """Ids first, so that what is skipped is counted in an index."""
+    """Ids first, in the order of an index.
+
+    What is skipped of all, or of one selection, is added up by blocks of ids; of
+    selections together it is counted in the index.
+    """
     found, parameters = _found("l.subscription_id", account, search)
+    order = "x.rowid" if _trigrams(account, search) else "l.subscription_id"
+    counted = _counted(search) if skip else None
+    start, first, offset = "", "", "?"
+    if counted is not None:
+        start, first = _START, "AND l.subscription_id >= (SELECT first FROM start)"
+        offset = "coalesce((SELECT rest FROM start), 0)"
+        parameters = (skip, account, *counted, skip, *parameters, limit)
+    else:
+        parameters = (*parameters, limit, skip)
     sql = (
+        start,
         "SELECT v.*, f.*, g.maintained_at, g.popularity, g.porn_rank, g.is_stale"
         " FROM (",
         found,
-        "ORDER BY l.subscription_id LIMIT ? OFFSET ?) p"
+        first,
+        f"ORDER BY {order} LIMIT ? OFFSET {offset}) p"
         " CROSS JOIN stored_subscriptions v ON v.id = p.subscription_id"
         " CROSS JOIN stored_feeds f ON f.id = v.feed_id"
         " LEFT JOIN standings g ON g.feed_id = f.id ORDER BY p.subscription_id",
     )
-    return " ".join(sql), (*parameters, limit, skip)
+    return " ".join(sql), parameters
+
+
+_START = (
+    "WITH start AS MATERIALIZED (SELECT block << 12 AS first, ? - passed AS rest FROM"
+    " (SELECT block, total, sum(total) OVER (ORDER BY block) - total AS passed"
+    "  FROM listing_counts WHERE account_id = ? AND kind = ? AND value = ?)"
+    " WHERE passed + total > ? ORDER BY block LIMIT 1)"
+)
+"""The block that a page begins in, and how many of it come before the page."""
 
 
 def total_query(account: AccountId, search: ListingSearch) -> Condition:
-    if search == ListingSearch():
-        return (
-            "SELECT coalesce(sum(total), 0) FROM listing_totals WHERE account_id = ?",
-            (account,),
-        )
-    if search == ListingSearch(format=search.format):
-        return (
-            "SELECT coalesce(sum(total), 0) FROM listing_totals"
-            " WHERE account_id = ? AND format = ?",
-            (account, search.format),
-        )
-    return _found("count(*)", account, search)
+    counted = _counted(search)
+    if counted is None:
+        return _found("count(*)", account, search)
+    return (
+        "SELECT coalesce(sum(total), 0) FROM listing_counts"
+        " WHERE account_id = ? AND kind = ? AND value = ?",
+        (account, *counted),
+    )
+
+
+def _counted(search: ListingSearch) -> tuple[str, object] | None:
+    """What blocks are counted by, if the search is for just that."""
+    of_one: dict[str, tuple[ListingSearch, object]] = {
+        "": (ListingSearch(), ""),
+        "format": (ListingSearch(format=search.format), search.format),
+        "topic_host": (ListingSearch(topic_host=search.topic_host), search.topic_host),
+        "callback": (
+            ListingSearch(callback=search.callback),
+            hash_key(normal_url(search.callback)) if search.callback else b"",
+        ),
+        "callback_host": (
+            ListingSearch(callback_host=search.callback_host),
+            search.callback_host,
+        ),
+    }
+    for kind, (just_that, value) in of_one.items():
+        if search == just_that:
+            return kind, value
+    return None
 
 
 def _found(columns: str, account: AccountId, search: ListingSearch) -> Condition:
     conditions = [("l.account_id = ?", (account,)), *_conditions(search)]
     joins = []
-    if search.callback_contains or search.callback_like or _has_bounds(search):
-        joins.append("CROSS JOIN subscriptions s ON s.id = l.subscription_id")
-    if search.topic_contains:
-        joins.append("CROSS JOIN topics t ON t.id = l.topic_id")
     if _has_bounds(search):
+        joins.append("CROSS JOIN subscriptions s ON s.id = l.subscription_id")
         joins.append("CROSS JOIN feeds f ON f.id = s.feed_id")
         joins.append("LEFT JOIN standings g ON g.feed_id = s.feed_id")
+    texts, wanted = "", _trigrams(account, search)
+    if wanted:
+        texts = "listing_texts x CROSS JOIN"
+        conditions.insert(0, ("x.listing_texts MATCH ?", (wanted,)))
+        conditions.insert(1, ("l.subscription_id = x.rowid", ()))
     where = " AND ".join(sql for sql, _ in conditions)
     parameters = tuple(each for _, given in conditions for each in given)
     # Without, an index that gives the order would seem better, and reads them all.
-    index = "INDEXED BY listings_by_topic" if search.topic else ""
-    sql = ("SELECT", columns, "FROM listings l", index, *joins, "WHERE", where)
+    index = "INDEXED BY listings_by_topic" if search.topic and not wanted else ""
+    sql = ("SELECT", columns, f"FROM {texts} listings l", index, *joins, "WHERE", where)
     return " ".join(sql), parameters
+
+
+def _trigrams(account: AccountId, search: ListingSearch) -> str:
+    """What an account's texts are looked up by; "" if that would find all or nothing.
+
+    Which of them have the parts in a row, the texts themselves say.
+    """
+    if search.topic or search.callback:
+        return ""  # those are fewer still
+    parts = {
+        "topic": [search.topic_contains.lower()],
+        "callback": [
+            search.callback_contains.lower(),
+            *re.split("[%_]", search.callback_like.lower()),
+        ],
+    }
+    wanted = [
+        f"{column} : ({' AND '.join(_quoted(each) for each in threes)})"
+        for column, texts in parts.items()
+        if (threes := _threes(texts))
+    ]
+    if not wanted:
+        return ""
+    of_account = "".join(
+        chr(_FIRST_OF_ACCOUNT + (account >> bits & 0xFFF)) for bits in (24, 12, 0)
+    )
+    return " AND ".join([f"account : {_quoted(of_account)}", *wanted])
+
+
+def _threes(texts: Sequence[str]) -> list[str]:
+    """Trigrams side by side, those with digits first: they are rarer than others.
+
+    The last of a text may overlap the one before it.
+    """
+    found = {
+        text[start : start + 3]
+        for text in texts
+        for start in (*range(0, len(text) - 2, 3), len(text) - 3)
+        if start >= 0
+    }
+    return sorted(found, key=_commonness)[:MOST_TRIGRAMS]
+
+
+def _commonness(three: str) -> tuple[int, str]:
+    return -sum(each.isdigit() for each in three), three
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""').replace("\0", " ") + '"'
 
 
 def _conditions(search: ListingSearch) -> Iterator[Condition]:
@@ -106,11 +211,11 @@ def _conditions(search: ListingSearch) -> Iterator[Condition]:
     if search.callback_host:
         yield "l.callback_host = ?", (search.callback_host,)
     if search.topic_contains:
-        yield "instr(lower(t.url), ?)", (search.topic_contains.lower(),)
+        yield "instr(l.topic, lower(?))", (search.topic_contains,)
     if search.callback_contains:
-        yield "instr(lower(s.callback), ?)", (search.callback_contains.lower(),)
+        yield "instr(l.callback, lower(?))", (search.callback_contains,)
     if search.callback_like:
-        yield "s.callback LIKE ?", (search.callback_like,)
+        yield "l.callback LIKE ?", (search.callback_like,)
     for number, bound in _bounds(search).items():
         yield f"coalesce({number}, 0) {bound.comparison} ?", (bound.number,)
 

@@ -19,6 +19,9 @@ DEFAULT_PAGE = 20
 LARGEST_PAGE = 500
 MOST_PAGES = 10**9
 
+_EVERY = frozenset({"%", "http%", "http%://%"})
+"""Patterns that all callbacks match; angular-superfeedr sends one with each list."""
+
 Members = dict[str, object]
 
 
@@ -44,6 +47,7 @@ class SubscriptionList:
                 _with_callback(search, given),
                 page=page,
                 by_page=by_page,
+                has_total=is_detailed,
             )
         listed = [_listed(each, is_detailed) for each in listing.items]
         if not is_detailed:
@@ -62,6 +66,8 @@ def _with_callback(search: ListingSearch, given: Parameters) -> ListingSearch:
     """An older parameter, ``hub.callback``, with ``%`` for whatever."""
     callback = given.one("hub.callback").strip()
     if not callback:
+        return search
+    if callback in _EVERY:
         return search
     if "%" in callback:
         return replace(search, callback_like=callback)
