@@ -26,6 +26,10 @@ MOST_BLOCKS: Final = 1_000
 DEEPEST: Final = 150
 """Elements inside of each other; what is deeper is left out."""
 
+# Making one takes half as long as reading a post. Threads take turns with it.
+_PARSER: Final = etree.HTMLParser(
+    encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
+)
 _BREAK: Final = "\u2028"
 """Stands for ``<br>`` until white space is collapsed."""
 _INLINE: Final = frozenset(
@@ -60,10 +64,7 @@ def blocks_of_html(markup: str, prune: Prune | None = None) -> list[Block]:
     if b"<" not in data and b"&" not in data:
         return blocks_of_text(data.decode())
     # Inside an element, so that there is a root whatever the markup begins with.
-    parser = etree.HTMLParser(
-        encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
-    )
-    root = etree.fromstring(b"<div>" + data + b"</div>", parser)
+    root = etree.fromstring(b"<div>" + data + b"</div>", _PARSER)
     if prune is not None:
         prune(root)
     walk = _Walk()
@@ -117,9 +118,11 @@ class _Walk:
         self._seen: set[str] = set()  # addresses that were linked
 
     def block(self, element: Any, depth: int) -> None:
-        self.flush()
+        if self._text or self._following:
+            self.flush()
         self._inside(element, depth)
-        self.flush()
+        if self._text or self._following:
+            self.flush()
 
     def flush(self) -> None:
         """The text that was gathered is a block."""
@@ -136,20 +139,21 @@ class _Walk:
             self._text.append(text)
         if depth >= DEEPEST:
             return
+        # This is where the time of a page goes: what most elements are comes first, and
+        # nothing is called for a leaf.
         for child in element:
-            if child.tag in _INLINE:
-                self._inside(child, depth + 1)
-            else:
-                self._element(child, depth + 1)
+            tag = child.tag
+            if tag in _INLINE:
+                if len(child):
+                    self._inside(child, depth + 1)
+                elif text := child.text:
+                    self._text.append(text)
+            elif read := _READERS.get(tag):
+                read(self, child, depth + 1)
+            elif isinstance(tag, str) and tag not in _DROPPED:
+                self.block(child, depth + 1)
             if tail := child.tail:
                 self._text.append(tail)
-
-    def _element(self, element: Any, depth: int) -> None:
-        tag = element.tag
-        if read := _READERS.get(tag):
-            read(self, element, depth)
-        elif isinstance(tag, str) and tag not in _DROPPED:
-            self.block(element, depth)
 
     def _apart(self, element: Any, depth: int) -> tuple[list[Block], list[Block]]:
         """What is inside, as blocks of its own: those of text, and the others."""
@@ -167,14 +171,19 @@ class _Walk:
         self._text.append(_BREAK)
 
     def link(self, element: Any, depth: int) -> None:
-        begin = len(self._text)
-        self._inside(element, depth)
-        text = _collapse("".join(self._text[begin:]))
+        if len(element):
+            begin = len(self._text)
+            self._inside(element, depth)
+            said = "".join(self._text[begin:])
+        elif said := element.text or "":
+            self._text.append(said)
         url = page_address(element.get("href") or "")
-        if not text or not url or url in self._seen:
+        if not url or url in self._seen:
+            return
+        if not (text := " ".join(said.replace(_BREAK, " ").split())):
             return
         self._seen.add(url)
-        block: Block = {"type": "link", "url": url, "text": text.replace("\n", " ")}
+        block: Block = {"type": "link", "url": url, "text": text}
         if rel := (element.get("rel") or "").split():
             block["rel"] = rel
         self._following.append(block)

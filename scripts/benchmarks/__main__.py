@@ -30,6 +30,7 @@ _NAMES = (
     "retrieve",
     "footprint",
     "scp",
+    "openfeeder",
     "sources",
 )
 Measure = Callable[..., Coroutine[None, None, list[Finding]]]
