@@ -46,6 +46,8 @@ class FeedFormat(StrEnum):
         return self is FeedFormat.CREATOR
 
 
+SITE_FORMATS = frozenset(each.value for each in FeedFormat if each.is_site)
+"""As feeds are stored with."""
 _MEDIA_TYPES = {
     "jsonfeed": "application/feed+json",
     "creator": "application/json",

@@ -25,7 +25,8 @@ def explain_feed(feed: Document) -> None:
             ("subscribers", feed["subscribers"]),
             ("velocity", f"{feed['velocity']:.3g} new entries a day"),
             *_standing(feed),
-            ("entries", f"{feed['entries']} in the last document"),
+            ("entries", _entries(feed)),
+            *_site(feed["site"]),
             *_answer(feed),
             *_oddities(feed),
             *_requests(feed),
@@ -47,6 +48,7 @@ def explain_plan(plan: Document) -> None:
             ("rate now", f"{plan['rate_now']:.3g} entries a day"),
             ("price", f"{plan['price']:.3g} entry-seconds"),
             ("hints in force", ", ".join(plan["hints_in_force"]) or "none"),
+            *_site(plan["site"]),
         ]
     )
     click.echo()
@@ -60,6 +62,26 @@ def explain_plan(plan: Document) -> None:
 
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+def _entries(feed: Document) -> str:
+    where = "pages of the site" if feed["site"] else "in the last document"
+    return f"{feed['entries']} {where}"
+
+
+def _site(site: Document | None) -> list[tuple[str, object]]:
+    """How far the reading of a site has come."""
+    if site is None:
+        return []
+    walked, reread = site["walked_at"], site["reread_at"]
+    return [
+        ("site", f"{site['kind']}, {plural(site['pages'], 'page')} known"),
+        ("first reading", "" if site["is_read"] else "under way: nobody is told yet"),
+        ("under way", site["phase"]),
+        ("changes since", site["cursor"] or "not told by the site"),
+        ("walked whole", moment(walked) if walked else "not yet"),
+        ("every page read", moment(reread) if reread else ""),
+    ]
 
 
 def _print_terms(terms: Sequence[Document]) -> None:

@@ -93,7 +93,7 @@ def sight(entry: Entry, day: int) -> Sighting:
         dated = entry.title  # all that may outlast an edit
     return Sighting(
         key=fingerprint(entry.key),
-        link=_link_fingerprint(key_of_link(link)),
+        link=link_of(key_of_link(link)),
         title=fingerprint(dated),
         content=fingerprint(content),
         day=day,
@@ -109,8 +109,9 @@ _SOURCES = {
 }
 
 
-def _link_fingerprint(key: str) -> int:
-    """In halves, so that a site is known again on another host."""
+def link_of(key: str) -> int:
+    """A fingerprint of a link's key in halves, so that a site is known again on another
+    host."""
     start = key.find("/", 2) if key.startswith("//") else 0
     host, path = (key[:start], key[start:]) if start >= 0 else (key, "")
     low = 0 if path in ("", "/") else fingerprint(path) & _HALF

@@ -17,7 +17,8 @@ from hub.core.fetched import Fetched
 from hub.core.seen import day_of
 from hub.core.sites.bounds import SiteBounds, Spent
 from hub.core.sites.commits import end_commit, step_commit
-from hub.core.sites.state import SiteState, read_state
+from hub.core.sites.reformatting import news_since_feed
+from hub.core.sites.state import SiteState, begin_anew, read_state
 from hub.core.sites.steps import (
     Ask,
     Count,
@@ -34,6 +35,7 @@ from hub.core.sites.steps import (
 )
 from hub.polling.fetcher import FetchRequest
 from hub.polling.site_documents import SiteDocuments
+from protocols.model import SITE_FORMATS, Entry
 from protocols.quick import changed
 from storage.errors import DocumentWanted
 from storage.interface import SiteStore
@@ -42,6 +44,7 @@ from storage.records import (
     FetchTarget,
     RecordKind,
     SitePage,
+    StoredFeed,
     Validators,
 )
 
@@ -57,6 +60,7 @@ class _Reading:
     state: SiteState
     spent: Spent
     request: FetchRequest  # as the front document was asked for
+    is_news: Callable[[Entry], bool]
     new: int = 0
 
 
@@ -82,6 +86,8 @@ class SiteReader:
         """
         target = decision.target
         state = read_state(await self.store.state(target.feed.id), format)
+        if target.feed.format != format:
+            state = begin_anew(state, format, _feed_until(target.feed))
         reading = _Reading(
             decision=decision,
             state=state,
@@ -91,6 +97,7 @@ class SiteReader:
                 entries_of_day=_entries_of_day(state, decision),
             ),
             request=request,
+            is_news=news_since_feed(target.seen, state.feed_until),
         )
         walk = self.walks[format](
             SiteVisit(
@@ -182,7 +189,15 @@ class SiteReader:
         known = await self._known(keys, reading)
         decision = reading.decision
         commit, state = await run_beside(
-            partial(step_commit, decision, step, known, reading.state, self.clock.now())
+            partial(
+                step_commit,
+                decision,
+                step,
+                known,
+                reading.state,
+                self.clock.now(),
+                reading.is_news,
+            )
         )
         commit = await self._commit(decision.target, commit, apply)
         told = state.entries_of_day - reading.spent.entries_of_day
@@ -192,6 +207,13 @@ class SiteReader:
         reading.state = state
         reading.decision = replace(decision, target=_after(decision.target, commit))
         return reading.spent.may_tell()
+
+
+def _feed_until(feed: StoredFeed) -> float:
+    """When it was last read as the feed that it was; 0 if it never was one."""
+    read = feed.polling.last_success
+    was_feed = bool(feed.format) and feed.format not in SITE_FORMATS
+    return read.timestamp() if read and was_feed else 0.0
 
 
 def _entries_of_day(state: SiteState, decision: Decision) -> int:

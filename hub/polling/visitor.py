@@ -19,6 +19,7 @@ from hub.core.fetched import NOT_PARSED, Fetched, Occasion, Understood
 from hub.core.outlook import Outlook
 from hub.core.redirects import lands_elsewhere
 from hub.core.remembered import known_slices
+from hub.core.sites.reformatting import page_keys, seen_as_pages
 from hub.core.trouble import diagnose, is_known_body
 from hub.failpoints import failpoint
 from hub.metrics import Metrics, Reading
@@ -33,14 +34,13 @@ from protocols.errors import FeedError, UnsupportedVersion
 from protocols.feeds import ParseContext
 from protocols.feeds.creator import older_url
 from protocols.http import user_agent
-from protocols.model import FeedFormat
+from protocols.model import SITE_FORMATS, ParsedFeed
 from protocols.quick import quick_init
 from protocols.selectors import selector_of
 from storage.errors import DocumentWanted, QueriesWanted
 from storage.interface import FeedStore, LogStore
 from storage.records import FetchCommit, FetchTarget
 
-SITE_FORMATS = frozenset(each.value for each in FeedFormat if each.is_site)
 MOST_MATCHINGS = 10
 """Of one commit with track queries; then it is as if it could not be stored."""
 
@@ -150,6 +150,8 @@ class Visitor:
             return await self._visit_site(
                 self._sites, site, target, fetched, understood, occasion
             )
+        if understood.feed is not None and target.feed.format in SITE_FORMATS:
+            target = await self._no_longer_site(target, fetched, understood.feed)
         elsewhere = await self._seen_elsewhere(target, fetched, understood)
         found = _Found(fetched, understood, elsewhere)
         try:
@@ -168,6 +170,15 @@ class Visitor:
         if diagnose(target.feed.polling, fetched, understood):
             return ""
         return target.feed.format if target.feed.format in SITE_FORMATS else ""
+
+    async def _no_longer_site(
+        self, target: FetchTarget, fetched: Fetched, feed: ParsedFeed
+    ) -> FetchTarget:
+        """A feed now: it knows what it had as a site."""
+        if self._sites is None:
+            return target
+        pages = await self._sites.store.known(target.feed.id, page_keys(feed))
+        return replace(target, seen=seen_as_pages(target.seen, pages, fetched.at))
 
     async def _visit_site(
         self,

@@ -13,6 +13,7 @@ from hub.core.cadence import Plan
 from hub.core.explanation import Explanation, explain_plan
 from hub.core.fetched import Fetched
 from hub.core.findings import Finding, FindingKind, findings, polls_per_entry
+from hub.core.sites.facts import SiteFacts, site_facts
 from hub.own_topics import OwnTopics
 from hub.polling.hops import origin
 from hub.polling.scout import Kind, Sight
@@ -21,6 +22,7 @@ from hub.services.errors import Conflict, SeveralFeeds
 from hub.services.topics import read_topic
 from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
+from protocols.model import SITE_FORMATS
 from protocols.websub.callbacks import read_callback
 from protocols.websub.requests import LONGEST_SECRET
 from storage.errors import NotFound
@@ -93,6 +95,16 @@ class FeedReport:
     plan: Plan
     standing: Standing | None = None  # None before the first maintenance
     related: tuple[FeedId, ...] = ()
+    site: SiteFacts | None = None  # of one that is read by many requests
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedFeed:
+    """Why a feed is polled when it is; of a site also how far its reading is."""
+
+    feed: StoredFeed
+    explanation: Explanation
+    site: SiteFacts | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,6 +287,7 @@ class FeedService:
             related=tuple(
                 await self._storage.standings.related(feed_id, SHOWN_RELATED)
             ),
+            site=await self._site(feed),
         )
 
     async def raw(self, feed_id: FeedId) -> StoredBody:
@@ -288,10 +301,20 @@ class FeedService:
             raise NotFound("raw document of feed", feed_id)
         return document
 
-    async def explain(self, feed_id: FeedId) -> tuple[StoredFeed, Explanation]:
+    async def explain(self, feed_id: FeedId) -> ExplainedFeed:
         """A feed, and why it is polled when it is. Raises `NotFound`."""
         feed = await self._existing(feed_id)
-        return feed, explain_plan(feed, self._poller.explain(feed))
+        return ExplainedFeed(
+            feed=feed,
+            explanation=explain_plan(feed, self._poller.explain(feed)),
+            site=await self._site(feed),
+        )
+
+    async def _site(self, feed: StoredFeed) -> SiteFacts | None:
+        if feed.format not in SITE_FORMATS:
+            return None
+        state = await self._storage.sites.state(feed.id)
+        return site_facts(state, feed.format)
 
     async def report(
         self, *, after: FeedId, limit: int, kind: FindingKind | None = None

@@ -12,9 +12,8 @@ from http import HTTPStatus
 import orjson
 from starlette.responses import Response
 
-from hub.core.explanation import Explanation
 from hub.polling.scout import Sight
-from hub.services.feeds import FeedReport, FindingsPage
+from hub.services.feeds import ExplainedFeed, FeedReport, FindingsPage
 from hub.services.operations import Health
 from hub.services.subscriptions import SubscriptionReport
 from protocols.errors import FeedLink
@@ -108,6 +107,7 @@ def feed_report_document(report: FeedReport) -> Members:
         "porn_rank": standing.porn_rank if standing else None,
         "is_stale": standing is not None and standing.is_stale,
         "related": report.related,
+        "site": report.site,
     }
 
 
@@ -145,7 +145,8 @@ def findings_document(page: FindingsPage) -> Members:
     return {"feeds": feeds, "next": page.next}
 
 
-def explanation_document(feed: StoredFeed, explanation: Explanation) -> Members:
+def explanation_document(explained: ExplainedFeed) -> Members:
+    feed, explanation = explained.feed, explained.explanation
     return {
         "id": feed.id,
         "url": feed.url,
@@ -161,6 +162,7 @@ def explanation_document(feed: StoredFeed, explanation: Explanation) -> Members:
         "hours": explanation.hours,
         "minutes": explanation.minutes,
         "terms": explanation.terms,
+        "site": explained.site,
     }
 
 

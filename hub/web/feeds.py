@@ -150,8 +150,8 @@ class FeedRoutes:
         )
 
     async def explain(self, request: Request) -> Response:
-        feed, explanation = await self._feeds.explain(_feed_id(request))
-        return json_response(explanation_document(feed, explanation))
+        explained = await self._feeds.explain(_feed_id(request))
+        return json_response(explanation_document(explained))
 
     async def fetch(self, request: Request) -> Response:
         result = await self._feeds.fetch(_feed_id(request))

@@ -45,6 +45,7 @@ def feed_document(**changes: object) -> dict[str, Any]:
         "porn_rank": None,
         "is_stale": False,
         "related": [],
+        "site": None,
         "period_terms": [
             {"name": "wanted", "value": 900.0, "unit": "s", "note": "the rule"}
         ],

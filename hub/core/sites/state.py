@@ -19,6 +19,14 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True):
     pages: int = 0  # there are, without those that were deleted
     day: int = 0  # counted from 1970
     entries_of_day: int = 0  # that were new or changed on it
+    feed_until: float = 0.0  # seconds since 1970: until then it was a feed; 0: never
+
+
+def begin_anew(state: SiteState, format: str, feed_until: float = 0.0) -> SiteState:
+    """For a source that was something else meanwhile: only what is known counts."""
+    return msgspec.structs.replace(
+        state, format=format, walk=b"", is_read=False, feed_until=feed_until
+    )
 
 
 def read_state(packed: bytes, format: str) -> SiteState:
@@ -34,7 +42,7 @@ def read_state(packed: bytes, format: str) -> SiteState:
     if state.version != _VERSION:
         state = SiteState()
     if state.format != format:
-        return msgspec.structs.replace(state, format=format, walk=b"", is_read=False)
+        return begin_anew(state, format)
     return state
 
 

@@ -291,6 +291,42 @@ def test_show_is_silent_about_what_is_not_odd(fanfare: Fanfare, api: FakeApi) ->
         assert word not in text
 
 
+A_SITE = {
+    "kind": "openfeeder",
+    "pages": 120,
+    "is_read": True,
+    "entries_of_day": 3,
+    "phase": "",
+    "cursor": "eyJ0",
+    "walked_at": "2026-01-01T10:00:00Z",
+    "reread_at": "2026-01-01T09:00:00Z",
+}
+
+
+@pytest.mark.parametrize("verb", ["show", "explain"])
+def test_how_far_the_reading_of_a_site_has_come_is_told(
+    fanfare: Fanfare, api: FakeApi, verb: str
+) -> None:
+    under_way = {"is_read": False, "cursor": "", "walked_at": None, "reread_at": None}
+    phase = "walking the index, at page 3"
+
+    def tell(**site: object) -> str:
+        api.answers["GET /api/feeds/7"] = (200, feed_document(site=site, entries=120))
+        api.answers[PLAN] = (200, plan_document(site=site))
+        return " ".join(fanfare("feeds", verb, "7").stdout.split())
+
+    text, early = tell(**A_SITE), tell(**{**A_SITE, **under_way, "phase": phase})
+
+    assert "site openfeeder, 120 pages known changes since eyJ0" in text
+    assert "walked whole 2026-01-01 10:00:00Z" in text
+    assert "every page read 2026-01-01 09:00:00Z" in text
+    assert "first reading under way: nobody is told yet" in early
+    assert f"under way {phase} changes since not told by the site" in early
+    assert "walked whole not yet" in early
+    if verb == "show":
+        assert "entries 120 pages of the site" in text
+
+
 def plan_document(**members: object) -> dict[str, object]:
     term = {"name": "wanted", "value": 1_800.0, "unit": "s", "note": "the wanted"}
     known = {
@@ -308,6 +344,7 @@ def plan_document(**members: object) -> dict[str, object]:
         "hours": [0.0] * 100 + [9.5] * 68,
         "minutes": [1.0] * 12,
         "terms": [term],
+        "site": None,
     }
     return {**known, **members}
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import msgspec
 
 from protocols.openfeeder.documents import Discovery
@@ -81,7 +79,3 @@ def read_state(packed: bytes) -> OpenFeederState:
 
 def pack_state(state: OpenFeederState) -> bytes:
     return msgspec.msgpack.encode(state)
-
-
-def moment(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

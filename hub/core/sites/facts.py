@@ -1,0 +1,51 @@
+"""What people are shown of a site's reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from hub.core.sites.openfeeder.facts import openfeeder_facts
+from hub.core.sites.reading_facts import ReadingFacts
+from hub.core.sites.state import read_state
+from protocols.model import FeedFormat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteFacts:
+    """``is_read``: whole, once. ``entries_of_day`` were new or changed on the last day
+    on which any was."""
+
+    kind: str
+    pages: int
+    is_read: bool
+    entries_of_day: int
+    phase: str
+    cursor: str
+    walked_at: datetime | None
+    reread_at: datetime | None
+
+
+FACTS: Final[Mapping[str, Callable[[bytes], ReadingFacts]]] = {
+    FeedFormat.OPENFEEDER: openfeeder_facts,
+}
+"""Of the state of each kind of walk."""
+
+
+def site_facts(packed: bytes, format: str) -> SiteFacts:
+    """``packed`` is b"" before the first step."""
+    state = read_state(packed, format)
+    known = FACTS.get(format)
+    facts = known(state.walk) if known and state.walk else ReadingFacts()
+    return SiteFacts(
+        kind=format,
+        pages=state.pages,
+        is_read=state.is_read,
+        entries_of_day=state.entries_of_day,
+        phase=facts.phase,
+        cursor=facts.cursor,
+        walked_at=facts.walked_at,
+        reread_at=facts.reread_at,
+    )

@@ -1,0 +1,69 @@
+"""A source that becomes a site, or ceases to be one, at the same URL: what was told of
+under one format is not told again under the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime
+
+from hub.core.seen import DELETED, PRESENT, SeenSet, Sighting, day_of, link_of, sight
+from protocols.identity import fingerprint, key_of_link
+from protocols.model import Entry, ParsedFeed
+from storage.records import SitePage
+
+
+def news_since_feed(seen: bytes, since: float) -> Callable[[Entry], bool]:
+    """What of a site's first reading is news all the same: pages younger than the feed
+    that it was before was last read, in seconds since 1970, and not seen in that.
+
+    ``since`` 0: it was none.
+    """
+    if not since or not seen:
+        return lambda entry: False
+    known = list(SeenSet.unpack(seen))
+    keys = {each.key for each in known}
+    links = {each.link for each in known}
+    last_read = datetime.fromtimestamp(since, UTC)
+
+    def is_news(entry: Entry) -> bool:
+        date = entry.published or entry.updated
+        if date is None or date <= last_read:
+            return False
+        sighting = sight(entry, 0)
+        return sighting.key not in keys and sighting.link not in links
+
+    return is_news
+
+
+def page_keys(document: ParsedFeed) -> tuple[str, ...]:
+    """The keys under which a feed's entries would be known as pages of a site."""
+    links = (
+        link.href
+        for entry in document.entries
+        for link in entry.links
+        if link.rel == "alternate"
+    )
+    keys = (*(entry.key for entry in document.entries), *map(key_of_link, links))
+    return tuple(dict.fromkeys(filter(None, keys)))
+
+
+def seen_as_pages(seen: bytes, pages: Collection[SitePage], at: datetime) -> bytes:
+    """The seen-set of a feed that was a site of these pages, among others.
+
+    What they said is not compared with what the feed says of them.
+    """
+    if not pages:
+        return seen
+    known = SeenSet.unpack(seen) if seen else SeenSet()
+    for page in pages:
+        sighting = Sighting(
+            key=fingerprint(page.key),
+            link=link_of(page.key),
+            title=0,
+            content=0,
+            day=day_of(at),
+            flags=DELETED if page.is_deleted else PRESENT,
+        )
+        known.put(known.get(sighting.key) or sighting)
+    return known.pack()

@@ -1,0 +1,199 @@
+"""OpenFeeder sites on real sockets: what subscribers of each kind get, and do not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from websockets.asyncio.client import connect
+
+from tests.support.command import fanfare, knowing
+from tests.support.eventually import eventually
+from tests.support.hub_api import HubApi
+from tests.support.hub_process import LOOPBACK, HubProcess
+from tests.support.openfeeder import Ways
+from tests.support.openfeeder_server import FeederServer
+from tests.support.site import Told
+from tests.support.web_server import WebServer
+
+EAGER = {
+    **LOOPBACK,
+    "FANFARE_SITE_WALK_SECONDS": "1",
+    "FANFARE_SITE_REREAD_SECONDS": "1",
+}
+"""Everything is read again with each fetch that needs it."""
+WAYS = (
+    Ways(),
+    Ways(has_since=False),
+    Ways(since_is_published=True, tracks_deletions=False),
+    Ways(marks_all=True),
+    Ways(keeps_tombstones=True, late_seconds=3),
+    Ways(shuffles=True, most_limit=100),
+    Ways(is_absolute=True),
+    Ways(repeats_page=True, total_pages=42, has_since=False, page_size=1_000),
+    Ways(total_pages=0, page_size=7, has_since=False),
+    Ways(is_sparse=True, has_since=False, has_etags=False),
+    Ways(discovery="/wp-json/openfeeder/v1/discovery", page_is_absolute=True),
+    Ways(site_url="http://localhost:3003"),
+)
+
+
+@dataclass
+class Listener:
+    """Live: titles of what came, with ids of what was deleted."""
+
+    items: list[str] = field(default_factory=list)
+
+    async def listen(self, hub: HubProcess, topic: str) -> None:
+        url = f"{hub.url.replace('http', 'ws')}/stream?topic={quote(topic, safe='')}"
+        async with connect(f"{url}&updates=all") as client:
+            async for text in client:
+                message: dict[str, Any] = json.loads(text)
+                if message["type"] == "subscribed":
+                    self.is_ready.set()
+                for item in (message.get("body") or {}).get("items", []):
+                    is_gone = item.get("verb") == "delete"
+                    self.items.append(item["id"] if is_gone else item["title"])
+
+    def __post_init__(self) -> None:
+        self.is_ready = asyncio.Event()
+
+
+@dataclass
+class Followed:
+    """A site that is followed by a webhook and by a live connection."""
+
+    server: FeederServer
+    hub: HubProcess
+    api: HubApi
+    told: Told
+    live: Listener
+    feed_id: int
+
+    async def fetch(self) -> None:
+        await self.api.fetch(self.feed_id)
+        shown = await self.api.feed(self.feed_id)
+        assert shown["error"] == "", (self.server.site.ways, shown["error"])
+
+    async def listed(self) -> set[str]:
+        path = f"/topics/{self.feed_id}.json?limit=100"
+        page = await self.api.request("GET", path)
+        document = json.loads(page) if isinstance(page, bytes) else page
+        return {item["title"] for item in document["items"]}
+
+    @property
+    def titles(self) -> list[str]:
+        return [title for _, title in self.told.items]
+
+
+@asynccontextmanager
+async def followed(
+    hub: HubProcess, api: HubApi, ways: Ways, pages: int = 12
+) -> AsyncIterator[Followed]:
+    told, live = Told(), Listener()
+    async with FeederServer(ways) as server, WebServer(told) as hook:
+        for number in range(pages):
+            server.site.add(f"/p{number:02}")
+        feed_id = await api.add_feed(server.front)
+        await api.subscribe(
+            callback=hook.url, topic=server.front, format="json", updates="all"
+        )
+        listening = asyncio.create_task(live.listen(hub, server.front))
+        await live.is_ready.wait()
+        yield Followed(server, hub, api, told, live, feed_id)
+        listening.cancel()
+
+
+async def test_subscribers_of_each_kind_get_each_change_once_whatever_the_site_does(
+    tmp_path: Path,
+) -> None:
+    async with (
+        HubProcess(directory=tmp_path, settings=EAGER) as hub,
+        HubApi(hub) as api,
+        AsyncExitStack() as stack,
+    ):
+        for ways in WAYS:
+            scene = await stack.enter_async_context(followed(hub, api, ways))
+            await add_edit_and_delete(scene)
+
+
+async def add_edit_and_delete(scene: Followed) -> None:
+    site = scene.server.site
+    titles = {f"On {path}" for path in site.posts}
+    assert await scene.listed() == titles
+    await scene.fetch()
+    site.add("/new")
+    await scene.fetch()
+    site.edit("/p03", "Quite another text.")
+    await asyncio.sleep(1.01)  # the least there is between two readings of all
+    await scene.fetch()
+    site.remove("/p04")
+    await asyncio.sleep(1.01)
+    await scene.fetch()
+    site.add("/last")
+    await scene.fetch()
+
+    gone = f"{site.ways.site_url or site.base}/p04"
+    expected = ["On /new", "On /p03", gone, "On /last"]
+    await eventually(lambda: len(scene.titles) >= 4 and len(scene.live.items) >= 4)
+    assert scene.titles == expected, site.ways
+    assert scene.live.items == expected, site.ways
+    assert await scene.listed() == {f"On {path}" for path in site.posts}
+
+
+async def test_a_hub_that_is_killed_while_it_reads_goes_on_and_repeats_nothing(
+    tmp_path: Path,
+) -> None:
+    told = Told()
+    hub = HubProcess(directory=tmp_path)
+    async with hub, FeederServer() as server, WebServer(told) as hook:
+        for number in range(180):
+            server.site.add(f"/p{number:03}")
+        async with HubApi(hub) as api:
+            body = {"url": server.front}
+            added = await api.request("POST", "/api/feeds?wait=0", **body)
+            feed_id = added["id"]
+            for requests in (30, 60, 90):
+                await eventually(lambda most=requests: len(server.site.asked) > most)
+                await hub.kill()
+                await hub.start()
+                await hub.wait_ready()
+
+        async with HubApi(hub) as api:
+            await api.subscribe(callback=hook.url, topic=server.front, format="json")
+            for _ in range(9):
+                await api.fetch(feed_id)
+            report = await api.feed(feed_id)
+            assert (report["site"]["is_read"], report["entries"]) == (True, 180)
+            server.site.add("/new")
+            await api.fetch(feed_id)
+            await eventually(lambda: bool(told.items))
+        assert told.items == [("new", "On /new")]
+
+
+async def test_a_site_s_address_is_enough_and_its_key_is_sent(tmp_path: Path) -> None:
+    page = b"<!doctype html><title>Hello</title>"
+    ways = Ways(token="secret")
+    async with (
+        HubProcess(directory=tmp_path) as hub,
+        FeederServer(ways, page) as server,
+    ):
+        server.site.add("/a")
+        variables = knowing(hub)
+
+        found = await fanfare("feeds", "discover", server.url, variables=variables)
+        header = ("--header", "Authorization: Bearer secret")
+        added = await fanfare("feeds", "add", server.url, *header, variables=variables)
+        shown = await fanfare("feeds", "show", "1", variables=variables)
+
+        assert server.front in found.out
+        assert found.code == 0, found.err
+        assert added.code == 0, added.err
+        assert f"added  {server.front}" in added.out
+        assert "openfeeder, 1 page known" in shown.out

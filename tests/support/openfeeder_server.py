@@ -1,0 +1,51 @@
+"""An OpenFeeder site on loopback."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+from urllib.parse import parse_qsl, urlsplit
+
+from tests.support.openfeeder import FeederSite, Ways
+from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
+
+
+class FeederServer:
+    """Serves ``site``; its front page, if there is one, at ``/``."""
+
+    def __init__(self, ways: Ways | None = None, page: bytes = b"") -> None:
+        self.site = FeederSite(ways=ways or Ways())
+        self.documents = {"/": page} if page else {}
+        self._server = WebServer(self._answer)
+
+    async def __aenter__(self) -> Self:
+        await self._server.__aenter__()
+        self.site.base = self._server.url
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._server.__aexit__(kind, error, traceback)
+
+    @property
+    def url(self) -> str:
+        return f"{self._server.url}/"
+
+    @property
+    def front(self) -> str:
+        return f"{self._server.url}{self.site.ways.discovery}"
+
+    async def _answer(self, request: ServerRequest) -> ServerAnswer:
+        parts = urlsplit(request.target)
+        if parts.path in self.documents:
+            type = {"Content-Type": "text/html"}
+            return ServerAnswer(headers=type, body=self.documents[parts.path])
+        query = dict(parse_qsl(parts.query))
+        answer = self.site.answer(parts.path, query, request.headers)
+        return ServerAnswer(
+            status=answer.status, headers=answer.headers, body=answer.body
+        )
