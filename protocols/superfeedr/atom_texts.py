@@ -17,7 +17,7 @@ DEEPEST: Final = 200
 
 _DIV = b'<div xmlns="http://www.w3.org/1999/xhtml">'
 _NAMESPACE = re.compile(rb"""xmlns(?::[\w.-]+)?\s*=\s*(?:"([^"]*)"|'([^']*)')""")
-_CHARACTERS = rb"(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*"
+_CHARACTERS = rb"(?:[A-Za-z0-9._~:/?@!$'()*+,;=-]|%[0-9A-Fa-f]{2}|&amp;)*"
 _ABSOLUTE_URI = re.compile(
     rb"[A-Za-z][A-Za-z0-9+.-]*:"
     rb"(?://[A-Za-z0-9._~-]+(?::[0-9]{1,5})?(?=[/?#]|\Z)|(?!/))"

@@ -147,6 +147,19 @@ KINDS = (
     ),
     Kind(
         FEEDPARSER,
+        "entry.published",
+        "it takes seconds, weeks, days of the year and Chinese for other dates, and "
+        "leaves out the time before a zone that is a name",
+        "rss/chinese.xml rss/dates.xml",
+    ),
+    Kind(
+        FEEDPARSER,
+        "subtitle",
+        "it loses the description where there is a summary for podcasts before it",
+        "rss/libsyn.xml",
+    ),
+    Kind(
+        FEEDPARSER,
         "entry.updated",
         "it takes dc:date for the time of a change",
         shape="ours is empty",
@@ -187,7 +200,7 @@ KINDS = (
         FEEDPARSER,
         "entry.authors",
         "it finds an address where only part of one is",
-        "rss/people.xml",
+        "rss/people.xml rss/joomla.xml",
     ),
     *(
         Kind(
@@ -291,9 +304,17 @@ KINDS = (
     Kind(
         FAST,
         "entry.link",
-        "rdf:about is an address (RSS 1.0 5.5)",
-        "rdf/rss10.xml",
+        "rdf:about is an address (RSS 1.0 5.5), and so is a guid that says it is; "
+        "Atom's link is one in RSS, too",
+        "rdf/rss10.xml rss/guids.xml",
         shape="theirs is empty",
+    ),
+    Kind(
+        FAST,
+        "entry.published",
+        "it knows days, not months, of other scripts, takes seconds and days of a year "
+        "for days of this month, and does not subtract what GMT+2 is ahead",
+        "rss/dates.xml",
     ),
     Kind(
         FAST,
@@ -336,7 +357,7 @@ KINDS = (
         FAST,
         "entry.authors",
         "it takes addresses for names",
-        "rss/people.xml rss/everything.xml",
+        "rss/people.xml rss/everything.xml rss/joomla.xml",
     ),
     Kind(
         FAST,

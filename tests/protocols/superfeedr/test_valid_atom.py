@@ -245,6 +245,8 @@ def test_xhtml_that_is_too_deep_to_be_read_is_html() -> None:
         ("http://www.wp://www.w3.org/1999/xhtml", "html"),
         ("http://www.w3.org/1999/xhtm\xe2l", "html"),
         ("http://a.example/{b", "html"),
+        ("http://a.example/?b&amp;c", "xhtml"),
+        ("http://a.example/&lt;b", "html"),
         ("not a uri", "html"),
     ],
 )
