@@ -78,6 +78,10 @@ class QueryIndex(Generic[Name]):
             if not waiting:
                 del self._waiting[key]
 
+    def keys_of(self, name: Name) -> frozenset[str]:
+        """What a query waits under; nothing if it is not there."""
+        return self._queries[name][1] if name in self._queries else frozenset()
+
     def matches(self, subject: Subject) -> set[Name]:
         """The names of all queries that the entry matches."""
         found = {

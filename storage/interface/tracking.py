@@ -41,6 +41,13 @@ class TrackStore(Protocol):
         """Queries that are not removed, by id."""
         ...
 
+    async def sample(self, limit: int, most_bytes: int) -> list[bytes]:
+        """Packed bodies among the entries stored last, of feeds that are public now.
+
+        At most ``limit`` are looked at, and none larger than ``most_bytes`` is taken.
+        """
+        ...
+
     async def matches(self, feeds: Sequence[FeedId], records: int) -> list[TrackMatch]:
         """What queries found, the last first: of each query its last ``records``.
 

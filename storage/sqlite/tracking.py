@@ -45,6 +45,13 @@ MATCHES = (
     "  AND NOT f.private AND NOT f.unlisted AND f.state <> 'removed'"
     " ORDER BY r.position DESC"
 )
+SAMPLE = (
+    "SELECT e.body FROM (SELECT id FROM entries ORDER BY id DESC LIMIT ?) latest"
+    " CROSS JOIN entries e ON e.id = latest.id"
+    " CROSS JOIN feeds f ON f.id = e.feed_id"
+    " WHERE NOT f.private AND f.state <> 'removed' AND NOT e.deleted"
+    " AND length(e.body) <= ?"
+)
 _FIND = "SELECT id FROM feeds WHERE resource_hash = ? AND url = ?"
 
 
@@ -116,6 +123,10 @@ class SqliteTracking:
             (after, limit),
         )
         return [TrackQuery(FeedId(feed_id), query) for feed_id, query in rows]
+
+    async def sample(self, limit: int, most_bytes: int) -> list[bytes]:
+        rows = await self._readers.all(SAMPLE, (limit, most_bytes))
+        return [body for (body,) in rows]
 
     async def matches(self, feeds: Sequence[FeedId], records: int) -> list[TrackMatch]:
         rows = await self._readers.all(MATCHES, (pack_ids(feeds), records))

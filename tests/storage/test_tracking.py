@@ -417,3 +417,15 @@ async def test_a_deleted_entry_is_none_of_the_latest_of_a_query(
     await Scene(storage).publish(feed, "a", kind=RecordKind.DELETED)
 
     assert await storage.log.latest_entries(query.id, 10) == []
+
+
+async def test_a_sample_is_of_what_was_stored_last_in_public_feeds(
+    storage: Storage, feed: StoredFeed
+) -> None:
+    hidden = await Scene(storage).add_feed("hidden", private=True)
+    await storage.log.commit(await news_of(storage, feed, "a", "b", "much longer"))
+    await storage.log.commit(await news_of(storage, hidden, "c"))
+
+    assert sorted(await storage.tracking.sample(9, 9)) == [b"a", b"b"]
+    assert await storage.tracking.sample(2, 99) == [b"much longer"]
+    assert await storage.tracking.sample(1, 99) == []

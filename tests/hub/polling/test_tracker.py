@@ -46,8 +46,15 @@ class Queries:
     def __init__(self, *queries: str) -> None:
         self.all = [TrackQuery(FeedId(n), each) for n, each in enumerate(queries, 1)]
 
+    stored: tuple[str, ...] = ()  # titles of entries
+
     async def version(self) -> int:
         return len(self.all)
+
+    async def sample(self, limit: int, most_bytes: int) -> list[bytes]:
+        return [
+            pack(Entry(key=each, id=each, title=each)) for each in self.stored[:limit]
+        ]
 
     async def page(self, *, after: FeedId, limit: int) -> list[TrackQuery]:
         return [each for each in self.all if each.feed_id > after][:limit]
@@ -281,3 +288,17 @@ async def test_it_is_in_step_with_what_is_stored(tmp_path: Path) -> None:
         later = START + timedelta(days=1)
         await storage.tracking.retire(later, [], later, 1)
         assert len(tracker) == 0
+
+
+async def test_after_a_restart_queries_wait_under_the_words_that_are_rare() -> None:
+    """By their lengths alone the long word would be taken for the rare one."""
+    queries = Queries("yak government")
+    queries.stored = tuple(f"the government of day {n}" for n in range(200))
+    store = cast("TrackStore", queries)
+    tracker = Tracker(store, Metrics())
+
+    await tracker.load()
+
+    assert tracker.waits_under(FeedId(1)) == {"yak"}
+    assert tracker.waits_under(FeedId(2)) == frozenset()
+    assert (await a_tracker("yak government")).waits_under(FeedId(1)) == {"government"}
