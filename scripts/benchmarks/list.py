@@ -6,26 +6,13 @@ account.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from scripts.benchmarks.measuring import (
-    Finding,
-    Sample,
-    Stopwatch,
-    alternate,
-    cpu_finding,
-)
-from scripts.benchmarks.retrieve import FEW, MANY, MOST_GROWTH, OPERATIONS
-from scripts.benchmarks.stored_hubs import (
-    ACCOUNT,
-    PER_FEED,
-    callback_of,
-    open_stored,
-    topic_of,
-)
+from scripts.benchmarks.growth import Ask, measure_growth
+from scripts.benchmarks.measuring import Finding
+from scripts.benchmarks.stored_hubs import ACCOUNT, PER_FEED, callback_of, topic_of
 from storage.interface import Storage
 from storage.records import Format, ListingSearch
 
@@ -43,47 +30,25 @@ PAGES: Final = (
 
 async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
     """CPU of a page with its total: the first and the last, and of each search."""
-    many, few = (MANY // 10, FEW // 10) if is_quick else (MANY, FEW)
-    large = await open_stored(directory / "large.db", many)
-    small = await open_stored(directory / "small.db", few)
-    findings = []
-    try:
-        for name in PAGES:
-            samples = await alternate(
-                3 if is_quick else 9,
-                large=_listing(large, many, name),
-                small=_listing(small, few, name),
-            )
-            findings.append(
-                cpu_finding(
-                    "list",
-                    f"{name}, {many:,} subscriptions (floor: {few:,})",
-                    samples["large"],
-                    samples["small"],
-                    OF_PARTS if name == PART else MOST_GROWTH,
-                )
-            )
-    finally:
-        await large.close()
-        await small.close()
-    return findings
+    return await measure_growth(
+        directory,
+        "list",
+        {name: partial(_listing, name) for name in PAGES},
+        "subscriptions",
+        is_quick=is_quick,
+        targets={PART: OF_PARTS},
+    )
 
 
-def _listing(
-    storage: Storage, count: int, name: str
-) -> Callable[[], Awaitable[Sample]]:
-    chance = random.Random(1)  # noqa: S311 - hides nothing
+def _listing(name: str, storage: Storage, count: int) -> Ask:
+    skip = count - PAGE if name in LATE else 0
 
-    async def run() -> Sample:
-        watch = Stopwatch()
-        for _ in range(OPERATIONS):
-            search = _search(name, chance.randrange(count))
-            skip = count - PAGE if name in LATE else 0
-            found = await storage.listings.page(ACCOUNT, search, skip=skip, limit=PAGE)
-            assert found.items  # noqa: S101 - or nothing was measured
-        return watch.sample(OPERATIONS)
+    async def ask(number: int) -> None:
+        search = _search(name, number)
+        found = await storage.listings.page(ACCOUNT, search, skip=skip, limit=PAGE)
+        assert found.items  # noqa: S101 - or nothing was measured
 
-    return run
+    return ask
 
 
 def _search(name: str, number: int) -> ListingSearch:

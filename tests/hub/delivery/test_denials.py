@@ -11,10 +11,11 @@ from hub.delivery import denials
 from hub.delivery.callback_pace import CallbackPace, Kind
 from hub.delivery.denials import Denials
 from hub.errors import NetworkError, Unreachable
-from hub.net import Answer, Purpose, Request
+from hub.net import Purpose
 from storage.errors import StorageError, StorageFull
 from storage.interface import Storage
 from storage.records import Subscription, SubscriptionId, SubscriptionState
+from tests.support.callbacks import Callbacks
 from tests.support.clock import ManualClock
 from tests.support.eventually import eventually
 from tests.support.subscriptions import a_subscription
@@ -47,30 +48,6 @@ class EndingSubscriptions:
             raise self.failure
         for each in ids:
             del self.to_tell[each]
-
-
-class Callbacks:
-    """Answers every request alike: with a status, or not at all."""
-
-    def __init__(self) -> None:
-        self.requests: list[Request] = []
-        self.answer: int | NetworkError = 200
-
-    async def send(self, request: Request) -> Answer:
-        self.requests.append(request)
-        if isinstance(self.answer, NetworkError):
-            raise self.answer
-        return Answer(
-            url=request.url,
-            status=self.answer,
-            headers={},
-            body=b"",
-            complete=True,
-            milliseconds=1,
-        )
-
-    def is_exempt(self, host: str, purpose: Purpose) -> bool:
-        return host == "127.0.0.1"
 
 
 class Scene:

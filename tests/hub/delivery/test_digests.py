@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from structlog.testing import capture_logs
 from hub.delivery.credits import GIVEN, Credits
 from hub.delivery.digests import Digests
 from hub.errors import TimedOut
-from hub.net import Answer, Purpose, Request
 from protocols.model import Entry, Status
 from protocols.websub.signatures import verify
 from storage.errors import StorageClosed, StorageError
@@ -36,6 +35,7 @@ from storage.records import (
 )
 from storage.sqlite import open_database
 from storage.sqlite.database import SqliteStorage
+from tests.support.callbacks import Callbacks
 from tests.support.clock import ManualClock
 from tests.support.eventually import eventually
 
@@ -43,36 +43,10 @@ DAY = timedelta(days=1)
 
 
 @dataclass
-class OneCallback:
-    status: int = 200
-    fails: bool = False
-    fault: Exception | None = None
-    requests: list[Request] = field(default_factory=list)
-
-    async def send(self, request: Request) -> Answer:
-        self.requests.append(request)
-        if self.fault is not None:
-            raise self.fault
-        if self.fails:
-            raise TimedOut("no answer")
-        return Answer(
-            url=request.url,
-            status=self.status,
-            headers={},
-            body=b"",
-            complete=True,
-            milliseconds=1,
-        )
-
-    def is_exempt(self, host: str, purpose: Purpose) -> bool:
-        return True
-
-
-@dataclass
 class Scene:
     storage: SqliteStorage
     clock: ManualClock
-    callback: OneCallback
+    callback: Callbacks
     digests: Digests
     subscription: Subscription
 
@@ -102,7 +76,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    clock, callback = ManualClock(), OneCallback()
+    clock, callback = ManualClock(), Callbacks()
     storage = await open_database(tmp_path / "hub.db")
     try:
         new_feed = NewFeed(url="https://a.example/feed")
@@ -167,11 +141,11 @@ async def test_the_next_is_a_day_later(scene: Scene) -> None:
     assert await scene.digests.send_due() == 1
 
 
-@pytest.mark.parametrize("callback", [OneCallback(status=500), OneCallback(fails=True)])
+@pytest.mark.parametrize("answer", [500, TimedOut("no answer")])
 async def test_one_that_fails_is_sent_again_an_hour_later(
-    scene: Scene, callback: OneCallback
+    scene: Scene, answer: int | Exception
 ) -> None:
-    scene.callback.status, scene.callback.fails = callback.status, callback.fails
+    scene.callback.answer = answer
     await scene.digests.send_due()
     assert await scene.digests.send_due() == 0
     scene.clock.advance(3_600)
@@ -225,7 +199,7 @@ async def test_a_database_that_fails_for_one_keeps_it_due_and_sends_the_others(
 async def test_a_fault_while_one_is_made_is_logged_and_it_is_sent_an_hour_later(
     scene: Scene,
 ) -> None:
-    scene.callback.fault = ValueError("odd")
+    scene.callback.answer = ValueError("odd")
 
     with capture_logs() as lines:
         assert await scene.digests.send_due() == 1
@@ -233,7 +207,7 @@ async def test_a_fault_while_one_is_made_is_logged_and_it_is_sent_an_hour_later(
         ("digest_failed", True)
     ]
 
-    scene.callback.fault = None
+    scene.callback.answer = 200
     assert await scene.digests.send_due() == 0
     scene.clock.advance(3_600)
     assert await scene.digests.send_due() == 1

@@ -12,8 +12,9 @@ from hub.delivery.credits import GIVEN, Credits
 from hub.delivery.notifications import Document
 from hub.delivery.redelivery import Redeliveries
 from hub.errors import NetworkError, Unreachable
-from hub.net import Answer, Purpose, Request
+from hub.net import Purpose
 from protocols.websub.signatures import sign
+from tests.support.callbacks import Callbacks
 from tests.support.clock import ManualClock
 from tests.support.eventually import eventually
 from tests.support.subscriptions import a_subscription
@@ -22,28 +23,9 @@ DOCUMENT = Document("application/json; charset=utf-8", b"{}")
 LARGE = Document("application/atom+xml", b"x" * 300_000)
 
 
-class Callbacks:
-    def __init__(self) -> None:
-        self.requests: list[Request] = []
-        self.answer: int | Exception = 204
-
-    async def send(self, request: Request) -> Answer:
-        self.requests.append(request)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return Answer(
-            url=request.url,
-            status=self.answer,
-            headers={},
-            body=b"",
-            complete=True,
-            milliseconds=1,
-        )
-
-
 @pytest.fixture
 def callbacks() -> Callbacks:
-    return Callbacks()
+    return Callbacks(204)
 
 
 @pytest.fixture

@@ -1,0 +1,72 @@
+"""What grows with what is stored: the same asked of a hub with a million rows and of
+one with ten thousand."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from scripts.benchmarks.measuring import (
+    Finding,
+    Sample,
+    Stopwatch,
+    alternate,
+    cpu_finding,
+)
+from scripts.benchmarks.stored_hubs import open_stored
+from storage.interface import Storage
+
+MANY: Final = 1_000_000
+FEW: Final = 10_000
+MOST_GROWTH: Final = 2.0
+OPERATIONS: Final = 300
+
+Ask = Callable[[int], Awaitable[object]]
+"""One operation, of the row with that number."""
+
+
+async def measure_growth(
+    directory: Path,
+    bench: str,
+    asks: Mapping[str, Callable[[Storage, int], Ask]],
+    what: str,
+    *,
+    is_quick: bool,
+    targets: Mapping[str, float] | None = None,
+) -> list[Finding]:
+    """CPU of each of ``asks``, which are given how many there are; ``what`` there is
+    many of, for people. ``targets``: of those that may grow more than twofold."""
+    many, few = (MANY // 10, FEW // 10) if is_quick else (MANY, FEW)
+    large = await open_stored(directory / "large.db", many)
+    small = await open_stored(directory / "small.db", few)
+    findings = []
+    try:
+        for name, ask in asks.items():
+            samples = await alternate(
+                3 if is_quick else 9,
+                large=_sampling(ask(large, many), many),
+                small=_sampling(ask(small, few), few),
+            )
+            measured = f"{name}, {many:,} {what} (floor: {few:,})"
+            target = (targets or {}).get(name, MOST_GROWTH)
+            findings.append(
+                cpu_finding(bench, measured, samples["large"], samples["small"], target)
+            )
+    finally:
+        await large.close()
+        await small.close()
+    return findings
+
+
+def _sampling(ask: Ask, count: int) -> Callable[[], Awaitable[Sample]]:
+    chance = random.Random(1)  # noqa: S311 - hides nothing
+
+    async def run() -> Sample:
+        watch = Stopwatch()
+        for _ in range(OPERATIONS):
+            await ask(chance.randrange(count))
+        return watch.sample(OPERATIONS)
+
+    return run
