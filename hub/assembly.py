@@ -77,6 +77,7 @@ from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
 from hub.websub.topics import OpenHub
 from protocols.outlines import MOST_BYTES
+from protocols.scp.reading.checksums import ChecksumRule
 from storage.interface import Storage
 
 Part = Callable[[], Coroutine[Any, Any, None]]
@@ -143,6 +144,7 @@ async def build_hub(
             tracker=tracker,
             detector=await asyncio.to_thread(load_detector),
             budget=Budget(polls_per_second=settings.poll_budget),
+            scp_checksum=ChecksumRule(settings.scp_checksum),
         ),
     )
     credits = Credits()

@@ -253,6 +253,12 @@ class Settings(OpenFeederSettings):
         language,
         "the language of pages whose entry and feed name none, such as en or de-CH",
     )
+    scp_checksum: str = setting(
+        "lenient",
+        one_of("lenient", "strict", "off"),
+        "how collections of others prove whole: by any checksum that publishers are"
+        " known to make, by the specification's, or not",
+    )
     log_retention_seconds: float = setting(
         30 * DAY,
         seconds(60, 3_650 * DAY),

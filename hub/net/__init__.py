@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from hub.net.client import HttpNetwork
-from hub.net.messages import Answer, Limits, Network, Purpose, Request
+from hub.net.messages import Answer, Limits, Network, Purpose, Request, Sink
 
-__all__ = ["Answer", "HttpNetwork", "Limits", "Network", "Purpose", "Request"]
+__all__ = ["Answer", "HttpNetwork", "Limits", "Network", "Purpose", "Request", "Sink"]

@@ -14,6 +14,14 @@ CUT = 64 * 1024
 """Bytes of an answer that are read where only its status matters."""
 
 
+class Sink(Protocol):
+    """Takes in the body of an answer in pieces, as it comes over the wire."""
+
+    def write(self, piece: bytes) -> None:
+        """Quickly; raises a `NetworkError` if it cannot."""
+        ...
+
+
 class Purpose(StrEnum):
     """Why a request is made; each has its own guard and its own connections."""
 
@@ -39,7 +47,8 @@ class Request:
     """One request. Its headers are all that is sent beside Host and Content-Length.
 
     With ``cuts_body`` only the first ``cut`` bytes of the answer's body are read, as
-    they come, and what goes wrong after the status line is no failure.
+    they come, and what goes wrong after the status line is no failure. With a ``sink``
+    the body of a 2xx goes there, as it came, and the answer has none.
     """
 
     method: str
@@ -50,6 +59,7 @@ class Request:
     limits: Limits = DEFAULT_LIMITS
     cuts_body: bool = False
     cut: int = CUT
+    sink: Sink | None = None
 
 
 @quick_init

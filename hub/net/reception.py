@@ -12,6 +12,8 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from hub.errors import BadAnswer, NetworkError, TooLarge
 from hub.net.headers import AnswerHeaders, Field
 from hub.net.inflation import Inflation
+from hub.net.messages import Sink
+from hub.net.spooling import Spooling
 
 MOST_HEADERS = 128
 LONGEST_HEADER = 8_190
@@ -45,6 +47,7 @@ class Reception:
         "_overran",
         "_parser",
         "_pieces",
+        "_sink",
         "body",
         "is_clean",
         "is_whole",
@@ -60,19 +63,21 @@ class Reception:
         )
         self.expect(cut=0, limit=None)
 
-    def expect(self, *, cut: int, limit: int | None) -> None:
+    def expect(self, *, cut: int, limit: int | None, sink: Sink | None = None) -> None:
         """Begin an answer of which the first ``cut`` bytes of body are wanted, and what
         is wrong with the rest is no failure.
 
-        With ``limit`` a 2xx is wanted whole, decompressed, and no larger than that.
+        With ``limit`` a 2xx is wanted whole, decompressed, and no larger than that;
+        with ``sink`` as it came, and there.
         """
+        self._sink = sink
         self.status = 0
         self._fields: list[Field] = []
         self.body = b""
         self.is_whole = self.is_clean = False
         self._cut = cut
         self._limit = limit
-        self._inflation: Inflation | None = None
+        self._inflation: Inflation | Spooling | None = None
         self._pieces: list[bytes] = []
         self._fed_bytes = self._body_bytes = 0
         self._ended = self._overran = self._is_kept_alive = False
@@ -195,6 +200,9 @@ class Reception:
             return
         if int(self._value(b"content-length") or 0) > self._limit:
             raise TooLarge(self._limit)
+        if self._sink is not None:
+            self._inflation = Spooling(self._sink, self._limit)
+            return
         coding = self._value(b"content-encoding") or b""
         self._inflation = Inflation(coding.decode("latin-1"), self._limit)
 

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from hub.clock import Clock
 from hub.core.fetched import Fetched, Hop
 from hub.errors import NetworkError, OptedOut
-from hub.net import Answer, Limits, Network, Purpose, Request
+from hub.net import Answer, Limits, Network, Purpose, Request, Sink
 from hub.polling.hops import RedirectRefused, bare_url, origin, redirect_target
 from hub.polling.opt_outs import OptOuts
 from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers
@@ -30,7 +30,8 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 class FetchRequest:
     """What to fetch. Validators are sent to their own URL only, credentials only to
     the origin of ``credentials_origin``, a URL; empty, that is ``url``. Servers are
-    told of ``subscribers`` unless it is None."""
+    told of ``subscribers`` unless it is None. With a ``sink`` the body of a 200 goes
+    there as it came over the wire; ``limits`` replace the fetcher's own."""
 
     url: str
     user_agent: str
@@ -38,6 +39,8 @@ class FetchRequest:
     credentials: Credentials | None = None
     credentials_origin: str = ""
     subscribers: int | None = None
+    sink: Sink | None = None
+    limits: Limits | None = None
 
 
 @quick_init
@@ -74,10 +77,11 @@ class Fetcher:
     async def fetch(self, request: FetchRequest) -> Fetched:
         """One fetch, redirects included. Raises nothing but cancellation."""
         journey = _depart(request, bare_url(request.url), self._clock.now())
-        deadline = self._clock.monotonic() + self._limits.seconds
+        limits = request.limits or self._limits
+        deadline = self._clock.monotonic() + limits.seconds
         while True:
             try:
-                answer = await self._ask(journey, deadline)
+                answer = await self._ask(request, journey, limits, deadline)
                 if answer.status not in _REDIRECTS:
                     return self._arrive(journey, answer, _trouble(journey, answer))
                 journey = _follow(request, journey, answer)
@@ -86,10 +90,15 @@ class Fetcher:
             except NetworkError as error:
                 return self._fail(journey, error)
 
-    async def _ask(self, journey: _Journey, deadline: float) -> Answer:
+    async def _ask(
+        self,
+        request: FetchRequest,
+        journey: _Journey,
+        limits: Limits,
+        deadline: float,
+    ) -> Answer:
         if self._opt_outs.cover(journey.url):
             raise OptedOut
-        limits = self._limits
         if journey.hops:
             left = math.ceil(deadline - self._clock.monotonic())
             limits = replace(limits, seconds=max(1, left))
@@ -100,6 +109,7 @@ class Fetcher:
                 purpose=Purpose.TOPIC,
                 headers=journey.headers,
                 limits=limits,
+                sink=request.sink,
             )
         )
 

@@ -34,6 +34,7 @@ from hub.polling.sites import SiteReader
 from hub.polling.tracker import Tracker
 from hub.polling.visitor import FeedFetcher, Identity, Visit, Visitor
 from hub.polling.wheel import Due
+from protocols.scp.reading.checksums import ChecksumRule
 from storage.errors import NotFound, StorageError
 from storage.interface import Storage
 from storage.records import FeedId, FeedState, FetchTarget, StoredFeed
@@ -60,6 +61,7 @@ class PollerOptions:
     tracker: Tracker | None = None  # None: there are no track queries
     detector: Detector | None = None  # of languages; None: none is guessed
     site_bounds: SiteBounds = field(default_factory=SiteBounds)
+    scp_checksum: ChecksumRule = ChecksumRule.LENIENT
 
 
 class Poller:
@@ -107,7 +109,9 @@ class Poller:
                 documents=SiteDocuments(
                     storage=storage, hub_url=f"{options.identity.url}/hub"
                 ),
+                parser=parser,
                 bounds=options.site_bounds,
+                checksum=options.scp_checksum,
             ),
         )
         self._schedule = Schedule(storage.feeds, network, clock, options.budget)

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
+from urllib.parse import urljoin
 
 from hub.core.fetched import Fetched
 from protocols.errors import FeedError, FeedLink
 from protocols.model import FeedFormat, ParsedFeed
 from protocols.openfeeder.places import discovery_places
+from protocols.scp.reading.robots import sitemaps_of_robots
+from protocols.scp.reading.sitemaps import read_sitemap
+
+MOST_SITEMAPS: Final = 3
+"""That are looked at: of those named by robots.txt, and by others."""
+LARGEST_INDEX: Final = 256 * 1024
+"""Bytes of a sitemap that may name others."""
 
 Fetch: TypeAlias = Callable[[str], Awaitable[Fetched]]
 """By the pace of hosts; failures are values."""
@@ -37,13 +45,53 @@ async def find_openfeeder(page: Fetched, fetch: Fetch, read: Read) -> FoundSite 
     return None
 
 
+async def find_scp(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
+    """In a sitemap that ``robots.txt`` names, or the usual one, or one that these
+    name."""
+    robots = await fetch(urljoin(page.url, "/robots.txt"))
+    named = () if robots.error else sitemaps_of_robots(robots.body, robots.url)
+    places = dict.fromkeys((*named[:MOST_SITEMAPS], urljoin(page.url, "/sitemap.xml")))
+    children: dict[str, None] = {}
+    for place in places:
+        found, others = await _look_at_sitemap(place, fetch, read)
+        if found is not None:
+            return found
+        children.update(dict.fromkeys(others))
+    likely = sorted(set(children) - set(places), key=lambda url: "scp" not in url)
+    for place in likely[:MOST_SITEMAPS]:
+        found, _ = await _look_at_sitemap(place, fetch, read)
+        if found is not None:
+            return found
+    return None
+
+
+async def _look_at_sitemap(
+    url: str, fetch: Fetch, read: Read
+) -> tuple[FoundSite | None, tuple[str, ...]]:
+    """The site that it is of, or other sitemaps that it names."""
+    fetched = await fetch(url)
+    feed = await read(fetched)
+    if isinstance(feed, ParsedFeed):
+        return _found(fetched, feed, FeedFormat.SCP), ()
+    if fetched.error or len(fetched.body) > LARGEST_INDEX:
+        return None, ()
+    try:
+        return None, read_sitemap(fetched.body, fetched.url).children
+    except FeedError:
+        return None, ()
+
+
 async def find_at(
     url: str, format: FeedFormat, fetch: Fetch, read: Read
 ) -> FoundSite | None:
     """The site whose front document a URL leads to, if it does."""
     fetched = await fetch(url)
     feed = await read(fetched)
-    if not isinstance(feed, ParsedFeed) or feed.format is not format:
+    return _found(fetched, feed, format) if isinstance(feed, ParsedFeed) else None
+
+
+def _found(fetched: Fetched, feed: ParsedFeed, format: FeedFormat) -> FoundSite | None:
+    if feed.format is not format:
         return None
     link = FeedLink(
         href=fetched.url, title=feed.feed.title, type=feed.format.media_type
@@ -53,5 +101,6 @@ async def find_at(
 
 SITE_FINDERS: Final[Sequence[tuple[FeedFormat, SiteFinder]]] = (
     (FeedFormat.OPENFEEDER, find_openfeeder),
+    (FeedFormat.SCP, find_scp),
 )
 """The best kind first."""

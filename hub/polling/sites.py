@@ -15,28 +15,44 @@ from hub.clock import Clock
 from hub.core.decide import Decision
 from hub.core.fetched import Fetched
 from hub.core.seen import day_of
-from hub.core.sites.bounds import SiteBounds, Spent
+from hub.core.sites.bounds import (
+    COLLECTION_BYTES,
+    COLLECTION_SECONDS,
+    SiteBounds,
+    Spent,
+)
 from hub.core.sites.commits import end_commit, step_commit
 from hub.core.sites.reformatting import news_since_feed
 from hub.core.sites.state import SiteState, begin_anew, read_state
 from hub.core.sites.steps import (
     Ask,
     Count,
+    Download,
+    Downloaded,
     Ended,
     Exhausted,
     FindUnlisted,
+    Parse,
     Recall,
     Reply,
     Save,
     SiteVisit,
+    Unroll,
+    Unrolled,
     Walk,
     WalkOf,
     Want,
 )
+from hub.net import Limits
+from hub.parsing import Parser
 from hub.polling.fetcher import FetchRequest
 from hub.polling.site_documents import SiteDocuments
-from protocols.model import SITE_FORMATS, Entry
+from hub.polling.spool import Spool
+from protocols.errors import FeedError
+from protocols.feeds import ParseContext
+from protocols.model import SITE_FORMATS, Entry, ParsedFeed
 from protocols.quick import changed
+from protocols.scp.reading.checksums import ChecksumRule
 from storage.errors import DocumentWanted
 from storage.interface import SiteStore
 from storage.records import (
@@ -62,12 +78,14 @@ class _Reading:
     request: FetchRequest  # as the front document was asked for
     is_news: Callable[[Entry], bool]
     new: int = 0
+    spool: Spool | None = None  # the last collection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteReader:
     """Visits sites. ``walks`` has the walk for each format; ``wait`` waits until a
-    URL's host may be asked once more, and ``fetch`` asks."""
+    URL's host may be asked once more, and ``fetch`` asks. ``checksum`` is the rule
+    for collections."""
 
     store: SiteStore
     clock: Clock
@@ -75,7 +93,9 @@ class SiteReader:
     fetch: Callable[[FetchRequest], Awaitable[Fetched]]
     wait: Callable[[str], Awaitable[None]]
     documents: SiteDocuments
+    parser: Parser
     bounds: SiteBounds = field(default_factory=SiteBounds)
+    checksum: ChecksumRule = ChecksumRule.LENIENT
 
     async def visit(
         self, decision: Decision, format: str, request: FetchRequest, apply: Apply
@@ -88,12 +108,13 @@ class SiteReader:
         state = read_state(await self.store.state(target.feed.id), format)
         if target.feed.format != format:
             state = begin_anew(state, format, _feed_until(target.feed))
+        bounds = self.bounds.of(format)
         reading = _Reading(
             decision=decision,
             state=state,
             spent=Spent(
-                self.bounds,
-                until=self.clock.monotonic() + self.bounds.seconds,
+                bounds,
+                until=self.clock.monotonic() + bounds.seconds,
                 entries_of_day=_entries_of_day(state, decision),
             ),
             request=request,
@@ -108,9 +129,14 @@ class SiteReader:
                 is_read=state.is_read,
                 walk_every=self.bounds.walk_every,
                 reread_every=self.bounds.reread_every,
+                checksum=self.checksum,
             )
         )
-        ended = await self._walk(walk, reading, apply)
+        try:
+            ended = await self._walk(walk, reading, apply)
+        finally:
+            if reading.spool is not None:
+                reading.spool.close()
         commit = end_commit(
             reading.decision,
             ended or Ended(),
@@ -137,6 +163,12 @@ class SiteReader:
         match want:
             case Ask():
                 return await self._ask(want, reading)
+            case Download():
+                return await self._download(want, reading)
+            case Unroll():
+                return await _unroll(want, reading)
+            case Parse():
+                return await self._parse(want.fetched)
             case Recall():
                 return await self._known(want.keys, reading)
             case FindUnlisted():
@@ -152,17 +184,52 @@ class SiteReader:
         """False instead of an answer if no more may be asked."""
         if not reading.spent.may_ask(self.clock.monotonic()):
             return False
-        await self.wait(want.url)
-        validators = None
-        if want.etag or want.last_modified:
-            validators = Validators(
-                url=want.url, etag=want.etag, last_modified=want.last_modified
-            )
-        request = replace(reading.request, url=want.url, validators=validators)
-        fetched = await self.fetch(request)
-        reading.spent.requests += 1
+        fetched = await self._fetch(want, _request(want, reading), reading)
         reading.spent.bytes += len(fetched.body)
         return fetched
+
+    async def _fetch(
+        self, want: Ask | Download, request: FetchRequest, reading: _Reading
+    ) -> Fetched:
+        await self.wait(want.url)
+        fetched = await self.fetch(request)
+        reading.spent.requests += 1
+        return fetched
+
+    async def _download(self, want: Download, reading: _Reading) -> Downloaded | bool:
+        """False as in `_ask`. Of the file nothing is in memory."""
+        if reading.spool is not None:
+            reading.spool.close()
+            reading.spool = None
+        if not reading.spent.may_ask(self.clock.monotonic()):
+            return False
+        spool = reading.spool = Spool(want.rules)
+        limits = Limits(seconds=COLLECTION_SECONDS, body_bytes=COLLECTION_BYTES)
+        request = replace(_request(want, reading), sink=spool, limits=limits)
+        fetched = await self._fetch(want, request, reading)
+        reading.spent.bytes += spool.size
+        if fetched.error or fetched.status != 200:
+            return Downloaded(fetched=fetched)
+        try:
+            reader = await spool.check()
+        except FeedError as error:
+            return Downloaded(fetched=fetched, error=error)
+        return Downloaded(
+            fetched=fetched,
+            head=reader.head,
+            lines=reader.lines,
+            unknown=reader.unknown,
+            warnings=tuple(reader.warnings.lines),
+        )
+
+    async def _parse(self, fetched: Fetched) -> ParsedFeed | FeedError:
+        context = ParseContext(
+            url=fetched.url, content_type=fetched.content_type, now=self.clock.now()
+        )
+        try:
+            return await self.parser.parse(fetched.body, context)
+        except FeedError as error:
+            return error
 
     async def _known(
         self, keys: Sequence[str], reading: _Reading
@@ -214,6 +281,22 @@ def _feed_until(feed: StoredFeed) -> float:
     read = feed.polling.last_success
     was_feed = bool(feed.format) and feed.format not in SITE_FORMATS
     return read.timestamp() if read and was_feed else 0.0
+
+
+async def _unroll(want: Unroll, reading: _Reading) -> Unrolled:
+    if reading.spool is None:
+        raise AssertionError("no collection was downloaded")
+    return await reading.spool.unroll(want.after)
+
+
+def _request(want: Ask | Download, reading: _Reading) -> FetchRequest:
+    """Credentials go to the feed's own origin only."""
+    validators = None
+    if want.etag or want.last_modified:
+        validators = Validators(
+            url=want.url, etag=want.etag, last_modified=want.last_modified
+        )
+    return replace(reading.request, url=want.url, validators=validators)
 
 
 def _entries_of_day(state: SiteState, decision: Decision) -> int:

@@ -12,6 +12,7 @@ from protocols.feeds.repair import repair_encoding
 from protocols.feeds.sniff import Kind
 from protocols.feeds.xml import parse_xml
 from protocols.model import ParsedFeed
+from protocols.scp.reading.fronts import site_of_sitemap
 
 
 def parse(body: bytes, context: ParseContext) -> ParsedFeed:
@@ -26,7 +27,8 @@ def parse(body: bytes, context: ParseContext) -> ParsedFeed:
         from protocols.feeds.resource import read_fragment
 
         return read_fragment(body, context)
-    return read_document(open_document(body, context), context)
+    site = site_of_sitemap(body, context.url)
+    return site or read_document(open_document(body, context), context)
 
 
 def read_document(document: Document, context: ParseContext) -> ParsedFeed:

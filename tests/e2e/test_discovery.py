@@ -27,7 +27,8 @@ async def test_of_a_page_its_feed_is_added_and_asked_for_once(tmp_path: Path) ->
         assert done.code == 0, done.err
         assert f"added  {site.url('/a')}" in done.out
         assert f"known  {site.url('/a')}" in direct.out
-        assert site.asked == ["/", "/.well-known/openfeeder.json", "/a"]
+        looked = ["/.well-known/openfeeder.json", "/robots.txt", "/sitemap.xml"]
+        assert site.asked == ["/", *looked, "/a"]
 
 
 async def test_a_feed_that_is_added_is_asked_for_once(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from storage.records import (
 )
 from tests.support.clock import ManualClock
 from tests.support.memory.storage import MemoryStorage
+from tests.support.open_hub import InlineParser
 from tests.support.openfeeder import WELL_KNOWN, FeederSite
 
 
@@ -83,6 +84,7 @@ class Reading:
             documents=SiteDocuments(
                 storage=self.storage, hub_url="https://hub.example/hub"
             ),
+            parser=InlineParser(),
             bounds=self.bounds,
         )
         request = FetchRequest(url=front.url, user_agent="Fanfare")

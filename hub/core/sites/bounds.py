@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from protocols.model import FeedFormat
 
 MEBIBYTE = 1 << 20
+COLLECTION_BYTES = 1 << 30
+COLLECTION_SECONDS = 600.0
+"""For one collection, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +24,18 @@ class SiteBounds:
     entries_of_day: int = 100_000
     walk_every: float = 21_600.0  # seconds between two looks at all that is listed
     reread_every: float = 86_400.0  # and of all there is, where changes may not show
+
+    def of(self, format: str) -> SiteBounds:
+        """Pages that come in files are read as far as a day's bound goes: to stop
+        within a file means to fetch it again."""
+        if format != FeedFormat.SCP:
+            return self
+        return replace(
+            self,
+            seconds=max(self.seconds, COLLECTION_SECONDS),
+            bytes=max(self.bytes, COLLECTION_BYTES),
+            entries=max(self.entries, self.entries_of_day),
+        )
 
 
 @dataclass(slots=True)

@@ -47,7 +47,13 @@ def step_commit(
     is_news: Callable[[Entry], bool] = lambda entry: False,
 ) -> tuple[FetchCommit, SiteState]:
     """What a step changes, and the state from then on."""
-    compared = compare(step, known, at=at, is_read=state.is_read, is_news=is_news)
+    compared = compare(
+        step,
+        known,
+        at=at,
+        is_read=state.is_read and not step.is_quiet,
+        is_news=is_news,
+    )
     after = _counted(state, step, compared, at)
     before, news = decision.polling, compared.news
     polling = changed(

@@ -14,7 +14,10 @@ from datetime import datetime
 from typing import TypeAlias, TypeVar
 
 from hub.core.fetched import Fetched
-from protocols.model import Deletion, Entry, Feed
+from protocols.errors import FeedError
+from protocols.model import Deletion, Entry, Feed, ParsedFeed
+from protocols.scp.reading.checksums import ChecksumRule
+from protocols.scp.reading.heads import HeadRules, SiteHead
 from storage.records import SitePage, SiteTally
 
 Value = TypeVar("Value")
@@ -54,6 +57,54 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """One GET of a collection, which is kept aside and read to its end before anything
+    of it is believed. Answered with `Downloaded`."""
+
+    url: str
+    rules: HeadRules
+    etag: str = ""
+    last_modified: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Downloaded:
+    """``fetched`` has no body. ``head`` is None without a usable file, and ``error``
+    says what is wrong with one that came. ``lines`` are all pages of it, ``unknown``
+    those of which not even the URL could be read."""
+
+    fetched: Fetched
+    head: SiteHead | None = None
+    error: FeedError | None = None
+    lines: int = 0
+    unknown: int = 0
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unroll:
+    """The next pages of the last collection that was downloaded, after ``line``:
+    answered with `Unrolled`; none at its end."""
+
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unrolled:
+    """``line`` is that of the last page."""
+
+    pages: tuple[ReadPage, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parse:
+    """An answer read as a feed: answered with it, or with what it is instead."""
+
+    fetched: Fetched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPage:
     """A page as it is now. ``stamp`` is whatever the source knows its state by.
 
@@ -75,7 +126,7 @@ class Save:
     ``listed`` are keys of pages that were met in ``walk`` and not read. ``deletions``
     are believed; those of pages that are not known are nothing. ``head`` is given
     when it has changed. ``is_read``: from now on the site was read whole once, so
-    that what is new is news.
+    that what is new is news. ``is_quiet``: nothing of this step is news to anybody.
     """
 
     state: bytes
@@ -85,11 +136,20 @@ class Save:
     deletions: tuple[Deletion, ...] = ()
     head: Feed | None = None
     is_read: bool = False
+    is_quiet: bool = False
 
 
-Want: TypeAlias = Ask | Recall | FindUnlisted | Count | Save
+Want: TypeAlias = Ask | Download | Unroll | Parse | Recall | FindUnlisted | Count | Save
 Reply: TypeAlias = (
-    Fetched | Mapping[str, SitePage] | Sequence[SitePage] | SiteTally | bool
+    Fetched
+    | Downloaded
+    | Unrolled
+    | ParsedFeed
+    | FeedError
+    | Mapping[str, SitePage]
+    | Sequence[SitePage]
+    | SiteTally
+    | bool
 )
 
 
@@ -127,6 +187,7 @@ class SiteVisit:
     is_read: bool  # whole, once before
     walk_every: float = 21_600.0  # as in `hub.core.sites.bounds.SiteBounds`
     reread_every: float = 86_400.0
+    checksum: ChecksumRule = ChecksumRule.LENIENT  # of collections
 
 
 WalkOf: TypeAlias = Callable[[SiteVisit], Walk]
@@ -144,6 +205,26 @@ def ask(url: str, *, etag: str = "", last_modified: str = "") -> Part[Fetched]:
     reply = yield Ask(url=url, etag=etag, last_modified=last_modified)
     if not isinstance(reply, Fetched):
         raise Exhausted
+    return reply
+
+
+def download(want: Download) -> Part[Downloaded]:
+    """Raises `Exhausted` in place of the request."""
+    reply = yield want
+    if not isinstance(reply, Downloaded):
+        raise Exhausted
+    return reply
+
+
+def unroll(after: int) -> Part[Unrolled]:
+    reply = yield Unroll(after)
+    assert isinstance(reply, Unrolled)  # noqa: S101 - what `Unroll` is answered with
+    return reply
+
+
+def parse(fetched: Fetched) -> Part[ParsedFeed | FeedError]:
+    reply = yield Parse(fetched)
+    assert isinstance(reply, ParsedFeed | FeedError)  # noqa: S101 - as above
     return reply
 
 

@@ -14,9 +14,6 @@ from typing import Final
 from protocols.scp.collection import ALL
 from protocols.scp.reading.sitemaps import SiteFile, SiteMap
 
-FULL_EVERY: Final = timedelta(hours=20)
-"""What lies between two snapshots that are read though deltas are to be had, since
-deletions show in snapshots only. Of daily ones, which may come early, each is."""
 _FAR: Final = timedelta(days=1)
 
 
@@ -64,29 +61,29 @@ def plan_section(
     files: Iterable[SiteFile],
     state: SectionState | None,
     now: datetime,
-    full_every: timedelta = FULL_EVERY,
+    *,
+    is_full: bool = False,
 ) -> SectionPlan:
     """``files`` are those of one section, in any order.
 
-    A snapshot first, if there was none yet, if deltas were missed, if it has fewer
-    bytes than they, or if it is ``full_every`` newer than the last one; then the
-    deltas, each of which begins where what was read before it ends, or earlier.
+    A snapshot first, if there was none yet, if deltas were missed, or if it has fewer
+    bytes than they; then the deltas, each of which begins where what was read before
+    it ends, or earlier. ``is_full``: as if nothing had been read.
     """
     listed = [each for each in files if each.generated <= now + _FAR]
     there = [each for each in listed if each.expires is None or each.expires > now]
-    plan = _plan(there, state, full_every)
+    state = None if is_full else state
+    plan = _plan(there, state)
     if len(there) == len(listed):
         return plan
     # Had nothing expired, would anything else be read?
-    wanted = _plan(listed, state, full_every)
+    wanted = _plan(listed, state)
     return SectionPlan(
         files=plan.files, is_broken=plan.is_broken, is_expired=wanted != plan
     )
 
 
-def _plan(
-    files: Sequence[SiteFile], state: SectionState | None, full_every: timedelta
-) -> SectionPlan:
+def _plan(files: Sequence[SiteFile], state: SectionState | None) -> SectionPlan:
     snapshot = max(
         (each for each in files if each.since is None),
         key=lambda each: (each.generated, each.url),
@@ -96,7 +93,6 @@ def _plan(
     if state is None:
         return _first_plan(snapshot, deltas)
     chain, is_broken = _chain(deltas, state.reached)
-    # An older one would say of what newer deltas brought that it is not there.
     if snapshot is not None and snapshot.generated > state.reached:
         reached = chain[-1].generated if chain else state.reached
         if (
@@ -104,7 +100,6 @@ def _plan(
             or state.is_broken
             or snapshot.generated > reached
             or state.snapshot is None
-            or snapshot.generated - state.snapshot >= full_every
             or _size(chain) >= _size([snapshot]) > 0
         ):
             chain, is_broken = _chain(deltas, snapshot.generated)

@@ -171,3 +171,36 @@ def test_a_damaged_body_that_ends_with_the_connection_keeps_its_status() -> None
     with pytest.raises(BadAnswer, match="compressed answer ends early") as caught:
         receive(words, limit=1_000)
     assert caught.value.status == 200
+
+
+class Kept:
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+
+    def write(self, piece: bytes) -> None:
+        self.pieces.append(piece)
+
+
+def test_a_body_goes_into_a_sink_as_it_came() -> None:
+    kept, reception = Kept(), Reception()
+    reception.expect(cut=100, limit=1_000, sink=kept)
+    answer = WORDS[4]
+    assert not reception.feed(answer[:-10])
+    assert reception.feed(answer[-10:])
+    assert b"".join(kept.pieces) == PACKED
+    assert (reception.body, reception.is_whole) == (b"", True)
+
+
+def test_what_is_larger_than_the_limit_does_not_go_into_the_sink() -> None:
+    kept, reception = Kept(), Reception()
+    reception.expect(cut=100, limit=10, sink=kept)
+    with pytest.raises(TooLarge):
+        reception.feed(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 11)
+    assert kept.pieces == []
+
+
+def test_only_the_body_of_a_2xx_goes_into_a_sink() -> None:
+    kept, reception = Kept(), Reception()
+    reception.expect(cut=100, limit=1_000, sink=kept)
+    assert reception.feed(b"HTTP/1.1 404 No\r\nContent-Length: 5\r\n\r\nwords")
+    assert (reception.body, kept.pieces) == (b"words", [])

@@ -492,3 +492,24 @@ async def test_an_origin_may_answer_by_what_it_was_asked(
     validators = Validators(url=first.url, etag=first.etag)
     again = replace(asking(origin.url("/")), validators=validators)
     assert (await fetcher.fetch(again)).status == 304
+
+
+class Kept:
+    def __init__(self) -> None:
+        self.size = 0
+
+    def write(self, piece: bytes) -> None:
+        self.size += len(piece)
+
+
+async def test_a_body_that_goes_into_a_sink_has_limits_of_its_own(
+    origin: Origin, fetcher: Fetcher
+) -> None:
+    origin.serve("/large", OriginAnswer(body=b"x" * 2_000_000))
+    kept = Kept()
+    request = asking(origin.url("/large"))
+    refused = await fetcher.fetch(replace(request, sink=kept))
+    limits = replace(LIMITS, body_bytes=3_000_000)
+    fetched = await fetcher.fetch(replace(request, sink=kept, limits=limits))
+    assert refused.error == "the answer is larger than 1000000 bytes"
+    assert (fetched.error, fetched.body, kept.size) == ("", b"", 2_000_000)

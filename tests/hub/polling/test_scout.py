@@ -20,6 +20,7 @@ from tests.support.fetch_targets import an_answer
 from tests.support.polled import ScriptedFetcher
 
 SITE = "https://site.example"
+SITE_PLACES = (WELL_KNOWN, "/robots.txt", "/sitemap.xml")
 ELSEWHERE = "https://elsewhere.example/page"
 RSS = b"<rss version='2.0'><channel><item><guid>1</guid></item></channel></rss>"
 
@@ -67,7 +68,7 @@ async def test_feeds_are_named_by_the_header_and_the_page() -> None:
 
     assert [feed.href for feed in sight.choice.feeds] == [f"{SITE}/a", f"{SITE}/b"]
     assert "an HTML page" in sight.trouble
-    assert [each.url for each in asked] == [f"{SITE}/", f"{SITE}{WELL_KNOWN}"]
+    assert paths(asked) == ["/", *SITE_PLACES]
 
 
 async def test_where_none_is_named_the_usual_places_are_tried() -> None:
@@ -76,7 +77,7 @@ async def test_where_none_is_named_the_usual_places_are_tried() -> None:
     assert best_of(sight) == f"{SITE}/atom.xml"
     assert [request.url for request in asked] == [
         f"{SITE}{place}"
-        for place in ("/", WELL_KNOWN, "/feed", "/feed.xml", "/atom.xml")
+        for place in ("/", *SITE_PLACES, "/feed", "/feed.xml", "/atom.xml")
     ]
 
 
@@ -86,7 +87,7 @@ async def test_credentials_are_sent_wherever_it_looks() -> None:
     sight, asked = await look({"/": b"<html></html>"}, credentials=secret)
 
     assert (sight.choice.feeds, sight.choice.reason) == ((), "no feed was found")
-    assert len(asked) == 2 + len(USUAL_PLACES)
+    assert len(asked) == 1 + len(SITE_PLACES) + len(USUAL_PLACES)
     assert all(request.credentials == secret for request in asked)
 
 
@@ -105,7 +106,7 @@ async def test_credentials_are_not_sent_to_where_a_page_redirects() -> None:
     page, *places = fetcher.requests
     assert page.credentials == secret
     assert [each.url for each in places] == [
-        f"https://elsewhere.example{place}" for place in (WELL_KNOWN, *USUAL_PLACES)
+        f"https://elsewhere.example{place}" for place in (*SITE_PLACES, *USUAL_PLACES)
     ]
     assert {each.credentials for each in places} == {None}
 
@@ -236,3 +237,50 @@ async def test_part_of_a_page_is_meant_as_it_is() -> None:
     sight, _ = await look({**pages, WELL_KNOWN: DISCOVERY}, "/#.news")
 
     assert sight.site is None
+
+
+SITEMAP = (
+    b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+    b' xmlns:scp="https://scp-protocol.org/schemas/sitemap/1.0">'
+    b'<scp:collection section="all" type="snapshot" url="/1.scp.gz" pages="1" size="1"'
+    b' generated="2026-01-02T00:00:00Z" expires="2026-01-03T00:00:00Z"/></urlset>'
+)
+INDEX = b"<sitemapindex>%b</sitemapindex>"
+CHILD = b"<sitemap><loc>%b</loc></sitemap>"
+
+
+@pytest.mark.parametrize(
+    ("pages", "place", "count"),
+    [
+        ({"/sitemap.xml": SITEMAP}, "/sitemap.xml", 3),
+        ({"/sitemap.xml": an_answer(500), "/": b"words"}, "", 3),
+        ({"/robots.txt": b"Sitemap: /a.xml.gz", "/a.xml.gz": SITEMAP}, "/a.xml.gz", 3),
+        (
+            {
+                "/robots.txt": b"Sitemap: /index.xml",
+                "/index.xml": INDEX % (CHILD % b"/posts.xml" + CHILD % b"/scp.xml"),
+                "/posts.xml": b"<urlset/>",
+                "/scp.xml": SITEMAP,
+            },
+            "/scp.xml",
+            5,
+        ),
+        (
+            {
+                "/sitemap.xml": INDEX % b"".join(CHILD % b"/%d" % n for n in range(9)),
+                "/8": SITEMAP,
+            },
+            "",
+            6,
+        ),
+        ({"/sitemap.xml": b"<urlset>" + b" " * 300_000 + b"</urlset>"}, "", 3),
+        ({"/sitemap.xml": RSS}, "", 3),
+    ],
+)
+async def test_a_sitemap_that_names_collections_is_looked_for(
+    pages: dict[str, bytes | Fetched], place: str, count: int
+) -> None:
+    sight, asked = await look({"/": b"<html></html>"} | pages, kind=Kind.SCP)
+
+    assert best_of(sight) == (f"{SITE}{place}" if place else "")
+    assert len(asked) == count

@@ -92,12 +92,11 @@ def test_without_a_newer_snapshot_the_gap_is_remembered_until_there_is_one() -> 
     assert names(plan) == ["s7", "d7-8"]
 
 
-def test_full_snapshots_are_read_now_and_then_for_what_is_gone() -> None:
-    assert names(plan_section([snapshot(19), delta(0, 19)], state(0), NOW)) == ["d0-19"]
-    assert names(plan_section([snapshot(20), delta(0, 20)], state(0), NOW)) == ["s20"]
-    every_hour = timedelta(hours=1)
-    plan = plan_section([snapshot(1), delta(0, 1)], state(0), NOW, every_hour)
-    assert names(plan) == ["s1"]
+def test_a_full_reading_begins_with_the_newest_snapshot_however_far_one_is() -> None:
+    files = [snapshot(0), snapshot(19), delta(0, 19), delta(19, 20)]
+    assert names(plan_section(files, state(20), NOW)) == []
+    plan = plan_section(files, state(20), NOW, is_full=True)
+    assert names(plan) == ["s19", "d19-20"]
 
 
 def test_a_snapshot_older_than_what_was_read_is_never_read() -> None:

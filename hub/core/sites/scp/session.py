@@ -1,0 +1,97 @@
+"""One visit under way: its state, and what it has to say."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from hub.core.fetched import Fetched
+from hub.core.sites.scp.state import pack_state, read_state
+from hub.core.sites.steps import Part, ReadPage, Save, SiteVisit, recall, save
+from protocols.model import Deletion
+
+MOST_PROBLEMS: Final = 20
+
+
+class Failed(Exception):
+    """An answer that ends the visit; what was to be read is tried again."""
+
+    def __init__(self, answer: Fetched, reason: str) -> None:
+        super().__init__(reason)
+        self.answer = answer
+        self.trouble = f"{answer.url}: {reason}"
+
+
+class Session:
+    """``state`` is what is saved with the next step."""
+
+    def __init__(self, visit: SiteVisit) -> None:
+        self.visit = visit
+        self.now = visit.now.timestamp()
+        self.state = read_state(visit.state)
+        self.problems: list[str] = []
+        self.is_read = visit.is_read
+        self._saved = self.state
+
+    def set(self, **values: Any) -> None:
+        """Change the state."""
+        self.state = replace(self.state, **values)
+
+    def note(self, problem: str) -> None:
+        if len(self.problems) < MOST_PROBLEMS and problem not in self.problems:
+            self.problems.append(problem)
+
+    def save(
+        self,
+        *,
+        pages: tuple[ReadPage, ...] = (),
+        listed: tuple[str, ...] = (),
+        deletions: tuple[Deletion, ...] = (),
+        is_read: bool = False,
+        is_quiet: bool = False,
+    ) -> Part[None]:
+        self._saved = self.state
+        self.is_read = self.is_read or is_read
+        yield from save(
+            Save(
+                state=pack_state(self.state),
+                walk=self.state.walk,
+                pages=pages,
+                listed=listed,
+                deletions=deletions,
+                is_read=is_read,
+                is_quiet=is_quiet,
+            )
+        )
+
+    def save_changes(self) -> Part[None]:
+        """Whatever is not saved yet."""
+        if self.state != self._saved:
+            yield from self.save()
+
+    def save_newer(
+        self, read: tuple[ReadPage, ...], *, only_unknown: bool = False
+    ) -> Part[None]:
+        """Pages that are newer than what is known of them, or not known; the others
+        were listed (SCP, "Delta Application")."""
+        newest: dict[str, ReadPage] = {}
+        for page in read:
+            other = newest.get(page.entry.key)
+            if other is None or page.stamp > other.stamp:
+                newest[page.entry.key] = page
+        known = yield from recall(list(newest))
+        pages, listed = [], []
+        for key, page in newest.items():
+            before = known.get(key)
+            is_there = before is not None and not before.is_deleted
+            if is_there and (only_unknown or page.stamp <= known[key].stamp):
+                listed.append(key)
+            else:
+                pages.append(page)
+        # Before all was read once, what a feed has brought meanwhile is no measure.
+        yield from self.save(
+            pages=tuple(pages),
+            listed=tuple(listed),
+            is_quiet=not self.state.was_read and not only_unknown,
+        )

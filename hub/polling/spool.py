@@ -1,0 +1,99 @@
+"""A collection of a site, kept on disk while it is read.
+
+It is read twice: once to its end, since whatever is wrong with it anywhere makes all of
+it unusable, and then for its pages. Neither takes memory, and both are done in slices
+beside the event loop.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from hub.beside import run_beside
+from hub.core.sites.steps import ReadPage, Unrolled
+from hub.errors import BadAnswer
+from protocols.scp.reading.collections import CollectionReader, SitePage
+from protocols.scp.reading.entries import entry_of_page
+from protocols.scp.reading.heads import HeadRules
+
+SLICE: Final = 128 * 1024
+"""Bytes of the file, of which a hundred times as much may come."""
+MOST_PAGES: Final = 200
+MOST_BYTES: Final = 1 << 20
+"""Of lines, in one step; the last line may exceed it."""
+
+
+class Spool:
+    """A file without a name, gone with the process however that ends. `write` what
+    comes, `check` it, then `unroll` its pages; `close` it."""
+
+    def __init__(self, rules: HeadRules) -> None:
+        self._rules = rules
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - see `close`
+        self._pages: Iterator[SitePage] = iter(())
+        self._reader = CollectionReader(rules)
+        self._line = 0
+        self.size = 0
+
+    def write(self, piece: bytes) -> None:
+        """See `hub.net.Sink`."""
+        try:
+            self._file.write(piece)
+        except OSError as error:
+            raise BadAnswer(f"cannot be kept: {error.strerror}") from None
+        self.size += len(piece)
+
+    async def check(self) -> CollectionReader:
+        """Read all of it: a reader that is at its end. Raises a `FeedError`."""
+        reader = CollectionReader(self._rules)
+        self._file.seek(0)
+        while piece := await run_beside(partial(self._file.read, SLICE)):
+            await run_beside(partial(_pass_over, reader.feed(piece)))
+        await run_beside(partial(_pass_over, reader.finish()))
+        return reader
+
+    async def unroll(self, after: int) -> Unrolled:
+        """The next pages behind a line. None are left if there are none."""
+        if self._line != after or not after:
+            self._file.seek(0)
+            self._reader = CollectionReader(self._rules)
+            self._pages = self._read()
+        unrolled = await run_beside(partial(self._unroll, after))
+        self._line = unrolled.line
+        return unrolled
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _read(self) -> Iterator[SitePage]:
+        while piece := self._file.read(SLICE):
+            yield from self._reader.feed(piece)
+        yield from self._reader.finish()
+
+    def _unroll(self, after: int) -> Unrolled:
+        pages: list[ReadPage] = []
+        line, reader = after, self._reader
+        begun = reader.output
+        for page in self._pages:
+            if page.line <= after:
+                begun = reader.output
+                continue
+            pages.append(_read_page(page, reader))
+            line = page.line
+            if len(pages) >= MOST_PAGES or reader.output - begun >= MOST_BYTES:
+                break
+        return Unrolled(pages=tuple(pages), line=line)
+
+
+def _pass_over(pages: Iterator[SitePage]) -> None:
+    for _ in pages:
+        pass
+
+
+def _read_page(page: SitePage, reader: CollectionReader) -> ReadPage:
+    entry = entry_of_page(page, reader.warnings)
+    milliseconds = int(page.modified.timestamp() * 1000)
+    return ReadPage(entry=entry, reference=page.url, stamp=milliseconds)

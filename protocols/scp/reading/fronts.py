@@ -1,0 +1,36 @@
+"""A sitemap with SCP's elements as what a site is registered by."""
+
+from __future__ import annotations
+
+from urllib.parse import urljoin, urlsplit
+
+from protocols.errors import FeedError
+from protocols.model import Feed, FeedFormat, Link, ParsedFeed
+from protocols.scp.reading.sitemaps import read_sitemap
+from protocols.scp.reading.unpacking import GZIP
+from protocols.scp.sitemap import EXTENSION
+
+_BEGINNING = 4_096
+_EXTENSION = EXTENSION.encode()
+
+
+def site_of_sitemap(body: bytes, url: str) -> ParsedFeed | None:
+    """Without entries, for it only says where they are; None for any other document.
+
+    Raises a `FeedError` for such a sitemap that cannot be read.
+    """
+    if body.startswith(GZIP):
+        try:
+            sitemap = read_sitemap(body, url)
+        except FeedError:
+            return None
+        if not sitemap.files:
+            return None
+    else:
+        beginning = body[:_BEGINNING]
+        if b"urlset" not in beginning or _EXTENSION not in beginning:
+            return None
+        read_sitemap(body, url)
+    home = urljoin(url, "/")
+    head = Feed(title=urlsplit(url).hostname or "", links=(Link(href=home),))
+    return ParsedFeed(format=FeedFormat.SCP, feed=head)

@@ -1,0 +1,248 @@
+"""SCP sites from registration on, on real sockets: subscribers get what has changed."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.support.eventually import eventually
+from tests.support.hub_api import HubApi
+from tests.support.hub_process import HubProcess
+from tests.support.scp_site import SITEMAP, ScpSite
+from tests.support.site import Site, Told
+from tests.support.web_server import WebServer
+
+NEWS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title>
+<link>https://site.example/</link><description>d</description>%s</channel></rss>"""
+ITEM = "<item><title>%s</title><link>https://site.example/%s</link></item>"
+
+
+class Scene(NamedTuple):
+    site: Site
+    scp: ScpSite
+    hub: HubProcess
+    api: HubApi
+    told: Told
+    callback: str
+
+    async def subscribe(self) -> int:
+        feed_id = await self.api.add_feed(self.scp.url)
+        await self.api.subscribe(
+            callback=self.callback, topic=self.scp.url, format="json", updates="all"
+        )
+        return feed_id
+
+    async def until_told(self, *items: tuple[str, str]) -> None:
+        await eventually(lambda: len(self.told.items) >= len(items))
+        assert self.told.items == list(items)
+
+    async def titles(self, feed_id: int) -> list[str]:
+        """Of all entries that the hub has, as anybody may read them."""
+        page = await self.api.request("GET", f"/topics/{feed_id}.json")
+        return sorted(each["title"] for each in page["items"])
+
+
+@asynccontextmanager
+async def a_scene(directory: Path) -> AsyncIterator[Scene]:
+    told = Told()
+    async with (
+        Site() as site,
+        WebServer(told) as hook,
+        HubProcess(directory=directory) as hub,
+        HubApi(hub) as api,
+    ):
+        yield Scene(site, ScpSite(site), hub, api, told, hook.url)
+
+
+def padded(scp: ScpSite) -> None:
+    """So many pages that a delta is smaller than a snapshot, and one is no half."""
+    for number in range(40):
+        scp.put(f"old/{number}", f"Old {number}")
+
+
+async def test_what_is_added_edited_and_removed_reaches_the_subscriber(
+    tmp_path: Path,
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        padded(scene.scp)
+        scene.scp.put("a", "A")
+        older = scene.scp.put("b", "B")
+        first = scene.scp.snapshot()
+        feed_id = await scene.subscribe()
+
+        new = scene.scp.put("c", "C")
+        edited = scene.scp.put("a", "A, edited")
+        scene.scp.delta(new, edited, older | {"title": "not newer"})
+        await scene.api.fetch(feed_id)
+        await scene.until_told(("new", "A, edited"), ("new", "C"))
+
+        scene.scp.remove("b")
+        scene.scp.forget()
+        scene.scp.snapshot()
+        await scene.api.fetch(feed_id)
+        await scene.until_told(
+            ("new", "A, edited"), ("new", "C"), ("deleted", "https://site.example/b")
+        )
+        shown = await scene.api.feed(feed_id)
+        assert (shown["format"], shown["error"]) == ("scp", "")
+        assert scene.site.asked.count(first) == 1
+
+
+async def test_missed_deltas_are_read_in_their_order_or_replaced_by_a_snapshot(
+    tmp_path: Path,
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        padded(scene.scp)
+        scene.scp.snapshot()
+        feed_id = await scene.subscribe()
+
+        scene.scp.delta(scene.scp.put("a", "A1"))
+        scene.scp.delta(scene.scp.put("a", "A2"), scene.scp.put("b", "B"))
+        await scene.api.fetch(feed_id)
+        await eventually(lambda: len(scene.told.items) == 3)
+        assert [each[1] for each in scene.told.items] == ["A1", "A2", "B"]
+
+        # What lies between is gone; the newer snapshot has it all the same.
+        scene.scp.put("c", "C")
+        scene.scp.forget()
+        scene.scp.snapshot()
+        scene.scp.delta(scene.scp.put("d", "D"))
+        await scene.api.fetch(feed_id)
+        await eventually(lambda: len(scene.told.items) == 5)
+        assert [each[1] for each in scene.told.items[3:]] == ["C", "D"]
+
+
+async def test_a_page_in_several_sections_is_one_entry(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        for section in ("blog", "docs"):
+            scene.scp.put("both", "Both", section=section)
+            scene.scp.put(section, section.title(), section=section)
+            scene.scp.snapshot(section)
+        feed_id = await scene.subscribe()
+        assert await scene.titles(feed_id) == ["Blog", "Both", "Docs"]
+
+
+def _spoiled(scp: ScpSite, way: str) -> str:
+    new = scp.put("spoiled", "Spoiled")
+    if way == "checksum":
+        scp.delta(new, checksum="sha256:" + "0" * 64)
+    elif way == "bomb":
+        scp.delta(new, tail=b" " * 20_000_000)
+    elif way == "broken line":
+        scp.delta(body=gzip.compress(b"{broken"))
+    elif way == "version":
+        scp.delta(new, version="1.0")
+    elif way == "gone":
+        del scp.site.pages[scp.delta(new)]
+    return {
+        "checksum": "/collection/checksum: the file has another checksum",
+        "bomb": "the ratio of unpacked to sent bytes exceeds the limit of 100",
+        "broken line": "line 1: ",
+        "version": "version 1.0 of SCP is not supported",
+        "gone": "answered 404 Not Found",
+    }[way]
+
+
+@pytest.mark.parametrize("way", ["checksum", "bomb", "broken line", "version", "gone"])
+async def test_where_collections_cannot_be_used_the_feed_is_read_until_they_can(
+    tmp_path: Path, way: str
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        padded(scene.scp)
+        scene.scp.snapshot()
+        feed_id = await scene.subscribe()
+        link = '<html><head><link rel="alternate" type="application/rss+xml" href="/n">'
+        scene.site.put("/", link + "</head></html>", type="text/html")
+        items = ITEM % ("Known", "old/1") + ITEM % ("From the feed", "fed")
+        scene.site.put("/n", NEWS % items, type="application/rss+xml")
+
+        complaint = _spoiled(scene.scp, way)
+        await scene.api.fetch(feed_id)
+        await scene.until_told(("new", "From the feed"))
+        shown = await scene.api.feed(feed_id)
+        assert any(complaint in each for each in shown["problems"])
+        assert any("the site's feed is read instead" in p for p in shown["problems"])
+
+        scene.scp.forget()
+        scene.scp.snapshot()
+        await scene.api.fetch(feed_id)
+        await scene.until_told(("new", "From the feed"), ("new", "Spoiled"))
+        assert (await scene.api.feed(feed_id))["problems"] == []
+
+
+async def test_without_a_feed_the_status_says_what_is_wrong(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        padded(scene.scp)
+        scene.scp.snapshot()
+        feed_id = await scene.subscribe()
+        complaint = _spoiled(scene.scp, "checksum")
+        await scene.api.fetch(feed_id)
+        shown = await scene.api.feed(feed_id)
+        assert complaint in shown["error"]
+        assert "no feed was found" in shown["error"]
+
+
+async def test_a_snapshot_that_lacks_most_is_believed_when_the_next_says_so_again(
+    tmp_path: Path,
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        padded(scene.scp)
+        scene.scp.snapshot()
+        feed_id = await scene.subscribe()
+        for number in range(1, 40):
+            scene.scp.remove(f"old/{number}")
+        for told in (0, 39):
+            scene.scp.forget()
+            scene.scp.snapshot()
+            await scene.api.fetch(feed_id)
+            await eventually(lambda told=told: len(scene.told.items) == told)  # type: ignore[misc]
+        assert await scene.titles(feed_id) == ["Old 0"]
+
+
+async def test_a_snapshot_with_other_pages_than_it_says_deletes_nothing(
+    tmp_path: Path,
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        padded(scene.scp)
+        scene.scp.snapshot()
+        feed_id = await scene.subscribe()
+        scene.scp.remove("old/1")
+        scene.scp.put("new", "New")
+        scene.scp.forget()
+        scene.scp.snapshot(named_pages=39)
+        await scene.api.fetch(feed_id)
+        await scene.until_told(("new", "New"))
+        shown = await scene.api.feed(feed_id)
+        assert any("has 40 pages, not 39" in each for each in shown["problems"])
+
+
+async def test_what_has_expired_is_not_fetched(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        padded(scene.scp)
+        scene.scp.snapshot()
+        feed_id = await scene.subscribe()
+        new = scene.scp.put("a", "A")
+        expired = scene.scp.delta(new, expires=scene.scp.at - timedelta(hours=1))
+        await scene.api.fetch(feed_id)
+        assert expired not in scene.site.asked
+        shown = await scene.api.feed(feed_id)
+        assert "section all: what is wanted next has expired" in shown["problems"]
+
+
+async def test_a_site_that_is_the_same_is_asked_for_its_sitemap_only(
+    tmp_path: Path,
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        padded(scene.scp)
+        scene.scp.snapshot()
+        feed_id = await scene.subscribe()
+        scene.site.asked.clear()
+        await scene.api.fetch(feed_id)
+        await scene.api.fetch(feed_id)
+        assert scene.site.asked == [SITEMAP, SITEMAP]

@@ -1,0 +1,217 @@
+"""Walks over an SCP site without sockets and storage: all that they want is at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from hub.core.fetched import Fetched
+from hub.core.sites.comparing import compare
+from hub.core.sites.scp.walk import scp_walk
+from hub.core.sites.steps import (
+    Ask,
+    Count,
+    Download,
+    Downloaded,
+    Ended,
+    Exhausted,
+    FindUnlisted,
+    Parse,
+    ReadPage,
+    Recall,
+    Reply,
+    Save,
+    SiteVisit,
+    Unroll,
+    Unrolled,
+    Want,
+)
+from protocols.errors import FeedError
+from protocols.feeds import ParseContext, parse
+from protocols.scp.reading.collections import CollectionReader
+from protocols.scp.reading.entries import entry_of_page
+from storage.records import SitePage, SiteTally
+from tests.support.scp_site import SITEMAP, ScpSite
+
+BATCH = 3
+"""Pages of a collection that come at once."""
+
+
+@dataclass
+class PagesAtHand:
+    """Stands for `tests.support.site.Site`; ``answers`` replace what there is."""
+
+    base: str = "http://site.test"
+    pages: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    headers: dict[str, dict[str, str]] = field(default_factory=dict)
+    answers: dict[str, Fetched] = field(default_factory=dict)
+
+    def url(self, path: str = "/") -> str:
+        return f"{self.base}{path}"
+
+    def put(self, path: str, content: str | bytes, type: str = "") -> None:
+        body = content.encode() if isinstance(content, str) else content
+        self.pages[path] = (type, body)
+
+
+@dataclass
+class Walks:
+    """One site followed. ``told`` are titles of news and updates, and ids of what was
+    deleted; ``asked`` the paths of a walk; ``saves`` how many steps it may save."""
+
+    site: PagesAtHand = field(default_factory=PagesAtHand)
+    told: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    known: dict[str, SitePage] = field(default_factory=dict)
+    state: bytes = b""
+    is_read: bool = False
+    saves: int = 1_000
+    asks: int = 1_000
+    later: timedelta = timedelta(0)
+    seen: bytes = b""  # the sitemap as it was last
+    scp: ScpSite = field(init=False)
+    _pages: list[ReadPage] = field(default_factory=list)
+    _lines: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.scp = ScpSite(self.site)  # type: ignore[arg-type]
+
+    @property
+    def now(self) -> datetime:
+        return self.scp.at + self.later
+
+    def visit(self, *, walk_every: float = 21_600.0) -> Ended | None:
+        """None if the visit was exhausted. A sitemap that is the same has no body."""
+        self.asked.clear()
+        front = self.answer(self.site.url(SITEMAP))
+        if front.body == self.seen:
+            front = replace(front, status=304, body=b"")
+        else:
+            self.seen = front.body
+        walk = scp_walk(
+            SiteVisit(
+                url=front.url,
+                front=front,
+                state=self.state,
+                now=self.now,
+                is_read=self.is_read,
+                walk_every=walk_every,
+            )
+        )
+        reply: Reply | None = None
+        try:
+            while True:
+                want = next(walk) if reply is None else walk.send(reply)
+                reply = self.serve(want)
+        except StopIteration as stop:
+            ended: Ended = stop.value
+            return ended
+        except Exhausted:
+            return None
+
+    def well(self, **how: float) -> list[str]:
+        """A visit that goes well: what was told in it."""
+        before = len(self.told)
+        ended = self.visit(**how)
+        assert ended is not None
+        assert ended.trouble == ""
+        return self.told[before:]
+
+    def answer(self, url: str) -> Fetched:
+        path = url.removeprefix(self.site.base)
+        self.asked.append(path)
+        if path in self.site.answers:
+            return self.site.answers[path]
+        found = self.site.pages.get(path)
+        return Fetched(
+            at=self.now,
+            started=self.now,
+            url=url,
+            status=200 if found else 404,
+            error="" if found else "answered 404 Not Found",
+            body=found[1] if found else b"",
+            etag=f'"{path}"',
+        )
+
+    def serve(self, want: Want) -> Reply:
+        wants: dict[type, Callable[..., Reply]] = {
+            Ask: self._ask,
+            Download: self._download,
+            Unroll: self._unroll,
+            Parse: self._parse,
+            Recall: lambda w: {k: self.known[k] for k in w.keys if k in self.known},
+            FindUnlisted: lambda w: self._unlisted(w.walk)[: w.limit],
+            Count: lambda w: SiteTally(
+                pages=len([p for p in self.known.values() if not p.is_deleted]),
+                unlisted=len(self._unlisted(w.walk)),
+            ),
+            Save: self._save,
+        }
+        return wants[type(want)](want)
+
+    def _ask(self, want: Ask) -> Reply:
+        self.asks -= 1
+        return self.answer(want.url) if self.asks >= 0 else False
+
+    def _download(self, want: Download) -> Reply:
+        self.asks -= 1
+        if self.asks < 0:
+            return False
+        fetched = self.answer(want.url)
+        if want.etag and want.etag == fetched.etag:
+            return Downloaded(fetched=replace(fetched, status=304, body=b""))
+        if fetched.error:
+            return Downloaded(fetched=fetched)
+        reader = CollectionReader(want.rules)
+        try:
+            found = [*reader.feed(fetched.body), *reader.finish()]
+        except FeedError as error:
+            return Downloaded(fetched=replace(fetched, body=b""), error=error)
+        self._lines = [page.line for page in found]
+        self._pages = [
+            ReadPage(
+                entry=entry_of_page(page, reader.warnings),
+                reference=page.url,
+                stamp=int(page.modified.timestamp() * 1000),
+            )
+            for page in found
+        ]
+        return Downloaded(
+            fetched=replace(fetched, body=b""),
+            head=reader.head,
+            lines=reader.lines,
+            unknown=reader.unknown,
+            warnings=tuple(reader.warnings.lines),
+        )
+
+    def _unroll(self, want: Unroll) -> Reply:
+        at = [n for n, line in enumerate(self._lines) if line > want.after][:BATCH]
+        line = self._lines[at[-1]] if at else want.after
+        return Unrolled(pages=tuple(self._pages[n] for n in at), line=line)
+
+    def _parse(self, want: Parse) -> Reply:
+        context = ParseContext(url=want.fetched.url, now=self.now)
+        try:
+            return parse(want.fetched.body, context)
+        except FeedError as error:
+            return error
+
+    def _unlisted(self, walk: int) -> list[SitePage]:
+        return [p for p in self.known.values() if p.walk < walk and not p.is_deleted]
+
+    def _save(self, step: Save) -> Reply:
+        is_told = self.is_read and not step.is_quiet
+        compared = compare(step, self.known, at=self.now, is_read=is_told)
+        for page in compared.pages:
+            self.known[page.key] = page
+        for key in step.listed:
+            self.known[key] = replace(self.known[key], walk=step.walk)
+        news = compared.news
+        self.told += [each.entry.title for each in news.updates if each.is_logged]
+        self.told += [each.title for each in news.new]
+        self.told += [each.id for each in news.deletions]
+        self.state = step.state
+        self.is_read = self.is_read or step.is_read
+        self.saves -= 1
+        return self.saves > 0
