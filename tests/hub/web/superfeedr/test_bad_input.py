@@ -184,3 +184,18 @@ async def test_an_unsafe_function_is_not_called_with_errors_either(
     )
     assert answer.status_code == 422
     assert answer.headers["content-type"].startswith("text/plain")
+
+
+@pytest.mark.parametrize("topic", ODD)
+async def test_content_of_what_is_no_topic_is_refused_in_words(
+    anybody: httpx2.AsyncClient, topic: str
+) -> None:
+    form = {
+        "hub.mode": "publish",
+        "hub.url": topic,
+        "hub.content": "<rss/>",
+        "hub.signature": "0" * 40,
+    }
+    answer = await anybody.post("/", data=form)
+    assert answer.status_code in (403, 422), answer.text
+    assert "hub." in answer.text
