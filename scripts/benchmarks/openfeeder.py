@@ -25,6 +25,7 @@ from protocols.openfeeder.serving.parameters import (
 )
 from protocols.openfeeder.serving.times import SyncPoint
 from protocols.urls import normal_url
+from scripts.benchmarks.growth import FEW, MANY, MOST_GROWTH
 from scripts.benchmarks.measuring import (
     Finding,
     Sample,
@@ -32,7 +33,6 @@ from scripts.benchmarks.measuring import (
     alternate,
     cpu_finding,
 )
-from scripts.benchmarks.retrieve import FEW, MANY, MOST_GROWTH
 from storage.packing import pack
 from storage.sqlite import open_database
 from storage.sqlite.database import SqliteStorage
