@@ -82,6 +82,9 @@ class FeederSite:
     now: datetime = START
     asked: list[str] = field(default_factory=list)
     refusal: Answer | None = None
+    refuses_since: int = 0  # with this status
+    spoils_items: bool = False  # what an index lists begins with no item
+    hidden: set[str] = field(default_factory=set)  # from the index
     broken: dict[str, Answer] = field(default_factory=dict)  # pages, by their path
 
     # --- what its owner does ---
@@ -105,6 +108,11 @@ class FeederSite:
         del self.posts[path]
         self.tombstones[path] = self.now
         self._touch()
+
+    def forget(self, path: str) -> None:
+        """Without a tombstone."""
+        self.remove(path)
+        del self.tombstones[path]
 
     def tick(self, seconds: float = 60) -> None:
         self.now += timedelta(seconds=seconds)
@@ -139,6 +147,8 @@ class FeederSite:
             return self._document({"detail": [{"msg": "too many"}]}, {}, 422)
         if "url" in query:
             return self._page(query["url"], limit)
+        if "since" in query and self.refuses_since:
+            return self._error(self.refuses_since, "INVALID_PARAM")
         if "since" in query and self.ways.has_since:
             return self._changes(query["since"])
         return self._index(int(query.get("page", 1)), limit, headers)
@@ -160,7 +170,8 @@ class FeederSite:
         ways = self.ways
         size = ways.page_size or limit
         posts = sorted(
-            self.posts.values(), key=lambda post: (post.published, post.path)
+            (post for path, post in self.posts.items() if path not in self.hidden),
+            key=lambda post: (post.published, post.path),
         )[::-1]
         shown = 1 if ways.repeats_page else number
         items = posts[(shown - 1) * size : shown * size]
@@ -172,7 +183,8 @@ class FeederSite:
             "type": "index",
             "page": number,
             "total_pages": pages if ways.total_pages is None else ways.total_pages,
-            "items": [self._item(post) for post in items],
+            "items": ["spoilt"] * self.spoils_items
+            + [self._item(post) for post in items],
         }
         return self._document(document, headers)
 

@@ -49,6 +49,8 @@ class Reading:
     clock: ManualClock = field(default_factory=ManualClock)
     requests: list[str] = field(default_factory=list)
     dies_after: int | None = None
+    front_body: bytes = b""  # in place of the site's
+    shows_front: bool = False  # though it is known
     meanwhile: Callable[[], Awaitable[object]] | None = None  # before a request
     position: Position = BEFORE_ALL
 
@@ -62,7 +64,9 @@ class Reading:
         if target.feed.format != "openfeeder":
             context = ParseContext(url=front.url, content_type="", now=self.clock.now())
             understood = Understood(feed=parse(front.body, context))
-        else:
+        elif self.front_body:
+            front = replace(front, body=self.front_body)
+        elif not self.shows_front:
             front = replace(front, status=304, body=b"")
         decision = Decision(
             target=target,

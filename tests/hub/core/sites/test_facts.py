@@ -10,6 +10,7 @@ from hub.core.sites.facts import site_facts
 from hub.core.sites.openfeeder.state import OpenFeederState
 from hub.core.sites.openfeeder.state import pack_state as pack_walk
 from hub.core.sites.state import SiteState, pack_state, read_state
+from storage.packing import pack
 
 
 def packed(**walk: object) -> bytes:
@@ -58,6 +59,7 @@ def test_a_state_of_another_format_or_version_is_begun_anew() -> None:
 
     assert (other.walk, other.is_read, other.pages) == (b"", False, 7)
     assert newer == SiteState(format="openfeeder")
+    assert read_state(pack("no state"), "openfeeder") == newer
 
 
 def test_a_walk_of_a_later_version_is_begun_anew() -> None:
