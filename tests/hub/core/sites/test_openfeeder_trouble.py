@@ -339,3 +339,13 @@ async def test_of_a_very_long_index_not_all_is_marked_and_so_it_is_walked() -> N
     assert reading.site.asked[0] == "page=1&limit=50"
     assert len(await reading.entries()) == 202
     assert await reading.told() == []
+
+
+async def test_of_many_problems_the_first_are_told() -> None:
+    reading = Reading(site=FeederSite(ways=Ways(most_chunks=1)))
+    for number in range(25):
+        reading.site.add(f"/{number:02}", "one\n\ntwo")
+
+    feed = await reading.visit()
+
+    assert len(feed.polling.problems) == 5
