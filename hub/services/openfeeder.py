@@ -39,6 +39,8 @@ from protocols.scp.addresses import page_address
 from storage.interface import Storage
 from storage.records import ListedPage, PageChange, PagesState
 
+MILLISECOND = timedelta(milliseconds=1)
+"""Between two moments that are told apart; both bounds are inclusive."""
 MOST_CHANGES = 500
 """Told at once; more than are ever judged together, so that each answer leads on."""
 CAPABILITIES = ("search", "diff-sync")
@@ -180,9 +182,10 @@ class OpenFeederService:
         state = await self._storage.page_list.state()
         after = await self._begin(asked.since, epoch, state)
         changes = await self._storage.page_list.changes(
-            after=after, until=asked.until, limit=MOST_CHANGES + 1
+            after=after,
+            through=await self._end(asked.until, state),
+            limit=MOST_CHANGES + 1,
         )
-        changes = [each for each in changes if each.change <= state.change]
         is_truncated = len(changes) > MOST_CHANGES
         del changes[MOST_CHANGES:]
         last = changes[-1] if is_truncated else state
@@ -200,6 +203,12 @@ class OpenFeederService:
         if since.epoch == epoch and 0 < since.change <= state.change:
             return since.change
         return await self._storage.page_list.last_before(since.moment)
+
+    async def _end(self, until: datetime | None, state: PagesState) -> int:
+        """The last change that is told of: none is from after what ``as_of`` says."""
+        if until is None or until >= state.changed_at:
+            return state.change
+        return await self._storage.page_list.last_before(until + MILLISECOND)
 
     async def _result(
         self,

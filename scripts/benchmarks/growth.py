@@ -35,19 +35,24 @@ async def measure_growth(
     *,
     is_quick: bool,
     targets: Mapping[str, float] | None = None,
+    opened: Callable[[Path, int], Awaitable[Storage]] = open_stored,
+    operations: int = OPERATIONS,
 ) -> list[Finding]:
     """CPU of each of ``asks``, which are given how many there are; ``what`` there is
-    many of, for people. ``targets``: of those that may grow more than twofold."""
+    many of, for people. ``targets``: of those that may grow more than twofold.
+
+    ``opened`` makes the hubs.
+    """
     many, few = (MANY // 10, FEW // 10) if is_quick else (MANY, FEW)
-    large = await open_stored(directory / "large.db", many)
-    small = await open_stored(directory / "small.db", few)
+    large = await opened(directory / "large.db", many)
+    small = await opened(directory / "small.db", few)
     findings = []
     try:
         for name, ask in asks.items():
             samples = await alternate(
                 3 if is_quick else 9,
-                large=_sampling(ask(large, many), many),
-                small=_sampling(ask(small, few), few),
+                large=_sampling(ask(large, many), many, operations),
+                small=_sampling(ask(small, few), few, operations),
             )
             measured = f"{name}, {many:,} {what} (floor: {few:,})"
             target = (targets or {}).get(name, MOST_GROWTH)
@@ -60,13 +65,13 @@ async def measure_growth(
     return findings
 
 
-def _sampling(ask: Ask, count: int) -> Callable[[], Awaitable[Sample]]:
+def _sampling(ask: Ask, count: int, operations: int) -> Callable[[], Awaitable[Sample]]:
     chance = random.Random(1)  # noqa: S311 - hides nothing
 
     async def run() -> Sample:
         watch = Stopwatch()
-        for _ in range(OPERATIONS):
+        for _ in range(operations):
             await ask(chance.randrange(count))
-        return watch.sample(OPERATIONS)
+        return watch.sample(operations)
 
     return run

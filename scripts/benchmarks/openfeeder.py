@@ -5,11 +5,11 @@ The floor is the same with ten thousand: no answer may cost more for what it lea
 
 from __future__ import annotations
 
-import random
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -25,14 +25,9 @@ from protocols.openfeeder.serving.parameters import (
 )
 from protocols.openfeeder.serving.times import SyncPoint
 from protocols.urls import normal_url
-from scripts.benchmarks.growth import FEW, MANY, MOST_GROWTH
-from scripts.benchmarks.measuring import (
-    Finding,
-    Sample,
-    Stopwatch,
-    alternate,
-    cpu_finding,
-)
+from scripts.benchmarks.growth import Ask, measure_growth
+from scripts.benchmarks.measuring import Finding
+from storage.interface import Storage
 from storage.packing import pack
 from storage.sqlite import open_database
 from storage.sqlite.database import SqliteStorage
@@ -40,9 +35,15 @@ from storage.sqlite.feed_choice import hash_resource
 from storage.sqlite.log_rows import hash_key
 from storage.sqlite.page_counts import SHIFTS
 
-OPERATIONS: Final = 60
+OPERATIONS: Final = 30
 CHANGED: Final = 100
 """Pages that have changed since a reader was there."""
+NAMES: Final = (
+    "page of the index",
+    "page",
+    f"answer of {CHANGED} changes",
+    f"window of {CHANGED} changes",
+)
 FEEDS: Final = 100
 START = datetime(2026, 1, 1, tzinfo=UTC)
 _APART = 60_000
@@ -51,60 +52,41 @@ _ROWS = 50_000
 
 
 async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
-    """CPU of a page of the index anywhere, of one page, and of what is new."""
-    many, few = (MANY // 10, FEW // 10) if is_quick else (MANY, FEW)
-    large = await _open(directory / "large.db", many)
-    small = await _open(directory / "small.db", few)
-    findings = []
-    try:
-        for name in ("page of the index", "page", f"answer of {CHANGED} changes"):
-            samples = await alternate(
-                3 if is_quick else 9,
-                large=_asking(large, many, name),
-                small=_asking(small, few, name),
-            )
-            findings.append(
-                cpu_finding(
-                    "openfeeder",
-                    f"{name}, {many:,} pages (floor: {few:,})",
-                    samples["large"],
-                    samples["small"],
-                    MOST_GROWTH,
-                )
-            )
-    finally:
-        await large.close()
-        await small.close()
-    return findings
+    """CPU of a page of the index anywhere, of one page, and of what has changed."""
+    return await measure_growth(
+        directory,
+        "openfeeder",
+        {name: partial(_asking, name) for name in NAMES},
+        "pages",
+        is_quick=is_quick,
+        opened=_open,
+        operations=OPERATIONS,
+    )
 
 
-def _asking(
-    storage: SqliteStorage, count: int, name: str
-) -> Callable[[], Awaitable[Sample]]:
-    """Nothing is at hand in memory from the round before."""
-    chance = random.Random(1)  # noqa: S311 - hides nothing
+def _asking(name: str, storage: Storage, count: int) -> Ask:
+    """Each answer by a service of its own, which has no page at hand yet."""
 
-    async def run() -> Sample:
+    async def ask(number: int) -> None:
         service = OpenFeederService(storage, SystemClock(), "https://hub.example")
-        asked = [_request(name, count, chance) for _ in range(OPERATIONS)]
-        watch = Stopwatch()
-        for each in asked:
-            await service.answer(each)
-        return watch.sample(OPERATIONS)
+        served = await service.answer(_request(name, count, number))
+        assert served.results  # noqa: S101 - or nothing was measured
 
-    return run
+    return ask
 
 
-def _request(name: str, count: int, chance: random.Random) -> Request:
-    number = chance.randrange(count)
+def _request(name: str, count: int, number: int) -> Request:
     match name:
         case "page of the index":
             return IndexAsked(page=1 + number // 10)
         case "page":
             return PageAsked(url=_url(number))
-        case _:
-            changes = timedelta(milliseconds=(count - CHANGED) * _APART)
-            return SyncAsked(since=SyncPoint(moment=START + changes))
+    is_window = name.startswith("window")
+    first = number % (count - CHANGED) if is_window else count - CHANGED
+    since = START + timedelta(milliseconds=first * _APART)
+    until = since + timedelta(milliseconds=(CHANGED - 1) * _APART)
+    point = SyncPoint(moment=since)
+    return SyncAsked(since=point, until=until if is_window else None)
 
 
 async def _open(path: Path, count: int) -> SqliteStorage:

@@ -120,10 +120,10 @@ class PageListStore(Protocol):
         ...
 
     async def changes(
-        self, *, after: int, until: datetime | None, limit: int
+        self, *, after: int, through: int, limit: int
     ) -> list[PageChange]:
-        """By number: pages whose last change is above ``after`` and not later than
+        """By number: pages whose last change is above ``after``, up to ``through``.
 
-        ``until``. Numbers and times grow together.
+        Numbers and times grow together.
         """
         ...

@@ -51,7 +51,7 @@ _OF_ENTRIES = (
 CHANGES = (
     f"SELECT {_COLUMNS}"
     f" FROM pages p{_SHOWN.format(join='LEFT')}"
-    " WHERE p.change > :after AND p.changed_at <= :until ORDER BY p.change LIMIT :limit"
+    " WHERE p.change > :after AND p.change <= :through ORDER BY p.change LIMIT :limit"
 )
 LAST_BEFORE = (
     "SELECT change FROM pages WHERE changed_at < ?"
@@ -62,7 +62,6 @@ _STATE = (
     " p.change, p.changed_at FROM (SELECT 1) LEFT JOIN"
     " (SELECT change, changed_at FROM pages ORDER BY change DESC LIMIT 1) p ON TRUE"
 )
-_FOREVER = 2**62
 
 
 class SqlitePageList:
@@ -95,13 +94,9 @@ class SqlitePageList:
         return row[0] if row else 0
 
     async def changes(
-        self, *, after: int, until: datetime | None, limit: int
+        self, *, after: int, through: int, limit: int
     ) -> list[PageChange]:
-        parameters = {
-            "after": after,
-            "until": _FOREVER if until is None else to_milliseconds(until),
-            "limit": limit,
-        }
+        parameters = {"after": after, "through": through, "limit": limit}
         return [
             _read_change(row) for row in await self._readers.all(CHANGES, parameters)
         ]
