@@ -8,7 +8,7 @@ from typing import Final
 
 from lxml import etree
 
-from protocols.feeds.element import Element, local_name
+from protocols.feeds.element import Element, local_name, namespace_of
 from protocols.feeds.names import ATOM, ATOM_03, NAMESPACES, XHTML
 
 # HTML elements that need no end tag; every other one gets it, since "<iframe/>" is a
@@ -41,12 +41,11 @@ _UNPREFIXED: Final = (
 )
 """Namespaces whose elements mean HTML's where HTML should be."""
 _DEFAULTS: Final = frozenset(each[1:-1] for each in _UNPREFIXED) | {None}
-_FOREIGN_TAG: Final = re.compile(r"<[\w.-]+:")
+_FOREIGN_TAG: Final = re.compile(r"<[\w.-]++:")
 _FOREIGN: Final = re.compile(r"\s(?!xml:)[\w.-]+:[\w.-]+=")
-_BETWEEN: Final = re.compile(r":[\w.-]+=")  # of what `_FOREIGN` is, and found sooner
-_EMPTY: Final = re.compile(
-    rf"<(?!(?:{'|'.join(sorted(_VOID))})[\s/])([^\s<>/]++)([^<>]*+)(?<=/)>"
-)
+_BETWEEN: Final = re.compile(r":[\w.-]++=")  # of what `_FOREIGN` is, and found sooner
+_NAME: Final = re.compile(rf"(?!(?:{'|'.join(sorted(_VOID))})(?:\s|\Z))[^\s<>/]++")
+"""Of an empty element that has an end tag in HTML; up to its "/>"."""
 
 
 def xhtml_inside(element: Element) -> str:
@@ -71,13 +70,20 @@ def markup_inside(element: Element) -> str:
 
 def _plain_markup(element: Element) -> str | None:
     """As `markup_inside`, in a third of the time; ``None`` if it needs a namespace."""
-    if element.nsmap.get(None) not in _DEFAULTS:
+    if _default_namespace(element) not in _DEFAULTS:
         return None
     written: str = etree.tostring(element, encoding="unicode", with_tail=False)
     inside = written[written.index(">") + 1 : written.rfind("</")]
     if _needs_namespace(inside):
         return None
-    return (_EMPTY.sub(_with_end_tag, inside) if "/>" in inside else inside).strip()
+    return (_with_end_tags(inside) if "/>" in inside else inside).strip()
+
+
+def _default_namespace(element: Element) -> str | None:
+    """What elements without a prefix are in, as the element itself may be."""
+    if element.prefix is None and element.tag[0] == "{":
+        return namespace_of(element.tag)
+    return element.nsmap.get(None)
 
 
 def _needs_namespace(markup: str) -> bool:
@@ -86,9 +92,20 @@ def _needs_namespace(markup: str) -> bool:
     return bool(_BETWEEN.search(markup) and _FOREIGN.search(markup))
 
 
-def _with_end_tag(empty: re.Match[str]) -> str:
-    name, rest = empty.groups()
-    return f"<{name}{rest[:-1]}></{name}>"
+def _with_end_tags(written: str) -> str:
+    """What libxml2 writes has brackets in tags alone; empty ones are few among them."""
+    parts: list[str] = []
+    copied = 0
+    end = written.find("/>")
+    while end >= 0:
+        start = written.rfind("<", copied, end)
+        name = _NAME.match(written, start + 1, end)
+        if name is not None:
+            parts += written[copied:end], f"></{name[0]}>"
+            copied = end + 2
+        end = written.find("/>", end + 2)
+    parts.append(written[copied:])
+    return "".join(parts)
 
 
 def _mixed_markup(element: Element) -> str:
