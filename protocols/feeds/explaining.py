@@ -20,6 +20,7 @@ from protocols.feeds.encoding import (
     BYTE_ORDER_MARKS,
     decode_as_claimed,
     known_codec,
+    mend_utf8,
     to_utf8,
 )
 from protocols.identity import LONGEST_KEY, key_of_link
@@ -89,7 +90,7 @@ def explain(body: bytes, content_type: str, parsed: ParsedFeed) -> Explanation:
         path=parsed.path,
         encoding=explain_encoding(body, content_type),
         problems=parsed.problems,
-        dropped=_dropped(to_utf8(body, content_type).body.decode("utf-8", "replace")),
+        dropped=_dropped(mend_utf8(to_utf8(body, content_type).body)[0]),
         left_out=parsed.dropped,
         entries=tuple(_rule(entry, parsed) for entry in parsed.entries),
     )
@@ -101,7 +102,7 @@ def explain_encoding(body: bytes, content_type: str) -> Encoding:
     Tried out instead of asked for, it is right whatever rules reading follows.
     """
     found = decode_as_claimed(body, content_type)
-    problem = to_utf8(body, content_type).problem
+    problem = _trouble(body, content_type)
     said = [*_said(body, content_type)]
     claims = tuple(f"{source}: {label}" for source, label, _ in said)
     for source, _, codec in said:
@@ -113,6 +114,19 @@ def explain_encoding(body: bytes, content_type: str) -> Encoding:
         name = next(fitting, "unknown")
     default = "its bytes, against what is said" if said else "its bytes"
     return Encoding(name=name, source=default, claims=claims, problem=problem)
+
+
+def _trouble(body: bytes, content_type: str) -> str:
+    """Of reading it in that encoding; what is binary is in none."""
+    document = to_utf8(body, content_type)
+    try:
+        document.body.decode()
+    except UnicodeDecodeError:
+        if b"\0" in document.body:
+            return "it is no text in any encoding"
+        codec = mend_utf8(document.body)[1]
+        return f"bytes that are not UTF-8 were read as {codec}"
+    return document.problem
 
 
 def _said(body: bytes, content_type: str) -> Iterator[tuple[str, str, str]]:

@@ -83,6 +83,20 @@ def test_bytes_that_do_not_fit_are_named_as_trouble() -> None:
     assert "were replaced" in encoding.problem
 
 
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (b"<rss>caf\xe9</rss>", "bytes that are not UTF-8 were read as cp1252"),
+        (b"<rss>caf\xc3\xa9</rss>", ""),
+        (b"\x7f\x00\xff\xfe\x00\x80", "it is no text in any encoding"),
+    ],
+)
+def test_bytes_that_are_in_no_encoding_named_are_trouble(
+    body: bytes, problem: str
+) -> None:
+    assert explain_encoding(body, "").problem == problem
+
+
 # --- what an entry is known by -------------------------------------------------
 
 
@@ -196,3 +210,12 @@ def test_what_is_too_long_is_named_with_its_line_and_its_beginning() -> None:
 def test_so_much_is_named_and_no_more() -> None:
     items = "<item><pubDate>soon</pubDate></item>" * (MOST_DROPPED + 1)
     assert len(explained(rss(items)).dropped) == MOST_DROPPED
+
+
+def test_a_date_in_bytes_that_were_mended_is_not_dropped() -> None:
+    date = "<pubDate>11 янв 2020 10:00:00 +0300</pubDate>"
+    body = rss(
+        f"<item><title>Новости</title>{date}</item>", head="<language>ru</language>"
+    )
+    found = explained(body.decode().encode("cp1251"))
+    assert (found.path, found.dropped) == ("bytes", ())
