@@ -56,6 +56,15 @@ class Connection(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
+    @property
+    def can_be_kept(self) -> bool:
+        """Whether the last answer ended well, and after all of its request was sent: a
+        server may answer early, and then read no more of it."""
+        transport = self._transport
+        if transport is None or not self.reception.is_clean:
+            return False
+        return not transport.get_write_buffer_size()
+
     async def exchange(self, request: Request, head: bytes, deadline: float) -> None:
         """Send a request under this head; its answer is in `reception` then.
 
@@ -74,7 +83,7 @@ class Connection(asyncio.Protocol):
             await over
         finally:
             self._over = None
-            if not self.reception.is_clean:
+            if not self.can_be_kept:
                 self.close()
 
     def close(self) -> None:
@@ -82,6 +91,7 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
             self._transport = None
+            self.reception.close()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

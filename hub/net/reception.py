@@ -82,6 +82,16 @@ class Reception:
         self._fed_bytes = self._body_bytes = 0
         self._ended = self._overran = self._is_kept_alive = False
 
+    def forget(self) -> None:
+        """Hold on to nothing large: the connection may be kept for some time."""
+        self.body = b""
+        self._pieces = []
+        self._inflation = None
+
+    def close(self) -> None:
+        """Nothing more will come. The parser holds on to this, and this to it."""
+        del self._parser
+
     @property
     def headers(self) -> AnswerHeaders:
         return AnswerHeaders(self._fields)

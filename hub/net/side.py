@@ -43,7 +43,7 @@ class Side:
             await self._places.enter(deadline)
         try:
             reception = await self._exchange(request, head, target.server, deadline)
-            return Answer(
+            answer = Answer(
                 url=request.url,
                 status=reception.status,
                 headers=reception.headers,
@@ -51,6 +51,8 @@ class Side:
                 complete=reception.is_whole,
                 milliseconds=round((loop.time() - started) * 1000),
             )
+            reception.forget()
+            return answer
         finally:
             self._places.leave()
 
@@ -91,6 +93,6 @@ class Side:
         return self._released(new, server)
 
     def _released(self, connection: Connection, server: Server) -> Reception:
-        if connection.reception.is_clean:
+        if connection.can_be_kept:
             self._pool.keep(server, connection)
         return connection.reception

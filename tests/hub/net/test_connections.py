@@ -159,6 +159,28 @@ async def test_connections_are_closed_with_the_network(origin: Origin) -> None:
     await asyncio.wait_for(origin.disconnected.wait(), 60)
 
 
+async def test_a_server_that_answers_before_it_has_read_all_gets_no_more() -> None:
+    """What is left of the first request would be read as the second."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def converse(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        writers.append(writer)
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Too Much\r\nContent-Length: 0\r\n\r\n")
+
+    server = await asyncio.start_server(converse, "127.0.0.1", 0, limit=1_000)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    async with server, HttpNetwork(allow_callbacks=LOOPBACK) as network:
+        for _ in range(2):
+            assert (await post(network, url, body=bytes(64 << 20))).status == 413
+        for writer in writers:
+            writer.transport.abort()
+        await asyncio.sleep(0)
+    assert len(writers) == 2
+
+
 class FakeTransport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
