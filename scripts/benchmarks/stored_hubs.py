@@ -123,7 +123,6 @@ def _put_listed(connection: sqlite3.Connection) -> None:
     for kind, value in (
         ("", "''"),
         ("format", "format"),
-        ("topic", "topic_id"),
         ("topic_host", "topic_host"),
         ("callback", "callback_hash"),
         ("callback_host", "callback_host"),

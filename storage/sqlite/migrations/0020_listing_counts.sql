@@ -48,7 +48,6 @@ BEGIN
     INSERT INTO listing_counts VALUES
         (NEW.account_id, '', '', NEW.subscription_id >> 12, 1),
         (NEW.account_id, 'format', NEW.format, NEW.subscription_id >> 12, 1),
-        (NEW.account_id, 'topic', NEW.topic_id, NEW.subscription_id >> 12, 1),
         (NEW.account_id, 'topic_host', NEW.topic_host, NEW.subscription_id >> 12, 1),
         (NEW.account_id, 'callback', NEW.callback_hash, NEW.subscription_id >> 12, 1),
         (NEW.account_id, 'callback_host', NEW.callback_host,
@@ -72,7 +71,6 @@ BEGIN
     INSERT INTO listing_counts VALUES
         (OLD.account_id, '', '', OLD.subscription_id >> 12, -1),
         (OLD.account_id, 'format', OLD.format, OLD.subscription_id >> 12, -1),
-        (OLD.account_id, 'topic', OLD.topic_id, OLD.subscription_id >> 12, -1),
         (OLD.account_id, 'topic_host', OLD.topic_host, OLD.subscription_id >> 12, -1),
         (OLD.account_id, 'callback', OLD.callback_hash, OLD.subscription_id >> 12, -1),
         (OLD.account_id, 'callback_host', OLD.callback_host,
