@@ -15,12 +15,7 @@ from hub.clock import Clock
 from hub.core.decide import Decision
 from hub.core.fetched import Fetched
 from hub.core.seen import day_of
-from hub.core.sites.bounds import (
-    COLLECTION_BYTES,
-    COLLECTION_SECONDS,
-    SiteBounds,
-    Spent,
-)
+from hub.core.sites.bounds import SiteBounds, Spent
 from hub.core.sites.commits import end_commit, step_commit
 from hub.core.sites.reformatting import news_since_feed
 from hub.core.sites.state import SiteState, begin_anew, read_state
@@ -43,11 +38,10 @@ from hub.core.sites.steps import (
     WalkOf,
     Want,
 )
-from hub.net import Limits
 from hub.parsing import Parser
 from hub.polling.fetcher import FetchRequest
 from hub.polling.site_documents import SiteDocuments
-from hub.polling.spool import Spool
+from hub.polling.spool import Spool, spooling_request
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.model import SITE_FORMATS, Entry, ParsedFeed
@@ -135,8 +129,7 @@ class SiteReader:
         try:
             ended = await self._walk(walk, reading, apply)
         finally:
-            if reading.spool is not None:
-                reading.spool.close()
+            _close(reading)
         commit = end_commit(
             reading.decision,
             ended or Ended(),
@@ -198,29 +191,14 @@ class SiteReader:
 
     async def _download(self, want: Download, reading: _Reading) -> Downloaded | bool:
         """False as in `_ask`. Of the file nothing is in memory."""
-        if reading.spool is not None:
-            reading.spool.close()
-            reading.spool = None
+        _close(reading)
         if not reading.spent.may_ask(self.clock.monotonic()):
             return False
         spool = reading.spool = Spool(want.rules)
-        limits = Limits(seconds=COLLECTION_SECONDS, body_bytes=COLLECTION_BYTES)
-        request = replace(_request(want, reading), sink=spool, limits=limits)
+        request = spooling_request(_request(want, reading), spool)
         fetched = await self._fetch(want, request, reading)
         reading.spent.bytes += spool.size
-        if fetched.error or fetched.status != 200:
-            return Downloaded(fetched=fetched)
-        try:
-            reader = await spool.check()
-        except FeedError as error:
-            return Downloaded(fetched=fetched, error=error)
-        return Downloaded(
-            fetched=fetched,
-            head=reader.head,
-            lines=reader.lines,
-            unknown=reader.unknown,
-            warnings=tuple(reader.warnings.lines),
-        )
+        return await spool.verify(fetched)
 
     async def _parse(self, fetched: Fetched) -> ParsedFeed | FeedError:
         context = ParseContext(
@@ -281,6 +259,12 @@ def _feed_until(feed: StoredFeed) -> float:
     read = feed.polling.last_success
     was_feed = bool(feed.format) and feed.format not in SITE_FORMATS
     return read.timestamp() if read and was_feed else 0.0
+
+
+def _close(reading: _Reading) -> None:
+    if reading.spool is not None:
+        reading.spool.close()
+        reading.spool = None
 
 
 async def _unroll(want: Unroll, reading: _Reading) -> Unrolled:

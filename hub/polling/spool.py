@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from hub.beside import run_beside
-from hub.core.sites.steps import ReadPage, Unrolled
+from hub.core.fetched import Fetched
+from hub.core.sites.bounds import COLLECTION_BYTES, COLLECTION_SECONDS
+from hub.core.sites.steps import Downloaded, ReadPage, Unrolled
 from hub.errors import BadAnswer
+from hub.net import Limits
+from hub.polling.fetcher import FetchRequest
+from protocols.errors import FeedError
 from protocols.scp.reading.collections import CollectionReader, SitePage
 from protocols.scp.reading.entries import entry_of_page
 from protocols.scp.reading.heads import HeadRules
@@ -45,6 +51,22 @@ class Spool:
         except OSError as error:
             raise BadAnswer(f"cannot be kept: {error.strerror}") from None
         self.size += len(piece)
+
+    async def verify(self, fetched: Fetched) -> Downloaded:
+        """What came of the request whose answer was written."""
+        if fetched.error or fetched.status != 200:
+            return Downloaded(fetched=fetched)
+        try:
+            reader = await self.check()
+        except FeedError as error:
+            return Downloaded(fetched=fetched, error=error)
+        return Downloaded(
+            fetched=fetched,
+            head=reader.head,
+            lines=reader.lines,
+            unknown=reader.unknown,
+            warnings=tuple(reader.warnings.lines),
+        )
 
     async def check(self) -> CollectionReader:
         """Read all of it: a reader that is at its end. Raises a `FeedError`."""
@@ -86,6 +108,11 @@ class Spool:
             if len(pages) >= MOST_PAGES or reader.output - begun >= MOST_BYTES:
                 break
         return Unrolled(pages=tuple(pages), line=line)
+
+
+def spooling_request(request: FetchRequest, spool: Spool) -> FetchRequest:
+    limits = Limits(seconds=COLLECTION_SECONDS, body_bytes=COLLECTION_BYTES)
+    return replace(request, sink=spool, limits=limits)
 
 
 def _pass_over(pages: Iterator[SitePage]) -> None:

@@ -66,6 +66,7 @@ class Walks:
     known: dict[str, SitePage] = field(default_factory=dict)
     state: bytes = b""
     is_read: bool = False
+    title: str = ""
     saves: int = 1_000
     asks: int = 1_000
     later: timedelta = timedelta(0)
@@ -212,6 +213,7 @@ class Walks:
         self.told += [each.title for each in news.new]
         self.told += [each.id for each in news.deletions]
         self.state = step.state
+        self.title = self.title if step.head is None else step.head.title
         self.is_read = self.is_read or step.is_read
         self.saves -= 1
         return self.saves > 0

@@ -31,6 +31,10 @@ def site_of_sitemap(body: bytes, url: str) -> ParsedFeed | None:
         if b"urlset" not in beginning or _EXTENSION not in beginning:
             return None
         read_sitemap(body, url)
+    return ParsedFeed(format=FeedFormat.SCP, feed=head_of_site(url))
+
+
+def head_of_site(url: str) -> Feed:
+    """Of the site of a sitemap, which says nothing of itself but where it is."""
     home = urljoin(url, "/")
-    head = Feed(title=urlsplit(url).hostname or "", links=(Link(href=home),))
-    return ParsedFeed(format=FeedFormat.SCP, feed=head)
+    return Feed(title=urlsplit(url).hostname or "", links=(Link(href=home),))

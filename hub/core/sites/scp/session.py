@@ -10,6 +10,7 @@ from hub.core.fetched import Fetched
 from hub.core.sites.scp.state import pack_state, read_state
 from hub.core.sites.steps import Part, ReadPage, Save, SiteVisit, recall, save
 from protocols.model import Deletion
+from protocols.scp.reading.fronts import head_of_site
 
 MOST_PROBLEMS: Final = 20
 
@@ -32,6 +33,7 @@ class Session:
         self.state = read_state(visit.state)
         self.problems: list[str] = []
         self.is_read = visit.is_read
+        self.head = None if visit.state else head_of_site(visit.front.url)
         self._saved = self.state
 
     def set(self, **values: Any) -> None:
@@ -52,6 +54,7 @@ class Session:
         is_quiet: bool = False,
     ) -> Part[None]:
         self._saved = self.state
+        head, self.head = self.head, None
         self.is_read = self.is_read or is_read
         yield from save(
             Save(
@@ -60,6 +63,7 @@ class Session:
                 pages=pages,
                 listed=listed,
                 deletions=deletions,
+                head=head,
                 is_read=is_read,
                 is_quiet=is_quiet,
             )

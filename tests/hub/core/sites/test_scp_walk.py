@@ -37,6 +37,7 @@ def with_feed(walks: Walks) -> None:
 def test_the_first_reading_is_news_to_nobody(walks: Walks) -> None:
     assert walks.well() == []
     assert walks.is_read
+    assert walks.title == "site.test"
     assert len(walks.known) == 10
     assert walks.asked == [SITEMAP, "/scp/all-1.scp.gz"]
 
