@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from protocols.dates import parse_date
 from protocols.feeds.assembly import assemble
 from protocols.feeds.channel import read_channel
-from protocols.feeds.element import Element
+from protocols.feeds.drafts import Draft
+from protocols.feeds.element import Element, local_name
 from protocols.feeds.limits import MAX_ENTRIES
+from protocols.feeds.makers import new_link
 from protocols.feeds.rssitem import read_item
 from protocols.feeds.scope import Scope
 from protocols.model import FeedFormat, ParsedFeed
@@ -15,4 +18,16 @@ def read_rss(root: Element, scope: Scope) -> ParsedFeed:
     """Read an ``rss`` element, or a ``channel`` that lost it."""
     head, items, scope = read_channel(root, scope)
     drafts = [read_item(item, scope) for item in items[:MAX_ENTRIES]]
+    if local_name(root.tag) == "channel":
+        _read_attributes(head, root, scope)
+        for draft, item in zip(drafts, items, strict=False):
+            _read_attributes(draft, item, scope)
     return assemble(FeedFormat.RSS, head, drafts, written=len(items))
+
+
+def _read_attributes(draft: Draft, element: Element, scope: Scope) -> None:
+    """The Channel Definition Format of 1997 has addresses and times as attributes."""
+    href = scope.within(element).resolve(element.get("href"))
+    if href and not draft.first_link("alternate"):
+        draft.add_link(new_link(href=href))
+    draft.updated = draft.updated or parse_date(element.get("lastmod"))

@@ -103,6 +103,11 @@ def _guid(draft: EntryDraft, element: Element, scope: Scope) -> None:
         draft.permalink = scope.resolve(guid)
 
 
+def _abstract(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    """Of the Channel Definition Format."""
+    draft.offer_summary(new_text(value=text_of(element)), element, rank=2)
+
+
 def _id(draft: EntryDraft, element: Element, scope: Scope) -> None:
     """Of no version of RSS, as are the dates below: trackers and shops write them."""
     draft.offer("id", text_of(element), element)
@@ -160,6 +165,7 @@ def _original_link(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
 _ENCLOSURE_ATTRIBUTES: Final = frozenset({"url", "type", "length"})
 _ELEMENTS: Final[Table[EntryDraft]] = {
+    "abstract": _abstract,
     "author": read_author,
     "category": read_category,
     "comments": _comments,

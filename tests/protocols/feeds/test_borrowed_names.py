@@ -7,7 +7,7 @@ import pytest
 from protocols.dates import parse_date
 from protocols.feeds import parse
 from protocols.feeds.names import ATOM, ATOM_03
-from protocols.model import Author
+from protocols.model import Author, Text
 from tests.support.feeds import CONTEXT, rss
 
 
@@ -99,3 +99,17 @@ def test_an_attribute_in_small_letters_says_that_an_id_is_no_address() -> None:
 def test_a_person_of_whom_nothing_is_said_is_no_author_of_an_item() -> None:
     parsed = parse(rss("<item><author><name/></author></item>"), CONTEXT)
     assert parsed.entries[0].authors == ()
+
+
+def test_addresses_and_times_of_cdf_are_attributes() -> None:
+    body = b"""<CHANNEL HREF="https://s.example/" LASTMOD="2020-01-12"><TITLE>T</TITLE>
+        <ITEM HREF="/1" LASTMOD="2020-01-11T10:00"><TITLE>A</TITLE>
+        <ABSTRACT>S</ABSTRACT></ITEM><ITEM><TITLE>B</TITLE></ITEM></CHANNEL>"""
+    parsed = parse(body, CONTEXT)
+    first, second = parsed.entries
+    assert [link.href for link in parsed.feed.links] == ["https://s.example/"]
+    assert parsed.feed.updated == parse_date("2020-01-12")
+    assert (first.title, first.summary) == ("A", Text(value="S"))
+    assert [link.href for link in first.links] == ["https://site.example/1"]
+    assert first.updated == parse_date("2020-01-11T10:00")
+    assert (second.links, second.updated) == ((), None)
