@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 
 from tests.support.command import fanfare, knowing
@@ -94,5 +95,5 @@ async def test_a_hub_killed_in_the_middle_of_a_file_loses_and_repeats_nothing(
             await eventually(lambda: len({title for _, title in told.items}) == 900)
             shown = await api.feed(feed_id)
             assert shown["error"] == ""
-            repeated = len(told.items) - 900
-            assert repeated <= 200  # what was in flight when it was killed
+            # What was in flight when it was killed may come once more, and no oftener.
+            assert max(Counter(told.items).values()) <= 2
