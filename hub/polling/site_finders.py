@@ -53,11 +53,12 @@ async def find_scp(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
     places = dict.fromkeys((*named[:MOST_SITEMAPS], urljoin(page.url, "/sitemap.xml")))
     children: dict[str, None] = {}
     for place in places:
-        found, others = await _look_at_sitemap(place, fetch, read)
+        found, named = await _look_at_sitemap(place, fetch, read)
         if found is not None:
             return found
-        children.update(dict.fromkeys(others))
-    likely = sorted(set(children) - set(places), key=lambda url: "scp" not in url)
+        children.update(dict.fromkeys(named))
+    others = [url for url in children if url not in places]
+    likely = sorted(others, key=lambda url: "scp" not in url)
     for place in likely[:MOST_SITEMAPS]:
         found, _ = await _look_at_sitemap(place, fetch, read)
         if found is not None:
