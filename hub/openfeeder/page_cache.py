@@ -22,7 +22,9 @@ from storage.records import ListedPage, PageId
 
 MOST_KEPT = 2_000
 LARGEST_KEPT = 64 * 1024
-"""Bytes of a packed entry; of larger ones the page is made anew each time."""
+"""Characters of a page's chunks; larger ones are made anew each time."""
+MOST_CHARACTERS = 16 * 1024 * 1024
+"""Of all that is kept."""
 BATCH = 25
 """Pages made at a time, so that other work beside the event loop gets its turn."""
 
@@ -50,6 +52,7 @@ class PageCache:
         self._authors = authors
         self._capacity = capacity
         self._kept: OrderedDict[PageId, tuple[_State, float, Page]] = OrderedDict()
+        self._characters = 0
 
     async def make(self, listed: Sequence[ListedPage]) -> list[MadePage]:
         """In their order."""
@@ -78,12 +81,19 @@ class PageCache:
         return MadePage(page=known[2], kept_for=age)
 
     def _keep(self, listed: ListedPage, page: Page) -> None:
-        if len(listed.page.entry.body) > LARGEST_KEPT:
+        self._forget(listed.page.id)
+        size = _size(page)
+        if size > LARGEST_KEPT:
             return
         self._kept[listed.page.id] = (_state(listed), self._clock.monotonic(), page)
-        self._kept.move_to_end(listed.page.id)
-        if len(self._kept) > self._capacity:
-            self._kept.popitem(last=False)
+        self._characters += size
+        while len(self._kept) > self._capacity or self._characters > MOST_CHARACTERS:
+            self._forget(next(iter(self._kept)))
+
+    def _forget(self, page_id: PageId) -> None:
+        known = self._kept.pop(page_id, None)
+        if known is not None:
+            self._characters -= _size(known[2])
 
     def _make_all(self, listed: Sequence[ListedPage]) -> list[Page]:
         return [self._make(each) for each in listed]
@@ -102,3 +112,7 @@ class PageCache:
 def _state(listed: ListedPage) -> _State:
     page = listed.page
     return page.entry.id, page.entry.revision, page.modified, page.head
+
+
+def _size(page: Page) -> int:
+    return sum(len(each.text) for each in page.chunks)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from random import Random
 
 import pytest
 
 from hub.collections.pages import PageKeeper
-from hub.openfeeder.page_cache import LARGEST_KEPT, PageCache
+from hub.openfeeder.page_cache import (
+    LARGEST_KEPT,
+    MOST_CHARACTERS,
+    PageCache,
+)
 from protocols.model import Feed, Text
 from protocols.openfeeder.serving.pages import AuthorDisplay
 from storage.records import ListedPage
@@ -64,9 +67,24 @@ async def test_large_ones_are_not_kept(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as hub:
         feeds = PublicFeeds(hub.storage)
         feed = await feeds.add()
-        noise = Random(1).randbytes(LARGEST_KEPT).hex()
-        await feeds.publish(feed, an_entry("a", content=Text(value=f"<p>{noise}</p>")))
+        words = "a word " * (LARGEST_KEPT // 7 + 1)
+        await feeds.publish(feed, an_entry("a", content=Text(value=f"<p>{words}</p>")))
         cache = a_cache(hub)
         pages = await listed(hub)
-        assert len(pages[0].page.entry.body) > LARGEST_KEPT
         assert await ages(cache, pages) == await ages(cache, pages) == [None]
+
+
+async def test_all_together_are_bounded_too(tmp_path: Path) -> None:
+    async with open_hub(tmp_path) as hub:
+        feeds = PublicFeeds(hub.storage)
+        feed = await feeds.add()
+        words = Text(value=f"<p>{'a word ' * 9_000}</p>")
+        count = MOST_CHARACTERS // 62_999 + 2
+        entries = [an_entry(str(n), content=words) for n in range(count)]
+        await feeds.publish(feed, *entries)
+        cache = a_cache(hub, capacity=10_000)
+        await listed(hub)
+        pages = await hub.storage.page_list.page(skip=0, limit=1_000)
+        await cache.make(pages)
+        assert await ages(cache, pages[-1:]) == [0]
+        assert await ages(cache, pages[:1]) == [None]
