@@ -14,6 +14,16 @@ _MONDAY = 4 * 86_400.0  # the first one after 1970 began
 _HOUR = 3_600.0
 _WAITS = ("wanted", "floor", "ttl", "sy:updatePeriod")
 _HINTS = ("ttl", "sy:updatePeriod", "fresh", "retry after", "skip")
+_REASONS = {
+    "floor": "it is asked every {span} at most ({note})",
+    "ttl": "it wishes to be asked every {span} at most (ttl)",
+    "sy:updatePeriod": "it wishes to be asked every {span} at most (sy:updatePeriod)",
+    "fresh": "its server said that the answer is good for {span} (max-age or Expires)",
+    "retry after": "its server wants no request for {span} (Retry-After)",
+    "backoff": "it is in trouble, and left alone for up to {span} ({note})",
+    "skip": "it wishes not to be asked for {span} more (skipHours and skipDays)",
+}
+"""Of the terms that may decide; where none of these does, the price did."""
 _NOT_POLLED = {
     FeedState.PAUSED: "it is paused",
     FeedState.GONE: "it answered 410",
@@ -72,10 +82,11 @@ def _why(terms: dict[str, Term]) -> str:
         if _counts(terms.get(name))
     ]
     decisive = terms.get("skip") or max(counting, key=lambda term: term.value)
-    if decisive.name != "wanted":
-        return f"of {decisive.name}: {decisive.note} ({duration(decisive.value)})"
+    span = duration(decisive.value)
+    if decisive.name in _REASONS:
+        return _REASONS[decisive.name].format(span=span, note=decisive.note)
     return (
-        f"{duration(decisive.value)} of waiting, at {terms['rate now'].value:.3g}"
+        f"{span} of waiting, at {terms['rate now'].value:.3g}"
         " entries a day expected now, is worth a poll at the price of"
         f" {terms['price'].value:.3g} entry-seconds"
     )

@@ -29,7 +29,6 @@ class FindingKind(StrEnum):
     MOVED = "moved"  # redirects for good
     THROTTLED = "throttled"  # its server asks for patience
     WASTEFUL = "wasteful"  # hundreds of polls for an entry
-    PUSHED = "pushed"  # its last fetch was asked for, by a ping or by hand
     HUB = "hub"  # names a hub, which could push it
 
 
@@ -63,7 +62,6 @@ def findings(feed: StoredFeed, now: datetime) -> tuple[Finding, ...]:
         _moved(feed),
         _throttled(feed.polling, now),
         _wasteful(feed, now),
-        _pushed(feed.polling),
         _hub(feed.polling),
     )
     return tuple(each for each in found if each is not None)
@@ -140,16 +138,6 @@ def _against_waste(polling: Polling) -> str:
     if not polling.answers_304:
         return "each poll takes the whole document: its publisher should send an ETag"
     return "lower FANFARE_POLL_BUDGET if this is so of many feeds"
-
-
-def _pushed(polling: Polling) -> Finding | None:
-    if not polling.message.startswith("Fetched (ping)"):
-        return None
-    return Finding(
-        kind=FindingKind.PUSHED,
-        what="its last fetch was asked for, by a ping or by hand",
-        suggestion="nothing needs to be done",
-    )
 
 
 def _hub(polling: Polling) -> Finding | None:

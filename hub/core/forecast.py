@@ -74,9 +74,19 @@ def foresee(posting: Posting, everybody: Prior, now: datetime) -> Forecast:
         start=now.timestamp(),
         steady=(1 - EXCITED) * per_day / _DAY,
         excited=EXCITED * burst_of(posting, now) / BURST_MEMORY,
-        profile=Profile(own=read_habits(posting.habits), prior=everybody),
+        profile=Profile(
+            own=read_habits(posting.habits),
+            prior=everybody,
+            days=_watched_days(posting, now),
+        ),
         per_day=per_day,
     )
+
+
+def _watched_days(posting: Posting, now: datetime) -> float:
+    if posting.since is None:
+        return 0.0
+    return (now - posting.since).total_seconds() / _DAY
 
 
 def room_of(window: int) -> float:

@@ -15,13 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import sqrt
+from itertools import repeat
+from math import inf, sqrt
 from struct import Struct
 
 from protocols.quick import quick_init
 
 PRIOR_POSTS = 12.0
 PRIOR_MINUTES = 20.0
+DAYS_SEEN, WEEKS_SEEN = 3.0, 14.0
+"""Days after which a feed's own hours, and its own weekdays, count in full."""
 MOST_COUNTED = 500.0
 """Posts after which all counts are halved, so that old habits fade."""
 STEP = 300
@@ -32,6 +35,9 @@ _LAST_HOUR = _HOURS - 1
 _THURSDAY = 3  # the first day of the epoch, with Monday as 0
 _layout = Struct(f"<{_HOURS + _DAYS + _STEPS}e")
 _WEEKLY = _HOURS * _DAYS
+
+ALIKE = repeat(1.0)
+"""The weights of posts that all count the same."""
 
 Counts = tuple[float, ...]
 
@@ -83,11 +89,13 @@ def pack_habits(habits: Habits) -> bytes:
     return _layout.pack(*habits.hours, *habits.days, *habits.steps)
 
 
-def count_habits(habits: Habits, posts: Iterable[float], each: float = 1.0) -> Habits:
-    """Add posts, given in Unix seconds, each with that weight."""
+def count_habits(
+    habits: Habits, posts: Iterable[float], weights: Iterable[float] = ALIKE
+) -> Habits:
+    """Add posts, given in Unix seconds, and what each counts for."""
     hours, days, steps = list(habits.hours), list(habits.days), list(habits.steps)
     total = habits.total
-    for post in posts:
+    for post, each in zip(posts, weights, strict=False):
         hours[hour_of(post)] += each
         days[weekday_of(post)] += each
         steps[step_of(post)] += each
@@ -150,20 +158,26 @@ class Profile:
 
     own: Habits
     prior: Prior
+    days: float = inf
+    """For how long the feed was watched: what it does at an hour or on a weekday that
+    was not seen yet is not that it is silent."""
 
     def at(self, moment: float) -> float:
         """P(h) P(d) of a time in Unix seconds."""
         own, prior = self.own, self.prior
+        of_hours, of_days = (
+            min(self.days / DAYS_SEEN, 1),
+            min(self.days / WEEKS_SEEN, 1),
+        )
         in_hours = int(moment) // 3_600
         hour, day = in_hours % _HOURS, (in_hours // _HOURS + _THURSDAY) % _DAYS
-        hours, total = own.hours, own.total + PRIOR_POSTS
+        hours, total = own.hours, own.total
         by_hour = (
-            0.5 * hours[hour]
-            + 0.25 * (hours[hour - 1] + hours[hour - _LAST_HOUR])
-            + prior.hours[hour]
-        )
-        by_day = own.days[day] + prior.days[day]
-        return _WEEKLY * by_hour * by_day / (total * total)
+            0.5 * hours[hour] + 0.25 * (hours[hour - 1] + hours[hour - _LAST_HOUR])
+        ) * of_hours + prior.hours[hour]
+        by_day = own.days[day] * of_days + prior.days[day]
+        posts = (total * of_hours + PRIOR_POSTS) * (total * of_days + PRIOR_POSTS)
+        return _WEEKLY * by_hour * by_day / posts
 
     def steps(self) -> Counts:
         """M of each five minutes of an hour."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from math import exp
+from math import exp, inf
 
 from hub.core.habits import count_habits, pack_habits, read_habits
 from protocols.model import Entry
@@ -20,6 +20,8 @@ PRIOR_ENTRIES = 0.5
 PRIOR_DAYS = 2.5
 BURST_MEMORY = 7_200.0
 """Seconds over which the posts of a burst are forgotten."""
+TOGETHER = 60.0
+"""Seconds between two posts of which one is no answer to the other, at most."""
 LATE_DATES = timedelta(hours=1)
 """Publishers' dates may lie so much before the poll that did not show them yet."""
 _MEMORY = MEMORY_DAYS * 86_400.0
@@ -60,10 +62,11 @@ def with_posts(posting: Posting, seconds: Sequence[float], at: datetime) -> Post
     """Add posts in Unix seconds, in order of time and none after ``at``, to all."""
     now = at.timestamp()
     weight, burst = _decayed(posting, at), burst_of(posting, at)
-    for post in seconds:
+    shares = _shares(seconds)
+    for post, share in zip(seconds, shares, strict=True):
         weight += exp((post - now) / _MEMORY)
-        burst += exp((post - now) / BURST_MEMORY)
-    counted = count_habits(read_habits(posting.habits), seconds)
+        burst += share * exp((post - now) / BURST_MEMORY)
+    counted = count_habits(read_habits(posting.habits), seconds, shares)
     return Posting(
         weight=weight,
         at=at,
@@ -71,6 +74,19 @@ def with_posts(posting: Posting, seconds: Sequence[float], at: datetime) -> Post
         burst=burst,
         habits=pack_habits(counted) if seconds else posting.habits,
     )
+
+
+def _shares(seconds: Sequence[float]) -> list[float]:
+    """What each post says about when others come: of those that came together the
+    second half as much as the first, and so on. Fifty entries imported at once were one
+    decision to post, as `TOGETHER` has it, and count as four and a half."""
+    shares: list[float] = []
+    together, last = 0, -inf
+    for post in seconds:
+        together = together + 1 if post - last <= TOGETHER else 1
+        shares.append(1 / together)
+        last = post
+    return shares
 
 
 def _halfway(since: datetime, at: datetime) -> datetime:

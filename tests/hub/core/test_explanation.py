@@ -42,22 +42,29 @@ def explained(
             {"price": 500.0},
             "h of waiting, at 0.16 entries a day expected now, is worth",
         ),
-        ({"price": 0.1}, "of floor: earned: answers 304, and is not asleep (15 min)"),
+        (
+            {"price": 0.1},
+            "it is asked every 15 min at most (earned: answers 304, and is not",
+        ),
         (
             {"fresh_until": NOW + timedelta(hours=20)},
-            "of fresh: max-age or Expires: not asked before (20 h)",
+            "its server said that the answer is good for 20 h (max-age or Expires)",
         ),
         (
             {"code": 500, "failures": 3},
-            "of backoff: ",
+            "it is in trouble, and left alone for up to ",
         ),
         (
             {"code": 500, "failures": 1, "retry_after": NOW + timedelta(hours=8)},
-            "of retry after: Retry-After: not asked before (8 h)",
+            "its server wants no request for 8 h (Retry-After)",
+        ),
+        (
+            {"hints": Hints(ttl_minutes=30), "price": 2.0},
+            "it wishes to be asked every 30 min at most (ttl)",
         ),
         (
             {"hints": Hints(skip_days=(1,)), "fresh_until": NOW + timedelta(hours=5)},
-            "of skip: to the end of skipHours and skipDays",
+            "it wishes not to be asked for 10.9 h more (skipHours and skipDays)",
         ),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 from hub.core.habits import (
     MOST_COUNTED,
     NOTHING_KNOWN,
+    WEEKS_SEEN,
     Profile,
     common_habits,
     count_habits,
@@ -93,8 +94,20 @@ def test_what_is_posted_at_one_hour_is_half_expected_beside_it() -> None:
     assert later < 0.1 * before
 
 
-def test_factors_have_the_mean_one() -> None:
-    profile = Profile(own=count_habits(NOTHING_KNOWN, [TUESDAY] * 40), prior=EVEN)
+def test_hours_that_were_not_seen_yet_are_not_taken_for_silent() -> None:
+    """A fast feed's first document: sixty entries, of the last eight hours."""
+    posts = [TUESDAY + HOUR * 8 * number / 60 for number in range(60)]
+    own = count_habits(NOTHING_KNOWN, posts)
+    tomorrow = TUESDAY + DAY + 12 * HOUR
+
+    assert Profile(own=own, prior=EVEN, days=1 / 3).at(tomorrow) > 0.5
+    assert Profile(own=own, prior=EVEN, days=WEEKS_SEEN).at(tomorrow) < 0.05
+
+
+@pytest.mark.parametrize("days", [0.0, 0.3, 5.0, 100.0])
+def test_factors_have_the_mean_one(days: float) -> None:
+    own = count_habits(NOTHING_KNOWN, [TUESDAY] * 40)
+    profile = Profile(own=own, prior=EVEN, days=days)
     week = [profile.at(TUESDAY + HOUR * hour) for hour in range(168)]
 
     assert sum(week) / 168 == pytest.approx(1)

@@ -5,7 +5,14 @@ from math import exp
 
 import pytest
 
-from hub.core.posting import count_posts, posting_history, posting_rate, velocity
+from hub.core.habits import read_habits
+from hub.core.posting import (
+    burst_of,
+    count_posts,
+    posting_history,
+    posting_rate,
+    velocity,
+)
 from protocols.model import Entry
 from storage.records import Posting
 from tests.support.documents import an_entry
@@ -44,6 +51,27 @@ def test_a_post_counts_less_with_every_day() -> None:
     later = count_posts(posting, [], NOW, NOW + 21 * DAY)
     assert later.weight == pytest.approx(exp(-1))
     assert later.since == NOW
+
+
+def test_entries_that_came_at_once_are_hardly_more_of_a_habit_than_one() -> None:
+    at = NOW - timedelta(hours=1)
+    imported = [an_entry(str(number), published=at) for number in range(50)]
+
+    posting = count_posts(Posting(), imported, at - DAY, NOW)
+
+    harmonic = sum(1 / number for number in range(1, 51))
+    assert posting.weight == pytest.approx(50, rel=0.01)
+    assert read_habits(posting.habits).total == pytest.approx(harmonic, rel=0.01)
+    assert burst_of(posting, NOW) == pytest.approx(harmonic * exp(-0.5))
+
+
+def test_entries_minutes_apart_count_each() -> None:
+    dates = [NOW - timedelta(minutes=10 * number) for number in range(5)]
+    entries = [an_entry(str(date), published=date) for date in dates]
+
+    posting = count_posts(Posting(), entries, NOW - DAY, NOW)
+
+    assert read_habits(posting.habits).total == 5
 
 
 @pytest.mark.parametrize(
