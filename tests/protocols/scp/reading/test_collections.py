@@ -24,7 +24,7 @@ from protocols.errors import (
     UnsupportedVersion,
 )
 from protocols.scp.collection import CollectionType
-from protocols.scp.reading.checksums import ChecksumRule
+from protocols.scp.reading.checksums import ChecksumRule, Checksums
 from protocols.scp.reading.collections import page_url
 from protocols.scp.reading.unpacking import SizeLimits
 from tests.support.scp_files import (
@@ -236,6 +236,10 @@ CLAIMS = {
     "without a line feed at the end": with_checksum(
         (FIRST + b"\n" + PAGES).rstrip(), LAST_MEMBER, PAGES.rstrip()
     ),
+    "without the member, its comma and the blanks round it": with_checksum(
+        FIRST[:-2] + b" }}\n" + PAGES,
+        FIRST[:-2] + b' \t, "checksum" : "sha256:HASH" }}\n',
+    ),
     "with an empty value": with_checksum(
         LAST_MEMBER.replace(b"sha256:HASH", b"") + PAGES, LAST_MEMBER
     ),
@@ -269,6 +273,16 @@ def test_a_file_that_was_changed_is_refused_unless_nobody_looks() -> None:
             read(changed, replace(RULES, checksum=rule))
     _, pages = read(changed, replace(RULES, checksum=ChecksumRule.OFF))
     assert len(pages) == 2
+
+
+@pytest.mark.parametrize("end", ["", MEMBER.replace("%b", 64 * "a")])
+def test_a_first_line_full_of_blanks_is_gone_through_once(end: str) -> None:
+    """With the square of their number this would not end today."""
+    blanks = b" " * 1_000_000
+    line = b'{"collection":{"id":"a"' + blanks + end.encode() + b"}}\n"
+    checksums = Checksums("sha256:" + 64 * "a", line, ChecksumRule.LENIENT)
+    with pytest.raises(InvalidDocument, match="the file has another checksum"):
+        checksums.verify()
 
 
 def test_how_old_and_how_early_is_for_the_rules_to_say() -> None:
