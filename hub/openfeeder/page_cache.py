@@ -21,8 +21,9 @@ from storage.packing import unpack
 from storage.records import ListedPage, PageId
 
 MOST_KEPT = 2_000
-LARGEST_KEPT = 64 * 1024
-"""Characters of a page's chunks; larger ones are made anew each time."""
+LARGEST_KEPT = 1024 * 1024
+"""Characters of a page's chunks; larger ones are made anew each time. Large ones cost
+the most to make, and anybody may ask for them."""
 MOST_CHARACTERS = 16 * 1024 * 1024
 """Of all that is kept."""
 BATCH = 25

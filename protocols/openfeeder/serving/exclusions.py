@@ -9,7 +9,7 @@ programs mark them; and the lines that these put under every post.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 _TAGS: Final = frozenset({"nav", "form", "dialog", "footer", "menu"})
 _ROLES: Final = frozenset(
@@ -57,13 +57,21 @@ _BOILERPLATE: Final = tuple(
     )
 )
 _LONGEST_BOILERPLATE: Final = 600
+_Moved: TypeAlias = dict[tuple[Any, bool], list[str]]
+"""Text that goes to the end of an element's own (True), or of its tail."""
 
 
 def prune(root: Any) -> None:
     """Take what is excluded out of the tree; the text that follows it stays."""
+    moved: _Moved = {}
     for element in list(root.iter(*_TAGS, *_MARKED)):
         if element is not root and _is_excluded(element):
-            _take_out(element)
+            _take_out(element, moved)
+    for (place, is_inside), texts in moved.items():
+        if is_inside:
+            place.text = "".join((place.text or "", *texts))
+        else:
+            place.tail = "".join((place.tail or "", *texts))
 
 
 def is_boilerplate(text: str) -> bool:
@@ -92,12 +100,12 @@ def _is_quoted(element: Any) -> bool:
     return next(element.iterancestors(_QUOTED), None) is not None
 
 
-def _take_out(element: Any) -> None:
+def _take_out(element: Any, moved: _Moved) -> None:
+    """Its tail is only noted: joined one by one, those of a long run would cost the
+    square of its length."""
     parent = element.getparent()
     if tail := element.tail:
         before = element.getprevious()
-        if before is None:
-            parent.text = (parent.text or "") + tail
-        else:
-            before.tail = (before.tail or "") + tail
+        place = (parent, True) if before is None else (before, False)
+        moved.setdefault(place, []).append(tail)
     parent.remove(element)
