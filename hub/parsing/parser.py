@@ -22,6 +22,7 @@ from hub.parsing.process import WORKER_MODULE, WorkerDied, WorkerProcess
 from protocols.errors import FeedError, LimitExceeded, MalformedDocument
 from protocols.feeds import ParseContext, parse
 from protocols.model import ParsedFeed
+from protocols.scp.reading.unpacking import GZIP, ZSTD
 
 log = structlog.get_logger(__name__)
 
@@ -29,6 +30,8 @@ INLINE_BYTES = 64 * 1024
 """Such a document is read in 2 to 4 ms."""
 INLINE_TAGS = 4_000
 """As many as a document of that size has; one of nothing else would take 200 ms."""
+_PACKED = (GZIP, ZSTD)
+"""Such a document is larger than it seems."""
 
 
 class Parser(Protocol):
@@ -80,7 +83,7 @@ class WorkerParser(Closing):
     async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
         """See `Parser`."""
         is_large = len(body) > self._inline_bytes or body.count(b"<") > INLINE_TAGS
-        if is_large or context.selector:
+        if is_large or body.startswith(_PACKED) or context.selector:
             return await self._parse_in_worker(Task(body, context))
         try:
             return self._read(body, context)

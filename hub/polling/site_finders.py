@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 from urllib.parse import urljoin
 
+from hub.beside import run_beside
 from hub.core.fetched import Fetched
 from protocols.errors import FeedError, FeedLink
 from protocols.model import FeedFormat, ParsedFeed
@@ -18,6 +20,7 @@ MOST_SITEMAPS: Final = 3
 """That are looked at: of those named by robots.txt, and by others."""
 LARGEST_INDEX: Final = 256 * 1024
 """Bytes of a sitemap that may name others."""
+LARGEST_UNPACKED: Final = 2 * 1024 * 1024
 
 Fetch: TypeAlias = Callable[[str], Awaitable[Fetched]]
 """By the pace of hosts; failures are values."""
@@ -76,8 +79,9 @@ async def _look_at_sitemap(
         return _found(fetched, feed, FeedFormat.SCP), ()
     if fetched.error or len(fetched.body) > LARGEST_INDEX:
         return None, ()
+    reading = partial(read_sitemap, fetched.body, fetched.url, largest=LARGEST_UNPACKED)
     try:
-        return None, read_sitemap(fetched.body, fetched.url).children
+        return None, (await run_beside(reading)).children
     except FeedError:
         return None, ()
 

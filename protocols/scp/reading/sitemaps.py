@@ -23,8 +23,13 @@ from protocols.scp.sitemap import EXTENSION
 from protocols.text import whole_number
 from protocols.urls import is_web_url, resolve
 
-LARGEST: Final = 50 * 1024 * 1024
-"""Bytes, unpacked; sitemaps.org: "must be no larger than 50MB"."""
+LARGEST: Final = 16 * 1024 * 1024
+"""Bytes, unpacked; about what a document may have that comes as it is, though
+sitemaps.org allows 50 MB."""
+MOST_ELEMENTS: Final = 500_000
+"""Of any kind; sitemaps.org: "no more than 50,000 URLs", of five elements each."""
+MOST_EXTENSIONS: Final = 5_000
+"""Elements of SCP, right or wrong."""
 MOST_FILES: Final = 1_000
 MOST_SECTIONS: Final = 200
 MOST_CHILDREN: Final = 1_000
@@ -75,15 +80,16 @@ class SiteMap:
     problems: tuple[str, ...] = ()
 
 
-def read_sitemap(body: bytes, url: str) -> SiteMap:
-    """Read a sitemap or an index of them, packed or not; ``url`` is its own.
+def read_sitemap(body: bytes, url: str, *, largest: int = LARGEST) -> SiteMap:
+    """Read a sitemap or an index of them, packed or not; ``url`` is its own, and
+    ``largest`` the most bytes it may have unpacked.
 
     Raises `MalformedDocument`, `NotAFeed` for other documents, and `LimitExceeded`.
     """
     reading = _Reading(url)
     root = ""
     try:
-        for element in _elements(_unpacked(body)):
+        for element in _elements(_unpacked(body, largest)):
             reading.read(element)
             root = element.tag  # the last to end is the outermost
     except etree.XMLSyntaxError as error:
@@ -93,8 +99,8 @@ def read_sitemap(body: bytes, url: str) -> SiteMap:
     return reading.finish()
 
 
-def _unpacked(body: bytes) -> bytes:
-    unpacker = Unpacker(SizeLimits(wire=LARGEST, output=LARGEST))
+def _unpacked(body: bytes, largest: int) -> bytes:
+    unpacker = Unpacker(SizeLimits(wire=largest, output=largest))
     parts = [*unpacker.feed(body), *unpacker.finish()]
     unpacked = b"".join(parts)
     # sitemaps.org: "must be UTF-8 encoded"; in any other a document type could hide.
@@ -107,7 +113,7 @@ def _unpacked(body: bytes) -> bytes:
 
 def _elements(body: bytes) -> Iterator[Any]:
     """Each as it ends; then it is let go, so that a long list takes no memory."""
-    for _, element in etree.iterparse(
+    events = etree.iterparse(
         BytesIO(body),
         events=("end",),
         encoding="utf-8",
@@ -117,7 +123,10 @@ def _elements(body: bytes) -> Iterator[Any]:
         huge_tree=False,
         remove_comments=True,
         remove_pis=True,
-    ):
+    )
+    for number, (_, element) in enumerate(events):
+        if number >= MOST_ELEMENTS:
+            raise LimitExceeded("the number of elements", MOST_ELEMENTS)
         yield element
         parent = element.getparent()
         if parent is None or etree.QName(parent).localname in ("url", "sitemap"):
@@ -135,10 +144,14 @@ class _Reading:
     files: list[SiteFile] = field(default_factory=list)
     children: dict[str, None] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    met: int = 0  # elements of SCP
+    extensions: int = 0  # elements of SCP
+    met: int = 0  # of them collections and deltas
 
     def read(self, element: Any) -> None:
         if element.tag.startswith(_SCP):
+            self.extensions += 1
+            if self.extensions > MOST_EXTENSIONS:
+                raise LimitExceeded("the number of SCP's elements", MOST_EXTENSIONS)
             self._read_extension(element, element.tag[len(_SCP) :])
         elif element.tag.endswith("}sitemap") or element.tag == "sitemap":
             self._read_child(element)
@@ -149,7 +162,7 @@ class _Reading:
             sections=tuple(self.sections.values()),
             files=tuple(self.files),
             children=tuple(self.children),
-            problems=tuple(self.problems[:_MOST_PROBLEMS]),
+            problems=tuple(self.problems),
         )
 
     def _read_child(self, element: Any) -> None:
@@ -227,6 +240,8 @@ class _Attributes:
         return str(self._element.get(name, "")).strip()
 
     def note(self, name: str, expected: str) -> None:
+        if len(self._reading.problems) >= _MOST_PROBLEMS:
+            return
         found = self.text(name)
         shown = f", not {found[:80]!r}" if found else ""
         self._reading.problems.append(

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from backports import zstd
 from structlog.testing import capture_logs
 
 from hub.parsing import WorkerParser
@@ -82,6 +84,16 @@ async def test_a_small_document_of_many_tags_is_read_by_a_worker(
     body = b"<rss><channel>%b</channel></rss>" % (b"<item/>" * 5_000)
     assert len(body) < INLINE_BYTES
     await parser.parse(body, CONTEXT)
+    assert len(processes() - before) == 1
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
+async def test_a_packed_document_is_unpacked_by_a_worker(
+    parser: WorkerParser, pack: Callable[[bytes], bytes]
+) -> None:
+    before = processes()
+    with pytest.raises(NotAFeed):
+        await parser.parse(pack(b"words"), CONTEXT)
     assert len(processes() - before) == 1
 
 

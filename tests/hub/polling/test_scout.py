@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import json
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from hub.core.fetched import Fetched
 from hub.polling.fetcher import FetchRequest
 from hub.polling.scout import USUAL_PLACES, Kind, Scout, Sight
+from hub.polling.site_finders import LARGEST_UNPACKED, find_scp
+from protocols.errors import FeedError
 from protocols.feeds import ParseContext, parse
 from protocols.model import ParsedFeed
 from protocols.openfeeder.places import WELL_KNOWN, WORDPRESS
@@ -275,6 +280,16 @@ CHILD = b"<sitemap><loc>%b</loc></sitemap>"
         ),
         ({"/sitemap.xml": b"<urlset>" + b" " * 300_000 + b"</urlset>"}, "", 3),
         ({"/sitemap.xml": RSS}, "", 3),
+        (
+            {
+                "/sitemap.xml": gzip.compress(
+                    INDEX % (CHILD % b"/scp.xml" + b" " * LARGEST_UNPACKED)
+                ),
+                "/scp.xml": SITEMAP,
+            },
+            "",
+            3,
+        ),
     ],
 )
 async def test_a_sitemap_that_names_collections_is_looked_for(
@@ -284,3 +299,22 @@ async def test_a_sitemap_that_names_collections_is_looked_for(
 
     assert best_of(sight) == (f"{SITE}{place}" if place else "")
     assert len(asked) == count
+
+
+async def test_an_index_is_read_beside_the_event_loop() -> None:
+    order: list[str] = []
+
+    async def fetch(url: str) -> Fetched:
+        order.append(urlsplit(url).path)
+        is_index = url.endswith("/sitemap.xml")
+        answer = an_answer(200, INDEX % (CHILD % b"/scp.xml"))
+        return replace(answer if is_index else an_answer(404), url=url)
+
+    async def read(fetched: Fetched) -> ParsedFeed | FeedError | None:
+        asyncio.get_running_loop().call_soon(order.append, "the loop")
+        return None
+
+    await find_scp(replace(an_answer(200), url=SITE), fetch, read)
+
+    after = order.index("/sitemap.xml") + 1
+    assert order[after : after + 2] == ["the loop", "/scp.xml"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -199,6 +200,9 @@ def test_a_wrong_section_is_named(element: str, problem: str) -> None:
             MalformedDocument,
         ),
         (urlset(*[SNAPSHOT] * 1_001), LimitExceeded),
+        (urlset("<scp:collection/>" * 5_001), LimitExceeded),
+        (urlset("<scp:novelty/>" * 5_001), LimitExceeded),
+        (urlset("<a/>" * 500_001), LimitExceeded),
         (
             urlset(
                 *[
@@ -215,6 +219,25 @@ def test_a_wrong_section_is_named(element: str, problem: str) -> None:
 def test_what_is_no_sitemap_is_refused(body: bytes, error: type[FeedError]) -> None:
     with pytest.raises(error):
         read_sitemap(body, URL)
+
+
+def test_an_unpacked_size_may_be_asked_for() -> None:
+    body = gzip.compress(urlset(SNAPSHOT, " " * 5_000))
+    assert read_sitemap(body, URL, largest=6_000).files
+    with pytest.raises(LimitExceeded, match="unpacked size in bytes"):
+        read_sitemap(body, URL, largest=5_000)
+
+
+def test_no_more_is_held_of_what_is_wrong_than_is_told() -> None:
+    body = urlset(f'<scp:delta section="{"." * 80}" url="ftp://x/"/>' * 4_900)
+    tracemalloc.start()
+    try:
+        found = read_sitemap(body, URL)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(found.problems) == 50
+    assert most < 3 * len(body)
 
 
 @given(
