@@ -13,7 +13,7 @@ from hub.config_readers import (
     seconds,
     some_of,
 )
-from protocols.openfeeder.serving.pages import AuthorDisplay, PageType
+from protocols.openfeeder.serving.choices import AuthorDisplay, PageType
 
 _DAY = 86_400.0
 ANALYTICS_NEEDS = {

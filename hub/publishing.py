@@ -17,7 +17,7 @@ from hub.metrics import Metrics
 from hub.openfeeder.gatekeeper import Gatekeeper
 from hub.services.collections import CollectionService
 from hub.services.openfeeder import OpenFeederOptions, OpenFeederService
-from protocols.openfeeder.serving.pages import AuthorDisplay
+from protocols.openfeeder.serving.choices import AuthorDisplay
 from protocols.scp.collection import Encoding
 from storage.interface import Storage
 

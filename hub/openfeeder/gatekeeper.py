@@ -6,7 +6,8 @@ import secrets
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from protocols.openfeeder.serving.pages import AuthorDisplay, PageFacts
+from protocols.openfeeder.serving.choices import AuthorDisplay
+from protocols.openfeeder.serving.pages import PageFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,8 @@ from hub.beside import run_beside
 from hub.clock import Clock
 from hub.collections.judging import read_head
 from protocols.model import Entry
-from protocols.openfeeder.serving.pages import AuthorDisplay, Page, PageSetting, page_of
+from protocols.openfeeder.serving.choices import AuthorDisplay
+from protocols.openfeeder.serving.pages import Page, PageSetting, page_of
 from storage.packing import unpack
 from storage.records import ListedPage, PageId
 

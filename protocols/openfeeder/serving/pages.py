@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from protocols.model import Entry, Feed
+from protocols.openfeeder.serving.choices import AuthorDisplay, PageType
 from protocols.openfeeder.serving.chunks import Chunk, chunks_of, chunks_of_words
 from protocols.scp.page import TITLE_LENGTH, author_name, shorten
 from protocols.text import collapse
@@ -17,21 +17,6 @@ SUMMARY_LENGTH = 300
 _SENTENCES = re.compile(r".+?[.!?\u3002](?=\s|$)", re.DOTALL)
 _MOST_SENTENCES = 3
 _TAG = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
-
-
-class AuthorDisplay(StrEnum):
-    """10, "Gatekeeper Configuration": display names, or none at all."""
-
-    NAME = "name"
-    HIDDEN = "hidden"
-
-
-class PageType(StrEnum):
-    """What can be excluded by type (10): as schema.org would name the page."""
-
-    POST = "post"
-    AUDIO = "audio"
-    VIDEO = "video"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from hub.services.tokens import CreateToken
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
 from protocols.model import Author, Entry, Feed, Link, Text
-from protocols.openfeeder.serving.pages import AuthorDisplay
+from protocols.openfeeder.serving.choices import AuthorDisplay
 from protocols.openfeeder.serving.relevance import Candidate
 from storage.packing import unpack
 from storage.records import FeedId, FeedState, Right

@@ -6,12 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from protocols.model import Author, Entry, Feed, Link, Text
-from protocols.openfeeder.serving.pages import (
-    AuthorDisplay,
-    PageSetting,
-    PageType,
-    page_of,
-)
+from protocols.openfeeder.serving.choices import AuthorDisplay, PageType
+from protocols.openfeeder.serving.pages import PageSetting, page_of
 
 UPDATED = datetime(2026, 3, 1, tzinfo=UTC)
 SETTING = PageSetting(
