@@ -7,6 +7,7 @@ or where the page says nothing (SCP, "Schema.org Integration").
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any, Final
 
 from protocols.feeds.constructs import make_link
@@ -20,6 +21,8 @@ from protocols.text import collapse
 
 GROUP: Final = "scp"
 """Of extensions: ``schema`` and ``media`` as the page has them."""
+MOST_LINKS: Final = 50
+"""Of one kind, such as enclosures; more are left out."""
 _MOST_AUTHORS: Final = 50
 _MOST_KEYWORDS: Final = 100
 _LANGUAGE = re.compile("[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
@@ -33,7 +36,7 @@ def entry_of_page(page: SitePage, warnings: Warnings) -> Entry:
         schema = {}
     html = html_of_blocks(found["content"], page.line, warnings)
     description = collapse(found["description"])
-    links = [Link(href=url)]
+    links = _Links(url)
     media: list[Any] = []
     for block in found["content"]:
         if type(block) is dict and block.get("type") in MEDIA:
@@ -54,7 +57,7 @@ def entry_of_page(page: SitePage, warnings: Warnings) -> Entry:
         published=read_moment(found.get("published"))
         or read_moment(schema.get("datePublished")),
         updated=page.modified,
-        links=tuple(links),
+        links=tuple(links.found),
         authors=_authors(found, schema),
         categories=_categories(schema) if schema else (),
         language=_language(found["language"], schema),
@@ -62,31 +65,52 @@ def entry_of_page(page: SitePage, warnings: Warnings) -> Entry:
     )
 
 
-def _add_media(links: list[Link], block: dict[str, Any]) -> None:
+class _Links:
+    """Of an entry, the page itself first, each once."""
+
+    __slots__ = ("_counts", "_hrefs", "_known", "found")
+
+    def __init__(self, page: str) -> None:
+        self.found = [Link(href=page)]
+        self._known = {("alternate", page)}
+        self._hrefs = {page}
+        self._counts: Counter[str] = Counter()
+
+    def add(self, rel: str, address: object) -> None:
+        url = page_url(address) if type(address) is str else ""
+        if url and (rel, url) not in self._known:
+            self._append(url, rel)
+
+    def add_file(self, url: str, type_: str) -> None:
+        """None that is linked already, however."""
+        if url not in self._hrefs:
+            self._append(url, "enclosure", type_)
+
+    def _append(self, url: str, rel: str, type_: str = "") -> None:
+        if self._counts[rel] >= MOST_LINKS:
+            return
+        self._counts[rel] += 1
+        self._known.add((rel, url))
+        self._hrefs.add(url)
+        self.found.append(make_link(url, rel, type_))
+
+
+def _add_media(links: _Links, block: dict[str, Any]) -> None:
     """Files are enclosures; pages stand in the text."""
     for url, type_ in media_urls(block):
-        is_known = any(each.href == url for each in links)
-        if type_.lower() != "text/html" and not is_known:
-            links.append(make_link(url, "enclosure", type_))
+        if type_.lower() != "text/html":
+            links.add_file(url, type_)
     icon = block.get("icon")
     if type(icon) is dict:
-        _add(links, "image", icon.get("url"))
+        links.add("image", icon.get("url"))
 
 
-def _add_related(
-    links: list[Link], found: dict[str, Any], schema: dict[str, Any]
-) -> None:
+def _add_related(links: _Links, found: dict[str, Any], schema: dict[str, Any]) -> None:
     if found.get("canonical") != found["url"]:
-        _add(links, "canonical", found.get("canonical"))
+        links.add("canonical", found.get("canonical"))
     if schema:
-        _add(links, "image", _first(schema.get("thumbnailUrl")))
-        _add(links, "image", _first(schema.get("image")))
-
-
-def _add(links: list[Link], rel: str, address: object) -> None:
-    url = page_url(address) if type(address) is str else ""
-    if url and not any(each.href == url and each.rel == rel for each in links):
-        links.append(make_link(url, rel))
+        links.add("image", _first(schema.get("thumbnailUrl")))
+        links.add("image", _first(schema.get("image")))
 
 
 def _first(value: Any) -> Any:

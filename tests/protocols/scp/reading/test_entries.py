@@ -242,6 +242,22 @@ def test_optional_members_of_another_kind_are_nothing() -> None:
     assert len(entry(content=[video]).links) == 2
 
 
+def test_an_entry_has_no_more_than_some_links_of_a_kind() -> None:
+    files = [
+        {"href": f"https://a.example/{n}", "mediaType": "audio/mpeg"}
+        for n in range(14_000)
+    ]
+    block = {"type": "audio", "url": files}
+    icons = [
+        {"type": "video", "icon": {"url": f"https://a.example/{n}.png"}}
+        for n in range(900)
+    ]
+    found = entry(content=[block, *icons])
+    relations = [link.rel for link in found.links]
+    assert relations == ["alternate", *["enclosure"] * 50, *["image"] * 50]
+    assert found.links[-1].href == "https://a.example/49.png"
+
+
 def test_what_this_hub_publishes_comes_back_as_it_was() -> None:
     original = Entry(
         key="//example.com/a",
