@@ -7,8 +7,6 @@ import os
 import random
 import signal
 import socket
-import sys
-from asyncio.subprocess import Process
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,9 +16,10 @@ from typing import Self
 
 import aiohttp
 
+from tests.support.nursery import ForkedHub, fork_hub
+
 TOKEN = "a token for tests"
 LOOPBACK = {"FANFARE_ALLOW_NETWORKS": "127.0.0.0/8"}
-ROOT = Path(__file__).parents[2]
 
 
 class HubDied(Exception):
@@ -39,7 +38,7 @@ class HubProcess:
     settings: Mapping[str, str] = field(default_factory=lambda: LOOPBACK)
     log: list[str] = field(default_factory=list)
     port: int = field(default_factory=lambda: _free_port())
-    _process: Process | None = None
+    _process: ForkedHub | None = None
     _reader: asyncio.Task[None] | None = None
 
     @property
@@ -77,13 +76,8 @@ class HubProcess:
 
     async def start(self, *, failpoint: str = "") -> None:
         """Start the process; it is not ready yet (see `wait_ready`)."""
-        self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "hub.cli", "serve"),
-            cwd=ROOT,
-            env=self._environment(failpoint),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
+        environment = self._environment(failpoint)
+        self._process = await fork_hub("serve", environment=environment)
         self._reader = asyncio.create_task(self._read_log(self._process))
 
     async def wait_ready(self, seconds: float = 60.0) -> None:
@@ -133,8 +127,7 @@ class HubProcess:
             await self.wait_exit()
         return moment
 
-    async def _read_log(self, process: Process) -> None:
-        assert process.stdout is not None
+    async def _read_log(self, process: ForkedHub) -> None:
         async for line in process.stdout:
             self.log.append(line.decode(errors="replace").rstrip())
 

@@ -1,0 +1,193 @@
+"""Processes that run the hub, forked from one that has imported it.
+
+A hub imports some eight hundred modules before it does anything, which takes longer
+than most tests do. Here that is done once; each hub is a process of its own all the
+same, to be stopped and killed. `fork_hub` is for tests, `main` for what they fork from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import gc
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+from asyncio import StreamReader, StreamReaderProtocol, Task
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).parents[2]
+_LONGEST_REQUEST = 1 << 17
+_IMPORTED = ("hub.app", "hub.cli.serve", "hub.logs", "hub.parsing", "storage.sqlite")
+
+
+class ForkedHub:
+    """As much of `asyncio.subprocess.Process` as tests need of a hub."""
+
+    def __init__(self, pid: int, stdout: StreamReader, status: StreamReader) -> None:
+        self.pid = pid
+        self.stdout = stdout
+        self.returncode: int | None = None
+        self._watch: Task[int] = asyncio.create_task(self._await_end(status))
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    async def wait(self) -> int:
+        return await asyncio.shield(self._watch)
+
+    async def _await_end(self, status: StreamReader) -> int:
+        self.returncode = int(await status.readline() or -signal.SIGKILL)
+        return self.returncode
+
+
+async def fork_hub(*arguments: str, environment: Mapping[str, str]) -> ForkedHub:
+    """Run ``fanfare`` with these; what it prints is in ``stdout``, errors too."""
+    said, saying = os.pipe()
+    told, telling = os.pipe()
+    request = json.dumps([arguments, dict(environment)]).encode()
+    try:
+        socket.send_fds(_nursery(), [request], [saying, telling])
+    finally:
+        os.close(saying)
+        os.close(telling)
+    status = await _reader(told)
+    pid = int(await status.readline())
+    return ForkedHub(pid, await _reader(said), status)
+
+
+@cache
+def _nursery() -> socket.socket:
+    """Its end is this process's: then it kills the hubs that are left."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        nursery = subprocess.Popen(
+            [sys.executable, "-m", __name__, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            cwd=ROOT,
+            start_new_session=True,
+        )
+    atexit.register(_end, nursery, ours)
+    return ours
+
+
+def _end(nursery: subprocess.Popen[bytes], requests: socket.socket) -> None:
+    requests.close()
+    nursery.wait(10)
+
+
+async def _reader(descriptor: int) -> StreamReader:
+    reader = StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: StreamReaderProtocol(reader), os.fdopen(descriptor, "rb")
+    )
+    return reader
+
+
+# --- the process that forks ------------------------------------------------------
+
+
+def main() -> None:
+    requests = socket.socket(fileno=int(sys.argv[1]))
+    for module in _IMPORTED:
+        import_module(module)
+    gc.collect()
+    gc.freeze()
+    Nursery(requests).run()
+
+
+class Nursery:
+    def __init__(self, requests: socket.socket) -> None:
+        self._requests = requests
+        self._telling: dict[int, int] = {}  # by process, where its end is told
+        self._woken, self._waking = os.pipe()
+        os.set_blocking(self._waking, False)
+
+    def run(self) -> None:
+        """Fork on request and tell of every end, until nobody can ask any more."""
+        signal.set_wakeup_fd(self._waking)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._requests, selectors.EVENT_READ)
+            selector.register(self._woken, selectors.EVENT_READ)
+            while True:
+                ready = {key.fileobj for key, _ in selector.select()}
+                if self._woken in ready:
+                    os.read(self._woken, 1024)
+                    self._reap()
+                if self._requests in ready and not self._serve():
+                    break
+        for pid in self._telling:
+            os.kill(pid, signal.SIGKILL)
+
+    def _serve(self) -> bool:
+        request, descriptors, _, _ = socket.recv_fds(
+            self._requests, _LONGEST_REQUEST, 2
+        )
+        if not request:
+            return False
+        arguments, environment = json.loads(request)
+        saying, telling = descriptors
+        pid = os.fork()
+        if not pid:
+            self._become_hub(arguments, environment, saying)
+        os.write(telling, b"%d\n" % pid)
+        os.close(saying)
+        self._telling[pid] = telling
+        return True
+
+    def _reap(self) -> None:
+        while self._telling:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            telling = self._telling.pop(pid)
+            with suppress(BrokenPipeError):  # the test is over
+                os.write(telling, b"%d\n" % os.waitstatus_to_exitcode(status))
+            os.close(telling)
+
+    def _become_hub(
+        self, arguments: Sequence[str], environment: Mapping[str, str], saying: int
+    ) -> NoReturn:
+        code = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(saying, 1)
+            os.dup2(saying, 2)
+            os.closerange(3, 1024)
+            os.environ.clear()
+            os.environ.update(environment)
+            code = _run(arguments)
+        finally:
+            os._exit(code)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    from hub.cli import main as command
+
+    sys.argv[1:] = arguments
+    try:
+        command(prog_name="fanfare")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    main()
