@@ -8,6 +8,8 @@ from urllib.parse import quote, unquote_to_bytes
 
 MOST_BYTES = 500 * 1024
 """2.5: "The parsing limit MUST be at least 500 kibibytes"."""
+MOST_RULES = 5_000
+"""Each is held against every URL that is asked for."""
 _LINE = re.compile(r"\s*([A-Za-z-]+)\s*:\s*([^#]*)")
 _TOKEN = re.compile(r"[A-Za-z_-]+")
 _RESERVED = "/*$?&=:@!',;()~+"
@@ -66,8 +68,9 @@ def read_robots(body: bytes, product: str) -> Robots:
     the limit. All groups of the token count, and those of ``*`` only if it has none.
     """
     text = body[:MOST_BYTES].decode("utf-8", "replace").removeprefix("\ufeff")
-    groups: dict[str, list[_Rule]] = {}
-    names: list[str] = []
+    ours, everybodys = product.lower(), "*"
+    rules: dict[str, list[_Rule]] = {}
+    named: set[str] = set()  # those of the two that the group at hand is for
     in_rules = False
     for line in text.splitlines():
         match = _LINE.match(line)
@@ -75,14 +78,17 @@ def read_robots(body: bytes, product: str) -> Robots:
             continue
         field, value = match[1].lower(), match[2].strip()
         if field == "user-agent":
-            names = [*([] if in_rules else names), _token(value)]
-            groups.setdefault(names[-1], [])
+            named = (set() if in_rules else named) | (
+                {_token(value)} & {ours, everybodys}
+            )
             in_rules = False
+            for name in named:
+                rules.setdefault(name, [])
         elif field in ("allow", "disallow"):
             in_rules = True
-            for name in names if value else ():
-                groups[name].append(_rule(value, allows=field == "allow"))
-    return Robots(tuple(groups.get(product.lower(), groups.get("*", ()))))
+            for name in named if value else ():
+                rules[name].append(_rule(value, allows=field == "allow"))
+    return Robots(tuple(rules.get(ours, rules.get(everybodys, ()))[:MOST_RULES]))
 
 
 def _token(value: str) -> str:

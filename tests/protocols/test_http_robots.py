@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.http import read_robots
-from protocols.http.robots import MOST_BYTES
+from protocols.http import Robots, read_robots
+from protocols.http.robots import MOST_BYTES, MOST_RULES
 
 EXAMPLE = """\
 # of RFC 9309, 5.1
@@ -110,6 +110,18 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line() -> None:
 def test_what_comes_after_the_limit_is_not_read() -> None:
     body = b"User-agent: *\n" + b"#" * MOST_BYTES + b"\nDisallow: /\n"
     assert read_robots(body, "Fanfare").allows("/")
+
+
+def test_names_and_rules_of_others_cost_nothing() -> None:
+    names = b"".join(b"User-agent: a%d\n" % number for number in range(12_000))
+    rules = b"Disallow: /\n" * 12_000
+    assert read_robots(names + rules, "Fanfare") == Robots()
+
+
+def test_more_rules_than_a_site_needs_are_not_kept() -> None:
+    rules = b"".join(b"Disallow: /%d\n" % number for number in range(MOST_RULES + 9))
+    robots = read_robots(b"User-agent: *\n" + rules, "Fanfare")
+    assert len(robots.rules) == MOST_RULES
 
 
 @given(st.binary(max_size=300), st.text(max_size=50))
