@@ -156,7 +156,8 @@ class Reception:
         is_long = len(name) + len(value) > LONGEST_HEADER
         if is_long or len(self._fields) >= MOST_HEADERS or b"\0" in value:
             raise ValueError
-        self._fields.append((name.lower(), value))
+        # llhttp leaves the blanks that some servers put before the colon
+        self._fields.append((name.rstrip(b" ").lower(), value))
 
     def on_headers_complete(self) -> None:
         if self._ended:

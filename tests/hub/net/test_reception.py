@@ -143,6 +143,12 @@ def test_what_goes_round_a_body_has_bounds(beginning: bytes) -> None:
     assert not receive(*pieces).is_whole
 
 
+def test_blanks_before_a_colon_are_no_part_of_the_name() -> None:
+    words = b"HTTP/1.1 200 OK\r\nContent-Length  : 10\r\n\r\nfour"
+    kind, _, status = outcome(words, limit=100)
+    assert (kind, status) == (BadAnswer, 200)
+
+
 def test_small_chunks_are_no_attack() -> None:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     words = head + b"1\r\nx\r\n" * 100_000 + b"0\r\n\r\n"
