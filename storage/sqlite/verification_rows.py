@@ -36,16 +36,17 @@ def read_verification(row: Row, box: SecretBox) -> Verification:
         attempts=row[12],
         due=from_milliseconds_or_none(row[13]),
         last=_read_last(*row[14:18]),
-        wish=_read_wish(row[18]),
+        wish=_read_wish(row[18], box),
     )
 
 
-def write_wish(wish: AccountWish | None) -> str:
-    return "" if wish is None else msgspec.json.encode(wish).decode()
+def write_wish(wish: AccountWish | None, box: SecretBox) -> str:
+    """Encrypted: who knows what a request's parameters and headers hold."""
+    return "" if wish is None else box.encrypt(msgspec.json.encode(wish).decode())
 
 
-def _read_wish(text: str) -> AccountWish | None:
-    return msgspec.json.decode(text, type=AccountWish) if text else None
+def _read_wish(text: str, box: SecretBox) -> AccountWish | None:
+    return msgspec.json.decode(box.decrypt(text), type=AccountWish) if text else None
 
 
 def _read_last(

@@ -84,7 +84,7 @@ class SqliteVerifications:
                 "algorithm": new.algorithm,
                 "format": new.format.value,
                 "verify_token": new.verify_token,
-                "wish": write_wish(new.wish),
+                "wish": write_wish(new.wish, self._box),
                 "now": to_milliseconds(now),
                 "most": most,
                 "most_of_host": most_of_host,

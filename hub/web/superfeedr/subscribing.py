@@ -31,7 +31,9 @@ _NOT_SHOWN = frozenset(
         *("if-modified-since", "if-unmodified-since"),
     }
 )
-_NEVER_SHOWN = ("proxy-", "x-forwarded-", "sec-", "x-api-key", "x-auth")
+_NEVER_SHOWN = re.compile(
+    r"proxy-|x-forwarded-|sec-|.*(?:token|secret|key|auth|passw|credential|session)"
+)
 _SECRET = frozenset({"authorization", "hub.secret", "hub.verify_token"})
 
 
@@ -64,7 +66,7 @@ class Subscribing:
             format=None if call.format is None else Format(call.format.value),
             has_digest=given.flag("superfeedr.digest") or given.flag("digest"),
             shown=_shown(given),
-            headers=_shown_headers(call.request.headers),
+            headers=shown_headers(call.request.headers),
             verify=_verify(given),
             verify_token=_verify_token(given),
         )
@@ -100,12 +102,12 @@ def _shown(given: Parameters) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _shown_headers(headers: Headers) -> tuple[tuple[str, str], ...]:
+def shown_headers(headers: Headers) -> tuple[tuple[str, str], ...]:
     """Those that say something of the request, and neither who it is nor its form."""
     return tuple(
         (name, value[:LONGEST_HEADER])
         for name, value in headers.items()
-        if name not in _NOT_SHOWN and not name.startswith(_NEVER_SHOWN)
+        if name not in _NOT_SHOWN and not _NEVER_SHOWN.match(name)
     )[:MOST_HEADERS]
 
 

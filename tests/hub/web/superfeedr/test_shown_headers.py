@@ -1,0 +1,33 @@
+"""What a publisher sees of a request that it is asked about."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.datastructures import Headers
+
+from hub.web.superfeedr.subscribing import shown_headers
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Authorization",
+        "Cookie",
+        "Private-Token",
+        "X-Api-Key",
+        "Api-Key",
+        "X-Access-Token",
+        "X-Vault-Token",
+        "CF-Access-Client-Secret",
+        "X-Forwarded-For",
+        "Proxy-Authorization",
+        "X-Session-Id",
+    ],
+)
+def test_what_may_be_a_secret_or_tells_who_asks_is_not_shown(name: str) -> None:
+    assert shown_headers(Headers({name: "planted"})) == ()
+
+
+def test_what_says_something_of_the_request_is_shown() -> None:
+    given = Headers({"X-Team": "news", "Accept-Language": "de"})
+    assert shown_headers(given) == (("x-team", "news"), ("accept-language", "de"))
