@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from hub.core.sites.openfeeder.session import GONE, STEP, Session
-from hub.core.sites.steps import Part, ReadPage, count, find_unlisted
+from hub.core.sites.steps import Part, count, find_unlisted
 from protocols.model import Deletion
 from protocols.openfeeder.documents import Listed
 from protocols.openfeeder.entries import is_of
@@ -50,8 +50,6 @@ def _is_suspicious(session: Session) -> Part[bool]:
 
 
 def _confirm(session: Session, missing: Sequence[SitePage]) -> Part[None]:
-    pages: list[ReadPage] = []
-    deletions: list[Deletion] = []
     for each in missing:
         url = resolve(each.reference, session.state.site_url)
         item = Listed(reference=each.reference, url=url, digest=each.stamp)
@@ -59,8 +57,8 @@ def _confirm(session: Session, missing: Sequence[SitePage]) -> Part[None]:
         page = None if fetched.status in GONE else session.page(fetched, item)
         is_there = page is not None and page.url and is_of(page, item)
         if is_there:
-            pages.append(session.page_read(item, page))
+            session.take(item, page)
         elif page is not None or fetched.status in GONE:
-            deletions.append(Deletion(key=each.key, id=url))
-    session.set(confirmed=missing[-1].key)
-    yield from session.save(pages=tuple(pages), deletions=tuple(deletions))
+            session.take_deletion(Deletion(key=each.key, id=url))
+        session.set(confirmed=each.key)
+    yield from session.save()

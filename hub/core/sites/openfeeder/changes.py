@@ -6,6 +6,8 @@ edit, some report every page as updated, some never a deletion.
 
 from __future__ import annotations
 
+from typing import Final
+
 from hub.core.sites.openfeeder.session import STEP, Session
 from hub.core.sites.steps import Part, ask
 from protocols.model import Deletion
@@ -15,6 +17,8 @@ from protocols.openfeeder.requests import changes_url
 
 REFUSED = (400, 422)
 """The server does not want this cursor."""
+MOST_MISSES: Final = 3
+"""Answers in a row that are asked for again, for a page that could not be read."""
 
 
 def read_changes(session: Session) -> Part[bool]:
@@ -45,16 +49,30 @@ def _take(session: Session, changes: Changes) -> Part[None]:
     session.set(next_cursor=state.next_cursor or changes.cursor)
     items = {key_of(item.url): item for item in changes.changed}
     waiting = sorted(key for key in items if key > state.read_through)
-    for start in range(0, len(waiting), STEP):
-        part = waiting[start : start + STEP]
-        pages = yield from session.read_pages([items[key] for key in part])
-        session.set(read_through=part[-1])
-        yield from session.save(pages=pages)
+    for number, key in enumerate(waiting, 1):
+        is_read = yield from session.read_pages([items[key]])
+        lacks_some = session.state.lacks_some or not is_read
+        session.set(read_through=key, lacks_some=lacks_some)
+        if number % STEP == 0:
+            yield from session.save()
     deletions = tuple(
         Deletion(key=key, id=each.url, at=each.at)
         for each in changes.deleted
         if (key := key_of(each.url)) not in items  # present beats gone
     )
-    cursor = session.state.next_cursor or session.state.cursor
-    session.set(cursor=cursor, next_cursor="", read_through="")
+    _turn(session)
     yield from session.save(deletions=deletions)
+
+
+def _turn(session: Session) -> None:
+    """On to the next cursor. Before a page that could not be read it stays: the site
+    will not tell of that again. A page that never can be is not waited for."""
+    state = session.state
+    is_held = state.lacks_some and state.misses < MOST_MISSES
+    session.set(
+        cursor=state.cursor if is_held else state.next_cursor or state.cursor,
+        misses=state.misses + 1 if is_held else 0,
+        next_cursor="",
+        read_through="",
+        lacks_some=False,
+    )

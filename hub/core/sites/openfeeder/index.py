@@ -29,11 +29,14 @@ MARGIN: Final = timedelta(seconds=2)
 
 
 def index_is_same(session: Session) -> Part[bool]:
-    """Whether every page of the index is as it was when it was walked last."""
+    """Whether every page of the index is as it was when it was walked last.
+
+    A comparison that a visit has no room for goes on in the next one.
+    """
     state = session.state
     if not state.marks or len(state.marks) < state.total_pages:
         return False
-    for number, mark in enumerate(state.marks, 1):
+    for number, mark in enumerate(state.marks[state.checked :], state.checked + 1):
         fetched = yield from ask(
             index_url(state.endpoint, number),
             etag=mark.etag,
@@ -42,6 +45,8 @@ def index_is_same(session: Session) -> Part[bool]:
         session.check(fetched)
         if fetched.status != 304 and _digest(fetched) != mark.digest:
             return False
+        session.set(checked=number)
+    session.set(checked=0)
     return True
 
 
@@ -54,6 +59,7 @@ def begin_walk(session: Session, *, is_thorough: bool) -> Part[None]:
         is_doubtful=False,
         began_at=session.now,
         marks=(),
+        checked=0,
         gives_changes=session.state.gives_changes or is_thorough,
     )
     yield from go_on(session)
@@ -100,10 +106,10 @@ def _take(
     is_whole = index.is_whole
     parts = [wanted[at : at + STEP] for at in range(0, len(wanted), STEP)] or [[]]
     for part in parts:
-        pages = yield from session.read_pages([items[key] for key in part])
-        is_whole = is_whole and len(pages) == len(part)
+        is_read = yield from session.read_pages([items[key] for key in part])
+        is_whole = is_whole and is_read
         if part is not parts[-1]:
-            yield from session.save(pages=pages)
+            yield from session.save()
     marks = session.state.marks
     if number <= MOST_MARKS:
         marks = (*marks[: number - 1], _mark(fetched) if is_whole else Mark())
@@ -116,7 +122,7 @@ def _take(
         is_doubtful=session.state.is_doubtful or not index.is_whole or is_cut,
         marks=marks,
     )
-    yield from session.save(pages=pages, listed=listed)
+    yield from session.save(listed=listed)
 
 
 def _is_wanted(session: Session, item: Listed, before: SitePage | None) -> bool:

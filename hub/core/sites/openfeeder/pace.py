@@ -18,6 +18,11 @@ def needs_walk(state: OpenFeederState, now: float, every: float) -> bool:
     return now - state.walked_at >= max(interval, state.total_pages / SHARE - 60.0)
 
 
+def is_long(state: OpenFeederState) -> bool:
+    """Whether the index is too long to be looked at in each visit."""
+    return state.total_pages / SHARE > 60.0
+
+
 def needs_reread(state: OpenFeederState, now: float, every: float) -> bool:
     """Whether every page is to be read again, lest edits that show in no index are
     never seen."""

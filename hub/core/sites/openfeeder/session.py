@@ -23,8 +23,9 @@ MOST_FAILURES: Final = 3
 """Pages in a row that cannot be read, before the site is taken to fail."""
 MOST_PROBLEMS: Final = 20
 GONE: Final = (404, 410)
-_GENERAL: Final = (0, 401, 403, 429, 503)
-"""Statuses that say nothing of one page alone."""
+_GENERAL: Final = (0, 401, 403, 429, *range(501, 600))
+"""Statuses that say nothing of one page alone. There are pages that always answer 500,
+though all others can be read."""
 
 
 class Failed(Exception):
@@ -48,6 +49,8 @@ class Session:
         self.problems: list[str] = []
         self._saved = self.state
         self._failures = 0
+        self._pages: list[ReadPage] = []  # and deletions, that are not saved yet
+        self._deletions: list[Deletion] = []
 
     def set(self, **values: Any) -> None:
         """Change the state."""
@@ -62,12 +65,14 @@ class Session:
     def save(
         self,
         *,
-        pages: tuple[ReadPage, ...] = (),
         listed: tuple[str, ...] = (),
         deletions: tuple[Deletion, ...] = (),
         is_read: bool = False,
     ) -> Part[None]:
+        """With all that was read since the last time."""
         head, self.head = self.head, None
+        pages, self._pages = tuple(self._pages), []
+        gone, self._deletions = tuple(self._deletions), []
         self._saved = self.state
         yield from save(
             Save(
@@ -75,7 +80,7 @@ class Session:
                 walk=self.state.walk,
                 pages=pages,
                 listed=listed,
-                deletions=deletions,
+                deletions=(*gone, *deletions),
                 head=head,
                 is_read=is_read,
             )
@@ -84,6 +89,12 @@ class Session:
     def save_changes(self) -> Part[None]:
         """Whatever is not saved yet."""
         if self.state != self._saved or self.head is not None:
+            yield from self.save()
+
+    def save_reached(self) -> Part[None]:
+        """What was read, and how far, when the visit ends in the middle of a step."""
+        is_further = self.state.reached != self._saved.reached
+        if self._pages or self._deletions or is_further:
             yield from self.save()
 
     # --- answers ---
@@ -105,18 +116,24 @@ class Session:
             self.note(f"{fetched.url}: {problem}")
         return listing
 
-    def read_pages(self, items: Iterable[Listed]) -> Part[tuple[ReadPage, ...]]:
-        """What can be read of them now; the others are noted, and tried again later."""
-        read = []
+    def read_pages(self, items: Iterable[Listed]) -> Part[bool]:
+        """Whether all could be; those that could not are noted. What was read is saved
+        with the next step, or when the visit ends before."""
+        is_whole = True
         for item in items:
             fetched = yield from self.ask_page(item)
             if fetched.status in GONE:  # such as one that only a query finds
-                read.append(self.page_read(item, None))
+                self.take(item, None)
                 continue
             page = self.page(fetched, item)
-            if page is not None:
-                read.append(self.page_read(item, page if is_of(page, item) else None))
-        return tuple(read)
+            if page is None:
+                is_whole = False
+            else:
+                self.take(item, page if is_of(page, item) else None)
+        return is_whole
+
+    def take_deletion(self, deletion: Deletion) -> None:
+        self._deletions.append(deletion)
 
     def ask_page(self, item: Listed) -> Part[Fetched]:
         return (yield from ask(page_url(self.state.endpoint, item.reference)))
@@ -138,14 +155,16 @@ class Session:
         self.note(f"{item.reference}: {reason}")
         return None
 
-    def page_read(self, item: Listed, page: Page | None) -> ReadPage:
-        """``page`` None: all that is known of it is what lists it."""
+    def take(self, item: Listed, page: Page | None) -> None:
+        """A page was read. ``page`` None: all that is known of it is what lists it."""
         if page is not None and page.missing:
             self.note(f"{item.reference}: {page.missing} chunks were not sent")
         entry = entry_of(item, page, self.state.language)
-        return ReadPage(
-            entry=entry,
-            reference=item.reference,
-            stamp=item.digest,
-            content=content_of(entry, page),
+        self._pages.append(
+            ReadPage(
+                entry=entry,
+                reference=item.reference,
+                stamp=item.digest,
+                content=content_of(entry, page),
+            )
         )

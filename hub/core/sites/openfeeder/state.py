@@ -44,6 +44,9 @@ class OpenFeederState(msgspec.Struct, frozen=True, array_like=True):
     read_through: str = ""  # the last key of that which was
     gives_changes: bool = True  # as far as is known
     tracks_deletions: bool = False
+    checked: int = 0  # marks that a comparison under way has found as they were
+    lacks_some: bool = False  # of the differences under way a page could not be read
+    misses: int = 0  # answers in a row of which that is so
 
     @property
     def discovery(self) -> Discovery:
@@ -54,6 +57,11 @@ class OpenFeederState(msgspec.Struct, frozen=True, array_like=True):
             language=self.language,
             description=self.description,
         )
+
+    @property
+    def reached(self) -> tuple[int, str, str]:
+        """How far that has come which is read one by one."""
+        return self.checked, self.read_through, self.confirmed
 
     def found(self, discovery: Discovery) -> OpenFeederState:
         """With what the discovery document says. Another endpoint is another index."""
@@ -66,14 +74,18 @@ class OpenFeederState(msgspec.Struct, frozen=True, array_like=True):
             language=discovery.language,
             description=discovery.description,
             marks=marks,
+            checked=self.checked if marks else 0,
         )
 
 
 def read_state(packed: bytes) -> OpenFeederState:
-    """A new one, where there is none or one of a later version."""
+    """A new one, where there is none, a damaged one or one of another version."""
     if not packed:
         return OpenFeederState()
-    state = msgspec.msgpack.decode(packed, type=OpenFeederState)
+    try:
+        state = msgspec.msgpack.decode(packed, type=OpenFeederState)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return OpenFeederState()
     return state if state.version == _VERSION else OpenFeederState()
 
 

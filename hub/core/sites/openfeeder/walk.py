@@ -7,11 +7,13 @@ really carries ``sync``.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from hub.core.sites.openfeeder.changes import read_changes
 from hub.core.sites.openfeeder.index import begin_walk, go_on, index_is_same
-from hub.core.sites.openfeeder.pace import needs_reread, needs_walk
+from hub.core.sites.openfeeder.pace import is_long, needs_reread, needs_walk
 from hub.core.sites.openfeeder.session import Failed, Session
-from hub.core.sites.steps import Ended, Part, SiteVisit, Walk
+from hub.core.sites.steps import Ended, Exhausted, Part, SiteVisit, Walk
 from protocols.errors import FeedError
 from protocols.openfeeder.entries import head_of
 from protocols.openfeeder.reading import read_front
@@ -22,7 +24,12 @@ def openfeeder_walk(visit: SiteVisit) -> Walk:
     session = Session(visit)
     try:
         yield from _visit(session)
+    except Exhausted:
+        yield from session.save_reached()
+        raise
     except Failed as failure:
+        with suppress(Exhausted):  # its answer says when to ask again
+            yield from session.save_reached()
         return Ended(trouble=failure.trouble, answer=failure.answer)
     except FeedError as error:
         return Ended(trouble=str(error), answer=visit.front)
@@ -50,7 +57,9 @@ def _look_at_index(session: Session) -> Part[None]:
     is_same = yield from index_is_same(session)
     if not is_same:
         yield from begin_walk(session, is_thorough=False)
-    elif session.now - session.state.walked_at >= session.visit.walk_every:
+        return
+    age = session.now - session.state.walked_at
+    if is_long(session.state) or age >= session.visit.walk_every:
         session.set(walked_at=session.now)
 
 
