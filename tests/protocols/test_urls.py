@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -93,6 +95,39 @@ def test_web_urls_are_told_from_other_absolute_ones() -> None:
     assert not is_web_url("ftp://a.example/")
     assert is_absolute("ftp://a.example/")
     assert not is_absolute("/a")
+
+
+@pytest.mark.parametrize(
+    ("authority", "is_one"),
+    [
+        ("a.example", True),
+        ("A.example:8080", True),
+        ("a_b.example", True),
+        ("b\xfccher.example", True),
+        ("me:secret@a.example:65535", True),
+        ("[::1]:80", True),
+        ("[::1", False),
+        ("::1]", False),
+        ("[words]", False),
+        ("a.example:65536", False),
+        ("a.example:999999", False),
+        ("a.example:http", False),
+        ("a.example\u2100", False),
+    ],
+)
+@pytest.mark.parametrize("scheme", ["http", "HTTPS"])
+@pytest.mark.parametrize("rest", ["", "/a:b?c", "?[", "#["])
+def test_a_web_url_has_a_host_and_a_port_that_can_be_read(
+    scheme: str, authority: str, rest: str, is_one: bool
+) -> None:
+    assert is_web_url(f"{scheme}://{authority}{rest}") is is_one
+
+
+@given(st.text("htps:/[]@.-1290aA?#\u2100%", max_size=20))
+def test_whatever_is_a_web_url_can_be_split(rest: str) -> None:
+    url = f"http://{rest}"
+    if is_web_url(url):
+        assert urlsplit(url).port != -1
 
 
 @pytest.mark.parametrize(

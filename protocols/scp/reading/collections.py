@@ -31,7 +31,9 @@ from protocols.urls import is_web_url, resolve
 MOST_BLOCKS: Final = 1_000
 """SCP, "Resource Limits": "1000 blocks per page maximum"; a page with more is left
 out."""
-_PLAIN: Final = re.compile("https?://[A-Za-z0-9][!-~]{0,2000}")
+_PLAIN: Final = re.compile(
+    "https?://[A-Za-z0-9][A-Za-z0-9.-]{0,255}(?:[/?#][!-~]{0,2000})?"
+)
 _MOST_KEPT: Final = 20
 _TEXTS: Final = ("url", "title", "description", "modified", "language")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Final
-from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -51,7 +50,7 @@ def read_file(session: Session, file: File) -> Part[None]:
 
 def _fetch(session: Session, file: File) -> Part[Downloaded]:
     is_https = session.visit.front.url.lower().startswith("https:")
-    if is_https and urlsplit(file.url).scheme.lower() != "https":
+    if is_https and not file.url.lower().startswith("https:"):
         raise Unusable(f"{file.url}: named over https, must be there too")
     etag, last_modified = _validators(session, file)
     want = Download(

@@ -48,6 +48,7 @@ def test_robots_names_sitemaps() -> None:
         b"User-agent: *\nDisallow: /\n"
         b"  siteMAP :/two.xml # the second\n"
         b"Sitemap: https://example.com/one.xml\nSitemap: ftp://example.com/x\n"
+        b"Sitemap: http://[::1\nSitemap: http://example.com:999999/\n"
         b"Sitemap:\nSitemap: # none\n# Sitemap: https://example.com/no.xml\n"
     )
     assert sitemaps_of_robots(robots, "https://example.com/robots.txt") == (
@@ -128,7 +129,8 @@ def test_an_index_names_others() -> None:
         b'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
         b"<!-- x --><sitemap><loc> /a.xml </loc><lastmod>2026-01-01</lastmod></sitemap>"
         b"<sitemap><loc>https://example.com/b.xml.gz</loc></sitemap>"
-        b"<sitemap><loc>javascript:x</loc></sitemap><sitemap/>"
+        b"<sitemap><loc>javascript:x</loc></sitemap>"
+        b"<sitemap><loc>http://h:999999/</loc></sitemap><sitemap/>"
         b"<sitemap><loc>/a.xml</loc></sitemap></sitemapindex>"
     )
     assert read_sitemap(body, URL).children == (
@@ -147,6 +149,11 @@ def test_an_index_names_others() -> None:
         (
             SNAPSHOT.replace("https://cdn.example/1.scp.gz", "ftp://x/1"),
             "collection 1: url: expected an http or https URL, not 'ftp://x/1'",
+            False,
+        ),
+        (
+            SNAPSHOT.replace("https://cdn.example/1.scp.gz", "http://[::1"),
+            "collection 1: url: expected an http or https URL, not 'http://[::1'",
             False,
         ),
         (
