@@ -68,6 +68,7 @@ class Walks:
     is_read: bool = False
     title: str = ""
     saves: int = 1_000
+    swept: list[str] = field(default_factory=list)  # from where on, each time
     asks: int = 1_000
     later: timedelta = timedelta(0)
     seen: bytes = b""  # the sitemap as it was last
@@ -142,7 +143,7 @@ class Walks:
             Unroll: self._unroll,
             Parse: self._parse,
             Recall: lambda w: {k: self.known[k] for k in w.keys if k in self.known},
-            FindUnlisted: lambda w: self._unlisted(w.walk)[: w.limit],
+            FindUnlisted: self._find_unlisted,
             Count: lambda w: SiteTally(
                 pages=len([p for p in self.known.values() if not p.is_deleted]),
                 unlisted=len(self._unlisted(w.walk)),
@@ -197,6 +198,11 @@ class Walks:
             return parse(want.fetched.body, context)
         except FeedError as error:
             return error
+
+    def _find_unlisted(self, want: FindUnlisted) -> Reply:
+        there = sorted(self._unlisted(want.walk), key=lambda page: page.key)
+        self.swept.append(want.after)
+        return [page for page in there if page.key > want.after][: want.limit]
 
     def _unlisted(self, walk: int) -> list[SitePage]:
         return [p for p in self.known.values() if p.walk < walk and not p.is_deleted]

@@ -141,10 +141,12 @@ def _sweep(session: Session) -> Part[None]:
         session.set(is_suspected=True)
         return
     session.set(is_suspected=False)
+    after = ""  # what was looked at before is listed, or deleted
     while True:
-        missing = yield from find_unlisted(state.walk, after="", limit=_STEP)
+        missing = yield from find_unlisted(state.walk, after=after, limit=_STEP)
         if not missing:
             return
+        after = missing[-1].key
         gone = tuple(Deletion(key=each.key, id=each.reference) for each in missing)
         yield from session.save(deletions=gone)
 

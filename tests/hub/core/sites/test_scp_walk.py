@@ -79,6 +79,22 @@ def test_what_no_file_of_a_full_reading_has_is_gone(walks: Walks) -> None:
     assert walks.well() == ["After", "https://site.example/3"]
 
 
+def test_what_is_gone_is_looked_for_once_from_end_to_end() -> None:
+    walks = Walks()
+    for number in range(700):
+        walks.scp.put(f"{number:03}", f"Page {number}")
+    walks.scp.snapshot()
+    walks.well()
+    for number in range(250):
+        walks.scp.remove(f"{number:03}")
+    walks.scp.snapshot()
+    walks.scp.named.pop(0)
+    walks.later = timedelta(days=1)
+    assert len(walks.well()) == 250
+    pages = [after[-3:] for after in walks.swept]
+    assert pages == ["", "199", "249"]
+
+
 def test_a_page_that_returns_is_an_update(walks: Walks) -> None:
     walks.well()
     gone = walks.scp.pages["all"]["https://site.example/3"]
