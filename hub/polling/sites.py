@@ -33,7 +33,6 @@ from hub.core.sites.steps import (
     Save,
     SiteVisit,
     Unroll,
-    Unrolled,
     Walk,
     WalkOf,
     Want,
@@ -42,6 +41,7 @@ from hub.parsing import Parser
 from hub.polling.fetcher import FetchRequest
 from hub.polling.site_documents import SiteDocuments
 from hub.polling.spool import Spool, spooling_request
+from hub.polling.spools import Spools, unroll, verify
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.model import SITE_FORMATS, Entry, ParsedFeed
@@ -90,6 +90,7 @@ class SiteReader:
     parser: Parser
     bounds: SiteBounds = field(default_factory=SiteBounds)
     checksum: ChecksumRule = ChecksumRule.LENIENT
+    spools: Spools = field(default_factory=Spools)
 
     async def visit(
         self, decision: Decision, format: str, request: FetchRequest, apply: Apply
@@ -129,7 +130,7 @@ class SiteReader:
         try:
             ended = await self._walk(walk, reading, apply)
         finally:
-            _close(reading)
+            self._close(reading)
         commit = end_commit(
             reading.decision,
             ended or Ended(),
@@ -159,7 +160,7 @@ class SiteReader:
             case Download():
                 return await self._download(want, reading)
             case Unroll():
-                return await _unroll(want, reading)
+                return await unroll(reading.spool, want.after, reading.spent)
             case Parse():
                 return await self._parse(want.fetched)
             case Recall():
@@ -191,14 +192,23 @@ class SiteReader:
 
     async def _download(self, want: Download, reading: _Reading) -> Downloaded | bool:
         """False as in `_ask`. Of the file nothing is in memory."""
-        _close(reading)
-        if not reading.spent.may_ask(self.clock.monotonic()):
+        self._close(reading)
+        spent, now = reading.spent, self.clock.monotonic
+        if not spent.may_ask(now()):
             return False
-        spool = reading.spool = Spool(want.rules)
+        spool = await self.spools.open(want.rules, lambda: now() >= spent.until)
+        if spool is None:
+            return False
+        reading.spool = spool
         request = spooling_request(_request(want, reading), spool)
         fetched = await self._fetch(want, request, reading)
-        reading.spent.bytes += spool.size
-        return await spool.verify(fetched)
+        spent.bytes += spool.size
+        return await verify(spool, fetched, spent)
+
+    def _close(self, reading: _Reading) -> None:
+        if reading.spool is not None:
+            self.spools.close(reading.spool)
+            reading.spool = None
 
     async def _parse(self, fetched: Fetched) -> ParsedFeed | FeedError:
         context = ParseContext(
@@ -259,18 +269,6 @@ def _feed_until(feed: StoredFeed) -> float:
     read = feed.polling.last_success
     was_feed = bool(feed.format) and feed.format not in SITE_FORMATS
     return read.timestamp() if read and was_feed else 0.0
-
-
-def _close(reading: _Reading) -> None:
-    if reading.spool is not None:
-        reading.spool.close()
-        reading.spool = None
-
-
-async def _unroll(want: Unroll, reading: _Reading) -> Unrolled:
-    if reading.spool is None:
-        raise AssertionError("no collection was downloaded")
-    return await reading.spool.unroll(want.after)
 
 
 def _request(want: Ask | Download, reading: _Reading) -> FetchRequest:

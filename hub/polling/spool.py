@@ -8,10 +8,11 @@ beside the event loop.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import IO, Final
 
 from hub.beside import run_beside
 from hub.core.fetched import Fetched
@@ -32,34 +33,49 @@ MOST_BYTES: Final = 1 << 20
 """Of lines, in one step; the last line may exceed it."""
 
 
+class OutOfTime(Exception):
+    """A visit's time is over, and a file not yet read."""
+
+
 class Spool:
     """A file without a name, gone with the process however that ends. `write` what
-    comes, `check` it, then `unroll` its pages; `close` it."""
+    comes, `check` it, then `unroll` its pages; `close` it.
 
-    def __init__(self, rules: HeadRules) -> None:
+    ``is_over`` says whether the time to read it is, and is asked before each slice.
+    """
+
+    def __init__(
+        self, rules: HeadRules, is_over: Callable[[], bool] = lambda: False
+    ) -> None:
         self._rules = rules
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - see `close`
-        self._pages: Iterator[SitePage] = iter(())
+        self._is_over = is_over
+        self._file: IO[bytes] | None = None
+        self._pages: Iterator[SitePage | None] = iter(())
         self._reader = CollectionReader(rules)
         self._line = 0
         self.size = 0
+        self.has_unrolled = False
 
     def write(self, piece: bytes) -> None:
         """See `hub.net.Sink`."""
         try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile()  # noqa: SIM115 - see `close`
             self._file.write(piece)
         except OSError as error:
-            raise BadAnswer(f"cannot be kept: {error.strerror}") from None
+            raise BadAnswer(_unkept(error)) from None
         self.size += len(piece)
 
     async def verify(self, fetched: Fetched) -> Downloaded:
-        """What came of the request whose answer was written."""
+        """What came of the request whose answer was written. Raises `OutOfTime`."""
         if fetched.error or fetched.status != 200:
             return Downloaded(fetched=fetched)
         try:
             reader = await self.check()
         except FeedError as error:
             return Downloaded(fetched=fetched, error=error)
+        except OSError as error:  # what was written may not be on the disk yet
+            return Downloaded(fetched=replace(fetched, error=_unkept(error)))
         return Downloaded(
             fetched=fetched,
             head=reader.head,
@@ -69,42 +85,68 @@ class Spool:
         )
 
     async def check(self) -> CollectionReader:
-        """Read all of it: a reader that is at its end. Raises a `FeedError`."""
+        """Read all of it: a reader that is at its end. Raises a `FeedError`, an
+        `OSError` of the disk, and `OutOfTime`."""
         reader = CollectionReader(self._rules)
-        self._file.seek(0)
-        while piece := await run_beside(partial(self._file.read, SLICE)):
+        pieces = self._read()
+        while piece := await run_beside(partial(next, pieces, b"")):
+            self._hurry()
             await run_beside(partial(_pass_over, reader.feed(piece)))
         await run_beside(partial(_pass_over, reader.finish()))
         return reader
 
     async def unroll(self, after: int) -> Unrolled:
-        """The next pages behind a line. None are left if there are none."""
+        """The next pages behind a line. None are left if there are none. Raises
+        `OutOfTime` rather than look longer for the first of them."""
         if self._line != after or not after:
-            self._file.seek(0)
             self._reader = CollectionReader(self._rules)
-            self._pages = self._read()
-        unrolled = await run_beside(partial(self._unroll, after))
+            self._pages = self._read_pages(self._reader)
+        try:
+            while (unrolled := await run_beside(partial(self._unroll, after))) is None:
+                self._hurry()
+        except OSError as error:
+            return Unrolled(pages=(), line=after, error=_unkept(error))
         self._line = unrolled.line
+        self.has_unrolled = True
         return unrolled
 
     def close(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            with suppress(OSError):  # of what is in memory still
+                self._file.close()
 
-    def _read(self) -> Iterator[SitePage]:
+    def _hurry(self) -> None:
+        if self._is_over():
+            raise OutOfTime
+
+    def _read(self) -> Iterator[bytes]:
+        if self._file is None:  # nothing came
+            return
+        self._file.seek(0)
         while piece := self._file.read(SLICE):
-            yield from self._reader.feed(piece)
-        yield from self._reader.finish()
+            yield piece
 
-    def _unroll(self, after: int) -> Unrolled:
+    def _read_pages(self, reader: CollectionReader) -> Iterator[SitePage | None]:
+        """None after each slice."""
+        for piece in self._read():
+            yield from reader.feed(piece)
+            yield None
+        yield from reader.finish()
+
+    def _unroll(self, after: int) -> Unrolled | None:
+        """None: there are none in this slice."""
         pages: list[ReadPage] = []
         line, reader = after, self._reader
         begun = reader.output
         for page in self._pages:
-            if page.line <= after:
+            if page is None and not pages:
+                return None
+            if page is not None and page.line <= after:
                 begun = reader.output
                 continue
-            pages.append(_read_page(page, reader))
-            line = page.line
+            if page is not None:
+                pages.append(_read_page(page, reader))
+                line = page.line
             if len(pages) >= MOST_PAGES or reader.output - begun >= MOST_BYTES:
                 break
         return Unrolled(pages=tuple(pages), line=line)
@@ -113,6 +155,10 @@ class Spool:
 def spooling_request(request: FetchRequest, spool: Spool) -> FetchRequest:
     limits = Limits(seconds=COLLECTION_SECONDS, body_bytes=COLLECTION_BYTES)
     return replace(request, sink=spool, limits=limits)
+
+
+def _unkept(error: OSError) -> str:
+    return f"cannot be kept: {error.strerror}"
 
 
 def _pass_over(pages: Iterator[SitePage]) -> None:

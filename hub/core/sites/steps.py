@@ -91,10 +91,11 @@ class Unroll:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unrolled:
-    """``line`` is that of the last page."""
+    """``line`` is that of the last page; ``error`` says why there can be none."""
 
     pages: tuple[ReadPage, ...]
     line: int
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +218,10 @@ def download(want: Download) -> Part[Downloaded]:
 
 
 def unroll(after: int) -> Part[Unrolled]:
+    """Raises `Exhausted` in place of pages."""
     reply = yield Unroll(after)
-    assert isinstance(reply, Unrolled)  # noqa: S101 - what `Unroll` is answered with
+    if not isinstance(reply, Unrolled):
+        raise Exhausted
     return reply
 
 

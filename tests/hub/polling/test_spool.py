@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from hub.errors import BadAnswer
-from hub.polling.spool import MOST_PAGES, Spool
-from protocols.errors import InvalidDocument
+from hub.polling.spool import MOST_PAGES, SLICE, OutOfTime, Spool
+from protocols.errors import EmptyDocument, InvalidDocument
+from tests.support.fetch_targets import an_answer
 from tests.support.scp_files import RULES, collection, page
 
 
-def spooled(data: bytes) -> Spool:
-    spool = Spool(RULES)
+def spooled(data: bytes, is_over: Callable[[], bool] = lambda: False) -> Spool:
+    spool = Spool(RULES, is_over)
     for at in range(0, len(data), 5_000):
         spool.write(data[at : at + 5_000])
     return spool
@@ -73,3 +75,76 @@ async def test_a_disk_that_is_full_is_a_bad_answer() -> None:
     spool._file = Full()  # type: ignore[assignment]
     with pytest.raises(BadAnswer, match="cannot be kept: No space left on device"):
         spool.write(b"x")
+
+
+async def test_it_goes_on_at_a_later_line_in_slices() -> None:
+    slices: list[int] = []
+
+    def is_over() -> bool:
+        slices.append(1)
+        return False
+
+    data = a_collection(6_000)
+    spool = spooled(data, is_over)
+    (last,) = (await spool.unroll(6_000)).pages
+    assert last.reference == "https://example.com/5999"
+    spool.close()
+    assert len(slices) >= len(data) // SLICE - 1 >= 7
+
+
+def after(count: int) -> Callable[[], bool]:
+    """The time is over when that was asked so often."""
+    left: Iterator[bool] = iter([False] * count)
+    return lambda: next(left, True)
+
+
+async def test_when_the_time_is_over_nothing_more_is_read() -> None:
+    data = a_collection(6_000)
+    spool = spooled(data, after(3))
+    with pytest.raises(OutOfTime):
+        await spool.check()
+    spool.close()
+    spool = spooled(data, after(3))
+    assert len((await spool.unroll(0)).pages) == MOST_PAGES
+    with pytest.raises(OutOfTime):
+        await spool.unroll(6_000)
+    spool.close()
+
+
+async def test_lines_that_are_left_out_do_not_make_a_step_longer() -> None:
+    bad = [page(url="no", title="x" * 100_000) for _ in range(40)]
+    spool = spooled(collection(page(), *bad, page(url="https://example.com/b")))
+    first = await spool.unroll(0)
+    assert [each.reference for each in first.pages] == ["https://example.com/a"]
+    second = await spool.unroll(first.line)
+    assert [each.reference for each in second.pages] == ["https://example.com/b"]
+    spool.close()
+
+
+class Damaged:
+    """A file of a disk that can be written to and not read from."""
+
+    def write(self, piece: bytes) -> None:
+        pass
+
+    def seek(self, at: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    def close(self) -> None:
+        self.seek(0)
+
+
+async def test_a_disk_that_is_full_when_it_is_read_is_the_download_s_error() -> None:
+    spool = Spool(RULES)
+    spool._file = Damaged()  # type: ignore[assignment]
+    found = await spool.verify(an_answer(200))
+    assert found.fetched.error == "cannot be kept: No space left on device"
+    unrolled = await spool.unroll(0)
+    assert unrolled.error == "cannot be kept: No space left on device"
+    spool.close()
+
+
+async def test_a_file_of_nothing_is_an_empty_one() -> None:
+    spool = Spool(RULES)
+    assert isinstance((await spool.verify(an_answer(200))).error, EmptyDocument)
+    spool.close()

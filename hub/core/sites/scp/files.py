@@ -40,6 +40,8 @@ def read_file(session: Session, file: File) -> Part[None]:
         _check(session, file, downloaded, downloaded.head)
         while True:
             unrolled = yield from unroll(session.state.line)
+            if unrolled.error:
+                raise Unusable(f"{file.url}: {unrolled.error}")
             if not unrolled.pages:
                 break
             session.set(line=unrolled.line)

@@ -10,6 +10,7 @@ import pytest
 
 from hub.core.sites.bounds import SiteBounds
 from hub.core.sites.scp.state import ScpState, pack_state, read_state
+from hub.core.sites.steps import Unroll, Unrolled
 from tests.support.scp_site import SITEMAP
 from tests.support.scp_walks import Walks
 
@@ -168,6 +169,27 @@ def test_requests_that_may_not_be_made_end_the_visit(walks: Walks) -> None:
     assert walks.visit() is None
     walks.asks = 1
     assert walks.well() == []
+
+
+def test_pages_that_are_not_read_in_time_are_for_the_next_visit(walks: Walks) -> None:
+    walks.instead[Unroll] = False
+    assert walks.visit() is None
+    walks.instead.clear()
+    walks.seen = b""
+    walks.well()
+    assert walks.is_read
+    assert len(walks.known) == 10
+
+
+def test_a_file_that_cannot_be_read_here_is_not_used(walks: Walks) -> None:
+    with_feed(walks)
+    walks.instead[Unroll] = Unrolled(pages=(), line=0, error="cannot be kept: full")
+    ended = walks.visit()
+    assert ended is not None
+    assert "all-1.scp.gz: cannot be kept: full" in ended.problems[0]
+    assert [page.reference for page in walks.known.values()] == [
+        "https://site.example/fed"
+    ]
 
 
 def test_of_several_sections_all_are_read_before_anything_is_gone() -> None:
