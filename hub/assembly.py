@@ -267,7 +267,7 @@ async def build_hub(
         search=SearchService(
             storage, public_url, tells_unlisted=settings.tells_unlisted
         ),
-        replays=ReplayService(storage, retrieval, redeliveries),
+        replays=ReplayService(storage, retrieval, redeliveries, public_url),
         superfeedr=superfeedr,
         public=PublicService(storage, public_url),
         publishing=PublishingService(storage.feeds, poller, fetcher.bring, clock),

@@ -9,9 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from storage.records import ANONYMOUS, AccountId
+from protocols.websub.leases import ENDLESS_LEASE
+from storage.records import ANONYMOUS, AccountId, Subscription
 
 GIVEN = 1_000_000_000
+
+
+def lease_end(subscription: Subscription, now: int) -> int:
+    """In Unix seconds, as ``X-Superfeedr-PubSubHubbub-Expire`` tells it beside them; an
+    endless lease is told as the one that its callback is told of."""
+    if subscription.lease_end is None:
+        return now + ENDLESS_LEASE
+    return int(subscription.lease_end.timestamp())
 
 
 class Credits:

@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from hub.clock import Clock
-from hub.delivery.credits import Credits
+from hub.delivery.credits import Credits, lease_end
 from hub.delivery.feed_documents import read_feed_document, render_feed_document
 from hub.errors import NetworkError
 from hub.net import Limits, Network, Purpose, Request
@@ -113,6 +113,7 @@ class Digests:
             digest_of(found, now - DAY), subscription.format
         )
         seconds = int(now.timestamp())
+        credits = self._credits.take(subscription.account)
         delivery = Delivery(
             topic=subscription.topic,
             callback=subscription.callback,
@@ -123,7 +124,8 @@ class Digests:
             timestamp=seconds,
             secret=subscription.secret,
             algorithm=subscription.algorithm,
-            credits=self._credits.take(subscription.account),
+            credits=credits,
+            expires=None if credits is None else lease_end(subscription, seconds),
             user_agent=self._user_agent,
         )
         request = Request(

@@ -9,7 +9,7 @@ from functools import partial
 from hub.beside import LARGE_BYTES, run_beside
 from hub.clock import Clock
 from hub.core.replies import STRAINED_STATUSES, Reply, Verdict, verdict
-from hub.delivery.credits import Credits
+from hub.delivery.credits import Credits, lease_end
 from hub.delivery.notifications import Document
 from hub.delivery.origins import Origins
 from hub.delivery.slow_requests import SlowRequests
@@ -18,7 +18,6 @@ from hub.failpoints import failpoint
 from hub.net import Answer, Limits, Purpose, Request
 from protocols.http import parse_retry_after
 from protocols.websub.delivery import Delivery, delivery_headers, notification_id
-from protocols.websub.leases import ENDLESS_LEASE
 from storage.records import Position, Subscription
 
 LIMITS = Limits(seconds=20.0, idle_seconds=20.0)
@@ -135,7 +134,7 @@ class Poster:
             retries=failures,
             missed=missed,
             credits=credits,
-            expires=None if credits is None else _end_of(subscription, now),
+            expires=None if credits is None else lease_end(subscription, now),
             user_agent=self._sender.user_agent,
         )
         signing = partial(delivery_headers, delivery)
@@ -178,13 +177,6 @@ class Poster:
             error=f"answered {status}",
             retry_after=retry_after,
         )
-
-
-def _end_of(subscription: Subscription, now: int) -> int:
-    """An endless lease is told as the one that its callback is told of."""
-    if subscription.lease_end is None:
-        return now + ENDLESS_LEASE
-    return int(subscription.lease_end.timestamp())
 
 
 def _unusable(error: NetworkError, milliseconds: int) -> Reply:

@@ -18,7 +18,7 @@ from hub import __version__
 from hub.beside import LARGE_BYTES, run_beside
 from hub.clock import Clock
 from hub.core.replies import Verdict, verdict
-from hub.delivery.credits import Credits
+from hub.delivery.credits import Credits, lease_end
 from hub.delivery.notifications import Document
 from hub.errors import NetworkError
 from hub.net import Answer, Limits, Purpose, Request
@@ -106,6 +106,8 @@ class Redeliveries:
                 )
 
     async def _request(self, subscription: Subscription, document: Document) -> Request:
+        now = int(self._clock.now().timestamp())
+        credits = self._credits.take(subscription.account)
         delivery = Delivery(
             topic=subscription.topic,
             callback=subscription.callback,
@@ -114,10 +116,11 @@ class Redeliveries:
             body=document.body,
             # Of its own: who drops what came before must get this one.
             id=f"replay-{secrets.token_hex(8)}-{subscription.id}",
-            timestamp=int(self._clock.now().timestamp()),
+            timestamp=now,
             secret=subscription.secret,
             algorithm=subscription.algorithm,
-            credits=self._credits.take(subscription.account),
+            credits=credits,
+            expires=None if credits is None else lease_end(subscription, now),
             user_agent=f"Fanfare/{__version__} (+{self._hub_url})",
         )
         signing = partial(delivery_headers, delivery)

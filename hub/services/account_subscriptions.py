@@ -5,6 +5,7 @@ from __future__ import annotations
 from hub.clock import Clock
 from hub.delivery.digests import DAY
 from hub.services.errors import ServiceError
+from hub.services.null_device import is_null_device
 from hub.services.subscriptions import Subscribe, Subscribed, SubscriptionService
 from hub.services.wishes import Wish
 from protocols.errors import InvalidValue
@@ -15,8 +16,6 @@ from storage.records import (
     SubscriptionState,
     Verification,
 )
-
-NULL_DEVICES = ("push.superfeedr.com/dev/null", "superfeedr.com/dev/null")
 
 
 class AccountSubscriptions:
@@ -103,10 +102,7 @@ class AccountSubscriptions:
             )
 
     def is_null_device(self, callback: str) -> bool:
-        """Whether it is the callback that hears nothing, here or at Superfeedr."""
-        address = callback.partition("://")[2]
-        own = self._public_url.partition("://")[2]
-        return address in (*NULL_DEVICES, f"{own}/dev/null")
+        return is_null_device(callback, self._public_url)
 
 
 def _not_subscribed() -> InvalidValue:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from hub.delivery.notifications import Document
 from hub.services.errors import NotReadable, TooManyWaiting
+from hub.services.null_device import is_null_device
 from hub.services.retrieval import RetrievalService
 from hub.services.tokens import Principal
 from hub.services.topics import read_topic
@@ -28,7 +29,9 @@ class ReplayService:
         storage: Storage,
         retrieval: RetrievalService,
         redeliveries: Redelivering,
+        public_url: str,
     ) -> None:
+        self._public_url = public_url
         self._storage = storage
         self._retrieval = retrieval
         self._redeliveries = redeliveries
@@ -52,6 +55,8 @@ class ReplayService:
         found = await self._storage.subscriptions.find(account, url, callback)
         if found is None or found.state is not SubscriptionState.ACTIVE:
             raise NotReadable("hub.topic", "no such subscription of this account")
+        if is_null_device(callback, self._public_url):
+            return
         document = await self._retrieval.document(found, count)
         if not waits:
             if not self._redeliveries.send_later(found, document):

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import TypeVar, get_args, get_type_hints
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from hub.web.problems import Problem
 from protocols.errors import InvalidValue
@@ -56,6 +56,8 @@ async def read_bytes(request: Request) -> bytes:
     try:
         async with asyncio.timeout(BODY_SECONDS):
             return await _read_bounded(request)
+    except ClientDisconnect:  # nobody reads the answer, nor is to read of it in the log
+        raise Problem(HTTPStatus.BAD_REQUEST, "the body ended early") from None
     except TimeoutError:
         raise Problem(
             HTTPStatus.REQUEST_TIMEOUT, f"the body took over {BODY_SECONDS:g} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from protocols.http.accept import quality
 from protocols.http.content_type import (
     OCTET_STREAM,
     ContentType,
@@ -35,6 +36,7 @@ __all__ = [
     "parse_content_type",
     "parse_link_header",
     "parse_retry_after",
+    "quality",
     "read_robots",
     "sendable_content_type",
     "user_agent",

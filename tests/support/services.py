@@ -334,7 +334,9 @@ async def open_hub(
             search=SearchService(
                 storage, "http://hub.example", tells_unlisted=tells_unlisted
             ),
-            replays=ReplayService(storage, retrieval, redeliveries),
+            replays=ReplayService(
+                storage, retrieval, redeliveries, "http://hub.example"
+            ),
             feeds=feeds,
             lists=ListService(OneList(), addresses, "Fanfare"),
             subscriptions=subscriptions,

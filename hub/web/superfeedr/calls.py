@@ -9,13 +9,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.services.tokens import Principal
+from protocols.http import quality
 from protocols.live.messages import BodyFormat
 from protocols.superfeedr.parameters import Parameters
 from storage.records import Right
 
 
 def accepts_json(request: Request) -> bool:
-    return "application/json" in request.headers.get("accept", "").lower()
+    """Whether ``Accept`` names it, and nothing else that we have before it."""
+    accept = request.headers.get("accept", "")
+    wanted = quality(accept, "application/json")
+    return wanted > 0 and wanted >= quality(accept, "application/atom+xml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ from hub.web.superfeedr.calls import Call, Mode, Modes
 from hub.web.superfeedr.search import read_search, search_of
 from hub.web.superfeedr.stream import Streaming
 from protocols.errors import InvalidValue
+from protocols.http import quality
 from protocols.live.messages import BodyFormat
 from protocols.live.sse import EVENT_STREAM
 from protocols.superfeedr.parameters import Parameters
@@ -151,7 +152,7 @@ def read_count(given: Parameters, default: int = DEFAULT_COUNT) -> int:
 
 def accepts_event_stream(call: Call) -> bool:
     """Whether ``Accept`` names it: an EventSource does, and nobody by chance."""
-    return EVENT_STREAM in call.request.headers.get("accept", "").lower()
+    return quality(call.request.headers.get("accept", ""), EVENT_STREAM) > 0
 
 
 def answer_document(call: Call, document: Document, format: BodyFormat) -> Response:

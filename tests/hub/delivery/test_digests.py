@@ -111,6 +111,7 @@ async def test_it_has_the_days_entries_and_says_what_it_is(scene: Scene) -> None
     assert [each["title"] for each in document["items"]] == ["1:00:00"]
     assert verify(request.headers["X-Hub-Signature"], "s3cret", request.body)
     assert request.headers["X-Superfeedr-Credits"] == str(GIVEN - 1)
+    assert int(request.headers["X-Superfeedr-PubSubHubbub-Expire"]) > 2_000_000_000
     assert "." not in request.headers["webhook-id"]
 
 

@@ -53,6 +53,10 @@ async def test_a_document_is_posted_as_any_notification_but_with_an_id_of_its_ow
     assert first.headers["webhook-id"] != second.headers["webhook-id"]
     assert "." not in first.headers["webhook-id"]
     left = [int(each.headers["X-Superfeedr-Credits"]) for each in callbacks.requests]
+    ends = [
+        each.headers["X-Superfeedr-PubSubHubbub-Expire"] for each in callbacks.requests
+    ]
+    assert all(int(each) > 2_000_000_000 for each in ends)
     assert left == [GIVEN - 1, GIVEN - 2]
 
 

@@ -55,6 +55,23 @@ async def news(library: Library) -> str:
     return topic_of("news")
 
 
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        ("application/json", "application/json"),
+        ("text/html, application/json;q=0.1", "application/json"),
+        ("application/atom+xml, application/json;q=0.1", "application/atom+xml"),
+        ("application/json;q=0", "application/atom+xml"),
+    ],
+)
+async def test_what_is_accepted_the_most_is_answered(
+    ask: Ask, news: str, accept: str, content_type: str
+) -> None:
+    answer = await ask(accept=accept, hub_topic=news)
+
+    assert answer.headers["content-type"].partition(";")[0] == content_type
+
+
 def titles(answer: httpx2.Response) -> list[str]:
     return [item["title"] for item in answer.json()["items"]]
 
@@ -514,6 +531,21 @@ async def test_as_many_entries_are_replayed_as_asked_for(
     assert (await ask("replay", count="50", **asked)).status_code == 204
 
     assert [len(replayed(each)) for _, each in hub.redeliveries.sent] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    "null_device",
+    ["https://push.superfeedr.com/dev/null", "http://hub.example/dev/null"],
+)
+async def test_a_replay_to_the_null_device_is_sent_to_nobody(
+    ask: Ask, hub: Hub, library: Library, news: str, null_device: str
+) -> None:
+    await library.subscribe("news", null_device)
+
+    answer = await ask("replay", hub_topic=news, hub_callback=null_device)
+
+    assert answer.status_code == 204
+    assert hub.redeliveries.sent == []
 
 
 async def test_an_async_replay_is_answered_before_it_is_sent(
