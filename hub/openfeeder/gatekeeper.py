@@ -33,10 +33,16 @@ class Gatekeeper:
         return facts.type not in self.excluded_types and self.shows_url(facts.url)
 
     def shows_url(self, url: str) -> bool:
-        """By whole segments: ``/cart`` excludes ``/cart/1``, not ``/cartography``."""
+        """By whole segments: ``/cart`` excludes ``/cart/1``, not ``/cartography``.
+
+        What cannot be told to be outside of them is not shown.
+        """
         if not self.excluded_paths:
             return True
-        path = unquote(urlsplit(url).path) or "/"
+        try:
+            path = unquote(urlsplit(url).path) or "/"
+        except ValueError:  # such as "http://[": half an IPv6 address
+            return False
         return not any(_begins(path, each) for each in self.excluded_paths)
 
 

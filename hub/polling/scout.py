@@ -32,6 +32,9 @@ from storage.records import Credentials
 
 SECONDS: Final = 20.0
 """For one look, everything included."""
+SITE_SECONDS: Final = 8.0
+"""Of these, for the search for a site where feeds will do as well: a server that hangs
+there does not keep anybody from them."""
 USUAL_PLACES: Final = ("/feed", "/feed.xml", "/atom.xml", "/rss.xml", "/feed.json")
 _NOTHING = Choice(feeds=(), best=None, reason="no feed was found")
 
@@ -75,8 +78,10 @@ class Scout:
         clock: Clock,
         user_agent: str,
         seconds: float = SECONDS,
+        site_seconds: float = SITE_SECONDS,
     ) -> None:
         self._seconds = seconds
+        self._site_seconds = site_seconds
         self._fetcher = fetcher
         self._parser = parser
         self._clock = clock
@@ -126,11 +131,22 @@ class Scout:
     async def _find_site(
         self, page: Fetched, credentials: Credentials | None, kind: Kind
     ) -> FoundSite | None:
-        """The first there is of the kinds that are wanted."""
+        """The first there is of the kinds that are wanted, if it is found in time."""
+        try:
+            async with asyncio.timeout(
+                self._site_seconds if kind.takes_feeds else None
+            ):
+                return await self._search(page, credentials, kind)
+        except TimeoutError:
+            return None
+
+    async def _search(
+        self, page: Fetched, credentials: Credentials | None, kind: Kind
+    ) -> FoundSite | None:
         home = origin(page.url)
 
         async def fetch(url: str) -> Fetched:
-            is_own = is_web_url(url) and origin(url) == home
+            is_own = _is_fetchable(url) and origin(url) == home
             return await self._fetch(url, credentials if is_own else None)
 
         for format, find in SITE_FINDERS:
@@ -153,6 +169,10 @@ class Scout:
         return ()
 
     async def _fetch(self, url: str, credentials: Credentials | None) -> Fetched:
+        if not _is_fetchable(url):  # named by a page, or by robots.txt
+            now = self._clock.now()
+            error = "it is not a valid URL"
+            return Fetched(at=now, started=now, url=url, status=0, error=error)
         return await self._fetcher.fetch(
             FetchRequest(url=url, user_agent=self._user_agent, credentials=credentials)
         )
@@ -167,6 +187,13 @@ class Scout:
             return await self._parser.parse(fetched.body, context)
         except FeedError as error:
             return error
+
+
+def _is_fetchable(url: str) -> bool:
+    try:
+        return is_web_url(url) and bool(origin(url))
+    except ValueError:  # such as "http://[": half an IPv6 address
+        return False
 
 
 def _may_be_site(fetched: Fetched, *, is_page: bool, is_named: bool) -> bool:

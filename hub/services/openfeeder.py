@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from urllib.parse import urljoin
 
 from hub.beside import run_beside
 from hub.clock import Clock
@@ -36,6 +35,7 @@ from protocols.openfeeder.serving.parameters import (
 from protocols.openfeeder.serving.relevance import Candidate, Ranker, WordRanker
 from protocols.openfeeder.serving.times import SyncPoint
 from protocols.scp.addresses import page_address
+from protocols.urls import resolve
 from storage.interface import Storage
 from storage.records import ListedPage, PageChange, PagesState
 
@@ -258,7 +258,7 @@ class OpenFeederService:
     async def _find(self, url: str) -> ListedPage | None:
         """A key of ours, never fetched; a path is one of this hub's own."""
         address = page_address(url)
-        own = page_address(urljoin(f"{self._public_url}/", url))
+        own = page_address(resolve(url, f"{self._public_url}/"))
         for each in dict.fromkeys(filter(None, (url, address, own))):
             if found := await self._storage.page_list.find(each):
                 return found

@@ -53,6 +53,7 @@ def compare(
     deleted = _deleted(step, known, read) if is_read else ()
     gone = tuple(changed(known[each.key], is_deleted=True) for each in deleted)
     told = tuple(entry for entry in new if is_read or is_news(entry))
+    told_keys = {entry.key for entry in told}
     news = News(
         seen=b"",
         is_baseline=False,
@@ -62,7 +63,7 @@ def compare(
     )
     return Compared(
         news=news,
-        baseline=tuple(entry for entry in new if entry not in told),
+        baseline=tuple(entry for entry in new if entry.key not in told_keys),
         pages=(*(each.page for each in compared if each.is_written), *gone),
         growth=len(new) + sum(each.is_back for each in compared) - len(gone),
     )

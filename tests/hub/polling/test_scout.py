@@ -145,6 +145,76 @@ async def test_a_look_that_takes_long_finds_nothing() -> None:
     assert sight.trouble == "looking at it took over 0.01 s"
 
 
+async def look_with_hanging(
+    *hanging: str, site_seconds: float, **more: Any
+) -> tuple[Sight, list[str]]:
+    """A look at a page that names a feed, where these paths never answer."""
+    pages = {"/": NAMING, "/unnaming": b"<html></html>", "/feed": RSS}
+    never, asked = asyncio.Event(), []
+
+    class HangingFetcher:
+        async def fetch(self, request: FetchRequest) -> Fetched:
+            path = request.url.removeprefix(SITE)
+            asked.append(path)
+            if path in hanging:
+                await never.wait()
+            page = pages.get(path)
+            answer = an_answer(200, page) if page else an_answer(404)
+            return replace(answer, url=request.url)
+
+    scout = Scout(
+        HangingFetcher(),
+        RealParser(),
+        ManualClock(),
+        "Fanfare",
+        seconds=more.pop("seconds", 60.0),
+        site_seconds=site_seconds,
+    )
+    return await scout.look(f"{SITE}{more.pop('path', '/')}", **more), asked
+
+
+@pytest.mark.parametrize("place", SITE_PLACES)
+async def test_a_site_that_hangs_keeps_nobody_from_the_feeds_a_page_names(
+    place: str,
+) -> None:
+    sight, asked = await look_with_hanging(place, site_seconds=0.01)
+
+    assert best_of(sight) == f"{SITE}/rss"
+    assert set(asked) <= {"/", *SITE_PLACES}
+
+
+async def test_where_a_site_hangs_the_usual_places_are_tried_all_the_same() -> None:
+    sight, _ = await look_with_hanging(
+        "/robots.txt", site_seconds=0.01, path="/unnaming"
+    )
+
+    assert best_of(sight) == f"{SITE}/feed"
+
+
+async def test_a_search_for_sites_alone_has_all_the_time_of_the_look() -> None:
+    sight, _ = await look_with_hanging(
+        "/robots.txt", site_seconds=0.0, seconds=0.5, kind=Kind.SCP
+    )
+
+    assert sight.trouble == "looking at it took over 0.5 s"
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://[", "http://a.example:99999/"])
+async def test_what_is_no_url_is_not_asked_for_and_raises_nothing(url: str) -> None:
+    robots = f"Sitemap: {url}".encode()
+    index = INDEX % (CHILD % url.encode())
+
+    sight, asked = await look(
+        {"/": b"<html></html>", "/robots.txt": robots, "/sitemap.xml": index}
+    )
+    clock = ManualClock()
+    alone = await Scout(ScriptedFetcher(clock), RealParser(), clock, "F").look(url)
+
+    assert sight.choice.feeds == alone.choice.feeds == ()
+    assert alone.trouble == "it is not a valid URL"
+    assert url not in [each.url for each in asked]
+
+
 DISCOVERY = json.dumps(
     {
         "version": "1.0",

@@ -577,7 +577,8 @@ async def test_limits_are_cut(scene: Scene, limit: int, items: int) -> None:
 
 
 async def test_a_page_that_there_is_not_is_not_found(scene: Scene) -> None:
-    for url in ("/nothing", "https://elsewhere.example/", "javascript:alert(1)", "#"):
+    nowhere = ("/nothing", "https://elsewhere.example/", "javascript:alert(1)", "#")
+    for url in (*nowhere, "http://[", "//[::1", "http://a:99999999/"):
         answer = await scene.ask(url=url)
         assert answer.status_code == 404
         assert faults("error", answer.json()) == []

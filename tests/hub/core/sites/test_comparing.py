@@ -72,3 +72,32 @@ def test_before_the_first_reading_ends_nothing_is_told() -> None:
     assert [entry.key for entry in compared.baseline] == ["b"]
     assert (compared.news.new, compared.news.deletions) == ((), ())
     assert [update.is_logged for update in compared.news.updates] == [False]
+
+
+class Counted(Entry):
+    """Counts how often it is compared with another."""
+
+    comparisons = 0
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        Counted.comparisons += 1
+        return self is other
+
+
+def test_entries_of_a_long_step_are_not_compared_with_each_other() -> None:
+    entries = [Counted(key=str(n), id=str(n)) for n in range(100)]
+    pages = tuple(ReadPage(entry=each, reference="/", content=1) for each in entries)
+    even = {each.key for each in entries[::2]}
+
+    compared = compare(
+        Save(state=b"", pages=pages),
+        {},
+        at=NOW,
+        is_read=False,
+        is_news=lambda entry: entry.key in even,
+    )
+
+    assert Counted.comparisons == 0
+    assert [each.key for each in compared.news.new] == [e.key for e in entries[::2]]
+    assert [each.key for each in compared.baseline] == [e.key for e in entries[1::2]]
