@@ -30,6 +30,7 @@ from hub.polling.languages import Detector
 from hub.polling.outage import Outage
 from hub.polling.schedule import Schedule
 from hub.polling.site_documents import SiteDocuments
+from hub.polling.site_places import SitePlaces
 from hub.polling.sites import SiteReader
 from hub.polling.tracker import Tracker
 from hub.polling.visitor import FeedFetcher, Identity, Visit, Visitor
@@ -85,6 +86,7 @@ class Poller:
         self._clock = clock
         self._rules = rules
         self._concurrency = options.concurrency
+        self._site_places = SitePlaces(options.concurrency)
         self._accounts = Accounts(options.budget, rules.patience)
         self._habits = CommonHabits(storage.feeds, clock)
         self._visitor = Visitor(
@@ -176,7 +178,8 @@ class Poller:
         """Fetch a feed, or join its fetch under way; the feed as it is afterwards.
 
         Conditional like any other fetch. A server that asked for patience (Retry-After,
-        429) gets it: then nothing is fetched. Cancelling the call does not stop the
+        429) gets it: then nothing is fetched, nor while too many sites are being read:
+        the site follows in a while. Cancelling the call does not stop the
         fetch. Raises `NotFound` for an unknown or removed feed, and `StorageError`.
         """
         feed = await self._existing(feed_id)
@@ -264,7 +267,18 @@ class Poller:
             due, target = await self._jobs.get()
             if self._jobs.qsize() <= self._concurrency // 2:
                 self._awake.set()
-            await self._visit(due, target)
+            with self._site_places.hold(target.feed) as is_free:
+                if is_free:
+                    await self._visit(due, target)
+                else:
+                    self._put_off(due, target)
+
+    def _put_off(self, due: Due, target: FetchTarget) -> None:
+        """The worker is left to feeds; whoever waits for the site does so no longer."""
+        if self._is_wanted(target):
+            self._schedule.put_site_off(due)
+            self._awake.set()
+        self._finish(due, self._clock.monotonic(), None)
 
     async def _visit(self, due: Due, target: FetchTarget) -> None:
         """One visit from its turn to its end; it harms no other, however it ends."""

@@ -41,6 +41,10 @@ TICK = 0.25
 LONGEST_REST = 60.0
 """Seconds after which all that is due is read again, whatever is expected."""
 MOST_RESTING = 10_000
+SITE_PAUSE = timedelta(seconds=10)
+"""Before a site is looked at again that there was no place for."""
+_SITES = " sites"
+"""No host: sites that wait for a place have one line."""
 
 
 class Schedule:
@@ -149,6 +153,13 @@ class Schedule:
         if len(self._resting) >= MOST_RESTING:
             del self._resting[next(iter(self._resting))]
         self._resting[feed_id] = self._clock.monotonic() + seconds
+
+    def put_site_off(self, due: Due) -> None:
+        """There is no place for a visit to a site: it comes back, durably."""
+        now = self._clock.now()
+        later = self._deferrals.next_time(_SITES, due.pace, now + SITE_PAUSE, now)
+        self._deferred.append((due.feed_id, later))
+        self.expect(later)
 
     def hold(self, url: str, until: datetime) -> list[FeedId]:
         """Its host wants no request before then; the feeds that were put off."""

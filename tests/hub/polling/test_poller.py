@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -342,6 +342,40 @@ async def test_no_more_feeds_are_fetched_at_once_than_allowed(stage: Stage) -> N
         await stage.committed(100)
 
     assert stage.fetcher.most_at_once == 8
+
+
+async def test_sites_take_a_quarter_of_the_workers_and_come_back(stage: Stage) -> None:
+    stage.fetcher.gate.clear()
+    sites = feeds_of_hosts(6)
+    stage.add(*(replace(site, format="openfeeder") for site in sites))
+    feeds = [a_feed(10 + n, f"https://other{n}.example/") for n in range(9)]
+    stage.add(*feeds)
+
+    async with stage.running():
+        await eventually(lambda: len(stage.storage.deferred) == 4)
+        await eventually(lambda: len(stage.fetcher.requests) == 8)
+
+        of_sites = [url for url in stage.fetcher.urls if "other" not in url]
+        assert len(of_sites) == 2
+        times = [moment for _, moment in stage.storage.deferred]
+        assert len(set(times)) == 4
+        assert min(times) > START + timedelta(seconds=10)
+
+
+async def test_who_waits_for_a_site_that_has_no_place_is_told(stage: Stage) -> None:
+    stage.fetcher.gate.clear()
+    sites = [replace(site, format="scp") for site in feeds_of_hosts(2)]
+    last = a_feed(3, format="scp", next_fetch=START + HOUR)
+    stage.add(*sites, last)
+
+    async with stage.running():
+        await eventually(lambda: len(stage.fetcher.requests) == 2)
+
+        feed = await stage.poller.fetch_now(last.id)
+
+        assert feed.polling.last_fetch is None
+        await eventually(lambda: len(stage.storage.deferred) == 1)
+        assert stage.storage.feed(3).next_fetch < START + HOUR
 
 
 async def test_storage_is_read_in_batches_not_per_feed(stage: Stage) -> None:

@@ -1,0 +1,26 @@
+"""Sites have a share of the workers."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+
+from hub.polling.site_places import SitePlaces
+from tests.support.fetch_targets import a_feed
+
+SITE = replace(a_feed(1), format="openfeeder")
+
+
+@pytest.mark.parametrize(("concurrency", "places"), [(1, 1), (4, 1), (8, 2), (64, 16)])
+def test_a_quarter_is_for_sites_and_a_place_is_given_back(
+    concurrency: int, places: int
+) -> None:
+    free = SitePlaces(concurrency)
+
+    for _ in range(2):
+        with ExitStack() as held:
+            got = [held.enter_context(free.hold(SITE)) for _ in range(places + 1)]
+            assert got == [True] * places + [False]
+            assert held.enter_context(free.hold(a_feed(2)))
