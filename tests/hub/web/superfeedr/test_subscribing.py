@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
@@ -239,19 +240,23 @@ async def test_what_is_wrong_is_told_at_once_and_not_put_off(
 
 
 async def test_too_many_that_wait_are_turned_away(hub: Hub, ask: Ask) -> None:
-    for number in range(MOST_PENDING_OF_HOST + ROOM_OF_ACCOUNTS):
-        await hub.storage.verifications.add(
-            NewVerification(
-                account=ANONYMOUS,
-                mode=VerificationMode.SUBSCRIBE,
-                topic=TOPIC,
-                callback=f"{CALLBACK}{number}",
-                token=str(number),
-            ),
-            hub.clock.now(),
-            most=MOST_PENDING,
-            most_of_host=MOST_PENDING,
+    await asyncio.gather(
+        *(
+            hub.storage.verifications.add(
+                NewVerification(
+                    account=ANONYMOUS,
+                    mode=VerificationMode.SUBSCRIBE,
+                    topic=TOPIC,
+                    callback=f"{CALLBACK}{number}",
+                    token=str(number),
+                ),
+                hub.clock.now(),
+                most=MOST_PENDING,
+                most_of_host=MOST_PENDING,
+            )
+            for number in range(MOST_PENDING_OF_HOST + ROOM_OF_ACCOUNTS)
         )
+    )
     answer = await ask(**wanted(hub_verify="async"))
     assert answer.status_code == 503
     assert answer.headers["retry-after"]
