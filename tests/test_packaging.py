@@ -46,7 +46,7 @@ def test_the_wheel_has_the_migrations(wheel: list[str]) -> None:
 def test_the_wheel_has_the_page_and_its_files(wheel: list[str]) -> None:
     pages = (ROOT / "hub" / "web" / "pages").iterdir()
     in_tree = {str(path.relative_to(ROOT)) for path in pages}
-    assert len(in_tree) == 4
+    assert len(in_tree) == 5
     assert in_tree <= set(wheel)
 
 
