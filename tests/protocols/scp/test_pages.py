@@ -94,6 +94,13 @@ def test_a_summary_is_the_description(kind: str) -> None:
     assert found == ("Content of a" if kind == "application/x" else "Said & done")
 
 
+def test_a_summary_that_says_nothing_is_no_description() -> None:
+    summary = Text(value="<p><img src='/a'></p>", type="html")
+    content = Text(value="Said at length", type="text")
+    found = page(an_entry("a", summary=summary, content=content))
+    assert found["description"] == "Said at length"
+
+
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
