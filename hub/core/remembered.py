@@ -97,7 +97,8 @@ def _current(
         outline.slices, outline.keys, sightings, strict=True
     ):
         source = _source_before(before[slice]) if key else next(entries).id_source
-        if source in (IdSource.FEED, IdSource.LINK):
+        # Without a hash an entry is not to be known again.
+        if slice and source in (IdSource.FEED, IdSource.LINK):
             is_link = source is IdSource.LINK
             yield _Slice(slice, sighting.key, _state(sighting), is_link)
 

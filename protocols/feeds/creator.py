@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Final
 from urllib.parse import urljoin
-
-import orjson
 
 from protocols.errors import InvalidDocument, UnsupportedVersion
 from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
 from protocols.feeds.creatoritem import InvalidItem, Item, read_item
 from protocols.feeds.extensions import Json
+from protocols.feeds.jsonitems import WrittenItems
 from protocols.feeds.jsonvalues import shallow
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.outline import KnownSlice, KnownSlices
@@ -70,25 +68,27 @@ def read_creator_feed(document: Members, context: ParseContext) -> ParsedFeed:
     creator, items = _check(document)
     reading = _Reading(handle=str(creator["handle"]).strip())
     head = _read_head(document, creator, reading.notes)
-    known = KnownSlices.unpack(context.known or b"")
     setting = fingerprint(f"{GROUP} {reading.handle}\n{head.language}")
-    by_hash = known.by_hash() if known.setting == setting else {}
-    for number, item in enumerate(items[:MAX_ENTRIES]):
-        reading.read(f"/items/{number}", item, head.language, by_hash)
+    written = WrittenItems(items if context.known is not None else ())
+    known = KnownSlices.unpack(context.known or b"")
+    reading.read(items, head.language, written, known, setting)
     if len(items) > MAX_ENTRIES:
         reading.is_complete = False
         reading.notes.add(
             "/items", f"{len(items)} items: only the first {MAX_ENTRIES} are kept"
         )
+    dropped = len(items) - len(reading.slices)
     return ParsedFeed(
         format=FeedFormat.CREATOR,
         feed=head,
         entries=tuple(reading.entries),
         problems=tuple(reading.notes.lines[:_MOST_PROBLEMS]),
-        dropped=len(items) - len(reading.slices),
+        dropped=dropped,
         is_complete=reading.is_complete,
         spared=tuple(reading.spared),
-        outline=None if context.known is None else reading.outline(setting),
+        outline=None
+        if context.known is None
+        else reading.outline(setting, 0 if dropped else written.region),
     )
 
 
@@ -128,9 +128,31 @@ class _Reading:
     met: set[int] = field(default_factory=set)
 
     def read(
-        self, place: str, item: Json, language: str, known: Mapping[int, KnownSlice]
+        self,
+        items: Sequence[Json],
+        language: str,
+        written: WrittenItems,
+        known: KnownSlices,
+        setting: int,
     ) -> None:
-        hashed = _hash(item) if isinstance(item, dict) else 0
+        """What is ``written`` are these items, or none: then none may be known."""
+        found = written.find_all(known, setting)
+        if found is not None:
+            self.slices, self.keys = [*found.slices], [*found.keys]
+            return
+        by_hash = known.by_hash() if known.setting == setting else {}
+        hashes = written.hashes or (0,) * len(items)
+        for number, item in enumerate(items[:MAX_ENTRIES]):
+            self._read(f"/items/{number}", item, language, hashes[number], by_hash)
+
+    def _read(
+        self,
+        place: str,
+        item: Json,
+        language: str,
+        hashed: int,
+        known: Mapping[int, KnownSlice],
+    ) -> None:
         passed = known.get(hashed)
         if passed and passed.key not in self.met:
             self.met.add(passed.key)
@@ -167,9 +189,13 @@ class _Reading:
         self.slices.append(hashed if noted == len(self.notes.lines) else 0)
         self.keys.append(0)
 
-    def outline(self, setting: int) -> Outline:
+    def outline(self, setting: int, region: int) -> Outline:
+        """``region`` is that of all items, if none of them was left out."""
         return Outline(
-            setting=setting, slices=tuple(self.slices), keys=tuple(self.keys)
+            setting=setting,
+            slices=tuple(self.slices),
+            keys=tuple(self.keys),
+            region=region if all(self.slices) else 0,
         )
 
 
@@ -186,16 +212,6 @@ def key_of(handle: str, slug: str) -> str:
 def _slug(item: Json) -> str:
     slug = item.get("slug") if isinstance(item, dict) else None
     return slug.strip() if isinstance(slug, str) else ""
-
-
-def _hash(item: Members) -> int:
-    """Of all that an item says; 0 if it is nested too deep to be written again."""
-    try:
-        written = orjson.dumps(item)
-    except orjson.JSONEncodeError:
-        return 0
-    digest = blake2b(written, digest_size=8).digest()
-    return int.from_bytes(digest, "little")
 
 
 def _read_head(document: Members, creator: Members, notes: Notes) -> Feed:

@@ -77,6 +77,21 @@ def open_document(body: bytes, context: ParseContext) -> Document:
     """Check, decode and classify. Raises every `FeedError` there is; builds nothing."""
     check_body(body)
     refuse_binary(body)
+    return _open_json(body, context) or _open_any(body, context)
+
+
+def _open_json(body: bytes, context: ParseContext) -> Document | None:
+    """As `_open_any` for JSON in UTF-8, which most of it is; None for all else."""
+    if not body.startswith((b"{", b"[")):
+        return None
+    utf8 = to_utf8(body, context.content_type)
+    if utf8.body is not body or utf8.problem:
+        return None
+    check_json(body)
+    return Document(kind=Kind.JSON, body=body)
+
+
+def _open_any(body: bytes, context: ParseContext) -> Document:
     prolog = read_prolog(body)
     region = find_region(body, prolog.root, context.known)
     utf8 = to_utf8(body, context.content_type, region.spans[0] if region else (0, 0))

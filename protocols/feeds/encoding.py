@@ -28,6 +28,7 @@ BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_MARKS: Final = tuple(mark for mark, _ in BYTE_ORDER_MARKS)
 _WIDE_BEGINNINGS: Final = (
     (re.compile(rb"[<{\s]\0\0\0"), "utf-32-le"),
     (re.compile(rb"\0\0\0[<{\s]"), "utf-32-be"),
@@ -127,7 +128,7 @@ def to_utf8(
 
 def decode_as_claimed(body: bytes, content_type: str) -> Utf8Document:
     """As `to_utf8`; what was encoded twice stays as it is."""
-    for mark, codec in BYTE_ORDER_MARKS:
+    for mark, codec in BYTE_ORDER_MARKS if body.startswith(_MARKS) else ():
         if body.startswith(mark):
             return _transcode(body[len(mark) :], [codec])
     for beginning, codec in _WIDE_BEGINNINGS if b"\0" in body[:4] else ():

@@ -34,8 +34,7 @@ from protocols.feeds.slices import (
     replace_known,
 )
 from protocols.feeds.xml import build_tree, parse_tree, parse_xml, read_tree
-from protocols.identity import fingerprint, key_of_link
-from protocols.model import Entry, IdSource, Outline, ParsedFeed
+from protocols.model import Outline, ParsedFeed
 
 PATH: Final = "incremental"
 
@@ -126,7 +125,7 @@ def _read_parts(
         found = _read_with_stand_ins(body, stand_ins, context)
     except FeedError:
         return None  # the whole document shows what is wrong with it, and where
-    if found is None or not _are_apart(passed, found[1]):
+    if found is None or not passed.is_apart_from(found[1]):
         return None
     place, parsed = found
     if parsed.problems:
@@ -155,29 +154,6 @@ def _read_with_stand_ins(
         if is_stand_in:
             place.holder.remove(element)
     return place, read_tree(root, body, context)
-
-
-def _are_apart(passed: PassedOver, parsed: ParsedFeed) -> bool:
-    """Whether what was read and what is known do not bear on each other.
-
-    Of two entries with one id the first counts, and a link that several entries
-    without an id share is the identity of none.
-    """
-    count = len(passed.keys)
-    if parsed.deletions or len(parsed.entries) + passed.count != count:
-        return False
-    keys = passed.known.union(fingerprint(each.key) for each in parsed.entries)
-    return len(keys) == count and not any(
-        _own_link(entry) in passed.links for entry in parsed.entries
-    )
-
-
-def _own_link(entry: Entry) -> int:
-    """The link by which an entry without an id might be known."""
-    if entry.id_source is IdSource.FEED:
-        return 0
-    hrefs = (link.href for link in entry.links if link.rel == "alternate")
-    return fingerprint(key_of_link(next(hrefs, "")))
 
 
 def _declaration(body: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -16,6 +17,7 @@ from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
 from protocols.feeds.drafts import Draft, EntryDraft, HeadDraft
 from protocols.feeds.extensions import Groups, Json, keep_value
+from protocols.feeds.jsonitems import read_unknown
 from protocols.feeds.jsonvalues import (
     list_of,
     objects_of,
@@ -24,6 +26,7 @@ from protocols.feeds.jsonvalues import (
     text_of,
 )
 from protocols.feeds.limits import MAX_ENTRIES
+from protocols.identity import fingerprint
 from protocols.model import Author, FeedFormat, ParsedFeed, Text
 from protocols.text import collapse
 from protocols.urls import is_web_url, resolve
@@ -69,7 +72,13 @@ _ITEM_KEYS: Final = frozenset(
 )
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 """What no other format can say: ids must be the same in all."""
-_LIST_KEYS: Final = frozenset({"attachments", "authors", "hubs", "tags"})
+_PLAIN: Final = (str, int, float)
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("attachments", "authors", "hubs", "tags"), (list,)),
+    "author": (dict,),
+    "items": (object,),  # whatever they are, they are no extension of the head
+}
+"""Of the keys whose values are no text or number."""
 _AUTHOR_KEYS: Final = frozenset({"name", "url", "avatar"})
 _ATTACHMENT_KEYS: Final = frozenset({"url", "mime_type", "title", "size_in_bytes"})
 
@@ -88,11 +97,29 @@ def read_json_feed(value: Json, body: bytes, context: ParseContext) -> ParsedFee
     head = _read_head(document, base)
     items = objects_of(document, "items")
     _make_ids_exact(items, body)
-    drafts = [_read_item(item, base) for item in items[:MAX_ENTRIES]]
-    parsed = assemble(FeedFormat.JSON_FEED, head, drafts, written=len(items))
+
+    def read(unknown: Sequence[dict[str, Json]]) -> ParsedFeed:
+        drafts = [_read_item(item, base) for item in unknown[:MAX_ENTRIES]]
+        return assemble(FeedFormat.JSON_FEED, head, drafts, written=len(unknown))
+
+    if context.known is None or not 0 < len(items) <= MAX_ENTRIES:
+        parsed = read(items)
+    else:
+        parsed = read_unknown(items, context.known, _setting_of(head, base), read)
     if not problem:
         return parsed
     return replace(parsed, path="unlabelled", problems=(problem, *parsed.problems))
+
+
+def _setting_of(head: HeadDraft, base: str) -> int:
+    """A hash of all that an item's reading depends on beside itself (`assemble`)."""
+    parts = (
+        FeedFormat.JSON_FEED.value,
+        base,
+        head.first_link("alternate"),
+        head.language,
+    )
+    return fingerprint(repr(parts))
 
 
 def _feed_of(document: Json) -> tuple[dict[str, Json] | None, str]:
@@ -123,7 +150,7 @@ def _are_items(values: list[Json]) -> bool:
 
 def _make_ids_exact(items: list[dict[str, Json]], body: bytes) -> None:
     """Numbers of more than 64 bits are read as floats, which many of them share."""
-    if not any(isinstance(item.get("id"), float) for item in items):
+    if float not in {type(item.get("id")) for item in items}:
         return
     with suppress(ValueError, RecursionError):
         document = json.loads(body, parse_float=str, parse_int=str)
@@ -251,14 +278,6 @@ def _keep_others(draft: Draft, holder: dict[str, Json], known: frozenset[str]) -
     """Keep custom keys (``_name``), what the entry model has no place for, and what is
     of another type than its key says."""
     for name, value in holder.items():
-        is_read = name in known and isinstance(value, _types_of(name))
+        is_read = name in known and isinstance(value, _TYPES.get(name, _PLAIN))
         if not is_read and value not in (None, "", [], {}):
             keep_value(draft.extensions, "jsonfeed", name, shallow(value))
-
-
-def _types_of(name: str) -> tuple[type, ...]:
-    if name == "items":
-        return (object,)  # whatever they are, they are no extension of the head
-    if name in _LIST_KEYS:
-        return (list,)
-    return (dict,) if name == "author" else (str, int, float)

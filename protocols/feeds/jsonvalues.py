@@ -32,7 +32,8 @@ def shallow(value: Json, depth: int = MAX_EXTENSION_DEPTH) -> Json:
 
 
 def text_of(holder: dict[str, Json], name: str) -> str:
-    return string_of(holder.get(name))
+    value = holder.get(name)
+    return value.strip() if type(value) is str else string_of(value)
 
 
 def string_of(value: Json) -> str:

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from protocols.feeds.context import ParseContext
 from protocols.feeds.element import Element, local_name
-from protocols.identity import fingerprint
-from protocols.model import Feed
+from protocols.identity import fingerprint, key_of_link
+from protocols.model import Entry, Feed, IdSource, ParsedFeed
 
 _HEADER: Final = struct.Struct("<QQI")
 _LAYOUT: Final = struct.Struct("<QQ?")
@@ -52,6 +52,20 @@ class PassedOver:
             frozenset(each.key for each in met if each.is_link),
         )
 
+    def is_apart_from(self, parsed: ParsedFeed) -> bool:
+        """Whether what was read besides and what is known do not bear on each other.
+
+        Of two entries with one id the first counts, and a link that several entries
+        without an id share is the identity of none.
+        """
+        count = len(self.keys)
+        if parsed.deletions or len(parsed.entries) + self.count != count:
+            return False
+        keys = self.known.union(fingerprint(each.key) for each in parsed.entries)
+        return len(keys) == count and not any(
+            _own_link(entry) in self.links for entry in parsed.entries
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class KnownSlices:
@@ -77,10 +91,17 @@ class KnownSlices:
 
     def last(self) -> PassedOver:
         """All entries of the last document. There is one, or there is no region."""
-        rows = _LAYOUT.iter_unpack(self.rows[: self.count * _LAYOUT.size])
-        slices, keys, are_links = zip(*rows, strict=True)
+        slices, keys, are_links = self.last_columns()
         links = frozenset(compress(keys, are_links))
         return PassedOver(slices, keys, self.count, frozenset(keys), links)
+
+    def last_columns(
+        self,
+    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]:
+        """As `last`, no more than its slices and keys, and which of these are links."""
+        rows = _LAYOUT.iter_unpack(self.rows[: self.count * _LAYOUT.size])
+        slices, keys, are_links = zip(*rows, strict=True)
+        return slices, keys, are_links
 
     def by_hash(self) -> Mapping[int, KnownSlice]:
         rows = map(KnownSlice._make, _LAYOUT.iter_unpack(self.rows))
@@ -150,6 +171,14 @@ def setting_of(
         feed.authors,
     )
     return fingerprint(repr(parts))
+
+
+def _own_link(entry: Entry) -> int:
+    """The link by which an entry without an id might be known."""
+    if entry.id_source is IdSource.FEED:
+        return 0
+    hrefs = (link.href for link in entry.links if link.rel == "alternate")
+    return fingerprint(key_of_link(next(hrefs, "")))
 
 
 def _children(element: Any, name: str) -> tuple[Element, ...]:

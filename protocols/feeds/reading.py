@@ -27,7 +27,8 @@ def parse(body: bytes, context: ParseContext) -> ParsedFeed:
         from protocols.feeds.resource import read_fragment
 
         return read_fragment(body, context)
-    site = site_of_sitemap(body, context.url)
+    is_json = body.startswith((b"{", b"["))
+    site = None if is_json else site_of_sitemap(body, context.url)
     return site or read_document(open_document(body, context), context)
 
 

@@ -1,4 +1,5 @@
-"""Sources other than feeds: a large SCP collection, read as the hub reads it."""
+"""Sources other than feeds in XML, read as the hub reads them: a large SCP collection,
+and documents in JSON of which only the head has changed."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import multiprocessing
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
@@ -18,7 +20,9 @@ from protocols.scp.page import PageContext, page_line
 from protocols.scp.reading.collections import CollectionReader, SitePage
 from protocols.scp.reading.entries import entry_of_page
 from protocols.scp.reading.heads import HeadRules
+from scripts.benchmarks.known_items import measure_known_items
 from scripts.benchmarks.measuring import Finding, Stopwatch
+from scripts.benchmarks.words import write_words
 
 PAGES = 100_000
 QUICK_PAGES = 10_000
@@ -27,7 +31,6 @@ LEAST_MEGABYTES = 20.0
 MOST_MEMORY = 60.0
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 _PIECE = 1 << 16
-_SYLLABLES = ("ba", "cen", "dor", "fi", "gul", "han", "jo", "kle", "mer", "nu", "pri")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
             target=f"<= {MOST_MEMORY:g}",
             met=memory <= MOST_MEMORY,
         ),
+        *measure_known_items(),
     ]
 
 
@@ -83,10 +87,7 @@ def _write(file: Path, pages: int) -> None:
 def _entry(number: int, draw: Random) -> Entry:
     """Some 2.5 kB of HTML, as a middling post has."""
 
-    def words(count: int) -> str:
-        drawn = ("".join(draw.choices(_SYLLABLES, k=2)) for _ in range(count))
-        return " ".join(drawn)
-
+    words = partial(write_words, draw)
     paragraphs = [
         f'<p>{words(45)} <a href="https://example.org/{draw.random()}">{words(2)}</a>'
         f" <b>{words(3)}</b> {words(20)}.</p>"

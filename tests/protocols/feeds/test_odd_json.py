@@ -9,6 +9,7 @@ import pytest
 from protocols.errors import MalformedDocument, NotAFeed
 from protocols.feeds import parse
 from protocols.model import IdSource
+from protocols.scp.sitemap import EXTENSION
 from tests.support.feeds import CONTEXT
 
 VERSION = '"version": "https://jsonfeed.org/version/1.1"'
@@ -139,3 +140,8 @@ def test_an_id_has_no_control_characters() -> None:
 def test_dates_are_read_in_other_forms_than_the_one(written: str) -> None:
     parsed = parse(feed(f'{{"id": "1", "date_published": {written}}}'), CONTEXT)
     assert parsed.entries[0].published == datetime(2020, 1, 11, 10, tzinfo=UTC)
+
+
+def test_a_feed_that_speaks_of_sitemaps_is_none() -> None:
+    parsed = parse(feed(f'{{"id": "1", "title": "urlset {EXTENSION}"}}'), CONTEXT)
+    assert len(parsed.entries) == 1
