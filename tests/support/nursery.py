@@ -48,6 +48,7 @@ class ForkedHub:
 
     async def _await_end(self, status: StreamReader) -> int:
         self.returncode = int(await status.readline() or -signal.SIGKILL)
+        await status.read()  # to its end, so that nothing of it is left open
         return self.returncode
 
 
