@@ -71,8 +71,8 @@ class HubProcess:
     ) -> None:
         if self.is_running:
             await self.kill()
-        elif self._reader is not None:
-            await self._reader
+        elif self._process is not None:
+            await self.wait_exit()
 
     async def start(self, *, failpoint: str = "") -> None:
         """Start the process; it is not ready yet (see `wait_ready`)."""
