@@ -27,7 +27,7 @@ from operator import mul
 from typing import Protocol
 
 from hub.core.habits import STEP, Counts, Prior, Profile, read_habits
-from hub.core.posting import BURST_MEMORY, burst_of, posting_rate
+from hub.core.posting import BURST_MEMORY, burst_of, posting_rate, watched_days
 from protocols.quick import quick_init
 from storage.records import Posting
 
@@ -77,16 +77,10 @@ def foresee(posting: Posting, everybody: Prior, now: datetime) -> Forecast:
         profile=Profile(
             own=read_habits(posting.habits),
             prior=everybody,
-            days=_watched_days(posting, now),
+            days=watched_days(posting, now),
         ),
         per_day=per_day,
     )
-
-
-def _watched_days(posting: Posting, now: datetime) -> float:
-    if posting.since is None:
-        return 0.0
-    return (now - posting.since).total_seconds() / _DAY
 
 
 def room_of(window: int) -> float:

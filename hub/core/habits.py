@@ -13,7 +13,7 @@ too, shrunk to an even one: M(m) = 12 (n12[m] + k'/12) / (n + k').
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from math import inf, sqrt
@@ -23,6 +23,8 @@ from protocols.quick import quick_init
 
 PRIOR_POSTS = 12.0
 PRIOR_MINUTES = 20.0
+EVEN_POSTS = 24.0
+"""By what all feeds' habits are shrunk to even ones: a few feeds are not everybody."""
 DAYS_SEEN, WEEKS_SEEN = 3.0, 14.0
 """Days after which a feed's own hours, and its own weekdays, count in full."""
 MOST_COUNTED = 500.0
@@ -107,27 +109,6 @@ def count_habits(
     return Habits(hours=tuple(hours), days=tuple(days), steps=tuple(steps), total=total)
 
 
-def common_habits(feeds: Iterable[Habits]) -> Habits:
-    """Those of all feeds. A feed counts by the root of its posts: one that posts all
-    the time is not everybody."""
-    known = [each for each in feeds if each.total]
-    roots = [sqrt(each.total) for each in known]
-    return Habits(
-        hours=_weighed([each.hours for each in known], roots, _HOURS),
-        days=_weighed([each.days for each in known], roots, _DAYS),
-        steps=_weighed([each.steps for each in known], roots, _STEPS),
-        total=sum(roots),
-    )
-
-
-def _weighed(counts: list[Counts], roots: list[float], size: int) -> Counts:
-    """Each feed's counts over the root of their number, summed up."""
-    if not counts:
-        return (0.0,) * size
-    shares = ([n / root for n in own] for own, root in zip(counts, roots, strict=True))
-    return tuple(map(sum, zip(*shares, strict=True)))
-
-
 @dataclass(frozen=True, slots=True)
 class Prior:
     """What the habits of all feeds count for before a feed's own: k g24 and k g7."""
@@ -136,15 +117,33 @@ class Prior:
     days: Counts
 
 
-def prior_of(everybody: Habits) -> Prior:
-    """The shares of all posts by hour, smoothed, and by weekday; even while unknown."""
-    scale = PRIOR_POSTS / (everybody.total + 1.0)
-    hours = everybody.hours
-    smooth = [_smooth(hours, hour) + 1 / _HOURS for hour in range(_HOURS)]
-    return Prior(
-        hours=tuple([scale * count for count in smooth]),
-        days=tuple([scale * (count + 1 / _DAYS) for count in everybody.days]),
-    )
+def prior_of(feeds: Iterable[tuple[Habits, float]]) -> Prior:
+    """The shares of all posts by hour, smoothed, and by weekday; even while unknown.
+
+    Of each feed its habits, and for how many days it was watched: as in its own profile
+    they count in full only after some. It counts by the root of its posts, as one that
+    posts all the time is not everybody.
+    """
+    hours, weekdays = [0.0] * _HOURS, [0.0] * _DAYS
+    for own, watched in feeds:
+        if own.total:
+            root = sqrt(own.total)
+            _add(hours, own.hours, min(watched / DAYS_SEEN, 1) / root)
+            _add(weekdays, own.days, min(watched / WEEKS_SEEN, 1) / root)
+    smooth = [_smooth(hours, hour) for hour in range(_HOURS)]
+    return Prior(hours=_shrunk(smooth), days=_shrunk(weekdays))
+
+
+def _add(counts: list[float], more: Counts, weight: float) -> None:
+    for place, count in enumerate(more):
+        counts[place] += weight * count
+
+
+def _shrunk(counts: Sequence[float]) -> Counts:
+    """To even ones, and scaled to what they count for in a profile."""
+    even = EVEN_POSTS / len(counts)
+    scale = PRIOR_POSTS / (sum(counts) + EVEN_POSTS)
+    return tuple([scale * (count + even) for count in counts])
 
 
 @quick_init
@@ -186,7 +185,7 @@ class Profile:
         return tuple([scale * (count + even) for count in self.own.steps])
 
 
-def _smooth(hours: Counts, hour: int) -> float:
+def _smooth(hours: Sequence[float], hour: int) -> float:
     """A quarter of each hour belongs to either neighbour."""
     beside = hours[hour - 1] + hours[hour - _LAST_HOUR]
     return 0.5 * hours[hour] + 0.25 * beside

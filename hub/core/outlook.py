@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hub.core.habits import NOTHING_KNOWN, Prior, prior_of
+from hub.core.habits import Prior, prior_of
 from protocols.quick import quick_init
 
-EVEN = prior_of(NOTHING_KNOWN)
+EVEN = prior_of(())
 """The habits of all feeds while none are known."""
 
 

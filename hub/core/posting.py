@@ -111,6 +111,13 @@ def burst_of(posting: Posting, now: datetime) -> float:
     return posting.burst * exp(min(0.0, -age / BURST_MEMORY))
 
 
+def watched_days(posting: Posting, now: datetime) -> float:
+    """For how long anything is known of a feed: since its first document's oldest."""
+    if posting.since is None:
+        return 0.0
+    return (now - posting.since).total_seconds() / 86_400
+
+
 def _decayed(posting: Posting, now: datetime) -> float:
     if posting.at is None or not posting.weight:
         return posting.weight

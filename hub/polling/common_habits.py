@@ -7,8 +7,9 @@ what the hub knew before.
 from __future__ import annotations
 
 from hub.clock import Clock
-from hub.core.habits import Prior, common_habits, prior_of, read_habits
+from hub.core.habits import Prior, prior_of, read_habits
 from hub.core.outlook import EVEN
+from hub.core.posting import watched_days
 from storage.interface import FeedStore
 
 SAMPLE = 500
@@ -31,7 +32,10 @@ class CommonHabits:
         now = self._clock.monotonic()
         if now < self._next_look:
             return False
-        packed = await self._feeds.habits(SAMPLE)
-        self.prior = prior_of(common_habits(map(read_habits, packed)))
+        at = self._clock.now()
+        self.prior = prior_of(
+            (read_habits(posting.habits), watched_days(posting, at))
+            for posting in await self._feeds.postings(SAMPLE)
+        )
         self._next_look = now + EVERY
         return True

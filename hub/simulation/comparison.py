@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from math import exp, log
 
 from hub.core.cadence import PollingRules
-from hub.core.habits import (
-    NOTHING_KNOWN,
-    Prior,
-    common_habits,
-    count_habits,
-    prior_of,
-)
+from hub.core.habits import Habits, Prior, prior_of, read_habits
+from hub.core.posting import watched_days
 from hub.simulation.policies import (
     EntryFrequency,
     FixedInterval,
@@ -21,8 +17,9 @@ from hub.simulation.policies import (
     Policy,
     RateOracle,
     RootOfRate,
+    posting_before,
 )
-from hub.simulation.replay import Outcome, history, replay
+from hub.simulation.replay import Outcome, replay
 from hub.simulation.traces import Trace, held_back
 
 CLOSE_ENOUGH = 0.004
@@ -89,8 +86,13 @@ def bold_rules() -> PollingRules:
 
 def habits_of_all(traces: Sequence[Trace]) -> Prior:
     """What all feeds' posts before the tests say."""
-    own = (count_habits(NOTHING_KNOWN, history(t, held_back(t))) for t in traces)
-    return prior_of(common_habits(own))
+    return prior_of(_habits_before(trace) for trace in traces)
+
+
+def _habits_before(trace: Trace) -> tuple[Habits, float]:
+    posting = posting_before(trace)
+    at = datetime.fromtimestamp(held_back(trace).start, UTC)
+    return read_habits(posting.habits), watched_days(posting, at)
 
 
 def compare(

@@ -89,7 +89,7 @@ class RootOfRate:
     name: str = "√λ"
 
     def begin(self, trace: Trace, knob: float) -> Planning:
-        return _ByRate(_posting_before(trace), knob)
+        return _ByRate(posting_before(trace), knob)
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ class Planner:
             answers_304=True,
             entry_count=trace.window,
             hints=trace.hints,
-            posting=_posting_before(trace),
+            posting=posting_before(trace),
         )
         outlook = Outlook(price=knob, prior=self.prior)
         return PlannedFeed(polling, self.rules, outlook, trace.max_age)
@@ -189,7 +189,7 @@ class _KnownShape:
         return _EVEN
 
 
-def _posting_before(trace: Trace) -> Posting:
+def posting_before(trace: Trace) -> Posting:
     """As a first document's dates would tell it at the start of the test."""
     span = held_back(trace)
     since = datetime.fromtimestamp(trace.posts[0], UTC)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Annotated
 
 import msgspec
 
@@ -12,7 +13,7 @@ from protocols.errors import InvalidValue
 from protocols.model import Hints
 
 TRAINED = 0.6
-"""The part of each feed's span that planners may learn from before they are tested."""
+"""The part of a feed's span that planners may learn from before they are tested."""
 LEAST_POSTS = 3
 
 
@@ -28,7 +29,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """One feed: its posts in Unix seconds, and what its server and document say.
 
     ``window`` is how many entries its document shows: 0 is unknown. ``max_age`` is in
-    seconds, ``skip_hours`` are of UTC.
+    seconds, ``skip_hours`` are of UTC. After ``trained`` of its span it is tested.
     """
 
     feed: str
@@ -37,6 +38,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     max_age: float = 0.0
     skip_hours: tuple[int, ...] = ()
     rates: Rates | None = None
+    trained: Annotated[float, msgspec.Meta(gt=0, lt=1)] = TRAINED
 
     @property
     def hints(self) -> Hints:
@@ -60,9 +62,9 @@ class Span:
 
 
 def held_back(trace: Trace) -> Span:
-    """The last 40 % of the time between a feed's first and last post."""
+    """The time up to a feed's last post that was not for learning: mostly 40 %."""
     first, last = trace.posts[0], trace.posts[-1]
-    return Span(first + TRAINED * (last - first), last)
+    return Span(first + trace.trained * (last - first), last)
 
 
 def read_traces(document: bytes) -> tuple[Trace, ...]:

@@ -14,6 +14,7 @@ from storage.records import (
     HiddenFeeds,
     NewFeed,
     PlaceByPace,
+    Posting,
     StoredFeed,
 )
 
@@ -73,8 +74,8 @@ class FeedStore(Protocol):
         """What fetches start from, in one read; unknown and removed ids left out."""
         ...
 
-    async def habits(self, limit: int) -> list[bytes]:
-        """Those (`Posting.habits`) of up to so many feeds, spread evenly over all;
+    async def postings(self, limit: int) -> list[Posting]:
+        """Those of up to so many feeds that have habits, spread evenly over all;
         without feeds that were removed, or never posted."""
         ...
 

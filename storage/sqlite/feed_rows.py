@@ -22,13 +22,13 @@ from .times import from_milliseconds, from_milliseconds_or_none
 
 
 class _OnlyPosting(msgspec.Struct):
-    """Of the polling, what habits are read from."""
+    """Of the polling, what all feeds' habits are read from."""
 
     posting: Posting = Posting()
 
 
 _polling_decoder = msgspec.json.Decoder(Polling)
-_habits_decoder = msgspec.json.Decoder(_OnlyPosting)
+_posting_decoder = msgspec.json.Decoder(_OnlyPosting)
 _NEVER_POLLED = Polling()
 _states = {state.value: state for state in FeedState}
 _credentials_decoder = msgspec.json.Decoder(Credentials)
@@ -52,8 +52,8 @@ def read_feed(row: Row) -> StoredFeed:
     )
 
 
-def read_habits(polling: bytes) -> bytes:
-    return _habits_decoder.decode(polling).posting.habits
+def read_posting(polling: bytes) -> Posting:
+    return _posting_decoder.decode(polling).posting
 
 
 def read_target(row: Row, box: SecretBox) -> FetchTarget:

@@ -17,6 +17,7 @@ from storage.records import (
     HiddenFeeds,
     NewFeed,
     PlaceByPace,
+    Posting,
     StoredFeed,
 )
 from storage.secrets import SecretBox
@@ -27,7 +28,7 @@ from .feed_rows import (
     encrypt_credentials,
     read_due,
     read_feed,
-    read_habits,
+    read_posting,
     read_target,
 )
 from .id_lists import pack_ids
@@ -46,7 +47,7 @@ FIRST_MAINTENANCE = 600_000
 
 _GET = "SELECT * FROM stored_feeds WHERE id = ?"
 _DEFER = "UPDATE schedule SET next_fetch = ? WHERE feed_id = ?"
-_HABITS = """
+_POSTINGS = """
 WITH RECURSIVE spread (number, step) AS (
     SELECT 0, max(1.0, 1.0 * (SELECT max(id) FROM feeds) / ?1)
     UNION ALL
@@ -139,9 +140,10 @@ class SqliteFeeds:
         )
         return [read_target(row, self._box) for row in rows]
 
-    async def habits(self, limit: int) -> list[bytes]:
-        rows = await self._readers.all(_HABITS, (limit,))
-        return [habits for (polling,) in rows if (habits := read_habits(polling))]
+    async def postings(self, limit: int) -> list[Posting]:
+        rows = await self._readers.all(_POSTINGS, (limit,))
+        postings = (read_posting(polling) for (polling,) in rows)
+        return [posting for posting in postings if posting.habits]
 
     async def hidden(self, ids: Sequence[FeedId]) -> HiddenFeeds:
         rows = await self._readers.all(

@@ -301,11 +301,12 @@ async def test_habits_are_those_of_feeds_that_have_posted(scene: Scene) -> None:
     await scene.storage.log.commit(fetch(silent))
     for feed in posting:
         habits = f"of {feed.id}".encode()
-        polling = Polling(posting=Posting(habits=habits))
+        polling = Polling(posting=Posting(habits=habits, since=START))
         await scene.storage.log.commit(fetch(feed, polling=polling))
     await scene.storage.feeds.set_state(posting[1].id, FeedState.REMOVED, START)
 
-    assert await scene.storage.feeds.habits(10) == [b"of 3"]
+    (told,) = await scene.storage.feeds.postings(10)
+    assert told == Posting(habits=b"of 3", since=START)
     assert never_fetched.polling.posting.habits == b""
 
 
@@ -319,7 +320,8 @@ async def test_a_removed_feed_hides_the_habits_of_none_that_comes_after_it(
     for feed in (feeds[0], feeds[2]):
         await scene.storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
 
-    assert await scene.storage.feeds.habits(2) == [b"of 2", b"of 4"]
+    told = await scene.storage.feeds.postings(2)
+    assert [each.habits for each in told] == [b"of 2", b"of 4"]
 
 
 async def test_of_many_feeds_some_from_everywhere_tell_their_habits(
@@ -330,7 +332,7 @@ async def test_of_many_feeds_some_from_everywhere_tell_their_habits(
         polling = Polling(posting=Posting(habits=bytes([feed.id])))
         await scene.storage.log.commit(fetch(feed, polling=polling))
 
-    some = await scene.storage.feeds.habits(4)
+    some = [each.habits for each in await scene.storage.feeds.postings(4)]
 
     assert len(set(some)) == len(some) == 4
     assert max(some) > b"\x08"

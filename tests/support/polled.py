@@ -25,6 +25,7 @@ from storage.records import (
     FetchTarget,
     PlaceByPace,
     Position,
+    Posting,
     StoredFeed,
 )
 from tests.support.clock import ManualClock
@@ -100,10 +101,10 @@ class PolledStorage:
         self._read("targets")
         return [self.known[feed_id] for feed_id in ids if feed_id in self.known]
 
-    async def habits(self, limit: int) -> list[bytes]:
-        self._read("habits")
+    async def postings(self, limit: int) -> list[Posting]:
+        self._read("postings")
         postings = [each.feed.polling.posting for each in self.known.values()]
-        return [each.habits for each in postings if each.habits][:limit]
+        return [each for each in postings if each.habits][:limit]
 
     async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
         if self.commit_failure:

@@ -22,7 +22,7 @@ from tests.support.forecasts import expected_entries, expected_waiting, rate_at
 NOW = datetime(2026, 3, 2, 12, 7, 30, tzinfo=UTC)
 START = NOW.timestamp()
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
-EVEN = prior_of(NOTHING_KNOWN)
+EVEN = prior_of(())
 
 
 def forecast(

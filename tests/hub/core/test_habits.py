@@ -9,7 +9,6 @@ from hub.core.habits import (
     NOTHING_KNOWN,
     WEEKS_SEEN,
     Profile,
-    common_habits,
     count_habits,
     hour_of,
     pack_habits,
@@ -21,7 +20,7 @@ from hub.core.habits import (
 
 TUESDAY = datetime(2026, 3, 3, 8, 1, tzinfo=UTC).timestamp()
 HOUR, DAY = 3_600, 86_400
-EVEN = prior_of(NOTHING_KNOWN)
+EVEN = prior_of(())
 
 
 def test_a_moment_has_an_hour_a_weekday_and_a_part_of_its_hour() -> None:
@@ -53,19 +52,37 @@ def test_a_feed_counts_among_all_by_the_root_of_its_posts() -> None:
     busy = count_habits(NOTHING_KNOWN, [TUESDAY] * 100)
     calm = count_habits(NOTHING_KNOWN, [TUESDAY + 3 * HOUR + DAY] * 4)
 
-    of_all = common_habits([busy, NOTHING_KNOWN, calm])
+    prior = prior_of([(busy, 20), (NOTHING_KNOWN, 20), (calm, 20)])
 
-    assert (of_all.hours[8], of_all.hours[11]) == pytest.approx((10, 2))
-    assert (of_all.days[1], of_all.days[2]) == pytest.approx((10, 2))
-    assert of_all.total == pytest.approx(12)
+    even = (prior.hours[0], prior.days[0])
+    assert prior.hours[8] - even[0] == pytest.approx(5 * (prior.hours[11] - even[0]))
+    assert prior.days[1] - even[1] == pytest.approx(5 * (prior.days[2] - even[1]))
 
 
 def test_where_nobody_posted_nothing_is_known_of_all() -> None:
-    assert common_habits([NOTHING_KNOWN]) == NOTHING_KNOWN
+    assert prior_of([(NOTHING_KNOWN, 20)]) == EVEN
+
+
+def test_a_few_feeds_are_not_everybody() -> None:
+    early = count_habits(NOTHING_KNOWN, [TUESDAY] * 5)
+    few, many = prior_of([(early, 20)] * 4), prior_of([(early, 20)] * 400)
+
+    assert few.hours[8] < 6 * few.hours[0]
+    assert many.hours[8] > 100 * many.hours[0]
+    assert sum(few.hours) == pytest.approx(sum(many.hours))
+
+
+def test_hours_that_nobody_was_watched_in_are_not_taken_for_silent() -> None:
+    """A hub of some hours: what all feeds did not do yet, they may do tomorrow."""
+    fast = count_habits(NOTHING_KNOWN, [TUESDAY] * 100)
+    young, old = prior_of([(fast, 0.3)] * 12), prior_of([(fast, 20)] * 12)
+
+    assert young.hours[20] > 2 * old.hours[20]
+    assert young.days[4] > 3 * old.days[4]
 
 
 def test_who_has_no_habits_has_those_of_all() -> None:
-    early = prior_of(count_habits(NOTHING_KNOWN, [TUESDAY] * 400))
+    early = prior_of([(count_habits(NOTHING_KNOWN, [TUESDAY] * 100), 20)] * 100)
 
     assert Profile(own=NOTHING_KNOWN, prior=EVEN).at(TUESDAY) == pytest.approx(1)
     assert Profile(own=NOTHING_KNOWN, prior=early).at(TUESDAY) > 10

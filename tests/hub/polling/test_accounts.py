@@ -69,7 +69,7 @@ def test_a_feed_that_was_pinged_was_watched_until_then() -> None:
 
 def test_the_habits_of_all_stay_while_the_price_moves() -> None:
     accounts = Accounts(Budget(), 75)
-    prior = prior_of(count_habits(NOTHING_KNOWN, [START.timestamp()]))
+    prior = prior_of([(count_habits(NOTHING_KNOWN, [START.timestamp()]), 20)])
 
     accounts.expect_habits(prior)
     accounts.resume(20.0)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -12,12 +13,13 @@ from tests.support.clock import ManualClock
 from tests.support.polled import PolledStorage, a_feed
 
 EIGHT = 8 * 3_600.0
+FIRST_DAY = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def storage_of_early_birds() -> PolledStorage:
     storage = PolledStorage()
     habits = pack_habits(count_habits(NOTHING_KNOWN, [EIGHT] * 100))
-    posting = Polling(posting=Posting(habits=habits))
+    posting = Polling(posting=Posting(habits=habits, since=FIRST_DAY))
     for number in range(1, 5):
         storage.put(replace(a_feed(number), polling=posting))
     return storage

@@ -18,6 +18,7 @@ from storage.records import (
     NewFeed,
     PlaceByPace,
     Polling,
+    Posting,
     StoredFeed,
 )
 from tests.support.overdue import the_latest
@@ -146,11 +147,11 @@ class MemoryFeeds:
             subscribers=len(subscribers),
         )
 
-    async def habits(self, limit: int) -> list[bytes]:
+    async def postings(self, limit: int) -> list[Posting]:
         feeds = [each for each in self._all() if each.state is not FeedState.REMOVED]
         step = max(1, len(feeds) // limit)
-        habits = (feed.polling.posting.habits for feed in feeds[::step][:limit])
-        return [each for each in habits if each]
+        postings = (feed.polling.posting for feed in feeds[::step][:limit])
+        return [each for each in postings if each.habits]
 
     async def hidden(self, ids: Sequence[FeedId]) -> HiddenFeeds:
         feeds = self._state.feeds
