@@ -21,9 +21,11 @@ from asyncio import StreamReader, StreamReaderProtocol, Task
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
+from importlib import import_module, reload
 from pathlib import Path
 from typing import NoReturn
+
+from hub import failpoints
 
 ROOT = Path(__file__).parents[2]
 _LONGEST_REQUEST = 1 << 17
@@ -171,6 +173,7 @@ class Nursery:
             os.closerange(3, 1024)
             os.environ.clear()
             os.environ.update(environment)
+            reload(failpoints)  # the one module that reads it when it is imported
             code = _run(arguments)
         finally:
             os._exit(code)
