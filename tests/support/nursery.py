@@ -12,6 +12,7 @@ import atexit
 import gc
 import json
 import os
+import resource
 import selectors
 import signal
 import socket
@@ -58,7 +59,8 @@ async def fork_hub(*arguments: str, environment: Mapping[str, str]) -> ForkedHub
     """Run ``fanfare`` with these; what it prints is in ``stdout``, errors too."""
     said, saying = os.pipe()
     told, telling = os.pipe()
-    request = json.dumps([arguments, dict(environment)]).encode()
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    request = json.dumps([arguments, dict(environment), files]).encode()
     try:
         socket.send_fds(_nursery(), [request], [saying, telling])
     finally:
@@ -139,10 +141,11 @@ class Nursery:
         )
         if not request:
             return False
-        arguments, environment = json.loads(request)
+        arguments, environment, files = json.loads(request)
         saying, telling = descriptors
         pid = os.fork()
         if not pid:
+            resource.setrlimit(resource.RLIMIT_NOFILE, files)
             self._become_hub(arguments, environment, saying)
         os.write(telling, b"%d\n" % pid)
         os.close(saying)
