@@ -240,12 +240,7 @@ def _url(reference: Json, site_url: str) -> str:
 
 
 def _is_address(url: str) -> bool:
-    if not is_web_url(url):
-        return False
-    try:
-        return bool(urlsplit(url).hostname)
-    except ValueError:  # such as half an IPv6 address
-        return False
+    return is_web_url(url) and bool(urlsplit(url).hostname)
 
 
 def _without_fragment(url: str) -> str:

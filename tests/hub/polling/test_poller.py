@@ -730,7 +730,8 @@ async def test_a_feed_that_was_removed_meanwhile_is_not_fetched(stage: Stage) ->
 
 async def test_feeds_are_planned_by_the_habits_of_all(stage: Stage) -> None:
     habits = pack_habits(count_habits(NOTHING_KNOWN, [START.timestamp()] * 400))
-    posting = Posting(habits=habits, at=START, since=START)
+    watched_since = START - timedelta(days=60)
+    posting = Posting(habits=habits, at=START, since=watched_since)
     stage.add(polled(1, "https://a.example/", posting=posting))
     stage.add(a_feed(2))
 

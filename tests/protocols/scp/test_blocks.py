@@ -147,6 +147,10 @@ def test_unsafe_links_keep_their_text_only() -> None:
     assert blocks_of_html(markup) == [text("a b c")]
 
 
+def test_what_is_marked_and_empty_says_nothing() -> None:
+    assert blocks_of_html("<p>a<b></b>c</p>") == [text("ac")]
+
+
 def test_plain_text_is_a_block_for_each_paragraph() -> None:
     assert blocks_of_text("a\nb\n \n\nc\n") == [text("a b"), text("c")]
 
