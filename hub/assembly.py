@@ -139,6 +139,7 @@ async def build_hub(
             concurrency=settings.poll_concurrency,
             site_bounds=settings.site_bounds,
             identity=identity(settings),
+            hub_url=f"{public_url}/hub",
             metrics=metrics,
             sanitizer=sanitizer,
             tracker=tracker,

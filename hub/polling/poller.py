@@ -56,6 +56,7 @@ log = structlog.get_logger()
 class PollerOptions:
     concurrency: int = 64  # feeds visited at the same time
     identity: Identity = field(default_factory=Identity)
+    hub_url: str = ""  # that documents of sites name
     budget: Budget = field(default_factory=Budget)
     metrics: Metrics = field(default_factory=Metrics)
     sanitizer: Sanitizer | None = None  # of what is stored; None: stored as it came
@@ -108,9 +109,7 @@ class Poller:
                 walks=WALKS,
                 fetch=fetcher.fetch,
                 wait=self._wait_for_host,
-                documents=SiteDocuments(
-                    storage=storage, hub_url=f"{options.identity.url}/hub"
-                ),
+                documents=SiteDocuments(storage=storage, hub_url=options.hub_url),
                 parser=parser,
                 bounds=options.site_bounds,
                 checksum=options.scp_checksum,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from lxml.etree import fromstring
 from websockets.asyncio.client import connect
 
 from tests.support.command import fanfare, knowing
@@ -22,6 +23,7 @@ from tests.support.openfeeder_server import FeederServer
 from tests.support.site import Told
 from tests.support.web_server import WebServer
 
+ATOM = {"a": "http://www.w3.org/2005/Atom"}
 EAGER = {
     **LOOPBACK,
     "FANFARE_SITE_WALK_SECONDS": "1",
@@ -197,3 +199,27 @@ async def test_a_site_s_address_is_enough_and_its_key_is_sent(tmp_path: Path) ->
         assert added.code == 0, added.err
         assert f"added  {server.front}" in added.out
         assert "openfeeder, 1 page known" in shown.out
+
+
+async def test_who_wants_a_site_as_it_is_gets_a_document_that_names_this_hub(
+    tmp_path: Path,
+) -> None:
+    told = Told()
+    async with (
+        HubProcess(directory=tmp_path, settings=EAGER) as hub,
+        HubApi(hub) as api,
+        FeederServer(Ways()) as server,
+        WebServer(told) as hook,
+    ):
+        server.site.add("/first")
+        feed_id = await api.add_feed(server.front)
+        await api.subscribe(callback=hook.url, topic=server.front, format="as-is")
+        server.site.add("/second")
+        await api.fetch(feed_id)
+        await eventually(lambda: bool(told.bodies))
+
+    document = fromstring(told.bodies[0])
+    hubs = document.xpath("/a:feed/a:link[@rel='hub']/@href", namespaces=ATOM)
+    assert hubs == [f"{hub.url}/hub"]
+    titles = document.xpath("//a:entry/a:title/text()", namespaces=ATOM)
+    assert titles == ["On /second", "On /first"]
