@@ -102,8 +102,9 @@ class Schedule:
             self._allowance = refilled(self._allowance, self._budget, now)
             limit = min(limit, int(self._allowance.polls))
         taken = self._wheel.take(now, limit)
-        left = self._allowance.polls - len(taken)
-        self._allowance = changed(self._allowance, polls=left)
+        if self._budget.polls_per_second:
+            left = self._allowance.polls - len(taken)
+            self._allowance = changed(self._allowance, polls=left)
         self._under_way.update(due.feed_id for due in taken)
         return taken
 

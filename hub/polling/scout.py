@@ -146,7 +146,7 @@ class Scout:
         home = origin(page.url)
 
         async def fetch(url: str) -> Fetched:
-            is_own = _is_fetchable(url) and origin(url) == home
+            is_own = is_web_url(url) and origin(url) == home
             return await self._fetch(url, credentials if is_own else None)
 
         for format, find in SITE_FINDERS:
@@ -169,7 +169,7 @@ class Scout:
         return ()
 
     async def _fetch(self, url: str, credentials: Credentials | None) -> Fetched:
-        if not _is_fetchable(url):  # named by a page, or by robots.txt
+        if not is_web_url(url):  # named by a page, or by robots.txt
             now = self._clock.now()
             error = "it is not a valid URL"
             return Fetched(at=now, started=now, url=url, status=0, error=error)
@@ -187,13 +187,6 @@ class Scout:
             return await self._parser.parse(fetched.body, context)
         except FeedError as error:
             return error
-
-
-def _is_fetchable(url: str) -> bool:
-    try:
-        return is_web_url(url) and bool(origin(url))
-    except ValueError:  # such as "http://[": half an IPv6 address
-        return False
 
 
 def _may_be_site(fetched: Fetched, *, is_page: bool, is_named: bool) -> bool:

@@ -52,8 +52,10 @@ class Robots:
 
         2.2.2: "The most specific match found MUST be used", by octets; "If an "allow"
         rule and a "disallow" rule are equivalent, then the "allow" rule SHOULD be
-        used."
+        used." And: "The /robots.txt URI is implicitly allowed."
         """
+        if path == "/robots.txt":
+            return True
         wanted = _normalized(path or "/")
         matching = [rule for rule in self.rules if rule.matches(wanted)]
         if not matching:

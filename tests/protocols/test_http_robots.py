@@ -40,6 +40,8 @@ User-Agent: quxbot
         ("foobot", "/example/page.html", True),
         ("FooBot", "/example/allowed.gif", True),
         ("foobot", "", False),
+        ("foobot", "/robots.txt", True),
+        ("foobot", "/robots.txt.gz", False),
         ("barbot", "/example/page.html", False),
         ("bazbot", "/example/page.html", False),
         ("bazbot", "/example/", True),
