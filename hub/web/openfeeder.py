@@ -219,7 +219,11 @@ def _response(
     its tag is a weak one.
     """
     is_page = counted.endpoint is Endpoint.FETCH
-    audience = "private" if is_keyed and counted.endpoint != "discovery" else "public"
+    audience = (
+        "private"
+        if is_keyed and counted.endpoint is not Endpoint.DISCOVERY
+        else "public"
+    )
     headers |= {
         "ETag": f'W/"{served.etag}"' if is_page else f'"{served.etag}"',
         "Cache-Control": f"{audience}, max-age={seconds}",

@@ -78,12 +78,10 @@ def _function_named(request: Request, problem: Problem) -> str:
 
 
 def _script_answer(name: str, body: bytes) -> Response:
-    # Line breaks to JavaScript before 2019, and plain characters to JSON.
-    script = body.replace(b"\xe2\x80\xa8", rb"\u2028").replace(
-        b"\xe2\x80\xa9", rb"\u2029"
-    )
+    for character, escaped in _LINE_BREAKS.items():
+        body = body.replace(character, escaped)
     return Response(
-        b"%b(%b)" % (name.encode(), script),
+        b"%b(%b)" % (name.encode(), body),
         headers={"Content-Type": JSONP_TYPE, "X-Content-Type-Options": "nosniff"},
     )
 

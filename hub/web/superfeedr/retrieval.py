@@ -21,6 +21,7 @@ from hub.services.selections import (
     Selection,
     Wanted,
 )
+from hub.web.conditions import is_current, not_modified, validators
 from hub.web.problems import Problem
 from hub.web.superfeedr.answers import json_bytes_answer
 from hub.web.superfeedr.calls import Call, Mode, Modes
@@ -165,7 +166,10 @@ def answer_document(call: Call, document: Document, format: BodyFormat) -> Respo
         answer = Response(
             document.body, headers={"Content-Type": document.content_type}
         )
-    answer.headers["ETag"] = f'"{hashlib.sha256(answer.body).hexdigest()[:16]}"'
+    etag = hashlib.sha256(answer.body).hexdigest()[:16]
+    if call.request.method == "GET" and is_current(call.request, etag, None):
+        return not_modified(validators(etag, None))
+    answer.headers.update(validators(etag, None))
     return answer
 
 

@@ -577,6 +577,19 @@ async def test_a_replay_has_the_format_of_the_subscription(
     assert document.content_type == content_type
 
 
+async def test_an_answer_that_is_known_is_not_sent_again(
+    anybody: httpx2.AsyncClient, ask: Ask, library: Library, news: str
+) -> None:
+    first = await ask(hub_topic=news)
+    again = await anybody.get(
+        first.request.url,
+        auth=("me", library.token),
+        headers={"If-None-Match": first.headers["ETag"]},
+    )
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["ETag"] == first.headers["ETag"]
+
+
 async def test_a_document_that_is_not_kept_is_replayed_as_atom(
     ask: Ask, library: Library, hub: Hub
 ) -> None:
