@@ -6,11 +6,22 @@ from contextlib import suppress
 
 import orjson
 
+from hub.core.bodies import body_hash, whole_body
+from hub.core.decision import Decision
 from hub.core.fetched import Fetched, Understood
-from protocols.checksum import checksum
+from hub.core.posting import count_change, posting_history
+from hub.core.success import quiet_commit, succeeded
 from protocols.errors import EmptyDocument, LimitExceeded
+from protocols.http import OCTET_STREAM
+from protocols.quick import changed
 from protocols.selectors import selector_of
-from storage.records import FetchTarget
+from storage.records import (
+    FetchCommit,
+    FetchTarget,
+    Posting,
+    RecordKind,
+    RecordWrite,
+)
 
 
 def is_content(target: FetchTarget, fetched: Fetched, understood: Understood) -> bool:
@@ -33,4 +44,36 @@ def content_hash(body: bytes) -> str:
     if body[:1] in (b"{", b"["):
         with suppress(ValueError, TypeError):  # no JSON, or nested too deep
             body = orjson.dumps(orjson.loads(body), option=orjson.OPT_SORT_KEYS)
-    return checksum(body).hex()
+    return body_hash(body)
+
+
+def after_content(decision: Decision) -> FetchCommit:
+    """No feed: what it says is not understood, only that it is no longer the same."""
+    before, fetched = decision.polling, decision.fetched
+    digest = content_hash(fetched.body)
+    if fetched.status == 304 or digest == before.body_hash:
+        polling = changed(succeeded(decision, 0), unchanged=before.unchanged + 1)
+        return quiet_commit(decision, changed(polling, body_error=""))
+    polling = changed(
+        succeeded(decision, 0),
+        body_hash=digest,
+        body_error="",
+        is_resource=True,
+        unchanged=0,
+        posting=_posting(decision),
+    )
+    commit = quiet_commit(decision, polling)
+    commit = changed(commit, body=whole_body(fetched, OCTET_STREAM))
+    if not before.body_hash:
+        return commit  # the first document is no news
+    status = decision.status(commit.polling, commit.next_fetch)
+    content = RecordWrite(kind=RecordKind.CONTENT, status=status)
+    return changed(commit, records=(*commit.records, content))
+
+
+def _posting(decision: Decision) -> Posting:
+    """Each change counts as a post."""
+    before, at = decision.polling, decision.fetched.at
+    if not before.body_hash:
+        return posting_history((), at)
+    return count_change(before.posting, before.last_success, at)

@@ -12,7 +12,7 @@ from functools import partial
 
 from hub.beside import run_beside
 from hub.clock import Clock
-from hub.core.decide import Decision
+from hub.core.decision import Decision
 from hub.core.fetched import Fetched
 from hub.core.seen import day_of
 from hub.core.sites.bounds import SiteBounds, Spent

@@ -13,8 +13,10 @@ import structlog
 
 from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
 from hub.clock import Clock
+from hub.core.bodies import body_hash
 from hub.core.cadence import PollingRules
-from hub.core.decide import Decision, body_hash, decide
+from hub.core.decide import decide
+from hub.core.decision import Decision
 from hub.core.fetched import NOT_PARSED, Fetched, Occasion, Understood
 from hub.core.outlook import Outlook
 from hub.core.redirects import lands_elsewhere
@@ -189,17 +191,8 @@ class Visitor:
         understood: Understood,
         occasion: Occasion,
     ) -> Visit:
-        decision = Decision(
-            target=target,
-            fetched=fetched,
-            understood=understood,
-            rules=self._rules,
-            jitter=self._jitter(),
-            occasion=occasion,
-            reader=self._reader,
-            elsewhere=b"",
-            outlook=self._outlook(),
-        )
+        found = _Found(fetched, understood, elsewhere=b"")
+        decision = self._decision(target, found, occasion)
         request = self._request(target)
         commit = await sites.visit(decision, format, request, self._apply)
         return Visit(fetched=fetched, commit=commit)
@@ -300,11 +293,18 @@ class Visitor:
     async def _decide(
         self, target: FetchTarget, found: _Found, occasion: Occasion
     ) -> FetchCommit:
-        decision = partial(
-            decide,
-            target,
-            found.fetched,
-            found.understood,
+        decision = partial(decide, self._decision(target, found, occasion))
+        if _is_large(found.fetched, found.understood):
+            return await run_beside(decision)
+        return decision()
+
+    def _decision(
+        self, target: FetchTarget, found: _Found, occasion: Occasion
+    ) -> Decision:
+        return Decision(
+            target=target,
+            fetched=found.fetched,
+            understood=found.understood,
             rules=self._rules,
             jitter=self._jitter(),
             occasion=occasion,
@@ -312,9 +312,6 @@ class Visitor:
             elsewhere=found.elsewhere,
             outlook=self._outlook(),
         )
-        if _is_large(found.fetched, found.understood):
-            return await run_beside(decision)
-        return decision()
 
     async def _store(self, commit: FetchCommit) -> bool:
         """Commit; whether it was, for the feed may have been removed meanwhile."""

@@ -20,7 +20,7 @@ import feedparser
 import orjson
 from lxml import etree
 
-from hub.core.decide import body_hash
+from hub.core.bodies import body_hash
 from hub.core.trouble import is_known_body
 from protocols.errors import MalformedDocument
 from protocols.feeds import parse

@@ -10,8 +10,10 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from html import escape
 
+from hub.core.bodies import body_hash
 from hub.core.cadence import PollingRules
-from hub.core.decide import body_hash, decide
+from hub.core.decide import decide
+from hub.core.decision import Decision
 from hub.core.fetched import Hop, Occasion, Understood
 from hub.core.trouble import is_known_body
 from protocols.errors import FeedError
@@ -139,13 +141,15 @@ class Newsreader:
             an_answer(200, body, at=self.at, url=url), hops=hops, is_partial=is_partial
         )
         commit = decide(
-            self.target,
-            answer,
-            self._understand(body),
-            rules=RULES,
-            jitter=0.0,
-            occasion=Occasion.RING,
-            elsewhere=elsewhere,
+            Decision(
+                target=self.target,
+                fetched=answer,
+                understood=self._understand(body),
+                rules=RULES,
+                jitter=0.0,
+                occasion=Occasion.RING,
+                elsewhere=elsewhere,
+            )
         )
         self._apply(commit)
         self.readings.append(_reading(commit))

@@ -8,7 +8,7 @@ from email.utils import format_datetime
 from urllib.parse import parse_qsl, urlsplit
 
 from hub.core.cadence import PollingRules
-from hub.core.decide import Decision
+from hub.core.decision import Decision
 from hub.core.fetched import NOT_PARSED, Fetched, Occasion, Understood
 from hub.core.outlook import Outlook
 from hub.core.remembered import UNNAMED

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from hub.core.cadence import PollingRules
 from hub.core.decide import decide
+from hub.core.decision import Decision
 from hub.core.fetched import Occasion, Understood
 from hub.core.remembered import UNNAMED, known_slices
 from protocols.errors import FeedError, MalformedDocument
@@ -48,13 +49,15 @@ class Reader:
     def fetch(self, body: bytes, url: str = URL) -> tuple[Understood, FetchCommit]:
         understood = understand(body, self.context(url))
         commit = decide(
-            self.target,
-            an_answer(200, body, at=self.at, url=url),
-            understood,
-            rules=PollingRules(),
-            jitter=0.0,
-            occasion=Occasion.RING,
-            reader=self.reader,
+            Decision(
+                target=self.target,
+                fetched=an_answer(200, body, at=self.at, url=url),
+                understood=understood,
+                rules=PollingRules(),
+                jitter=0.0,
+                occasion=Occasion.RING,
+                reader=self.reader,
+            )
         )
         self._apply(commit)
         self.at += timedelta(hours=1)

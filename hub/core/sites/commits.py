@@ -12,14 +12,10 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from hub.core.decide import (
-    Decision,
-    after_failure,
-    body_hash,
-    quiet_commit,
-    succeeded,
-)
+from hub.core.bodies import body_hash
+from hub.core.decision import Decision
 from hub.core.detect import News
+from hub.core.failure import after_failure
 from hub.core.fetched import Fetched
 from hub.core.news_writes import entry_writes, news_records
 from hub.core.oddities import LONGEST_PROBLEM, MOST_PROBLEMS
@@ -29,6 +25,7 @@ from hub.core.sites.comparing import Compared, compare
 from hub.core.sites.state import SiteState, pack_state
 from hub.core.sites.steps import Ended, Save
 from hub.core.status import success_line
+from hub.core.success import quiet_commit, succeeded
 from protocols.model import Entry
 from protocols.quick import changed
 from storage.packing import pack

@@ -9,6 +9,7 @@ import pytest
 
 from hub.core.cadence import PollingRules
 from hub.core.decide import decide
+from hub.core.decision import Decision
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.seen import KEPT_DAYS
 from protocols.errors import EmptyDocument, FeedError
@@ -55,12 +56,14 @@ class Story:
     ) -> FetchCommit:
         self.at += after
         commit = decide(
-            self.target,
-            replace(fetched, at=self.at, started=self.at),
-            understood,
-            rules=PollingRules(),
-            jitter=0.0,
-            occasion=Occasion.PING,
+            Decision(
+                target=self.target,
+                fetched=replace(fetched, at=self.at, started=self.at),
+                understood=understood,
+                rules=PollingRules(),
+                jitter=0.0,
+                occasion=Occasion.PING,
+            )
         )
         self._apply(commit)
         return commit

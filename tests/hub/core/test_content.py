@@ -8,6 +8,7 @@ import pytest
 from hub.core.cadence import PollingRules
 from hub.core.content import content_hash, is_content
 from hub.core.decide import decide
+from hub.core.decision import Decision
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.posting import velocity
 from protocols.errors import (
@@ -32,12 +33,14 @@ def fetch(
     """The commit, and the target as storage has it afterwards."""
     at = (target.feed.polling.last_fetch or START) + timedelta(hours=1)
     commit = decide(
-        target,
-        replace(fetched, at=at, started=at),
-        Understood(error=error),
-        rules=PollingRules(),
-        jitter=0.0,
-        occasion=Occasion.RING,
+        Decision(
+            target=target,
+            fetched=replace(fetched, at=at, started=at),
+            understood=Understood(error=error),
+            rules=PollingRules(),
+            jitter=0.0,
+            occasion=Occasion.RING,
+        )
     )
     return commit, replace(target, feed=replace(target.feed, polling=commit.polling))
 

@@ -5,8 +5,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from hub.core.bodies import body_hash
 from hub.core.cadence import PollingRules
-from hub.core.decide import body_hash, decide
+from hub.core.decide import decide
+from hub.core.decision import Decision
 from hub.core.fetched import Fetched, Hop, Occasion, Understood
 from hub.core.trouble import is_known_body
 from protocols.errors import EmptyDocument, FeedError, MalformedDocument
@@ -63,12 +65,14 @@ class Poll:
     ) -> FetchCommit:
         self.at += after
         commit = decide(
-            self.target,
-            replace(fetched, at=self.at, started=self.at),
-            Understood(feed=document, error=error),
-            rules=RULES,
-            jitter=jitter,
-            occasion=occasion,
+            Decision(
+                target=self.target,
+                fetched=replace(fetched, at=self.at, started=self.at),
+                understood=Understood(feed=document, error=error),
+                rules=RULES,
+                jitter=jitter,
+                occasion=occasion,
+            )
         )
         self._apply(commit)
         return commit

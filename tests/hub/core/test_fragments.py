@@ -9,6 +9,7 @@ from typing import Any
 
 from hub.core.cadence import RESOURCE_FLOOR, PollingRules, plan
 from hub.core.decide import decide
+from hub.core.decision import Decision
 from hub.core.fetched import Occasion, Understood
 from protocols.errors import InvalidDocument
 from protocols.feeds import ParseContext, parse
@@ -40,12 +41,14 @@ class Watch:
         except InvalidDocument as error:
             understood = Understood(error=error)
         self.commit = commit = decide(
-            self.target,
-            answer,
-            understood,
-            rules=PollingRules(),
-            jitter=0.0,
-            occasion=Occasion.RING,
+            Decision(
+                target=self.target,
+                fetched=answer,
+                understood=understood,
+                rules=PollingRules(),
+                jitter=0.0,
+                occasion=Occasion.RING,
+            )
         )
         feed = replace(
             self.target.feed,

@@ -10,6 +10,7 @@ import pytest
 
 from hub.core.cadence import PollingRules
 from hub.core.decide import decide
+from hub.core.decision import Decision
 from hub.core.fetched import Occasion, Understood
 from hub.core.inventory import take_stock
 from protocols.feeds import ParseContext, parse
@@ -37,12 +38,14 @@ class Hub:
         context = ParseContext(url=URL, now=NOW, known=b"")
         answer = an_answer(body=body, url=URL, at=NOW, etag='"1"')
         self.commit = commit = decide(
-            self.target,
-            answer,
-            Understood(feed=parse(body, context)),
-            rules=self.rules,
-            jitter=0.0,
-            occasion=Occasion.RING,
+            Decision(
+                target=self.target,
+                fetched=answer,
+                understood=Understood(feed=parse(body, context)),
+                rules=self.rules,
+                jitter=0.0,
+                occasion=Occasion.RING,
+            )
         )
         feed = replace(
             self.target.feed, polling=commit.polling, format=commit.format or ""

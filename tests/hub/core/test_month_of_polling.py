@@ -14,8 +14,10 @@ from itertools import pairwise
 
 import pytest
 
+from hub.core.bodies import body_hash
 from hub.core.cadence import PollingRules
-from hub.core.decide import body_hash, decide
+from hub.core.decide import decide
+from hub.core.decision import Decision
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.trouble import is_known_body
 from protocols.model import Entry, ParsedFeed
@@ -92,12 +94,14 @@ class Month:
             validators = self.target.feed.polling.validators
             fetched = self.origin.answer(Request(now, validators))
             commit = decide(
-                self.target,
-                fetched,
-                self._understand(fetched),
-                rules=PollingRules(),
-                jitter=draw.uniform(-1, 1),
-                occasion=Occasion.RING,
+                Decision(
+                    target=self.target,
+                    fetched=fetched,
+                    understood=self._understand(fetched),
+                    rules=PollingRules(),
+                    jitter=draw.uniform(-1, 1),
+                    occasion=Occasion.RING,
+                )
             )
             self._apply(commit)
         return self

@@ -1,0 +1,69 @@
+"""What all parts of a decision on a fetch start from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from hub.core.cadence import Plan, PollingRules, plan
+from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.outlook import Outlook
+from hub.core.remembered import UNNAMED
+from hub.core.status import status_of
+from protocols.model import Status
+from protocols.quick import quick_init
+from storage.records import FetchTarget, Polling
+
+
+@quick_init
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A feed as it was, what a visit to it brought, and what it is judged by.
+
+    ``understood`` is empty unless the body of a 200 had to be parsed (see
+    `hub.core.trouble.is_known_body`). ``jitter`` is drawn from -1 to 1. ``reader``
+    names the program that understood it, as `hub.core.remembered` wants it.
+    ``elsewhere`` is the seen-set of the feed that this one was redirected to, where
+    `hub.core.redirects.lands_elsewhere`. The outlook says what a poll is worth.
+    """
+
+    target: FetchTarget
+    fetched: Fetched
+    understood: Understood
+    rules: PollingRules
+    jitter: float
+    occasion: Occasion
+    reader: bytes = UNNAMED
+    elsewhere: bytes = b""
+    outlook: Outlook = field(default_factory=Outlook)
+
+    @property
+    def polling(self) -> Polling:
+        return self.target.feed.polling
+
+    @property
+    def is_addition(self) -> bool:
+        """Whether a publisher brought a part of a feed that is known itself."""
+        return self.fetched.is_partial and bool(self.target.feed.format)
+
+    def plan(self, polling: Polling) -> Plan:
+        """The period and next fetch that a new state implies."""
+        planned = plan(
+            polling,
+            self.target.subscribers,
+            self.rules,
+            self.fetched.at,
+            self.jitter,
+            self.outlook,
+        )
+        if self.fetched.is_partial:  # what it lacks is still to be polled for
+            sooner = min(planned.next_fetch, self.target.feed.next_fetch)
+            return replace(planned, next_fetch=sooner)
+        return planned
+
+    def status(
+        self, polling: Polling, next_fetch: datetime, title: str | None = None
+    ) -> Status:
+        """With the feed's title as it is known unless it is given."""
+        known = self.target.feed.title if title is None else title
+        return status_of(polling, next_fetch, known, self.target.standing)
