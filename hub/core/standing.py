@@ -67,8 +67,14 @@ def examine(head: Feed, entries: Sequence[Entry], listed: WordList | None) -> Fi
 
 def site_of(head: Feed) -> str:
     """Host and path of the feed's page, without a last slash; "" if it names none."""
-    pages = (address_of(link.href) for link in head.links if link.rel == "alternate")
-    return next((host + path for host, path in pages if host), "")
+    pages = (site_at(link.href) for link in head.links if link.rel == "alternate")
+    return next(filter(None, pages), "")
+
+
+def site_at(url: str) -> str:
+    """A page's URL, written as `site_of` writes it; "" if it is no web URL."""
+    host, path = address_of(url)
+    return host + path if host else ""
 
 
 def popularity(subscribers: int, linking: int) -> float:

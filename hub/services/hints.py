@@ -11,12 +11,14 @@ from enum import StrEnum
 
 import msgspec
 
+from hub.core.standing import site_at
 from hub.services.websub import Pinged, WebSubService
 from protocols.scp.addresses import page_address
 from protocols.websub.requests import PublishRequest
 from storage.interface import Storage
 
 MOST_URLS = 100
+MOST_FEEDS_OF_SITE = 10
 
 
 class HintAction(StrEnum):
@@ -39,17 +41,23 @@ class HintService:
         self._websub = websub
 
     async def take(self, urls: Sequence[str]) -> list[Pinged]:
-        """Have the feeds of these pages, or these feeds, fetched soon.
+        """Have these feeds, or those of these pages and sites, fetched soon.
 
         Coalesced and paced as pings are. Raises `TooManyWaiting`.
         """
-        feeds = dict.fromkeys([await self._feed_of(url) for url in urls])
-        return await self._websub.publish(PublishRequest(topics=tuple(feeds)))
+        found = [feed for url in urls for feed in await self._feeds_of(url)]
+        feeds = tuple(dict.fromkeys(found))
+        return await self._websub.publish(PublishRequest(topics=feeds))
 
-    async def _feed_of(self, url: str) -> str:
-        """The feed that has the page; else it is taken for that of a feed."""
+    async def _feeds_of(self, url: str) -> Sequence[str]:
+        """The feed that has the page; public ones whose site it is; or it is a feed."""
         listed = await self._storage.page_list.find(page_address(url) or url)
-        if listed is None:
-            return url
-        feed = await self._storage.feeds.get(listed.page.entry.feed_id)
-        return url if feed is None else feed.url
+        if listed is not None:
+            ids = [listed.page.entry.feed_id]
+        elif await self._storage.feeds.find(url) is not None:
+            return [url]
+        else:
+            site = site_at(url)
+            ids = await self._storage.standings.of_site(site, MOST_FEEDS_OF_SITE)
+        feeds = [await self._storage.feeds.get(each) for each in ids]
+        return [feed.url for feed in feeds if feed is not None] or [url]

@@ -32,6 +32,7 @@ from hub.web.subscriptions import SubscriptionRoutes
 from hub.web.superfeedr.door import SuperfeedrDoor
 from hub.web.superfeedr.table import create_modes
 from hub.web.tokens import TokenRoutes
+from hub.web.weblog_pings import WeblogPingRoutes
 from hub.web.websub import HubDoor, WebSubRoutes
 from protocols.errors import ProtocolError
 from protocols.superfeedr.parameters import Lengths
@@ -94,6 +95,7 @@ def create_application(
         *MetricsRoutes(services.metrics).routes(),
         *StreamRoutes(services.live, authenticator).routes(),
         *websub.routes(),
+        *WeblogPingRoutes(services.hints).routes(),
         *PublicRoutes(services.public).routes(),
         *scp.public_routes(),
         *OpenFeederRoutes(

@@ -51,11 +51,11 @@ async def read_body(request: Request, shape: type[Body]) -> Body:
         ) from None
 
 
-async def read_bytes(request: Request) -> bytes:
+async def read_bytes(request: Request, largest: int = LARGEST_BODY) -> bytes:
     """The body, whatever it is. Raises `Problem` 408 or 413."""
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            return await _read_bounded(request)
+            return await _read_bounded(request, largest)
     except ClientDisconnect:  # nobody reads the answer, nor is to read of it in the log
         raise Problem(HTTPStatus.BAD_REQUEST, "the body ended early") from None
     except TimeoutError:
@@ -64,14 +64,14 @@ async def read_bytes(request: Request) -> bytes:
         ) from None
 
 
-async def _read_bounded(request: Request) -> bytes:
+async def _read_bounded(request: Request, largest: int) -> bytes:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > LARGEST_BODY:
+        if len(body) > largest:
             raise Problem(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"the body is larger than {LARGEST_BODY} bytes",
+                f"the body is larger than {largest} bytes",
             )
     return bytes(body)
 

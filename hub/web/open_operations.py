@@ -13,6 +13,7 @@ from hub.services.public import DEFAULT_PAGE, LONGEST_PAGE
 from hub.web.api_operations import Parameter
 from hub.web.front import ASSETS
 from hub.web.scp import XML
+from hub.web.weblog_pings import MEDIA_TYPE as RPC_TYPE
 from protocols.live.messages import BodyFormat, WantedUpdates
 from protocols.live.sse import EVENT_STREAM
 from protocols.openfeeder.serving.parameters import (
@@ -184,6 +185,16 @@ OPEN_OPERATIONS: tuple[OpenOperation, ...] = (
         answers={202: {TEXT: "string"}, 204: {}, 200: {JSON: "Pings"}},
         headers={202: {"Link": "the diagnostics of this request, rel=status"}},
         plain_problems=(400, 403, 408, 413, 415, 503),
+    ),
+    OpenOperation(
+        method="POST",
+        path="/rpc",
+        summary="A blog's ping by XML-RPC: its feed is fetched soon",
+        description="A body in XML: weblogUpdates.ping or weblogUpdates.extendedPing,"
+        " with up to three URLs. Answered with a struct of flerror and message, or a"
+        " fault.",
+        answers={200: {RPC_TYPE: "string"}},
+        problems=(408, 413, 415, 429),
     ),
     OpenOperation(
         method="GET",

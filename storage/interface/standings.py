@@ -31,3 +31,10 @@ class StandingStore(Protocol):
     async def related(self, feed_id: FeedId, limit: int) -> list[FeedId]:
         """Other public feeds of the same site, by id."""
         ...
+
+    async def of_site(self, site: str, limit: int) -> list[FeedId]:
+        """Public feeds whose page it is (`hub.core.standing.site_of`), by id.
+
+        None for "".
+        """
+        ...

@@ -64,6 +64,17 @@ class SqliteStandings:
         )
         return [FeedId(other) for (other,) in rows]
 
+    async def of_site(self, site: str, limit: int) -> list[FeedId]:
+        rows = await self._readers.all(
+            "SELECT s.feed_id FROM standings s"
+            " CROSS JOIN feeds f ON f.id = s.feed_id"
+            " WHERE s.site = ? AND s.site <> ''"
+            " AND NOT f.private AND NOT f.unlisted AND f.state <> 'removed'"
+            " ORDER BY s.feed_id LIMIT ?",
+            (site, limit),
+        )
+        return [FeedId(feed_id) for (feed_id,) in rows]
+
 
 def read_standing(row: Row) -> Standing | None:
     """From when it was maintained, popularity, porn rank and staleness."""

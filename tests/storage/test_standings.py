@@ -108,6 +108,21 @@ async def test_feeds_of_one_site_are_related(storage: Storage) -> None:
     assert await storage.standings.related(other, 9) == []
 
 
+async def test_the_public_feeds_of_a_site_are_found_by_it(storage: Storage) -> None:
+    scene = Scene(storage)
+    one, two, other, removed = [(await scene.add_feed(name)).id for name in "abcr"]
+    secret = (await scene.add_feed("s", private=True)).id
+    for feed_id in (one, two, removed, secret):
+        await stand(storage, feed_id, "x.example/blog")
+    await stand(storage, other, "")
+    await storage.feeds.set_state(removed, FeedState.REMOVED, START)
+
+    assert await storage.standings.of_site("x.example/blog", 9) == [one, two]
+    assert await storage.standings.of_site("x.example/blog", 1) == [one]
+    assert await storage.standings.of_site("x.example", 9) == []
+    assert await storage.standings.of_site("", 9) == []
+
+
 async def test_a_feed_that_was_removed_links_to_nothing(storage: Storage) -> None:
     one, two, three = [(await Scene(storage).add_feed(name)).id for name in "abc"]
     await stand(storage, one, "", "x.example/")

@@ -217,6 +217,7 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("DELETE", "/api/tokens/9", None, 404),
     ("GET", "/hub/subscriptions/unknown", None, 404),
     ("POST", "/hub", {"hub.mode": "subscribe"}, 415),
+    ("POST", "/rpc", {"hub.mode": "publish"}, 415),
     ("GET", "/stream?topic=https://nobody.example/", None, 404),
     ("GET", "/stream", None, 422),
     ("GET", "/scp/unknown", None, 404),

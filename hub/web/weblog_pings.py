@@ -1,0 +1,82 @@
+"""``POST /rpc``: blogs say by XML-RPC that they have news."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from hub.services.errors import TooManyWaiting
+from hub.services.hints import HintService
+from hub.services.websub import Ping, Pinged
+from hub.web.decoding import read_bytes
+from hub.web.problems import Problem
+from protocols.weblog_pings import ping_answer, read_ping
+from protocols.xmlrpc import (
+    MOST_BYTES,
+    Fault,
+    FaultCode,
+    read_call,
+    render_answer,
+    render_fault,
+)
+from storage.errors import StorageError
+
+RPC_PATH = "/rpc"
+MEDIA_TYPE = "text/xml"
+_XML_TYPES = ("", MEDIA_TYPE, "application/xml")
+
+log = structlog.get_logger()
+
+
+class WeblogPingRoutes:
+    def __init__(self, hints: HintService) -> None:
+        self._hints = hints
+
+    def routes(self) -> list[Route]:
+        return [Route(RPC_PATH, self.answer, methods=["POST"])]
+
+    async def answer(self, request: Request) -> Response:
+        """ "Unless there's a lower-level error, always return 200 OK." """
+        _check_type(request)
+        body = await read_bytes(request, MOST_BYTES)
+        try:
+            answer = await self._ping(body)
+        except Fault as fault:
+            answer = render_fault(fault)
+        except StorageError as error:
+            log.error("ping_failed", error=str(error))
+            answer = render_fault(
+                Fault(FaultCode.OUT_OF_ORDER, "the hub cannot answer now")
+            )
+        return Response(answer, media_type=MEDIA_TYPE)
+
+    async def _ping(self, body: bytes) -> bytes:
+        urls = read_ping(read_call(body))
+        try:
+            pinged = await self._hints.take(urls)
+        except TooManyWaiting as error:
+            return render_answer(ping_answer(f"{error}", is_error=True))
+        message, is_error = _outcome(pinged)
+        return render_answer(ping_answer(message, is_error=is_error))
+
+
+def _check_type(request: Request) -> None:
+    declared = request.headers.get("content-type", "").partition(";")[0].strip()
+    if declared.lower() not in _XML_TYPES:
+        raise Problem(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"expected Content-Type {MEDIA_TYPE}"
+        )
+
+
+def _outcome(pinged: list[Pinged]) -> tuple[str, bool]:
+    """One for all URLs of a blog: it is enough that its feed is among them."""
+    outcomes = {each.outcome for each in pinged}
+    if outcomes & {Ping.FETCHED, Ping.COALESCED}:
+        return "Thanks for the ping; it is being fetched.", False
+    if Ping.LIMITED in outcomes:
+        return "Thanks; it was pinged very often, and is fetched later.", False
+    return pinged[0].reason, True
