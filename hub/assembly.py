@@ -37,8 +37,9 @@ from hub.openfeeder.analytics import Analytics, create_sink
 from hub.own_topics import OwnTopics
 from hub.parsing import WorkerParser
 from hub.parsing.sanitizing import WorkerSanitizer
-from hub.polling.fetcher import Fetcher
+from hub.polling.fetcher import FeedFetcher, Fetcher
 from hub.polling.handed_over import HandedOver
+from hub.polling.identity import Identity
 from hub.polling.languages import load_detector
 from hub.polling.opt_outs import OptOuts
 from hub.polling.paced import PacedFetcher
@@ -46,7 +47,6 @@ from hub.polling.poller import Poller, PollerOptions
 from hub.polling.robots import RespectfulFetcher
 from hub.polling.scout import Scout
 from hub.polling.tracker import Tracker
-from hub.polling.visitor import FeedFetcher, Identity
 from hub.publishing import build_openfeeder, build_publishing
 from hub.search_index import SearchIndex
 from hub.server import Server, create_server

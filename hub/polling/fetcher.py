@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
+from typing import Protocol
 
 from hub.clock import Clock
 from hub.core.fetched import Fetched, Hop
@@ -41,6 +42,14 @@ class FetchRequest:
     subscribers: int | None = None
     sink: Sink | None = None
     limits: Limits | None = None
+
+
+class FeedFetcher(Protocol):
+    """`Fetcher`, and what stands before it."""
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        """Failures are values."""
+        ...
 
 
 @quick_init

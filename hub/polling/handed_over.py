@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from hub.core.fetched import Fetched
-from hub.polling.fetcher import FetchRequest
+from hub.polling.fetcher import FeedFetcher, FetchRequest
 from hub.polling.hops import bare_url
-from hub.polling.visitor import FeedFetcher
 
 MOST_BYTES = 32 * 1024 * 1024
 """Of bodies that wait to be taken; beyond them a topic is asked again."""

@@ -9,9 +9,8 @@ from urllib.parse import urlsplit
 from hub.clock import Clock
 from hub.core.fetched import Fetched
 from hub.net import Network, Purpose
-from hub.polling.fetcher import FetchRequest
+from hub.polling.fetcher import FeedFetcher, FetchRequest
 from hub.polling.pacing import HostPacer
-from hub.polling.visitor import FeedFetcher
 
 
 class PacedFetcher:

@@ -25,7 +25,11 @@ from hub.net import Network
 from hub.parsing import Parser
 from hub.parsing.sanitizing import Sanitizer
 from hub.polling.accounts import Accounts
+from hub.polling.committer import Committer
 from hub.polling.common_habits import CommonHabits
+from hub.polling.documents import DocumentReader
+from hub.polling.fetcher import FeedFetcher
+from hub.polling.identity import Identity
 from hub.polling.languages import Detector
 from hub.polling.outage import Outage
 from hub.polling.schedule import Schedule
@@ -33,7 +37,7 @@ from hub.polling.site_documents import SiteDocuments
 from hub.polling.site_places import SitePlaces
 from hub.polling.sites import SiteReader
 from hub.polling.tracker import Tracker
-from hub.polling.visitor import FeedFetcher, Identity, Visit, Visitor
+from hub.polling.visitor import Visit, Visitor
 from hub.polling.wheel import Due
 from protocols.scp.reading.checksums import ChecksumRule
 from storage.errors import NotFound, StorageError
@@ -91,18 +95,20 @@ class Poller:
         self._accounts = Accounts(options.budget, rules.patience)
         self._habits = CommonHabits(storage.feeds, clock)
         self._visitor = Visitor(
-            storage.feeds,
-            storage.log,
-            fetcher,
-            parser,
-            clock,
-            rules,
-            options.identity,
-            options.metrics,
-            self._accounts.outlook,
-            sanitizer=options.sanitizer,
-            tracker=options.tracker,
-            detector=options.detector,
+            feeds=storage.feeds,
+            fetcher=fetcher,
+            reader=DocumentReader(parser=parser, clock=clock, metrics=options.metrics),
+            committer=Committer(
+                log=storage.log,
+                clock=clock,
+                metrics=options.metrics,
+                sanitizer=options.sanitizer,
+                tracker=options.tracker,
+                detector=options.detector,
+            ),
+            rules=rules,
+            identity=options.identity,
+            outlook=self._accounts.outlook,
             sites=SiteReader(
                 store=storage.sites,
                 clock=clock,

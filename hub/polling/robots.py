@@ -16,10 +16,9 @@ from urllib.parse import urljoin, urlsplit
 from hub.clock import Clock
 from hub.core.fetched import Fetched
 from hub.net import Network, Purpose
-from hub.polling.fetcher import FetchRequest
+from hub.polling.fetcher import FeedFetcher, FetchRequest
 from hub.polling.hops import bare_url
 from hub.polling.schedule import HOST_INTERVAL
-from hub.polling.visitor import FeedFetcher
 from protocols.http import Robots, read_robots
 
 KEPT: Final = 86_400.0

@@ -17,10 +17,9 @@ from urllib.parse import urljoin, urlsplit
 from hub.clock import Clock
 from hub.core.fetched import Fetched
 from hub.parsing import Parser
-from hub.polling.fetcher import FetchRequest
+from hub.polling.fetcher import FeedFetcher, FetchRequest
 from hub.polling.hops import origin
 from hub.polling.site_finders import SITE_FINDERS, FoundSite
-from hub.polling.visitor import FeedFetcher
 from protocols.errors import FeedError, FeedLink, NotAFeed
 from protocols.feeds import ParseContext
 from protocols.feeds.choosing import Choice, choose

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from hub.polling.fetcher import FetchRequest
-from hub.polling.visitor import FeedFetcher
+from hub.polling.fetcher import FeedFetcher, FetchRequest
 from hub.services.addresses import AddressCheck
 from hub.services.topics import read_topic
 from protocols.errors import FeedError

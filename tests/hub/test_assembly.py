@@ -5,7 +5,7 @@ import pytest
 import hub
 from hub.assembly import identity
 from hub.config import Settings
-from hub.polling.visitor import Identity
+from hub.polling.identity import Identity
 
 HUB = "https://hub.example"
 

@@ -5,12 +5,8 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
-from hub.core.cadence import PollingRules
 from hub.core.fetched import Occasion
-from hub.core.outlook import Outlook
-from hub.metrics import Metrics
 from hub.polling.languages import load_detector, name_languages
-from hub.polling.visitor import Identity, Visitor
 from protocols.feeds import ParseContext
 from protocols.model import Entry, Feed, ParsedFeed
 from storage.packing import pack, unpack
@@ -20,6 +16,7 @@ from tests.support.documents import a_document
 from tests.support.fetch_targets import START, a_feed, a_target
 from tests.support.language_extra import LanguageIdentifier
 from tests.support.polled import PolledStorage, ScriptedFetcher
+from tests.support.visiting import a_visitor
 
 GERMAN = "Laurel und Hardy " * 20
 
@@ -108,16 +105,12 @@ class GermanParser:
 async def test_it_is_stored_with_the_fetch(detector: LanguageIdentifier) -> None:
     clock, storage = ManualClock(), PolledStorage()
     storage.put(a_feed())
-    visitor = Visitor(
+    visitor = a_visitor(
         storage,
         storage,
         ScriptedFetcher(clock),
         GermanParser(),
         clock,
-        PollingRules(),
-        Identity(),
-        Metrics(),
-        lambda: Outlook(price=60.0),
         detector=detector,
     )
 

@@ -7,12 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched, Occasion
-from hub.core.outlook import Outlook
-from hub.metrics import Metrics
 from hub.polling.fetcher import FetchRequest
-from hub.polling.visitor import Identity, Visitor
 from protocols.feeds import ParseContext, parse
 from protocols.model import ParsedFeed
 from storage.records import FeedId, FetchCommit
@@ -20,6 +16,7 @@ from tests.support.clock import ManualClock
 from tests.support.creator import a_creator_feed
 from tests.support.fetch_targets import a_feed, an_answer
 from tests.support.polled import PolledStorage, ScriptedFetcher
+from tests.support.visiting import a_visitor
 
 SITE = "https://mara.example"
 
@@ -44,17 +41,7 @@ async def visit(
     known = a_feed(1, SITE + feed)
     storage.put(replace(known, polling=replace(known.polling, fetch_url=fetch_url)))
     fetcher = ScriptedFetcher(clock, answers=answer)
-    visitor = Visitor(
-        storage,  # type: ignore[arg-type]
-        storage,  # type: ignore[arg-type]
-        fetcher,
-        RealParser(),
-        clock,
-        PollingRules(),
-        Identity(),
-        Metrics(),
-        lambda: Outlook(price=75.0),
-    )
+    visitor = a_visitor(storage, storage, fetcher, RealParser(), clock)
     await visitor.visit(storage.known[FeedId(1)], Occasion.RING)
     return storage.commits[-1], [url.removeprefix(SITE) for url in fetcher.urls]
 

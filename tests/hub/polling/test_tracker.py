@@ -10,12 +10,11 @@ from typing import cast
 import pytest
 from structlog.testing import capture_logs
 
-from hub.core.cadence import PollingRules
 from hub.core.fetched import Occasion
-from hub.core.outlook import Outlook
 from hub.metrics import Metrics
+from hub.polling.committer import MOST_MATCHINGS
 from hub.polling.tracker import PAGE, Tracker
-from hub.polling.visitor import MOST_MATCHINGS, Identity, Visitor
+from hub.polling.visitor import Visitor
 from protocols.model import Entry, Feed, Link, Status
 from storage.errors import QueriesWanted
 from storage.interface import FeedStore, LogStore, Storage, TrackStore
@@ -36,6 +35,7 @@ from storage.sqlite import open_database
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import START, a_feed, a_target
 from tests.support.polled import LineParser, ScriptedFetcher
+from tests.support.visiting import a_visitor
 
 TARGET = a_target()
 
@@ -222,18 +222,8 @@ async def opened(directory: Path) -> AsyncIterator[tuple[Storage, Tracker]]:
 
 def visitor(feeds: FeedStore, log: LogStore, tracker: Tracker) -> Visitor:
     clock = ManualClock()
-    return Visitor(
-        feeds,
-        log,
-        ScriptedFetcher(clock),
-        LineParser(),
-        clock,
-        PollingRules(),
-        Identity(),
-        Metrics(),
-        lambda: Outlook(price=60.0),
-        jitter=lambda: 0.0,
-        tracker=tracker,
+    return a_visitor(
+        feeds, log, ScriptedFetcher(clock), LineParser(), clock, tracker=tracker
     )
 
 

@@ -1,0 +1,84 @@
+"""The commit of a fetch, with all that is done to its entries before."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+import structlog
+
+from hub.clock import Clock
+from hub.failpoints import failpoint
+from hub.metrics import Metrics
+from hub.parsing.sanitizing import Sanitizer
+from hub.polling.languages import Detector, name_languages
+from hub.polling.sanitizing import sanitize_news
+from hub.polling.tracker import Tracker
+from storage.errors import QueriesWanted
+from storage.interface import LogStore
+from storage.records import FetchCommit, FetchTarget
+
+MOST_MATCHINGS = 10
+"""Of one commit with track queries; then it is as if it could not be stored."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committer:
+    """What is None is not done: cleaning, matching with queries, naming languages."""
+
+    log: LogStore
+    clock: Clock
+    metrics: Metrics
+    sanitizer: Sanitizer | None = None
+    tracker: Tracker | None = None
+    detector: Detector | None = None
+
+    async def commit(self, target: FetchTarget, commit: FetchCommit) -> FetchCommit:
+        """What was committed, unless the feed has been removed meanwhile.
+
+        Raises `StorageError`.
+        """
+        if self.sanitizer is not None:
+            commit = await sanitize_news(commit, self.sanitizer)
+        if self.detector is not None:
+            commit = await name_languages(commit, self.detector)
+        if await self._match_and_store(target, commit):
+            _tell(target, commit)
+        return commit
+
+    async def _match_and_store(self, target: FetchTarget, commit: FetchCommit) -> bool:
+        """Once more for queries that came while the entries were being matched."""
+        if self.tracker is None:
+            return await self._store(commit)
+        for _ in range(MOST_MATCHINGS - 1):
+            with suppress(QueriesWanted):
+                return await self._store(await self.tracker.match(target, commit))
+        return await self._store(await self.tracker.match(target, commit))
+
+    async def _store(self, commit: FetchCommit) -> bool:
+        """Commit; whether it was, for the feed may have been removed meanwhile."""
+        if commit.records:
+            failpoint("before-commit")
+        started = self.clock.monotonic()
+        positions = await self.log.commit(commit)
+        self.metrics.count_poll(commit, self.clock.monotonic() - started)
+        if commit.records:
+            failpoint("after-commit")
+        return positions is not None
+
+
+def _tell(target: FetchTarget, commit: FetchCommit) -> None:
+    """A line for what readers of the log learn of, and for a feed that is given up."""
+    for record in commit.records:
+        log.info(
+            "feed_fetched",
+            feed=target.feed.id,
+            status=commit.polling.code,
+            kind=record.kind.value,
+            entries=len(record.entries),
+            error=commit.polling.error,
+        )
+    if commit.state is not None and commit.state.is_stopped:
+        log.warning("feed_stopped", feed=target.feed.id, state=commit.state.value)
