@@ -7,18 +7,17 @@ last one: nothing is lost, and nothing is told twice.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from hub.beside import run_beside
 from hub.clock import Clock
 from hub.core.decision import Decision
 from hub.core.fetched import Fetched
-from hub.core.seen import day_of
 from hub.core.sites.bounds import SiteBounds, Spent
 from hub.core.sites.commits import end_commit, step_commit
 from hub.core.sites.reformatting import news_since_feed
-from hub.core.sites.state import SiteState, begin_anew, read_state
+from hub.core.sites.state import begin_anew, read_state
 from hub.core.sites.steps import (
     Ask,
     Count,
@@ -40,39 +39,24 @@ from hub.core.sites.steps import (
 from hub.parsing import Parser
 from hub.polling.fetcher import FetchRequest
 from hub.polling.site_documents import SiteDocuments
-from hub.polling.spool import Spool, spooling_request
+from hub.polling.site_reading import SiteReading, entries_of_day
+from hub.polling.spool import spooling_request
 from hub.polling.spools import Spools, unroll, verify
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
-from protocols.model import SITE_FORMATS, Entry, ParsedFeed
-from protocols.quick import changed
+from protocols.model import SITE_FORMATS, ParsedFeed
 from protocols.scp.reading.checksums import ChecksumRule
 from storage.errors import DocumentWanted
 from storage.interface import SiteStore
 from storage.records import (
     FetchCommit,
     FetchTarget,
-    RecordKind,
     SitePage,
     StoredFeed,
-    Validators,
 )
 
 Apply = Callable[[FetchTarget, FetchCommit], Awaitable[FetchCommit]]
 """Commits, with all that is done to any commit before; what was committed."""
-
-
-@dataclass(slots=True)
-class _Reading:
-    """One visit under way: ``decision`` starts from what was committed last."""
-
-    decision: Decision
-    state: SiteState
-    spent: Spent
-    request: FetchRequest  # as the front document was asked for
-    is_news: Callable[[Entry], bool]
-    new: int = 0
-    spool: Spool | None = None  # the last collection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,36 +83,9 @@ class SiteReader:
 
         Raises `StorageError`: then what was committed before stays.
         """
-        target = decision.target
-        state = read_state(await self.store.state(target.feed.id), format)
-        if target.feed.format != format:
-            state = begin_anew(state, format, _feed_until(target.feed))
-        bounds = self.bounds.of(format)
-        reading = _Reading(
-            decision=decision,
-            state=state,
-            spent=Spent(
-                bounds,
-                until=self.clock.monotonic() + bounds.seconds,
-                entries_of_day=_entries_of_day(state, decision),
-            ),
-            request=request,
-            is_news=news_since_feed(target.seen, state.feed_until),
-        )
-        walk = self.walks[format](
-            SiteVisit(
-                url=target.feed.url,
-                front=decision.fetched,
-                state=state.walk,
-                now=self.clock.now(),
-                is_read=state.is_read,
-                walk_every=self.bounds.walk_every,
-                reread_every=self.bounds.reread_every,
-                checksum=self.checksum,
-            )
-        )
+        reading = await self._begin(decision, format, request)
         try:
-            ended = await self._walk(walk, reading, apply)
+            ended = await self._walk(self._walk_of(reading, format), reading, apply)
         finally:
             self._close(reading)
         commit = end_commit(
@@ -140,7 +97,43 @@ class SiteReader:
         )
         return await apply(reading.decision.target, commit)
 
-    async def _walk(self, walk: Walk, reading: _Reading, apply: Apply) -> Ended | None:
+    async def _begin(
+        self, decision: Decision, format: str, request: FetchRequest
+    ) -> SiteReading:
+        target = decision.target
+        state = read_state(await self.store.state(target.feed.id), format)
+        if target.feed.format != format:
+            state = begin_anew(state, format, _feed_until(target.feed))
+        bounds = self.bounds.of(format)
+        return SiteReading(
+            decision=decision,
+            state=state,
+            spent=Spent(
+                bounds,
+                until=self.clock.monotonic() + bounds.seconds,
+                entries_of_day=entries_of_day(state, decision),
+            ),
+            request=request,
+            is_news=news_since_feed(target.seen, state.feed_until),
+        )
+
+    def _walk_of(self, reading: SiteReading, format: str) -> Walk:
+        return self.walks[format](
+            SiteVisit(
+                url=reading.decision.target.feed.url,
+                front=reading.decision.fetched,
+                state=reading.state.walk,
+                now=self.clock.now(),
+                is_read=reading.state.is_read,
+                walk_every=self.bounds.walk_every,
+                reread_every=self.bounds.reread_every,
+                checksum=self.checksum,
+            )
+        )
+
+    async def _walk(
+        self, walk: Walk, reading: SiteReading, apply: Apply
+    ) -> Ended | None:
         """None: the visit has used up what it may."""
         reply: Reply | None = None
         while True:
@@ -152,8 +145,8 @@ class SiteReader:
                 return want
             reply = await self._serve(want, reading, apply)
 
-    async def _serve(self, want: Want, reading: _Reading, apply: Apply) -> Reply:
-        feed_id = reading.decision.target.feed.id
+    async def _serve(self, want: Want, reading: SiteReading, apply: Apply) -> Reply:
+        feed_id = reading.feed_id
         match want:
             case Ask():
                 return await self._ask(want, reading)
@@ -174,23 +167,25 @@ class SiteReader:
             case Save():
                 return await self._save(want, reading, apply)
 
-    async def _ask(self, want: Ask, reading: _Reading) -> Fetched | bool:
+    async def _ask(self, want: Ask, reading: SiteReading) -> Fetched | bool:
         """False instead of an answer if no more may be asked."""
         if not reading.spent.may_ask(self.clock.monotonic()):
             return False
-        fetched = await self._fetch(want, _request(want, reading), reading)
+        fetched = await self._fetch(want, reading.request_for(want), reading)
         reading.spent.bytes += len(fetched.body)
         return fetched
 
     async def _fetch(
-        self, want: Ask | Download, request: FetchRequest, reading: _Reading
+        self, want: Ask | Download, request: FetchRequest, reading: SiteReading
     ) -> Fetched:
         await self.wait(want.url)
         fetched = await self.fetch(request)
         reading.spent.requests += 1
         return fetched
 
-    async def _download(self, want: Download, reading: _Reading) -> Downloaded | bool:
+    async def _download(
+        self, want: Download, reading: SiteReading
+    ) -> Downloaded | bool:
         """False as in `_ask`. Of the file nothing is in memory."""
         self._close(reading)
         spent, now = reading.spent, self.clock.monotonic
@@ -200,12 +195,12 @@ class SiteReader:
         if spool is None:
             return False
         reading.spool = spool
-        request = spooling_request(_request(want, reading), spool)
+        request = spooling_request(reading.request_for(want), spool)
         fetched = await self._fetch(want, request, reading)
         spent.bytes += spool.size
         return await verify(spool, fetched, spent)
 
-    def _close(self, reading: _Reading) -> None:
+    def _close(self, reading: SiteReading) -> None:
         if reading.spool is not None:
             self.spools.close(reading.spool)
             reading.spool = None
@@ -220,10 +215,9 @@ class SiteReader:
             return error
 
     async def _known(
-        self, keys: Sequence[str], reading: _Reading
+        self, keys: Sequence[str], reading: SiteReading
     ) -> Mapping[str, SitePage]:
-        feed_id = reading.decision.target.feed.id
-        found = await self.store.known(feed_id, keys)
+        found = await self.store.known(reading.feed_id, keys)
         return {page.key: page for page in found}
 
     async def _commit(
@@ -237,7 +231,7 @@ class SiteReader:
         except DocumentWanted:  # the first as-is subscription came meanwhile
             return await apply(target, await self.documents.add(target, commit))
 
-    async def _save(self, step: Save, reading: _Reading, apply: Apply) -> bool:
+    async def _save(self, step: Save, reading: SiteReading, apply: Apply) -> bool:
         """Whether more may be saved in this visit."""
         keys = [each.entry.key for each in step.pages]
         keys += [each.key for each in step.deletions]
@@ -255,12 +249,7 @@ class SiteReader:
             )
         )
         commit = await self._commit(decision.target, commit, apply)
-        told = state.entries_of_day - reading.spent.entries_of_day
-        reading.spent.entries += max(0, told)
-        reading.spent.entries_of_day = state.entries_of_day
-        reading.new += _told(commit)
-        reading.state = state
-        reading.decision = replace(decision, target=_after(decision.target, commit))
+        reading.count_step(commit, state)
         return reading.spent.may_tell()
 
 
@@ -269,38 +258,6 @@ def _feed_until(feed: StoredFeed) -> float:
     read = feed.polling.last_success
     was_feed = bool(feed.format) and feed.format not in SITE_FORMATS
     return read.timestamp() if read and was_feed else 0.0
-
-
-def _request(want: Ask | Download, reading: _Reading) -> FetchRequest:
-    """Credentials go to the feed's own origin only."""
-    validators = None
-    if want.etag or want.last_modified:
-        validators = Validators(
-            url=want.url, etag=want.etag, last_modified=want.last_modified
-        )
-    return replace(reading.request, url=want.url, validators=validators)
-
-
-def _entries_of_day(state: SiteState, decision: Decision) -> int:
-    is_today = state.day == day_of(decision.fetched.at)
-    return state.entries_of_day if is_today else 0
-
-
-def _told(commit: FetchCommit) -> int:
-    records = (each for each in commit.records if each.kind is RecordKind.ENTRIES)
-    return sum(len(each.entries) for each in records)
-
-
-def _after(target: FetchTarget, commit: FetchCommit) -> FetchTarget:
-    """The feed as a step has left it."""
-    feed = changed(
-        target.feed,
-        polling=commit.polling,
-        next_fetch=commit.next_fetch,
-        format=commit.format or target.feed.format,
-        title=target.feed.title if commit.title is None else commit.title,
-    )
-    return replace(target, feed=feed)
 
 
 def _advance(walk: Walk, reply: Reply | None) -> Want | Ended:
