@@ -43,7 +43,8 @@ from hub.polling.identity import Identity
 from hub.polling.languages import load_detector
 from hub.polling.opt_outs import OptOuts
 from hub.polling.paced import PacedFetcher
-from hub.polling.poller import Poller, PollerOptions
+from hub.polling.poller import Poller
+from hub.polling.poller_options import PollerOptions
 from hub.polling.robots import RespectfulFetcher
 from hub.polling.scout import Scout
 from hub.polling.tracker import Tracker

@@ -22,7 +22,8 @@ from hub.net import Answer, HttpNetwork, Limits, Purpose
 from hub.net import Request as NetworkRequest
 from hub.polling.fetcher import Fetcher, FetchRequest
 from hub.polling.identity import Identity
-from hub.polling.poller import Poller, PollerOptions
+from hub.polling.poller import Poller
+from hub.polling.poller_options import PollerOptions
 from storage.interface import Storage
 from storage.records import OPERATOR, FeedId, FeedState, NewFeed, NewSubscription
 from storage.sqlite import open_database

@@ -13,7 +13,8 @@ from hub.core.cadence import PollingRules
 from hub.core.habits import NOTHING_KNOWN, count_habits, pack_habits
 from hub.polling.fetcher import FetchRequest
 from hub.polling.identity import Identity
-from hub.polling.poller import Poller, PollerOptions
+from hub.polling.poller import Poller
+from hub.polling.poller_options import PollerOptions
 from storage.errors import DocumentWanted, NotFound, StorageFull
 from storage.packing import unpack_bytes
 from storage.records import (

@@ -11,7 +11,8 @@ import pytest
 from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched
 from hub.polling.fetcher import FetchRequest
-from hub.polling.poller import Poller, PollerOptions
+from hub.polling.poller import Poller
+from hub.polling.poller_options import PollerOptions
 from protocols.feeds import ParseContext
 from protocols.model import Deletion, Entry, ParsedFeed, Text
 from storage.packing import unpack

@@ -19,7 +19,8 @@ from hub.core.budget import Budget
 from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched
 from hub.polling.fetcher import FetchRequest
-from hub.polling.poller import Poller, PollerOptions
+from hub.polling.poller import Poller
+from hub.polling.poller_options import PollerOptions
 from protocols.feeds import ParseContext
 from protocols.model import Hints, ParsedFeed
 from tests.support.clock import ManualClock

@@ -1,0 +1,89 @@
+"""Feeds that somebody asked for: who waits for them, and what is to be asked again."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from hub.clock import Clock
+from hub.polling.schedule import Schedule
+from storage.errors import StorageError
+from storage.records import FeedId, Polling, StoredFeed
+
+
+class Asked:
+    """Puts feeds first in a schedule; ``awake`` is set when there is something new."""
+
+    def __init__(self, schedule: Schedule, clock: Clock, awake: asyncio.Event) -> None:
+        self._schedule = schedule
+        self._clock = clock
+        self._awake = awake
+        self._waiting: dict[FeedId, asyncio.Future[StorageError | None]] = {}
+        self._again: dict[FeedId, StoredFeed] = {}  # pinged while under way
+
+    def __contains__(self, feed_id: FeedId) -> bool:
+        """Whether a feed is to be visited, or is visited now, because it was asked."""
+        return feed_id in self._waiting
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._again)
+
+    def may_be_asked(self, feed: StoredFeed) -> bool:
+        """False if its server asked for patience."""
+        patience = feed.polling.retry_after
+        is_early = patience is not None and self._clock.now() < patience
+        return not is_early and not self._schedule.is_held(_fetch_url(feed))
+
+    def ask(self, feed: StoredFeed) -> asyncio.Future[StorageError | None]:
+        """Done when the feed was visited, with what storage failed with, if it did."""
+        if feed.id not in self._waiting:
+            self._waiting[feed.id] = asyncio.get_running_loop().create_future()
+            self._schedule.ask(feed.id, _fetch_url(feed))
+            self._awake.set()
+        return self._waiting[feed.id]
+
+    def ping(self, feed: StoredFeed) -> bool:
+        """Visit a feed soon, and once more if it is being visited; nobody waits.
+
+        False, and nothing is done, if its server asked for patience.
+        """
+        if not self.may_be_asked(feed):
+            return False
+        if self._schedule.is_under_way(feed.id):
+            self._again[feed.id] = feed
+        else:
+            self.ask(feed)
+        return True
+
+    def is_pinged(self, feed_id: FeedId) -> bool:
+        """Whether a visit that was asked for is yet to begin."""
+        if feed_id in self._again:
+            return True
+        return feed_id in self._waiting and not self._schedule.is_under_way(feed_id)
+
+    def learn(self, feed_id: FeedId, polling: Polling) -> None:
+        """A ping that came meanwhile is answered by what the feed is now."""
+        if feed_id in self._again:
+            feed = self._again[feed_id]
+            self._again[feed_id] = replace(feed, polling=polling)
+
+    def answer(self, feed_id: FeedId, failure: StorageError | None) -> None:
+        """Nobody waits for the feed any more."""
+        waiting = self._waiting.pop(feed_id, None)
+        if waiting is not None:
+            waiting.set_result(failure)
+
+    def answer_all(self) -> None:
+        """There are no visits any more."""
+        for feed_id in list(self._waiting):
+            self.answer(feed_id, None)
+
+    def ask_again(self, feed_id: FeedId) -> None:
+        """A visit is over: to whoever pinged while it was under way it was none."""
+        again = self._again.pop(feed_id, None)
+        if again is not None:
+            self.ping(again)
+
+
+def _fetch_url(feed: StoredFeed) -> str:
+    return feed.polling.fetch_url or feed.url

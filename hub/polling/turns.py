@@ -1,0 +1,115 @@
+"""The turn of one feed: from waiting for it to all that is learned of its visit."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+
+from hub.clock import Clock
+from hub.core.fetched import Occasion
+from hub.polling.accounts import Accounts
+from hub.polling.asked import Asked
+from hub.polling.outage import Outage
+from hub.polling.schedule import Schedule
+from hub.polling.visitor import Visit, Visitor
+from hub.polling.wheel import Due
+from storage.errors import StorageError
+from storage.records import FeedState, FetchTarget
+
+STORAGE_PAUSE = 300.0
+"""Seconds before a feed is asked again whose fetch could not be stored."""
+FAULT_PAUSE = 3_600.0
+"""Seconds before a feed is asked again whose visit failed by the hub's own fault."""
+UNSAID_PATIENCE = timedelta(hours=1)
+"""How long a host is left alone after a 429 that does not say."""
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """``awake`` is set when there may be more to visit, or to plan anew."""
+
+    schedule: Schedule
+    asked: Asked
+    visitor: Visitor
+    accounts: Accounts
+    outage: Outage
+    clock: Clock
+    awake: asyncio.Event
+
+    async def take(self, due: Due, target: FetchTarget) -> None:
+        """One visit from its turn to its end; it harms no other, however it ends."""
+        started = self.clock.monotonic()
+        failure = self.outage.failure
+        try:
+            if failure is None and self._is_wanted(target):
+                occasion = self._occasion(due)
+                await self._wait(due, occasion)
+                started = self.clock.monotonic()
+                self.accounts.resume(target.feed.polling.price)
+                visit = await self.visitor.visit(target, occasion)
+                self.accounts.count(target.feed, visit.fetched.at)
+                self.asked.learn(target.feed.id, visit.commit.polling)
+                self._heed(visit)
+        except StorageError as error:
+            failure = error
+            self.schedule.rest(due.feed_id, STORAGE_PAUSE)
+            self.storage_failed(error)
+        except Exception:
+            log.exception("visit_failed", feed=due.feed_id)
+            self.schedule.rest(due.feed_id, FAULT_PAUSE)
+        finally:
+            self._finish(due, started, failure)
+
+    def put_off(self, due: Due, target: FetchTarget) -> None:
+        """The worker is left to feeds; whoever waits for the site does so no longer."""
+        if self._is_wanted(target):
+            self.schedule.put_site_off(due)
+            self.awake.set()
+        self.give_up(due, None)
+
+    def give_up(self, due: Due, failure: StorageError | None) -> None:
+        """Without a visit."""
+        self._finish(due, self.clock.monotonic(), failure)
+
+    def storage_failed(self, error: StorageError) -> None:
+        """No feed gets a turn until it works again."""
+        self.outage.begin(error)
+        self.awake.set()
+
+    def _occasion(self, due: Due) -> Occasion:
+        return Occasion.PING if due.feed_id in self.asked else Occasion.RING
+
+    def _is_wanted(self, target: FetchTarget) -> bool:
+        """Still: it may have been paused, or visited, since it was read as due."""
+        feed = target.feed
+        is_due = feed.next_fetch <= self.clock.now()
+        return feed.id in self.asked or (is_due and feed.state is FeedState.ACTIVE)
+
+    async def _wait(self, due: Due, occasion: Occasion) -> None:
+        wait = self.schedule.turn(due, is_ping=occasion is Occasion.PING)
+        if wait > 0:
+            await asyncio.sleep(wait)
+
+    def _heed(self, visit: Visit) -> None:
+        """Plan on by what the visit brought; a throttled host is left alone whole."""
+        polling = visit.commit.polling
+        if self.schedule.expect(visit.commit.next_fetch):
+            self.awake.set()
+        if polling.code == 429 or (polling.code == 503 and polling.retry_after):
+            until = min(
+                polling.retry_after or visit.fetched.at + UNSAID_PATIENCE,
+                visit.commit.next_fetch,
+            )
+            for feed_id in self.schedule.hold(visit.fetched.url, until):
+                self.asked.answer(feed_id, None)
+
+    def _finish(self, due: Due, started: float, failure: StorageError | None) -> None:
+        self.asked.answer(due.feed_id, failure)
+        if self.schedule.finish(due, started):
+            self.awake.set()
+        self.asked.ask_again(due.feed_id)
