@@ -68,7 +68,8 @@ def detect(
     """Compare a document with its feed's seen-set (``b""`` before the first one).
 
     ``last_success`` is when the previous document was last there. ``is_reformatted``
-    says that the feed came in another format before, with other ids for what it had.
+    says that the feed came in another format before, with other ids for what it had and
+    in other words: there an entry is updated if its own date says so, too.
     ``is_addition``: entries the document lacks may still be in the feed's own one.
     ``elsewhere`` is the seen-set of another feed, if this one has just come to be the
     same document as that.
@@ -96,7 +97,8 @@ def detect(
     )
     for old_key in rekeyed.values():
         known.remove(old_key)
-    updates = _updates(known, current, at)
+    reworded_since = (last_success or at) if is_reformatted else None
+    updates = _updates(known, current, at, reworded_since)
     new = tuple(entry for key, entry in unknown.items() if key not in rekeyed)
     for key in unknown:
         known.put(current[key][1])
@@ -183,7 +185,9 @@ def _came_between(entry: Entry, start: datetime, end: datetime) -> bool:
     return date is not None and start < date <= end
 
 
-def _updates(known: SeenSet, current: _Current, at: datetime) -> tuple[Update, ...]:
+def _updates(
+    known: SeenSet, current: _Current, at: datetime, reworded_since: datetime | None
+) -> tuple[Update, ...]:
     """Sight known entries again; those with other content, or undeleted, changed."""
     changed = []
     for key, (entry, sighting) in current.items():
@@ -193,19 +197,30 @@ def _updates(known: SeenSet, current: _Current, at: datetime) -> tuple[Update, .
         again = sighted_again(before, sighting)
         is_changed = before.is_deleted or again.content != sighting.content
         if entry is not None and is_changed:
-            changed.append((entry, again))
-            again = again.changed(sighting.content)
+            is_same = reworded_since is not None and not (
+                before.is_deleted or _is_edited(entry, reworded_since, at)
+            )
+            changed.append((entry, again, is_same))
+            again = (
+                again._replace(content=sighting.content)
+                if is_same
+                else again.changed(sighting.content)
+            )
         known.put(again)
     is_rebuilt = len(changed) >= REBUILT_ENTRIES and 2 * len(changed) > len(current)
     return tuple(
-        _update(entry, sighting, not is_rebuilt and _is_fresh(entry, at))
-        for entry, sighting in changed
+        _update(entry, sighting, not is_rebuilt and _is_fresh(entry, at), is_same)
+        for entry, sighting, is_same in changed
     )
 
 
-def _update(entry: Entry, sighting: Sighting, is_fresh: bool) -> Update:
-    is_logged = is_fresh or sighting.changes < UPDATES_A_DAY
+def _update(entry: Entry, sighting: Sighting, is_fresh: bool, is_same: bool) -> Update:
+    is_logged = (is_fresh or sighting.changes < UPDATES_A_DAY) and not is_same
     return Update(entry=entry, is_fresh=is_fresh, is_logged=is_logged)
+
+
+def _is_edited(entry: Entry, since: datetime, at: datetime) -> bool:
+    return entry.updated is not None and since < entry.updated <= at
 
 
 def _is_fresh(entry: Entry, at: datetime) -> bool:

@@ -267,7 +267,8 @@ class FeedService:
         self._poller.wake()
         if feed.private and not is_new:
             self._on_hide()
-        if feed.polling.last_fetch is None:
+        has_other_key = credentials is not None and bool(feed.polling.error)
+        if feed.polling.last_fetch is None or has_other_key:
             feed = await self._first_fetch(feed, request.wait)
         return AddedFeed(feed=feed, is_new=is_new)
 

@@ -14,10 +14,11 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from protocols.errors import EmptyDocument, InvalidDocument
+from protocols.errors import InvalidDocument
 from protocols.feeds.extensions import Json
-from protocols.feeds.jsonvalues import load_json, string_of
-from protocols.feeds.limits import MAX_ENTRIES, check_body, check_json
+from protocols.feeds.jsonloading import load_loosely
+from protocols.feeds.jsonvalues import string_of
+from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.valuerules import read_time
 from protocols.openfeeder.cursors import cursor_after
 from protocols.openfeeder.documents import (
@@ -133,11 +134,7 @@ def read_page(body: bytes, site_url: str) -> Page:
 
 
 def _load(body: bytes) -> Members:
-    check_body(body)
-    if not body.strip():
-        raise EmptyDocument
-    check_json(body)
-    document = load_json(body.removeprefix(b"\xef\xbb\xbf"))
+    document = load_loosely(body)
     if not isinstance(document, dict):
         raise InvalidDocument("", "expected an object")
     return document

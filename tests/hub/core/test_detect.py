@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub.core.detect import UPDATES_A_DAY, News, detect
-from protocols.model import Deletion, Entry, FeedFormat, ParsedFeed
+from protocols.model import Deletion, Entry, FeedFormat, ParsedFeed, Text
 from tests.support.documents import a_document, an_entry, entries_named
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -309,6 +309,29 @@ def test_another_format_is_matched_by_links_however_few() -> None:
     atom = a_document(an_entry("tag:1", link=link), format=FeedFormat.ATOM)
 
     assert_silent(reader.read(atom))
+
+
+def test_what_another_format_says_in_other_words_is_no_update_for_anybody() -> None:
+    reader = reader_of("a", "b", "c")
+    other = [
+        replace(entry, content=Text(value="In other words"))
+        for entry in entries_named("a", "b", "c")
+    ]
+    edited = replace(other[1], updated=reader.at + HOUR / 2)
+
+    news = reader.read(
+        replace(a_document(other[0], edited, other[2]), format=FeedFormat.JSON_FEED)
+    )
+    again = reader.read(
+        replace(a_document(other[0], edited, other[2]), format=FeedFormat.JSON_FEED)
+    )
+
+    assert [(each.entry.key, each.is_logged) for each in news.updates] == [
+        ("a", False),
+        ("b", True),
+        ("c", False),
+    ]
+    assert_silent(again)
 
 
 def test_a_single_entry_with_a_new_id_and_a_known_link_is_news() -> None:

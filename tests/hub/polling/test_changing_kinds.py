@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import permutations
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 from storage.records import FeedId
 from tests.support.clock import ManualClock
+from tests.support.one_blog import FORMATS
 from tests.support.openfeeder import WELL_KNOWN, FeederSite
 from tests.support.polled_site import Page, PolledHub, polled_hub
 
@@ -106,3 +108,22 @@ async def test_of_a_feed_that_has_nothing_of_the_site_it_was_nothing_is_told(
         await fetch(hub, site, feed_id)
 
         assert await hub.told(feed_id) == []
+
+
+async def test_from_any_format_to_any_other_and_back_nothing_is_told_twice(
+    tmp_path: Path,
+) -> None:
+    async with polled_hub(tmp_path / "hub.db", ManualClock()) as hub:
+        for number, (one, other) in enumerate(permutations(FORMATS.values(), 2)):
+            url = f"https://blog.exempt/{number}"
+            hub.sites.pages[url] = one("abc")
+            feed_id = await hub.add(url)
+            for write, names in ((one, "abc"), (other, "dabc"), (one, "edabc")):
+                hub.sites.pages[url] = write(names)
+                await hub.fetch(feed_id)
+
+            told = await hub.told(feed_id), await hub.kinds(feed_id)
+            assert told == (["On d", "On e"], ["entries", "entries"]), (
+                one(""),
+                other(""),
+            )

@@ -44,6 +44,21 @@ async def test_a_known_feed_is_not_fetched_again(
     assert len(hub.poller.fetched) == 1
 
 
+async def test_a_feed_in_trouble_that_is_given_a_key_is_asked_at_once(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    hub.poller.outcome = lambda polling: replace(polling, code=401, error="no key")
+    await client.post("/api/feeds", json={"url": URL})
+    hub.poller.outcome = lambda polling: replace(polling, code=200, error="")
+
+    key = {"Authorization": "Bearer key"}
+    answer = await client.post("/api/feeds", json={"url": URL, "headers": key})
+    await client.post("/api/feeds", json={"url": URL, "headers": key})
+
+    assert (answer.status_code, answer.json()["error"]) == (200, "")
+    assert len(hub.poller.fetched) == 2
+
+
 async def test_nobody_has_to_wait(client: httpx2.AsyncClient, hub: Hub) -> None:
     answer = await client.post("/api/feeds?wait=0", json={"url": URL})
     assert answer.json()["last_fetch"] is None

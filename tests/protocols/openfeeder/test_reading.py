@@ -361,6 +361,23 @@ def test_places_are_few_and_each_once() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '\ufeff{"items": [{"url": "/a", "title": "naïve"}]}'.encode(),
+        '{"items": [{"url": "/a", "title": "naïve"}]}'.encode("utf-16"),
+        '{"items": [{"url": "/a", "title": "naïve"}]}'.encode("latin-1"),
+        '{"items": [{"url": "/a", "title": "naïve",}],}'.encode(),
+        '{"items": [{"url": "/a", "title": "naïve", "summary": NaN}]}'.encode(),
+    ],
+)
+def test_what_templates_write_for_json_is_mended(body: bytes) -> None:
+    index = read_listing(body, SITE)
+
+    assert isinstance(index, Index)
+    assert [(each.url, each.title) for each in index.items] == [(f"{SITE}a", "naïve")]
+
+
 NAMES = st.sampled_from(
     [
         *("sync", "added", "updated", "deleted", "items", "url", "chunks", "text"),

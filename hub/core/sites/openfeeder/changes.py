@@ -61,6 +61,8 @@ def _take(session: Session, changes: Changes) -> Part[None]:
         if (key := key_of(each.url)) not in items  # present beats gone
     )
     _turn(session)
+    if deletions:  # an index that is as it was lists what was just deleted
+        session.set(marks=(), checked=0)
     yield from session.save(deletions=deletions)
 
 

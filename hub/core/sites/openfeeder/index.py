@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from hashlib import blake2b
 from typing import Final
@@ -105,8 +106,9 @@ def _take(
     met.update(fresh)
     is_whole = index.is_whole
     parts = [wanted[at : at + STEP] for at in range(0, len(wanted), STEP)] or [[]]
+    deleted = frozenset(key for key in wanted if _was_deleted(items[key], known))
     for part in parts:
-        is_read = yield from session.read_pages([items[key] for key in part])
+        is_read = yield from session.read_pages([items[key] for key in part], deleted)
         is_whole = is_whole and is_read
         if part is not parts[-1]:
             yield from session.save()
@@ -130,6 +132,13 @@ def _is_wanted(session: Session, item: Listed, before: SitePage | None) -> bool:
     if before is None or before.is_deleted or session.state.is_thorough:
         return True
     return before.stamp != item.digest
+
+
+def _was_deleted(item: Listed, known: Mapping[str, SitePage]) -> bool:
+    """Whether it is listed just as it was when it was told to be gone: by an index that
+    is older than that, unless the page itself is there."""
+    before = known.get(key_of(item.url))
+    return before is not None and before.is_deleted and before.stamp == item.digest
 
 
 def _is_last(number: int, index: Index, *, is_new: bool) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from hub.core.sites.steps import Part, ReadPage, Save, SiteVisit, ask, save
 from protocols.errors import FeedError
 from protocols.model import Deletion, Feed
 from protocols.openfeeder.documents import Changes, Index, Listed, Page
-from protocols.openfeeder.entries import content_of, entry_of, is_of
+from protocols.openfeeder.entries import content_of, entry_of, is_of, key_of
 from protocols.openfeeder.reading import read_listing, read_page
 from protocols.openfeeder.requests import page_url
 
@@ -116,14 +116,18 @@ class Session:
             self.note(f"{fetched.url}: {problem}")
         return listing
 
-    def read_pages(self, items: Iterable[Listed]) -> Part[bool]:
+    def read_pages(
+        self, items: Iterable[Listed], deleted: Set[str] = frozenset()
+    ) -> Part[bool]:
         """Whether all could be; those that could not are noted. What was read is saved
-        with the next step, or when the visit ends before."""
+        with the next step, or when the visit ends before. Keys of what was ``deleted``
+        stay so unless there is a page."""
         is_whole = True
         for item in items:
             fetched = yield from self.ask_page(item)
             if fetched.status in GONE:  # such as one that only a query finds
-                self.take(item, None)
+                if key_of(item.url) not in deleted:
+                    self.take(item, None)
                 continue
             page = self.page(fetched, item)
             if page is None:

@@ -39,8 +39,11 @@ def an_answer(status: int, body: object = None, **headers: str) -> Answer:
         (an_answer(200, {"items": 5, "sync": 7}), "/items: expected an array"),
         (an_answer(200, {"sync": {}, "added": 1}), "/added: expected an array"),
         (an_answer(200, b"{"), "line 1"),
-        (an_answer(200, b"\x00"), "line 1"),
+        (an_answer(200, b"\x00"), "this is binary data"),
         (an_answer(200, [1]), "expected an object"),
+        (an_answer(200, b"<!doctype html><h1>Oops"), "this is an HTML page"),
+        (an_answer(200, b"<rss><channel/></rss>"), "expected JSON"),
+        (an_answer(200, b"\x1f\x8b packed twice"), "this is gzip data"),
     ],
 )
 async def test_trouble_says_what_and_where_once_and_leaves_all_as_it_was(
@@ -174,6 +177,31 @@ async def test_what_the_index_lacks_is_there_if_it_can_be_asked_for() -> None:
     reading.site.add("/new")
     await reading.visit()
     assert sorted(await reading.told()) == [("deleted", "/p03"), ("entries", "/new")]
+
+
+async def test_what_returns_without_a_word_is_there_again() -> None:
+    reading = await a_reading()
+    post = reading.site.posts["/p04"]
+    reading.site.remove("/p04")
+    await reading.visit()
+    reading.site.posts["/p04"] = post  # and the index is as it was
+    del reading.site.tombstones["/p04"]
+
+    await reading.visit(seconds=90_000)
+
+    assert await reading.told() == [("deleted", "/p04"), ("updated", "/p04")]
+
+
+async def test_what_an_old_index_lists_still_stays_deleted() -> None:
+    reading = await a_reading()
+    reading.site.tick()
+    reading.site.tombstones["/p04"] = reading.site.now
+    reading.site.broken["/p04"] = an_answer(404)
+
+    for _ in range(3):
+        await reading.visit(seconds=90_000)
+
+    assert await reading.told() == [("deleted", "/p04")]
 
 
 async def test_nothing_is_gone_while_the_index_cannot_be_read_whole() -> None:
