@@ -85,7 +85,7 @@ class CollectionBuilder:
             return await self._keeper.catch_up()
 
     async def needs_snapshot(self) -> bool:
-        """Whether a page was withdrawn that the last snapshot still has."""
+        """Whether a page was withdrawn that may be in what is served."""
         generation = await self._known()
         position = await self._storage.pages.position()
         return any(
@@ -111,8 +111,12 @@ class CollectionBuilder:
                 if built:
                     moment = built[-1].generated
                     chains[plan.name] = Chain(position=position, generated=moment)
-                if plan.is_outdated:
-                    generation = withdraw_before(generation, plan.name, position)
+                elif plan.chain is not None:
+                    # Nothing of it has changed: the next delta need not look again.
+                    chains[plan.name] = replace(plan.chain, position=position)
+                generation = withdraw_before(
+                    generation, plan.name, section.withdrawn, self._clock.now()
+                )
             await self._publish(generation, added, chains)
             return tuple(added)
 
@@ -221,7 +225,8 @@ class CollectionBuilder:
             generation,
             epoch=epoch,
             collections=tuple(
-                replace(each, is_listed=False) for each in generation.collections
+                replace(each, is_listed=False, position=0)
+                for each in generation.collections
             ),
             chains={},
         )

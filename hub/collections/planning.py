@@ -15,7 +15,7 @@ class SectionPlan:
     chain: Chain | None  # where its delta begins; None: it has none yet
     is_delta_due: bool
     is_snapshot_due: bool
-    is_outdated: bool  # the last snapshot has a page that was withdrawn
+    is_outdated: bool  # what is served may have a page that was withdrawn
 
     @property
     def name(self) -> str:
@@ -34,8 +34,11 @@ def plan_section(
     has either goes on with the next delta. One that is outdated is due at once.
     """
     name = section.name or ALL
-    chain, last = generation.chains.get(name), generation.snapshot(name)
-    is_outdated = last is not None and section.withdrawn > last.position
+    chain = generation.chains.get(name)
+    is_outdated = any(
+        each.section == name and each.position < section.withdrawn
+        for each in generation.collections
+    )
     is_due = is_snapshot_due or is_outdated
     is_behind = chain is not None and position > chain.position
     return SectionPlan(

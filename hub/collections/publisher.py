@@ -21,6 +21,8 @@ GATHER_SECONDS = 1.0
 WAIT_SECONDS = 60.0
 PROMPT_SECONDS = 600.0
 """Between snapshots for the sake of pages that were withdrawn, at least."""
+PROMPT_SHARE = 10
+"""And so many times what the last build took, that a large hub does not only build."""
 
 log = structlog.get_logger()
 
@@ -50,7 +52,7 @@ class Publisher:
         self._retry_seconds = retry_seconds
         self._clock = clock
         self._is_on = is_on
-        self._built_at = float("-inf")
+        self._prompt_at = float("-inf")
 
     async def run(self) -> None:
         """Build at once what is due, then by the clock until cancelled."""
@@ -88,9 +90,11 @@ class Publisher:
 
     async def build(self) -> None:
         """What is due; a failure waits for the next time."""
+        begun = self._clock.monotonic()
         try:
             await self._builder.build()
-            self._built_at = self._clock.monotonic()
+            now = self._clock.monotonic()
+            self._prompt_at = now + max(PROMPT_SECONDS, PROMPT_SHARE * (now - begun))
         except (StorageError, OSError) as error:
             log.warning("collections_failed", error=str(error))
         except Exception:  # what feeds send must not end the hub
@@ -108,5 +112,5 @@ class Publisher:
         except Exception:  # what feeds send must not end the hub
             log.exception("pages_not_kept_up")
             return
-        if self._clock.monotonic() - self._built_at >= PROMPT_SECONDS:
+        if self._clock.monotonic() >= self._prompt_at:
             await self.build()

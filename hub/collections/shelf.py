@@ -102,9 +102,8 @@ def next_generation(
 ) -> Generation:
     """What is published from now on.
 
-    A new snapshot takes the place of the section's last one, and of all that was
-    built before a page of it was withdrawn. What is expired is not listed; what is
-    gone leaves its name.
+    A new snapshot takes the place of the section's last one. What is expired is not
+    listed; what is gone leaves its name.
     """
     kept = [each for each in before.collections if each.gone > now]
     gone = [each.name for each in before.collections if each.gone <= now]
@@ -118,12 +117,17 @@ def next_generation(
     )
 
 
-def withdraw_before(generation: Generation, section: str, position: int) -> Generation:
-    """Nothing is listed of a section that was built before a page was withdrawn."""
+def withdraw_before(
+    generation: Generation, section: str, position: int, now: datetime
+) -> Generation:
+    """What was built of a section before a page was withdrawn is gone at once: it
+
+    may hold that page, which is not for everybody any more, under a name that is known.
+    """
     return replace(
         generation,
         collections=tuple(
-            replace(each, is_listed=False)
+            replace(each, is_listed=False, gone=now)
             if each.section == section and each.position < position
             else each
             for each in generation.collections

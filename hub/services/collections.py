@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from hub.clock import Clock
 from hub.collections.builder import CollectionBuilder
-from hub.collections.shelf import Shelf, StoredCollection
+from hub.collections.shelf import Generation, Shelf, StoredCollection
 from hub.services.errors import Conflict, Gone
 from protocols.scp.collection import ALL, CollectionType, Encoding
 from protocols.scp.sitemap import (
@@ -21,12 +21,23 @@ from protocols.scp.sitemap import (
 )
 from storage.errors import NotFound
 
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sitemap:
     body: bytes
     etag: str
     modified: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KeptSitemap:
+    """The last one, as long as nothing that it lists expires."""
+
+    generation: Generation
+    until: datetime
+    sitemap: Sitemap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +66,7 @@ class CollectionService:
         self._clock = clock
         self._public_url = public_url
         self.is_on = is_on
+        self._kept: _KeptSitemap | None = None
 
     def robots(self) -> str:
         """Crawlers may read all but the API, and find the sitemap by this."""
@@ -67,9 +79,17 @@ class CollectionService:
         """Raises `NotFound` when there are no collections."""
         if not self.is_on:
             raise NotFound("sitemap", "of collections")
-        generation = self._shelf.generation
-        now = self._clock.now()
-        listed = [each for each in generation.listed if each.expires > now]
+        generation, now = self._shelf.generation, self._clock.now()
+        kept = self._kept
+        if kept is None or kept.generation is not generation or now >= kept.until:
+            listed = [each for each in generation.listed if each.expires > now]
+            until = min((each.expires for each in listed), default=_NEVER)
+            rendered = self._render(listed, generation.made)
+            kept = _KeptSitemap(generation=generation, until=until, sitemap=rendered)
+            self._kept = kept
+        return kept.sitemap
+
+    def _render(self, listed: list[StoredCollection], made: datetime) -> Sitemap:
         listed.sort(key=lambda each: (each.section, each.since is not None, each.name))
         options = self._builder.options
         codings = dict.fromkeys([options.encoding, Encoding.GZIP])
@@ -81,14 +101,17 @@ class CollectionService:
             frequency=update_frequency(options.delta_seconds),
         )
         etag = hashlib.sha256(body).hexdigest()[:32]
-        return Sitemap(body=body, etag=etag, modified=generation.made)
+        return Sitemap(body=body, etag=etag, modified=made)
 
     def find(self, name: str) -> ServedCollection:
         """Raises `NotFound`, and `Gone` for one that is not kept any more."""
         generation = self._shelf.generation
         found = self._shelf.find(name) if self.is_on else None
         if name in generation.gone or (found and found.gone <= self._clock.now()):
-            raise Gone(f"the collection {name} has expired; the sitemap has newer ones")
+            raise Gone(
+                f"the collection {name} has expired or was withdrawn; the sitemap has"
+                " newer ones"
+            )
         path = self._shelf.path(name)
         if found is None or not path.is_file():
             raise NotFound("collection", name)

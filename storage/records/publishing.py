@@ -100,7 +100,6 @@ class PageSection:
     """A section that has or had pages; ``withdrawn``: the last change that took one."""
 
     name: str
-    pages: int
     withdrawn: int
 
 

@@ -98,15 +98,9 @@ class SqlitePages:
 
     async def sections(self) -> list[PageSection]:
         rows = await self._readers.all(
-            "SELECT name, withdrawn, CASE name WHEN '' THEN"
-            " (SELECT count(*) FROM pages WHERE entry_id > 0)"
-            " ELSE (SELECT count(DISTINCT page_id) FROM page_entries"
-            "  WHERE section = name) END FROM page_sections ORDER BY name"
+            "SELECT name, withdrawn FROM page_sections ORDER BY name"
         )
-        return [
-            PageSection(name=name, withdrawn=withdrawn, pages=pages)
-            for name, withdrawn, pages in rows
-        ]
+        return [PageSection(name=name, withdrawn=last) for name, last in rows]
 
     async def pages(
         self, section: str, *, after: PageId, limit: int

@@ -254,6 +254,65 @@ async def test_positions_of_another_database_are_not_believed(
     assert shelf.find(first.name) is not None  # served to who knows it
 
 
+async def test_what_was_built_of_another_database_goes_with_the_first_withdrawal(
+    hub: Hub, client: httpx2.AsyncClient
+) -> None:
+    feeds = PublicFeeds(hub.storage)
+    feed = await feeds.add()
+    await feeds.publish(feed, an_entry("a"))
+    shelf = a_shelf(hub)
+    builder = a_builder(hub, shelf)
+    (first,) = await builder.build()
+    numbered = replace(first, position=1_000)  # what nothing here has come to yet
+    shelf.generation = replace(
+        shelf.generation, epoch="another", collections=(numbered,)
+    )
+    await feeds.withdraw(feed, "a")
+    hub.clock.advance(HOUR)
+    await builder.build()
+    assert shelf.find(first.name) is None
+
+
+async def test_a_section_in_which_nothing_changes_is_not_looked_through_again(
+    hub: Hub,
+) -> None:
+    feeds = PublicFeeds(hub.storage)
+    quiet, busy = await feeds.add(section="quiet"), await feeds.add("b")
+    await feeds.publish(quiet, an_entry("a"))
+    shelf = a_shelf(hub)
+    builder = a_builder(hub, shelf)
+    await builder.build()
+    before = shelf.generation.chains["quiet"]
+    await feeds.publish(busy, an_entry("b"))
+    hub.clock.advance(HOUR)
+    assert [each.section for each in await builder.build()] == ["all"]
+    after = shelf.generation.chains["quiet"]
+    assert after.position == await hub.storage.pages.position() > before.position
+    # The window of its next delta begins where the last one ended all the same.
+    await feeds.publish(quiet, an_entry("c"))
+    hub.clock.advance(HOUR)
+    (found,) = [each for each in await builder.build() if each.section == "quiet"]
+    assert found.since == before.generated
+
+
+async def test_time_that_goes_back_neither_repeats_nor_loses_a_change(
+    hub: Hub, client: httpx2.AsyncClient
+) -> None:
+    feeds = PublicFeeds(hub.storage)
+    feed = await feeds.add()
+    crawler = ScpCrawler(client)
+    moments = []
+    for number, step in enumerate((HOUR, -3 * HOUR, 60, -86_400, 5 * HOUR)):
+        hub.clock.advance(step)
+        now = hub.clock.now()
+        await feeds.publish(feed, an_entry("a", title=f"T{number}"), when=now)
+        built = await hub.services.collections.build(snapshots=False)
+        moments += [each.generated for each in built]
+        await crawler.crawl()
+        assert crawler.pages["https://example.org/a"]["title"] == f"T{number}"
+    assert moments == sorted(moments)
+
+
 async def test_a_withdrawal_is_published_soon_but_not_again_and_again(
     hub: Hub,
 ) -> None:

@@ -24,9 +24,12 @@ class FakeBuilder:
     is_outdated: bool = True
     asked: list[str] = field(default_factory=list)
     options: BuildOptions = field(default_factory=BuildOptions)
+    clock: ManualClock = field(default_factory=ManualClock)
+    seconds: float = 0  # that a build takes
 
     async def build(self) -> None:
         self._ask("build")
+        self.clock.advance(self.seconds)
 
     async def catch_up(self) -> None:
         self._ask("catch_up")
@@ -117,6 +120,19 @@ async def test_what_was_withdrawn_is_built_soon_but_not_at_once() -> None:
 
     await publisher.keep_up()
     clock.advance(PROMPT_SECONDS)
+    await publisher.keep_up()
+
+    assert builder.asked == ["build", "catch_up", "catch_up", "build"]
+
+
+async def test_a_hub_that_builds_for_long_does_not_only_build() -> None:
+    builder = FakeBuilder(seconds=PROMPT_SECONDS / 2)
+    publisher = a_publisher(builder, builder.clock)
+    await publisher.build()
+
+    builder.clock.advance(4 * PROMPT_SECONDS)
+    await publisher.keep_up()
+    builder.clock.advance(PROMPT_SECONDS)
     await publisher.keep_up()
 
     assert builder.asked == ["build", "catch_up", "catch_up", "build"]

@@ -142,6 +142,8 @@ async def test_a_withdrawn_page_is_gone_with_the_next_build(
     for crawler in crawlers:
         await crawler.crawl()
         assert "https://example.org/a" in crawler.pages
+    known = [each.url for each in await crawlers[0].advertised()]
+    known += [each.url for each in await crawlers[1].advertised()]
     await feeds.withdraw(feed, "a")
     assert await build(hub, later=HOUR) == [
         "all delta 0",
@@ -155,6 +157,9 @@ async def test_a_withdrawn_page_is_gone_with_the_next_build(
     newcomer = ScpCrawler(anybody)
     await newcomer.crawl()
     assert b"Secret" not in b"".join(newcomer.raw)
+    # Nobody gets it by a name that was known before either.
+    for url in known:
+        assert (await anybody.get(url)).status_code == 410
     # It returns, and is newer than it ever was.
     await feeds.publish(feed, an_entry("a", title="Back"))
     await build(hub, later=HOUR)
@@ -231,6 +236,33 @@ async def test_a_name_is_served_until_its_time_is_over_and_one_interval_more(
     assert not (hub.directory / path.removeprefix("/")).exists()
     assert (await anybody.get("/scp/nothing.scp.gz")).status_code == 404
     assert (await anybody.get("/scp/collections.json")).status_code == 404
+
+
+async def test_a_withdrawal_takes_back_no_collection_that_has_not_the_page(
+    anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds
+) -> None:
+    feed, other = await feeds.add(section="s"), await feeds.add("b", section="t")
+    await feeds.publish(feed, an_entry("a"))
+    await feeds.publish(other, an_entry("b"))
+    await build(hub)
+    (kept,) = await ScpCrawler(anybody, "t").advertised()
+    await feeds.withdraw(feed, "a")
+    await build(hub, later=HOUR)
+    assert await ScpCrawler(anybody, "t").advertised() == [kept]
+    assert (await anybody.get(kept.url)).status_code == 200
+
+
+async def test_a_sitemap_names_nothing_that_has_expired(
+    anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds
+) -> None:
+    """Though nothing is built meanwhile."""
+    await feeds.publish(await feeds.add(), an_entry("a"))
+    await build(hub)
+    hub.clock.advance(48 * HOUR - 60)
+    assert len(await ScpCrawler(anybody).advertised()) == 1
+    hub.clock.advance(60)
+    assert await ScpCrawler(anybody).advertised() == []
+    assert faults_of_sitemap((await anybody.get("/sitemap.xml")).content) == []
 
 
 async def test_headers_say_how_long_a_collection_may_be_kept(

@@ -1,0 +1,117 @@
+"""All that everybody can read of a hub: by its routes, and by what leads on from there.
+
+As a program it prints what a hub in a directory published, each path with a digest:
+``python -m tests.support.public_walk DIRECTORY``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import json
+import re
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+from starlette.routing import Mount, Route
+
+from hub.web.application import create_application
+from tests.support.services import Hub, open_hub
+
+MOST_IDS = 8
+"""Ids are tried up to more than there are."""
+WALKED_ELSEWHERE = {
+    "/stream",  # endless; what it opens is tested with it
+    "/hub/subscriptions/{token}",  # whoever has the token asked for it
+}
+ABOUT_THE_HUB = ("/healthz", "/readyz", "/metrics")
+"""These tell of the process, and are not published."""
+ASKED = (
+    "limit=50",
+    "since=1970-01-01T00:00:00Z",
+    "until=2999-01-01T00:00:00Z",
+    "q=title&limit=50",
+    "q=open",
+)
+"""Of OpenFeeder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    path: str
+    status: int
+    headers: dict[str, str]
+    body: bytes  # uncompressed
+
+    @property
+    def text(self) -> str:
+        return f"{self.headers}\n{self.body.decode()}"
+
+    @property
+    def stable(self) -> str:
+        """A digest of what is said, but for how long ago a page was made."""
+        made = rb'"cached":(true|false),"cache_age_seconds":(null|\d+)'
+        body = re.sub(made, b"", self.body)
+        etag = self.headers.get("etag", "")
+        said = f"{self.status} {etag}".encode() + body
+        return hashlib.sha256(said).hexdigest()
+
+
+def public_routes(hub: Hub) -> list[Route]:
+    """All that take no token."""
+    return [
+        route
+        for route in create_application(hub.services, "token").routes
+        if isinstance(route, Route) and not isinstance(route, Mount)
+        if "GET" in (route.methods or ()) and route.path not in WALKED_ELSEWHERE
+    ]
+
+
+def public_paths(routes: list[Route], asked: tuple[str, ...] = ASKED) -> set[str]:
+    """Where a walk begins; what has another name than a number has to be led to."""
+    numbers = range(1, MOST_IDS + 1)
+    found = {
+        route.path.replace("{id}", str(number))
+        for route in routes
+        for number in numbers
+    }
+    queries = {f"/openfeeder?{query}" for query in asked}
+    return {path for path in found if "{" not in path} | {"/api/openapi.json"} | queries
+
+
+async def walk(client: httpx2.AsyncClient, start: set[str]) -> AsyncIterator[Answer]:
+    """All that can be read, following whatever leads to another page of the hub."""
+    waiting, seen = sorted(start), set(start)
+    while waiting:
+        path = waiting.pop()
+        found = await client.get(path)
+        body = found.content
+        if body[:2] == b"\x1f\x8b":
+            body = gzip.decompress(body)
+        answer = Answer(path, found.status_code, dict(found.headers), body)
+        yield answer
+        for led in re.findall(r"http://hub\.example(/[^\s\"'<>;]*)", answer.text):
+            link = led.replace("&amp;", "&").partition("#")[0]
+            if link not in seen and link != "/hub" and not link.startswith("/stream"):
+                seen.add(link)
+                waiting.append(link)
+
+
+async def digests(directory: Path) -> dict[str, str]:
+    """Of all that a hub in that directory publishes."""
+    async with open_hub(directory) as hub:
+        application = create_application(hub.services, "token")
+        transport = httpx2.ASGITransport(application)
+        async with httpx2.AsyncClient(
+            transport=transport, base_url="http://hub.example"
+        ) as client:
+            start = public_paths(public_routes(hub)) - set(ABOUT_THE_HUB)
+            return {each.path: each.stable async for each in walk(client, start)}
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(digests(Path(sys.argv[1])))))
