@@ -53,6 +53,7 @@ from hub.search_index import SearchIndex
 from hub.server import Server, create_server
 from hub.services import (
     DeliveryService,
+    FeedReportService,
     FeedService,
     FrontPageService,
     HintService,
@@ -73,7 +74,7 @@ from hub.services import (
 )
 from hub.services.account_subscriptions import AccountSubscriptions
 from hub.services.addresses import AddressCheck
-from hub.services.feeds import Discovering
+from hub.services.discovering import Discovering
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
 from hub.websub.topics import OpenHub
@@ -243,6 +244,7 @@ async def build_hub(
     analytics = Analytics(create_sink(settings, network, urlsplit(public_url).netloc))
     services = Services(
         feeds=feeds,
+        feed_reports=FeedReportService(storage, poller, clock),
         subscriptions=subscriptions,
         deliveries=DeliveryService(storage, clock),
         operations=operations,

@@ -13,6 +13,7 @@ from hub.openfeeder.analytics import Analytics
 
 from .collections import CollectionService
 from .deliveries import DeliveryService
+from .feed_reports import FeedReportService
 from .feeds import FeedService
 from .front import FrontPageService
 from .hints import HintService
@@ -35,6 +36,7 @@ from .websub import WebSubService
 __all__ = [
     "CollectionService",
     "DeliveryService",
+    "FeedReportService",
     "FeedService",
     "FrontPageService",
     "HintService",
@@ -60,6 +62,7 @@ __all__ = [
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     feeds: FeedService
+    feed_reports: FeedReportService
     lists: ListService
     subscriptions: SubscriptionService
     deliveries: DeliveryService

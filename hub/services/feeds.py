@@ -4,70 +4,38 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from hub.clock import Clock
 from hub.core.cadence import Plan
-from hub.core.explanation import Explanation, explain_plan
-from hub.core.fetched import Fetched
-from hub.core.findings import Finding, FindingKind, findings, polls_per_entry
-from hub.core.sites.facts import SiteFacts, site_facts
 from hub.own_topics import OwnTopics
 from hub.polling.hops import origin
 from hub.polling.scout import Kind, Sight
 from hub.services.addresses import AddressCheck
+from hub.services.discovering import Discovering, check_kind
 from hub.services.errors import Conflict, SeveralFeeds
 from hub.services.topics import read_topic
 from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
-from protocols.model import SITE_FORMATS
 from protocols.websub.callbacks import read_callback
 from protocols.websub.requests import LONGEST_SECRET
 from storage.errors import NotFound
-from storage.interface import Storage
+from storage.interface import FeedStore, Storage
 from storage.records import (
     FEED_REMOVED,
     Credentials,
     FeedId,
     FeedState,
     NewFeed,
-    Standing,
-    StoredBody,
     StoredFeed,
 )
 
 LONGEST_WAIT = 20.0
 """Seconds a caller may wait for a fetch; the fetch itself goes on."""
 LONGEST_SECTION = 200
-SHOWN_RELATED = 10
 END_PAGE = 500
 """Subscriptions ended per transaction when their feed is removed."""
-
-
-class FeedScout(Protocol):
-    """What the use cases need of `hub.polling.scout.Scout`."""
-
-    async def look(
-        self, url: str, credentials: Credentials | None = None, kind: Kind = Kind.ANY
-    ) -> Sight: ...
-
-
-class HandOver(Protocol):
-    """What the use cases need of `hub.polling.handed_over.HandedOver`."""
-
-    def hand_over(
-        self, url: str, fetched: Fetched | None
-    ) -> AbstractContextManager[None]: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discovering:
-    """How URLs are looked at before they are feeds of the hub."""
-
-    scout: FeedScout
-    answers: HandOver  # so that what was looked at is not asked for again
 
 
 class FeedPoller(Protocol):
@@ -84,44 +52,6 @@ class FeedPoller(Protocol):
     def wake(self) -> None:
         """Something became due sooner than the poller knows."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedReport:
-    """A feed with what explains it. ``related``: ids of public feeds of its site."""
-
-    feed: StoredFeed
-    subscribers: int
-    plan: Plan
-    standing: Standing | None = None  # None before the first maintenance
-    related: tuple[FeedId, ...] = ()
-    site: SiteFacts | None = None  # of one that is read by many requests
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainedFeed:
-    """Why a feed is polled when it is; of a site also how far its reading is."""
-
-    feed: StoredFeed
-    explanation: Explanation
-    site: SiteFacts | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedFindings:
-    """A feed, and what its operator may want to do something about."""
-
-    feed: StoredFeed
-    polls_per_entry: float | None
-    findings: tuple[Finding, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindingsPage:
-    """``next`` is the ``after`` of the following page, None after the last."""
-
-    feeds: tuple[FeedFindings, ...]
-    next: FeedId | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +95,7 @@ class FeedService:
     ) -> None:
         """``on_hide`` is called when a feed was removed, or may have become private.
         Without ``discovering`` nothing is discovered."""
-        self._discovering = discovering
+        self._discovering = discovering or Discovering()
         self._on_hide = on_hide or (lambda: None)
         self._own = own_topics or OwnTopics()
         self._storage = storage
@@ -188,30 +118,48 @@ class FeedService:
         if self._own.owns(topic.url):
             return AddedFeed(feed=await self._own_feed(field, topic.url), is_new=False)
         _check_publish_secret(request.publish_secret)
-        if request.subscription_callback:
-            request = replace(
-                request,
-                subscription_callback=await self._publisher_of(
-                    request.subscription_callback
-                ),
-            )
+        request = await self._with_publisher(request)
         await self._addresses.check_topic(field, topic.url)
         credentials = request.credentials or topic.credentials
         if not request.discover or await self.find(topic.url) is not None:
             return await self._add(topic.url, credentials, request)
-        sight = await self._look(topic.url, credentials, request.kind)
-        _check_kind(field, request.kind, sight)
+        return await self._add_found(field, topic.url, credentials, request)
+
+    async def _with_publisher(self, request: AddFeed) -> AddFeed:
+        """With the callback that is asked about subscriptions, if it may be asked."""
+        if not request.subscription_callback:
+            return request
+        field = "subscription_callback"
+        callback = read_callback(request.subscription_callback, field)
+        await self._addresses.check_callback(field, callback)
+        return replace(request, subscription_callback=callback)
+
+    async def _add_found(
+        self, field: str, url: str, credentials: Credentials | None, request: AddFeed
+    ) -> AddedFeed:
+        sight = await self._discovering.look(url, credentials, request.kind)
+        check_kind(field, request.kind, sight)
         if sight.feed is None and sight.choice.feeds:
-            if sight.choice.best is None:
-                raise SeveralFeeds(topic.url, sight.choice.feeds)
-            best = replace(request, url=sight.choice.best.href, discover=False)
-            given = credentials if origin(best.url) == origin(topic.url) else None
-            with self._site_answered(sight, given):
-                return await self.add(replace(best, credentials=given), field=field)
+            return await self._add_chosen(field, url, credentials, request, sight)
         if credentials is not None:  # what they open is answered to nobody else
-            return await self._add(topic.url, credentials, request)
-        with self._answered(topic.url, sight):
-            return await self._add(topic.url, None, request)
+            return await self._add(url, credentials, request)
+        with self._discovering.answered(url, sight):
+            return await self._add(url, None, request)
+
+    async def _add_chosen(
+        self,
+        field: str,
+        url: str,
+        credentials: Credentials | None,
+        request: AddFeed,
+        sight: Sight,
+    ) -> AddedFeed:
+        if sight.choice.best is None:
+            raise SeveralFeeds(url, sight.choice.feeds)
+        best = replace(request, url=sight.choice.best.href, discover=False)
+        given = credentials if origin(best.url) == origin(url) else None
+        with self._discovering.site_answered(sight, given):
+            return await self.add(replace(best, credentials=given), field=field)
 
     async def discover(
         self, url: str, *, kind: Kind = Kind.ANY, field: str = "url"
@@ -222,27 +170,7 @@ class FeedService:
         """
         topic = read_topic(field, url)
         await self._addresses.check_topic(field, topic.url)
-        return await self._look(topic.url, topic.credentials, kind)
-
-    async def _look(
-        self, url: str, credentials: Credentials | None, kind: Kind
-    ) -> Sight:
-        if self._discovering is None:
-            return Sight()
-        return await self._discovering.scout.look(url, credentials, kind)
-
-    def _answered(self, url: str, sight: Sight) -> AbstractContextManager[None]:
-        if self._discovering is None:
-            return nullcontext()
-        return self._discovering.answers.hand_over(url, sight.fetched)
-
-    def _site_answered(
-        self, sight: Sight, credentials: Credentials | None
-    ) -> AbstractContextManager[None]:
-        if self._discovering is None or sight.site is None or credentials is not None:
-            return nullcontext()
-        site = sight.site
-        return self._discovering.answers.hand_over(site.link.href, site.fetched)
+        return await self._discovering.look(topic.url, topic.credentials, kind)
 
     async def _add(
         self, url: str, credentials: Credentials | None, request: AddFeed
@@ -272,72 +200,6 @@ class FeedService:
             feed = await self._first_fetch(feed, request.wait)
         return AddedFeed(feed=feed, is_new=is_new)
 
-    async def _publisher_of(self, url: str) -> str:
-        callback = read_callback(url, "subscription_callback")
-        await self._addresses.check_callback("subscription_callback", callback)
-        return callback
-
-    async def get(self, feed_id: FeedId) -> FeedReport:
-        """Raises `NotFound`."""
-        feed = await self._existing(feed_id)
-        return FeedReport(
-            feed=feed,
-            subscribers=await self._storage.subscriptions.count(feed_id),
-            plan=self._poller.explain(feed),
-            standing=await self._storage.standings.get(feed_id),
-            related=tuple(
-                await self._storage.standings.related(feed_id, SHOWN_RELATED)
-            ),
-            site=await self._site(feed),
-        )
-
-    async def raw(self, feed_id: FeedId) -> StoredBody:
-        """The last valid document, packed, of formats kept as they come.
-
-        Raises `NotFound` for a feed that is none, or has none.
-        """
-        await self._existing(feed_id)
-        document = await self._storage.log.raw(feed_id)
-        if document is None:
-            raise NotFound("raw document of feed", feed_id)
-        return document
-
-    async def explain(self, feed_id: FeedId) -> ExplainedFeed:
-        """A feed, and why it is polled when it is. Raises `NotFound`."""
-        feed = await self._existing(feed_id)
-        return ExplainedFeed(
-            feed=feed,
-            explanation=explain_plan(feed, self._poller.explain(feed)),
-            site=await self._site(feed),
-        )
-
-    async def _site(self, feed: StoredFeed) -> SiteFacts | None:
-        if feed.format not in SITE_FORMATS:
-            return None
-        state = await self._storage.sites.state(feed.id)
-        return site_facts(state, feed.format)
-
-    async def report(
-        self, *, after: FeedId, limit: int, kind: FindingKind | None = None
-    ) -> FindingsPage:
-        """Of a page of the feeds those of which there is something to say."""
-        now = self._clock.now()
-        page = await self._storage.feeds.page(after=after, limit=limit)
-        found = (
-            FeedFindings(
-                feed=feed,
-                polls_per_entry=polls_per_entry(feed, now),
-                findings=tuple(
-                    each for each in findings(feed, now) if kind in (None, each.kind)
-                ),
-            )
-            for feed in page
-        )
-        return FindingsPage(
-            feeds=tuple(each for each in found if each.findings),
-            next=page[-1].id if len(page) == limit else None,
-        )
-
     async def find(self, url: str) -> StoredFeed | None:
         """The feed behind a topic URL in any spelling, unless it was removed."""
         try:
@@ -366,7 +228,7 @@ class FeedService:
 
         Raises `NotFound`, and `Conflict` for one that was removed or is a track query.
         """
-        feed = await self._existing(feed_id)
+        feed = await existing_feed(self._storage.feeds, feed_id)
         _check_pollable(feed)
         fresh = await self._wait_for_fetch(feed, LONGEST_WAIT)
         is_fetched = fresh.polling.last_fetch != feed.polling.last_fetch
@@ -407,14 +269,8 @@ class FeedService:
             if page < END_PAGE:
                 return ended
 
-    async def _existing(self, feed_id: FeedId) -> StoredFeed:
-        feed = await self._storage.feeds.get(feed_id)
-        if feed is None:
-            raise NotFound("feed", feed_id)
-        return feed
-
     async def _change(self, feed_id: FeedId, state: FeedState) -> StoredFeed:
-        feed = await self._existing(feed_id)
+        feed = await existing_feed(self._storage.feeds, feed_id)
         _check_pollable(feed)
         return await self._storage.feeds.set_state(feed_id, state, self._clock.now())
 
@@ -431,19 +287,19 @@ class FeedService:
             return await self._storage.feeds.get(feed.id) or feed
 
 
+async def existing_feed(feeds: FeedStore, feed_id: FeedId) -> StoredFeed:
+    """Also one that was removed. Raises `NotFound`."""
+    feed = await feeds.get(feed_id)
+    if feed is None:
+        raise NotFound("feed", feed_id)
+    return feed
+
+
 def _check_pollable(feed: StoredFeed) -> None:
     if feed.state is FeedState.REMOVED:
         raise Conflict(f"feed {feed.id} was removed; add it again first")
     if feed.state is FeedState.TRACK:
         raise Conflict(f"feed {feed.id} is a track query, which is never fetched")
-
-
-def _check_kind(field: str, kind: Kind, sight: Sight) -> None:
-    """Who insists on a kind does not want whatever else is there."""
-    site = sight.site.format if sight.site else None
-    found = sight.feed.format if sight.feed else site
-    if not kind.takes_feeds and (found is None or not kind.takes(found)):
-        raise InvalidValue(field, f"the address of a site that offers {kind}")
 
 
 def _check_publish_secret(secret: str) -> None:

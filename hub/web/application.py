@@ -62,7 +62,7 @@ def create_application(
     operations = OperationsRoutes(services.operations)
     scp = ScpRoutes(services.collections)
     api = [
-        *FeedRoutes(services.feeds).routes(),
+        *FeedRoutes(services.feeds, services.feed_reports).routes(),
         *ListRoutes(services.lists).routes(),
         *SubscriptionRoutes(services.subscriptions).routes(),
         *DeliveryRoutes(services.deliveries).routes(),

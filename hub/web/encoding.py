@@ -13,7 +13,7 @@ import orjson
 from starlette.responses import Response
 
 from hub.polling.scout import Sight
-from hub.services.feeds import ExplainedFeed, FeedReport, FindingsPage
+from hub.services.feed_reports import ExplainedFeed, FeedReport, FindingsPage
 from hub.services.operations import Health
 from hub.services.subscriptions import SubscriptionReport
 from protocols.errors import FeedLink

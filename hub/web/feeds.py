@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from hub.core.findings import FindingKind
 from hub.polling.scout import Kind
-from hub.services import FeedService
+from hub.services import FeedReportService, FeedService
 from hub.services.errors import SeveralFeeds
 from hub.services.feeds import LONGEST_WAIT, AddFeed
 from hub.web.decoding import (
@@ -68,8 +68,9 @@ class PageToLookAt(Document):
 
 
 class FeedRoutes:
-    def __init__(self, feeds: FeedService) -> None:
+    def __init__(self, feeds: FeedService, reports: FeedReportService) -> None:
         self._feeds = feeds
+        self._reports = reports
 
     def routes(self) -> list[Route]:
         one = "/feeds/{id}"
@@ -77,7 +78,7 @@ class FeedRoutes:
             Route("/feeds", self.page, methods=["GET"]),
             Route("/feeds", self.add, methods=["POST"]),
             Route("/discover", self.discover, methods=["POST"]),
-            Route("/findings", self.report, methods=["GET"]),
+            Route("/findings", self.findings, methods=["GET"]),
             Route(one, self.show, methods=["GET"]),
             Route(one, self.remove, methods=["DELETE"]),
             Route(f"{one}/raw", self.raw, methods=["GET"]),
@@ -131,18 +132,18 @@ class FeedRoutes:
             page_document("feeds", [feed_document(feed) for feed in feeds], limit)
         )
 
-    async def report(self, request: Request) -> Response:
+    async def findings(self, request: Request) -> Response:
         after, limit = query_page(request)
         kind = query_choice(request, "kind", FindingKind)
-        page = await self._feeds.report(after=FeedId(after), limit=limit, kind=kind)
+        page = await self._reports.findings(after=FeedId(after), limit=limit, kind=kind)
         return json_response(findings_document(page))
 
     async def show(self, request: Request) -> Response:
-        report = await self._feeds.get(_feed_id(request))
+        report = await self._reports.get(_feed_id(request))
         return json_response(feed_report_document(report))
 
     async def raw(self, request: Request) -> Response:
-        document = await self._feeds.raw(_feed_id(request))
+        document = await self._reports.raw(_feed_id(request))
         return Response(
             unpack_bytes(document.body),
             media_type=document.content_type,
@@ -150,7 +151,7 @@ class FeedRoutes:
         )
 
     async def explain(self, request: Request) -> Response:
-        explained = await self._feeds.explain(_feed_id(request))
+        explained = await self._reports.explain(_feed_id(request))
         return json_response(explanation_document(explained))
 
     async def fetch(self, request: Request) -> Response:

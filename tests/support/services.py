@@ -28,6 +28,7 @@ from hub.polling.scout import Kind, Sight
 from hub.services import (
     CollectionService,
     DeliveryService,
+    FeedReportService,
     FeedService,
     FrontPageService,
     HintService,
@@ -50,7 +51,7 @@ from hub.services import (
 )
 from hub.services.account_subscriptions import AccountSubscriptions
 from hub.services.addresses import AddressCheck
-from hub.services.feeds import Discovering
+from hub.services.discovering import Discovering
 from hub.services.openfeeder import OpenFeederOptions
 from hub.websub.pings import Pings
 from hub.websub.questions import Question, Reply
@@ -338,6 +339,7 @@ async def open_hub(
                 storage, retrieval, redeliveries, "http://hub.example"
             ),
             feeds=feeds,
+            feed_reports=FeedReportService(storage, poller, clock),
             lists=ListService(OneList(), addresses, "Fanfare"),
             subscriptions=subscriptions,
             superfeedr=SuperfeedrService(

@@ -1,0 +1,70 @@
+"""How URLs are looked at before they are feeds of the hub."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Protocol
+
+from hub.core.fetched import Fetched
+from hub.polling.scout import Kind, Sight
+from protocols.errors import InvalidValue
+from storage.records import Credentials
+
+
+class FeedScout(Protocol):
+    """What the use cases need of `hub.polling.scout.Scout`."""
+
+    async def look(
+        self, url: str, credentials: Credentials | None = None, kind: Kind = Kind.ANY
+    ) -> Sight: ...
+
+
+class HandOver(Protocol):
+    """What the use cases need of `hub.polling.handed_over.HandedOver`."""
+
+    def hand_over(
+        self, url: str, fetched: Fetched | None
+    ) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovering:
+    """Without a ``scout`` nothing is seen; without ``answers`` what was looked at is
+    asked for once more."""
+
+    scout: FeedScout | None = None
+    answers: HandOver | None = None
+
+    async def look(
+        self, url: str, credentials: Credentials | None, kind: Kind
+    ) -> Sight:
+        if self.scout is None:
+            return Sight()
+        return await self.scout.look(url, credentials, kind)
+
+    def answered(self, url: str, sight: Sight) -> AbstractContextManager[None]:
+        """Meanwhile the first fetch of the URL gets the document that was seen."""
+        if self.answers is None:
+            return nullcontext()
+        return self.answers.hand_over(url, sight.fetched)
+
+    def site_answered(
+        self, sight: Sight, credentials: Credentials | None
+    ) -> AbstractContextManager[None]:
+        """The same for the site that was found; not with credentials, for what they
+        open is answered to nobody else."""
+        if self.answers is None or sight.site is None or credentials is not None:
+            return nullcontext()
+        return self.answers.hand_over(sight.site.link.href, sight.site.fetched)
+
+
+def check_kind(field: str, kind: Kind, sight: Sight) -> None:
+    """Who insists on a kind does not want whatever else is there.
+
+    Raises `InvalidValue`, which names the ``field``.
+    """
+    site = sight.site.format if sight.site else None
+    found = sight.feed.format if sight.feed else site
+    if not kind.takes_feeds and (found is None or not kind.takes(found)):
+        raise InvalidValue(field, f"the address of a site that offers {kind}")

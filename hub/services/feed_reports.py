@@ -1,0 +1,123 @@
+"""What there is to say of feeds: how they are, why they are polled when they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hub.clock import Clock
+from hub.core.cadence import Plan
+from hub.core.explanation import Explanation, explain_plan
+from hub.core.findings import Finding, FindingKind, findings, polls_per_entry
+from hub.core.sites.facts import SiteFacts, site_facts
+from hub.services.feeds import FeedPoller, existing_feed
+from protocols.model import SITE_FORMATS
+from storage.errors import NotFound
+from storage.interface import Storage
+from storage.records import FeedId, Standing, StoredBody, StoredFeed
+
+SHOWN_RELATED = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedReport:
+    """A feed with what explains it. ``related``: ids of public feeds of its site."""
+
+    feed: StoredFeed
+    subscribers: int
+    plan: Plan
+    standing: Standing | None = None  # None before the first maintenance
+    related: tuple[FeedId, ...] = ()
+    site: SiteFacts | None = None  # of one that is read by many requests
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedFeed:
+    """Why a feed is polled when it is; of a site also how far its reading is."""
+
+    feed: StoredFeed
+    explanation: Explanation
+    site: SiteFacts | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedFindings:
+    """A feed, and what its operator may want to do something about."""
+
+    feed: StoredFeed
+    polls_per_entry: float | None
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingsPage:
+    """``next`` is the ``after`` of the following page, None after the last."""
+
+    feeds: tuple[FeedFindings, ...]
+    next: FeedId | None
+
+
+class FeedReportService:
+    def __init__(self, storage: Storage, poller: FeedPoller, clock: Clock) -> None:
+        self._storage = storage
+        self._poller = poller
+        self._clock = clock
+
+    async def get(self, feed_id: FeedId) -> FeedReport:
+        """Raises `NotFound`."""
+        feed = await existing_feed(self._storage.feeds, feed_id)
+        related = await self._storage.standings.related(feed_id, SHOWN_RELATED)
+        return FeedReport(
+            feed=feed,
+            subscribers=await self._storage.subscriptions.count(feed_id),
+            plan=self._poller.explain(feed),
+            standing=await self._storage.standings.get(feed_id),
+            related=tuple(related),
+            site=await self._site(feed),
+        )
+
+    async def raw(self, feed_id: FeedId) -> StoredBody:
+        """The last valid document, packed, of formats kept as they come.
+
+        Raises `NotFound` for a feed that is none, or has none.
+        """
+        await existing_feed(self._storage.feeds, feed_id)
+        document = await self._storage.log.raw(feed_id)
+        if document is None:
+            raise NotFound("raw document of feed", feed_id)
+        return document
+
+    async def explain(self, feed_id: FeedId) -> ExplainedFeed:
+        """A feed, and why it is polled when it is. Raises `NotFound`."""
+        feed = await existing_feed(self._storage.feeds, feed_id)
+        return ExplainedFeed(
+            feed=feed,
+            explanation=explain_plan(feed, self._poller.explain(feed)),
+            site=await self._site(feed),
+        )
+
+    async def findings(
+        self, *, after: FeedId, limit: int, kind: FindingKind | None = None
+    ) -> FindingsPage:
+        """Of a page of the feeds those of which there is something to say."""
+        now = self._clock.now()
+        page = await self._storage.feeds.page(after=after, limit=limit)
+        found = (
+            FeedFindings(
+                feed=feed,
+                polls_per_entry=polls_per_entry(feed, now),
+                findings=tuple(
+                    each for each in findings(feed, now) if kind in (None, each.kind)
+                ),
+            )
+            for feed in page
+        )
+        return FindingsPage(
+            feeds=tuple(each for each in found if each.findings),
+            next=page[-1].id if len(page) == limit else None,
+        )
+
+    async def _site(self, feed: StoredFeed) -> SiteFacts | None:
+        if feed.format not in SITE_FORMATS:
+            return None
+        state = await self._storage.sites.state(feed.id)
+        return site_facts(state, feed.format)
