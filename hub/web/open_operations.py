@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hub.services.public import DEFAULT_PAGE, LONGEST_PAGE
-from hub.web.api_operations import Parameter
 from hub.web.front import ASSETS
+from hub.web.operation import Parameter
 from hub.web.scp import XML
 from hub.web.weblog_pings import MEDIA_TYPE as RPC_TYPE
 from protocols.live.messages import BodyFormat, WantedUpdates

@@ -12,10 +12,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 import hub
-from hub.web.api_operations import OPERATIONS, Operation, Parameter
+from hub.web.api_operations import OPERATIONS
 from hub.web.api_schemas import schemas
 from hub.web.open_operations import OPEN_OPERATIONS, OpenOperation
 from hub.web.openapi_responses import responses_of, responses_of_open
+from hub.web.operation import Operation, Parameter
 from hub.web.websub import FORM_TYPE
 
 Members = dict[str, object]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
-from hub.web.api_operations import Operation
 from hub.web.api_schemas import member_schema
 from hub.web.open_operations import OpenOperation
+from hub.web.operation import Operation
 from hub.web.problems import PROBLEM_TYPE
 
 Members = dict[str, object]

@@ -8,7 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from hub.web.api_operations import OPERATIONS, Operation
+from hub.web.api_operations import OPERATIONS
+from hub.web.operation import Operation
 from storage.records import Right
 from tests.hub.web.conftest import TOKEN
 from tests.support.services import Hub
