@@ -7,6 +7,7 @@ paged feeds: ``first``, and ``next`` while there is more.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -67,7 +68,8 @@ class PagePlace:
 class TopicPage:
     """``url`` is the topic's, without a query; ``source`` the publisher's own feed.
 
-    ``undated`` is the date of the whole where nothing in it has one.
+    ``dates``: of each entry, what stands in for a date where it has none of its own;
+    ``undated``: the same of the whole, where it has no entries.
     """
 
     url: str
@@ -75,6 +77,7 @@ class TopicPage:
     source: str
     feed: Feed
     entries: tuple[Entry, ...]
+    dates: tuple[datetime, ...]
     undated: datetime
     before: str = ""
     limit: int = 0
@@ -122,7 +125,9 @@ def _links(page: TopicPage, format: TopicFormat) -> tuple[Link, ...]:
 
 def _notification(page: TopicPage, head: Feed) -> Notification:
     """The same entries as notifications have, in the order of the list."""
-    updated = page.feed.updated or _latest(page.entries) or page.undated
+    updated = page.feed.updated or max(
+        (at for _, at in _dated(page)), default=page.undated
+    )
     return Notification(
         topic=page.url,
         hub=page.hub,
@@ -132,13 +137,18 @@ def _notification(page: TopicPage, head: Feed) -> Notification:
     )
 
 
-def _latest(entries: tuple[Entry, ...]) -> datetime | None:
-    return max((at for each in entries if (at := updated_of(each))), default=None)
+def _dated(page: TopicPage) -> Iterator[tuple[Entry, datetime]]:
+    for entry, known in zip(page.entries, page.dates, strict=True):
+        yield entry, updated_of(entry) or known
 
 
 def _render_atom(page: TopicPage, head: Feed) -> bytes:
-    """Without a status: it would change with every poll, though nothing has."""
-    notification = _notification(page, head)
+    """Without a status: it would change with every poll, though nothing has.
+
+    Nor does an entry without a date get another one when others come.
+    """
+    entries = tuple(replace(entry, updated=at) for entry, at in _dated(page))
+    notification = _notification(replace(page, entries=entries), head)
     writer = XmlWriter()
     writer.put(
         b'<?xml version="1.0" encoding="UTF-8"?>\n<feed xmlns="%b" xmlns:as="%b"%b>'

@@ -46,12 +46,14 @@ class SiteDocuments:
         head: bytes | None,
         packed: list[bytes],
     ) -> bytes:
+        entries = tuple(unpack(body, Entry) for body in packed[:MOST_ENTRIES])
         page = TopicPage(
             url=target.feed.url,
             hub=self.hub_url,
             source=target.feed.url,
             feed=unpack(head, Feed) if head else Feed(),
-            entries=tuple(unpack(body, Entry) for body in packed[:MOST_ENTRIES]),
+            entries=entries,
+            dates=(commit.at,) * len(entries),
             undated=commit.at,
         )
         return render_topic_page(page, TopicFormat.ATOM)

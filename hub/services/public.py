@@ -84,18 +84,19 @@ class PublicService:
             feed_id, before=place, limit=limit + 1
         )
         shown, is_last = found[:limit], len(found) <= limit
-        entries = await run_beside(partial(_entries, shown))
+        listed = await run_beside(partial(_entries, shown))
         page = TopicPage(
             url=f"{self.public_url}/topics/{feed_id}.{format}",
             hub=f"{self.public_url}/hub",
             source=feed.url,
             feed=safe_feed(replace(head, title=head.title or feed.title)),
-            entries=tuple(entries),
+            entries=tuple(entry for entry, _ in listed),
+            dates=tuple(dated for _, dated in listed),
             before=before,
             limit=limit,
             is_default_limit=limit == DEFAULT_PAGE,
             next=None if is_last else _place_of(shown[-1]),
-            undated=shown[0].dated if shown else feed.created_at,
+            undated=feed.created_at,
         )
         stored = await self._storage.feeds.get(feed_id)
         parsed = None if stored is None else stored.polling.last_parse
@@ -137,9 +138,12 @@ def _outline(feed: PublicFeed, head: Feed) -> FeedOutline:
     )
 
 
-def _entries(listed: Sequence[ListedEntry]) -> list[Entry]:
-    unpacked = (unpack(each.entry.body, Entry) for each in listed)
-    return [safe_entry(entry) for entry in unpacked if not entry.unlisted]
+def _entries(listed: Sequence[ListedEntry]) -> list[tuple[Entry, datetime]]:
+    """Those that may be listed, each with its place in time."""
+    unpacked = ((unpack(each.entry.body, Entry), each.dated) for each in listed)
+    return [
+        (safe_entry(entry), dated) for entry, dated in unpacked if not entry.unlisted
+    ]
 
 
 def _digest(body: bytes, feed: PublicFeed | None = None) -> str:

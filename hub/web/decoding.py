@@ -6,6 +6,7 @@ Everything is bounded: the size of a body, the time it may take, the length of a
 from __future__ import annotations
 
 import asyncio
+import re
 from enum import StrEnum
 from http import HTTPStatus
 from typing import TypeVar, get_args, get_type_hints
@@ -21,6 +22,7 @@ BODY_SECONDS = 30.0
 LARGEST_ID = 2**63 - 1
 DEFAULT_PAGE = 100
 LARGEST_PAGE = 1_000
+_WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _NOT_A_CHOICE = "Invalid enum value"
 """How msgspec begins when a text is none of those that are expected."""
 
@@ -118,6 +120,19 @@ def query_number(
     is_number = raw.isascii() and raw.isdigit() and len(raw) <= 19
     if not is_number or not least <= int(raw) <= largest:
         raise InvalidValue(name, f"a whole number from {least} to {largest}", raw)
+    return int(raw)
+
+
+def query_whole(request: Request, name: str, default: int) -> int:
+    """A whole number of the query, to be cut to what is allowed.
+
+    Raises `InvalidValue`.
+    """
+    raw = request.query_params.get(name)
+    if raw is None:
+        return default
+    if not _WHOLE.fullmatch(raw):
+        raise InvalidValue(name, "a whole number", raw)
     return int(raw)
 
 

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from hub.services.public import DEFAULT_PAGE, PreparedPage, PublicService
 from hub.web.conditions import is_current, not_modified, validators
-from hub.web.decoding import LARGEST_ID, path_id, query_number
+from hub.web.decoding import path_id, query_whole
 from protocols.opml import OPML_TYPE
 from protocols.topic_pages import TopicFormat
 from storage.records import FeedId
@@ -56,7 +56,7 @@ class PublicRoutes:
             feed_id,
             format,
             before=request.query_params.get("before", ""),
-            limit=query_number(request, "limit", DEFAULT_PAGE, LARGEST_ID),
+            limit=query_whole(request, "limit", DEFAULT_PAGE),
         )
         headers = _headers(prepared)
         if is_current(request, prepared.etag, prepared.modified):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from http import HTTPStatus
 
 from starlette.requests import Request
@@ -39,8 +40,15 @@ class ScpRoutes:
         return [Route("/scp/build", self.build, methods=["POST"])]
 
     async def robots(self, request: Request) -> Response:
-        headers = {"Cache-Control": "public, max-age=3600"}
-        return PlainTextResponse(self._collections.robots(), headers=headers)
+        text = self._collections.robots()
+        etag = hashlib.sha256(text.encode()).hexdigest()[:32]
+        headers = {
+            **validators(etag, None),
+            "Cache-Control": "public, max-age=3600",
+        }
+        if is_current(request, etag, None):
+            return not_modified(headers)
+        return PlainTextResponse(text, headers=headers)
 
     async def sitemap(self, request: Request) -> Response:
         found = self._collections.sitemap()
@@ -61,6 +69,7 @@ class ScpRoutes:
             return not_modified(headers)
         if each.encoding is not Encoding.PLAIN:
             headers["Content-Encoding"] = each.encoding.value
+        _drop_other_ranges(request)
         return FileResponse(served.path, headers=headers, media_type=MEDIA_TYPE)
 
     async def build(self, request: Request) -> Response:
@@ -69,6 +78,17 @@ class ScpRoutes:
         return json_response(
             {"collections": [_document(each) for each in built]}, HTTPStatus.CREATED
         )
+
+
+def _drop_other_ranges(request: Request) -> None:
+    """RFC 9110 14.2: "An origin server MUST ignore a Range header field that contains
+
+    a range unit it does not understand."
+    """
+    unit, _, _ = request.headers.get("range", "").partition("=")
+    if unit.strip().lower() != "bytes":
+        headers = request.scope["headers"]
+        request.scope["headers"] = [each for each in headers if each[0] != b"range"]
 
 
 def _headers(served: ServedCollection, etag: str) -> dict[str, str]:

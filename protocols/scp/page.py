@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -55,7 +56,7 @@ def page_line(entry: Entry, context: PageContext) -> bytes:
     blocks = _blocks(entry) + media_blocks(entry, context.feed)
     text = next((found for each in blocks if (found := text_of_block(each))), "")
     title = collapse(entry.title) or shorten(text, TITLE_LENGTH) or context.url
-    description = _description(entry, text) or title
+    description = _description(entry, _words(blocks)) or title
     page: dict[str, object] = {
         "url": context.url,
         "title": title,
@@ -92,6 +93,19 @@ def _blocks_of(text: Text | None) -> list[Block]:
         return blocks_of_html(text.value)
     is_text = text.type == "text" or text.type.lower().startswith("text/")
     return blocks_of_text(text.value) if is_text else []
+
+
+def _words(blocks: Sequence[Block]) -> str:
+    """How a page begins, its headings left out."""
+    said: list[str] = []
+    length = 0
+    for block in blocks:
+        if block["type"] != "heading" and (text := text_of_block(block)):
+            said.append(text)
+            length += len(text)
+            if length >= DESCRIPTION_LENGTH:
+                break
+    return " ".join(said)
 
 
 def _description(entry: Entry, text: str) -> str:

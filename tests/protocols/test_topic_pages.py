@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -22,6 +22,8 @@ from tests.support.storage_scene import START
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 URL = "https://hub.example/topics/7.atom"
+SEEN = START + timedelta(days=3)
+"""When entries without a date were first seen."""
 
 
 def a_page(*entries: Entry, feed: Feed | None = None, **more: Any) -> TopicPage:
@@ -31,6 +33,7 @@ def a_page(*entries: Entry, feed: Feed | None = None, **more: Any) -> TopicPage:
         source="https://a.example/feed",
         feed=feed or Feed(title="A"),
         entries=entries,
+        dates=(SEEN,) * len(entries),
         undated=START,
         **more,
     )
@@ -92,6 +95,15 @@ def test_the_date_of_the_whole_is_that_of_the_latest_entry_or_what_is_known() ->
     page = a_page(an_entry("a"), an_entry("b", updated=later))
     assert atom(page).findtext(f"{ATOM}updated") == "2026-05-01T00:00:00.000Z"
     assert atom(a_page()).findtext(f"{ATOM}updated") == "2026-01-01T00:00:00.000Z"
+
+
+def test_an_entry_without_a_date_keeps_that_of_when_it_was_first_seen() -> None:
+    undated, later = an_entry("a", published=None), datetime(2026, 5, 1, tzinfo=UTC)
+    for entries in ((undated,), (an_entry("b", updated=later), undated)):
+        *_, last = atom(a_page(*entries)).iter(f"{ATOM}entry")
+        assert last.findtext(f"{ATOM}updated") == "2026-01-04T00:00:00.000Z"
+        document = orjson.loads(render_topic_page(a_page(*entries), TopicFormat.JSON))
+        assert "updated" not in document["items"][-1]
 
 
 def test_a_feed_without_authors_gets_its_title_for_one() -> None:

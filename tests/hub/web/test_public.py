@@ -176,8 +176,11 @@ async def test_a_topic_is_sent_again_only_if_it_changed(
     [
         ("limit=0", 200),
         ("limit=100000", 200),
+        ("limit=-1", 200),
+        (f"limit={10**25}", 200),
         ("limit=x", 422),
-        ("limit=-1", 422),
+        ("limit=", 422),
+        ("limit=1.5", 422),
         ("before=x", 422),
         ("before=999999999999999-1", 422),
     ],
@@ -191,7 +194,7 @@ async def test_limits_are_cut_and_nonsense_is_refused(
     answer = await anybody.get(f"/topics/1.json?{query}")
     assert answer.status_code == status
     if status == 200:
-        shown = 1 if query == "limit=0" else LONGEST_PAGE
+        shown = LONGEST_PAGE if "00" in query else 1
         assert len(answer.json()["items"]) == shown
     else:
         assert answer.json()["field"] == query.partition("=")[0]

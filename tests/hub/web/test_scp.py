@@ -78,6 +78,43 @@ async def test_the_same_state_gives_the_same_bytes(
     ).content
 
 
+async def test_robots_are_told_again_only_if_it_changed(
+    anybody: httpx2.AsyncClient,
+) -> None:
+    first = await anybody.get("/robots.txt")
+    assert "Sitemap: http://hub.example/sitemap.xml" in first.text
+    known = {"If-None-Match": first.headers["etag"]}
+    assert (await anybody.get("/robots.txt", headers=known)).status_code == 304
+
+
+@pytest.mark.parametrize(
+    ("ranges", "status", "length"),
+    [
+        ("bytes=0-9", 206, 10),
+        ("bytes=-5", 206, 5),
+        ("bytes=900000-", 416, None),
+        ("lines=0-9", 200, None),  # of a unit that is not known
+    ],
+)
+async def test_a_download_goes_on_where_it_was_broken_off(
+    anybody: httpx2.AsyncClient,
+    hub: Hub,
+    feeds: PublicFeeds,
+    ranges: str,
+    status: int,
+    length: int | None,
+) -> None:
+    await feeds.publish(await feeds.add(), an_entry("a"))
+    await build(hub)
+    (each,) = await ScpCrawler(anybody).advertised()
+    async with anybody.stream("GET", each.url, headers={"Range": ranges}) as answer:
+        assert answer.status_code == status
+        sent = b"".join([part async for part in answer.aiter_raw()])
+        assert int(answer.headers["content-length"]) == len(sent)
+    if status != 416:
+        assert len(sent) == (length or each.size)
+
+
 async def test_nothing_is_built_when_nothing_has_changed(
     hub: Hub, feeds: PublicFeeds
 ) -> None:

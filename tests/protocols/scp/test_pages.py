@@ -94,6 +94,16 @@ def test_a_summary_is_the_description(kind: str) -> None:
     assert found == ("Content of a" if kind == "application/x" else "Said & done")
 
 
+def test_a_description_is_how_the_text_begins_below_its_headings() -> None:
+    body = f"<h1>Head</h1><p>One.</p><ul><li>Two</li></ul><p>{'three ' * 80}</p><p>4</p>"
+    found = page(an_entry("a", title="", content=Text(value=body)))
+    assert found["title"] == "Head"
+    assert found["description"].startswith("One. Two three three")
+    assert len(found["description"]) <= 300
+    headed = page(an_entry("a", content=Text(value="<h1>Head</h1>")))
+    assert headed["description"] == headed["title"] == "Title of a"
+
+
 def test_a_summary_that_says_nothing_is_no_description() -> None:
     summary = Text(value="<p><img src='/a'></p>", type="html")
     content = Text(value="Said at length", type="text")
