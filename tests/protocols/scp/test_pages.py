@@ -95,7 +95,9 @@ def test_a_summary_is_the_description(kind: str) -> None:
 
 
 def test_a_description_is_how_the_text_begins_below_its_headings() -> None:
-    body = f"<h1>Head</h1><p>One.</p><ul><li>Two</li></ul><p>{'three ' * 80}</p><p>4</p>"
+    body = (
+        f"<h1>Head</h1><p>One.</p><ul><li>Two</li></ul><p>{'three ' * 80}</p><p>4</p>"
+    )
     found = page(an_entry("a", title="", content=Text(value=body)))
     assert found["title"] == "Head"
     assert found["description"].startswith("One. Two three three")
