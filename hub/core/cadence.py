@@ -45,6 +45,8 @@ AWAKE = 0.2
 SKIP_SPREAD = 900.0
 """Seconds after the hour within which feeds are asked whose skipHours are over."""
 _MOST_DOUBLINGS = 5
+BACKUP_FACTOR = 12
+"""A feed that is pushed is polled so many times as rarely, in case the hub fails."""
 
 
 RESOURCE_FLOOR = 300.0
@@ -72,6 +74,8 @@ class PollingRules:
     dead_sightings: int = 5  # consecutive 404 that end it, over so many seconds
     dead_after: float = 7 * DAY
     tells_unlisted: bool = True  # subscribers, of entries that are not to be found
+    backup_period: float = DAY  # at least, of feeds that are pushed
+    push_url: str = ""  # of this hub, that hubs of others push to; "": none does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,10 +118,13 @@ def plan(
     now: datetime,
     jitter: float = 0.0,
     outlook: Outlook | None = None,
+    *,
+    is_pushed: bool = False,
 ) -> Plan:
     """Plan from the state after a fetch that ended ``now``; jitter is -1 to 1.
 
-    Without an outlook the price is the patience of the rules.
+    ``is_pushed``: what is new is believed to come by itself. Without an outlook the
+    price is the patience of the rules.
     """
     terms: list[_Noted] = []
     outlook = outlook or Outlook(price=rules.patience)
@@ -134,6 +141,8 @@ def plan(
     floor = _floor(polling, rules, habit, rate, terms)
     least = max(floor, _wished(polling, wanted, terms), rules.min_period)
     period = min(max(wanted, least), rules.max_period)
+    if is_pushed:
+        period = _backup(period, rules, terms)
     spread = min(JITTER * period, LONGEST_JITTER)
     wait = max(min(least, rules.max_period), period + spread * jitter)
     if polling.failures:
@@ -157,9 +166,11 @@ def explain(
     rules: PollingRules,
     now: datetime,
     outlook: Outlook | None = None,
+    *,
+    is_pushed: bool = False,
 ) -> Plan:
     """The plan that the stored state implies, without jitter."""
-    return plan(polling, subscribers, rules, now, outlook=outlook)
+    return plan(polling, subscribers, rules, now, outlook=outlook, is_pushed=is_pushed)
 
 
 def _wanted(
@@ -229,6 +240,14 @@ def _freshness(polling: Polling) -> float:
     if polling.fresh_until is None or polling.last_success is None:
         return 0.0
     return (polling.fresh_until - polling.last_success).total_seconds()
+
+
+def _backup(period: float, rules: PollingRules, terms: list[_Noted]) -> float:
+    """ "poll at max(24 h, 12 x policy) while push works", within what is allowed."""
+    rare = max(rules.backup_period, BACKUP_FACTOR * period)
+    rare = max(period, min(rare, rules.max_period))
+    terms.append(_seconds("pushed", rare, "its hub pushes what is new"))
+    return rare
 
 
 def _wished(polling: Polling, wanted: float, terms: list[_Noted]) -> float:

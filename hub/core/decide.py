@@ -9,6 +9,8 @@ from hub.core.content import after_content, is_content
 from hub.core.decision import Decision
 from hub.core.document import after_document
 from hub.core.failure import after_failure, after_unreadable
+from hub.core.push.outcomes import after_nonsense
+from hub.core.push.trust import is_useless
 from hub.core.success import after_sameness
 from hub.core.trouble import diagnose
 from storage.records import FetchCommit
@@ -20,6 +22,8 @@ def decide(decision: Decision) -> FetchCommit:
     if is_content(decision.target, fetched, understood):
         return after_content(decision)
     trouble = diagnose(decision.polling, fetched, understood)
+    if fetched.is_pushed and is_useless(decision.target.push, understood):
+        return after_nonsense(decision, trouble)
     if trouble and fetched.is_partial:
         return after_unreadable(decision, trouble)
     if trouble:

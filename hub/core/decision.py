@@ -8,11 +8,12 @@ from datetime import datetime
 from hub.core.cadence import Plan, PollingRules, plan
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.outlook import Outlook
+from hub.core.push.trust import is_trusted
 from hub.core.remembered import UNNAMED
 from hub.core.status import status_of
 from protocols.model import Status
 from protocols.quick import quick_init
-from storage.records import FetchTarget, Polling
+from storage.records import FetchTarget, Polling, Push
 
 
 @quick_init
@@ -46,8 +47,11 @@ class Decision:
         """Whether a publisher brought a part of a feed that is known itself."""
         return self.fetched.is_partial and bool(self.target.feed.format)
 
-    def plan(self, polling: Polling) -> Plan:
-        """The period and next fetch that a new state implies."""
+    def plan(self, polling: Polling, push: Push | None = None) -> Plan:
+        """The period and next fetch that a new state implies.
+
+        ``push`` is how the feed is pushed then, if anybody may push it.
+        """
         planned = plan(
             polling,
             self.target.subscribers,
@@ -55,6 +59,7 @@ class Decision:
             self.fetched.at,
             self.jitter,
             self.outlook,
+            is_pushed=is_trusted(push, self.fetched.at),
         )
         if self.fetched.is_partial:  # what it lacks is still to be polled for
             sooner = min(planned.next_fetch, self.target.feed.next_fetch)

@@ -12,9 +12,11 @@ from storage.records import FeedState, StoredFeed
 HOURS_A_WEEK = 168
 _MONDAY = 4 * 86_400.0  # the first one after 1970 began
 _HOUR = 3_600.0
-_WAITS = ("wanted", "floor", "ttl", "sy:updatePeriod")
+_WAITS = ("pushed", "wanted", "floor", "ttl", "sy:updatePeriod")
 _HINTS = ("ttl", "sy:updatePeriod", "fresh", "retry after", "skip")
 _REASONS = {
+    "pushed": "its hub pushes what is new, and it is asked every {span} in case that"
+    " fails",
     "floor": "it is asked every {span} at most ({note})",
     "ttl": "it wishes to be asked every {span} at most (ttl)",
     "sy:updatePeriod": "it wishes to be asked every {span} at most (sy:updatePeriod)",

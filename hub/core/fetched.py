@@ -58,6 +58,7 @@ class Fetched:
     refusal: bytes = b""  # the body of a 429, or its beginning
     link: str = ""
     is_partial: bool = False  # the publisher brought it: perhaps the new entries alone
+    is_pushed: bool = False  # a hub of others did: is_partial, and to be held in doubt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

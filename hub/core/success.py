@@ -9,6 +9,8 @@ from hub.core.decision import Decision
 from hub.core.freshness import fresh_until, retry_after
 from hub.core.hubs import hubs_of_header, validator_of_header
 from hub.core.posting import velocity
+from hub.core.push.outcomes import change_of_push
+from hub.core.push.trust import write_of
 from hub.core.redirects import course_after_success
 from hub.core.status import success_line
 from hub.core.validators import next_validators
@@ -85,7 +87,8 @@ def quiet_commit(
     unless it is as it was.
     """
     target, fetched = decision.target, decision.fetched
-    planned = decision.plan(polling)
+    change = change_of_push(decision, polling, new)
+    planned = decision.plan(polling, change.push if change else None)
     polling = changed(
         polling,
         period=planned.period,
@@ -113,4 +116,5 @@ def quiet_commit(
         polling=polling,
         state=FeedState.ACTIVE if returns else None,
         records=records,
+        push=write_of(target.push, change, fetched) if change else None,
     )

@@ -17,6 +17,7 @@ from storage.interface.feeds import FeedStore
 from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
 from storage.interface.publishing import PageListStore, PageStore, PublicStore
+from storage.interface.pushes import PushStore
 from storage.interface.search import SearchStore
 from storage.interface.sites import SiteStore
 from storage.interface.standings import StandingStore
@@ -35,6 +36,7 @@ __all__ = [
     "PageListStore",
     "PageStore",
     "PublicStore",
+    "PushStore",
     "SearchStore",
     "SiteStore",
     "StandingStore",

@@ -12,6 +12,7 @@ from storage.interface.feeds import FeedStore
 from storage.interface.listings import ListingStore
 from storage.interface.log import LogStore
 from storage.interface.publishing import PageListStore, PageStore, PublicStore
+from storage.interface.pushes import PushStore
 from storage.interface.search import SearchStore
 from storage.interface.sites import SiteStore
 from storage.interface.standings import StandingStore
@@ -51,6 +52,8 @@ class Storage(Protocol):
     def public(self) -> PublicStore: ...
     @property
     def standings(self) -> StandingStore: ...
+    @property
+    def pushes(self) -> PushStore: ...
     @property
     def sites(self) -> SiteStore: ...
     @property

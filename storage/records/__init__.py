@@ -107,6 +107,15 @@ from storage.records.publishing import (
     PublicFeed,
     PublishedPage,
 )
+from storage.records.pushes import (
+    Push,
+    PushCount,
+    PushHub,
+    PushOffer,
+    PushRecord,
+    PushWay,
+    PushWrite,
+)
 from storage.records.sites import (
     SitePage,
     SiteTally,
@@ -129,6 +138,12 @@ from storage.records.tracking import (
     SourceFeed,
     TrackMatch,
     TrackQuery,
+)
+from storage.records.upstreams import (
+    CallbackState,
+    NewPushCallback,
+    PushCallback,
+    Upstream,
 )
 from storage.records.verifications import (
     AccountWish,
@@ -154,6 +169,7 @@ __all__ = [
     "Backlog",
     "Both",
     "Bound",
+    "CallbackState",
     "ChunkOutcome",
     "ClaimedChunk",
     "Comparison",
@@ -189,6 +205,7 @@ __all__ = [
     "Matched",
     "Matches",
     "NewFeed",
+    "NewPushCallback",
     "NewSubscription",
     "NewToken",
     "NewVerification",
@@ -206,6 +223,14 @@ __all__ = [
     "Posting",
     "PublicFeed",
     "PublishedPage",
+    "Push",
+    "PushCallback",
+    "PushCount",
+    "PushHub",
+    "PushOffer",
+    "PushRecord",
+    "PushWay",
+    "PushWrite",
     "Record",
     "RecordKind",
     "RecordWrite",
@@ -234,6 +259,7 @@ __all__ = [
     "TrackMatch",
     "TrackQuery",
     "Updates",
+    "Upstream",
     "Validators",
     "Verification",
     "VerificationMode",

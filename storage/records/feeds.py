@@ -11,6 +11,7 @@ from protocols.model import Hints
 from protocols.quick import quick_init
 from storage.records.identities import FeedId
 from storage.records.paces import Pace
+from storage.records.pushes import Push
 from storage.records.standings import Standing
 
 
@@ -177,3 +178,4 @@ class FetchTarget:
     standing: Standing | None = None  # None before the first maintenance
     slices: bytes = b""  # packed by hub.core.remembered, b"" when nothing is
     inventory: bytes = b""  # packed by hub.core.inventory, b"" when there is none
+    push: Push | None = None  # None where nobody pushes it

@@ -10,6 +10,7 @@ from protocols.model import Status
 from protocols.quick import quick_init
 from storage.records.feeds import FeedState, Polling
 from storage.records.identities import BEFORE_ALL, EntryId, FeedId, Position
+from storage.records.pushes import PushWrite
 from storage.records.sites import SiteWrite
 from storage.records.tracking import Matched
 
@@ -140,3 +141,4 @@ class FetchCommit:
     records: tuple[RecordWrite, ...] = ()
     body: StoredBody | None = None
     matched: Matched | None = None
+    push: PushWrite | None = None

@@ -11,6 +11,7 @@ from storage.records import (
     EntryWrite,
     FetchCommit,
     Matched,
+    PushCount,
     RecordWrite,
     SiteWrite,
     StoredBody,
@@ -19,6 +20,7 @@ from storage.records import (
 from storage.wanted import superseded
 
 from .log_rows import hash_key
+from .push_rows import encode_push
 from .times import to_milliseconds, to_milliseconds_or_none
 
 
@@ -42,6 +44,12 @@ class EncodedRecord:
     entries: tuple[tuple[str, bool], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodedPush:
+    row: dict[str, object]
+    counted: tuple[PushCount, ...]
+
+
 @quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedCommit:
@@ -59,6 +67,7 @@ class EncodedCommit:
     body: StoredBody | None
     matched: Matched | None
     match_status: bytes  # of the records of track queries
+    push: EncodedPush | None
 
 
 def encode_commit(fetch: FetchCommit) -> EncodedCommit:
@@ -99,6 +108,9 @@ def encode_commit(fetch: FetchCommit) -> EncodedCommit:
         match_status=msgspec.json.encode(fetch.records[-1].status)
         if fetch.matched and fetch.matched.matches
         else b"",
+        push=EncodedPush(row=encode_push(fetch.push), counted=fetch.push.counted)
+        if fetch.push
+        else None,
     )
 
 

@@ -24,6 +24,7 @@ from .page_order import SqlitePageList
 from .pages import SqlitePages
 from .positions import LogHead
 from .publishing import SqlitePublic
+from .pushes import SqlitePushes
 from .readers import Readers
 from .schema import latest_version
 from .search import SqliteSearch
@@ -74,6 +75,7 @@ class SqliteStorage:
         self.tokens = SqliteTokens(self._writer, readers)
         self.public = SqlitePublic(readers)
         self.sites = SqliteSites(readers)
+        self.pushes = SqlitePushes(self._writer, readers, box)
         self.pages = SqlitePages(self._writer, readers)
         self.page_list = SqlitePageList(readers)
 

@@ -16,6 +16,7 @@ from storage.records import (
 )
 from storage.secrets import SecretBox
 
+from .push_rows import read_push
 from .readers import Row
 from .standings import read_standing
 from .times import from_milliseconds, from_milliseconds_or_none
@@ -57,8 +58,8 @@ def read_posting(polling: bytes) -> Posting:
 
 
 def read_target(row: Row, box: SecretBox) -> FetchTarget:
-    """From the view ``stored_feeds``, the seen-set, the slices, the inventory and the
-    standing.
+    """From the view ``stored_feeds``, the seen-set, the slices, the inventory, the
+    standing and the push.
     """
     encrypted, as_is_subscribers, subscribers, seen, slices, inventory = row[11:17]
     return FetchTarget(
@@ -69,7 +70,8 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
         subscribers=subscribers,
         slices=slices or b"",
         inventory=inventory or b"",
-        standing=read_standing(row[17:]),
+        standing=read_standing(row[17:21]),
+        push=read_push(row[21:]),
     )
 
 

@@ -33,6 +33,7 @@ from .feed_rows import (
 )
 from .id_lists import pack_ids
 from .purging import purge_removed_feeds
+from .push_rows import PUSH
 from .readers import Readers, Row
 from .times import (
     from_milliseconds_or_none,
@@ -128,13 +129,15 @@ class SqliteFeeds:
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
         rows = await self._readers.all(
             "SELECT f.*, s.seen, p.slices, i.inventory,"
-            " g.maintained_at, g.popularity, g.porn_rank, g.is_stale"
+            " g.maintained_at, g.popularity, g.porn_rank, g.is_stale,"
+            f" {PUSH}"
             " FROM json_each(?) asked"
             " CROSS JOIN stored_feeds f ON f.id = asked.value"
             " LEFT JOIN seen_sets s ON s.feed_id = f.id"
             " LEFT JOIN slices p ON p.feed_id = f.id"
             " LEFT JOIN inventories i ON i.feed_id = f.id"
             " LEFT JOIN standings g ON g.feed_id = f.id"
+            " LEFT JOIN pushes u ON u.feed_id = f.id"
             " WHERE f.state NOT IN ('removed', 'track') ORDER BY asked.key",
             (pack_ids(ids),),
         )

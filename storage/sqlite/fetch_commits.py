@@ -15,6 +15,7 @@ from .commit_records import (
     assign_positions,
     matches_of,
 )
+from .push_writes import put_push
 
 
 def apply_commit(
@@ -40,6 +41,8 @@ def apply_commit(
         commit.feed,
     )
     require_document(commit, connection)
+    if commit.push is not None:
+        put_push(commit.feed_id, commit.at, commit.push, connection)
     matches = matches_of(commit, connection)
     count = len(commit.records) + len(matches)
     last_position = assign_positions(count, commit.matched, connection)

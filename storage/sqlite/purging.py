@@ -36,6 +36,8 @@ _PURGES_OF_FEED = (
     "DELETE FROM track_queries WHERE feed_id = ?",
     "DELETE FROM standings WHERE feed_id = ?",
     "DELETE FROM feed_links WHERE feed_id = ?",
+    "DELETE FROM pushes WHERE feed_id = ?",
+    "DELETE FROM push_callbacks WHERE feed_id = ?",
     "DELETE FROM feeds WHERE id = ?",
 )
 

@@ -1,0 +1,80 @@
+"""Whether a feed can be pushed, and by whom: what its last document says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from hub.core.fetched import Fetched
+from hub.core.hubs import hubs_of_feed, hubs_of_header
+from protocols.errors import InvalidValue
+from protocols.http import parse_link_header
+from protocols.model import Feed
+from protocols.rsscloud import cloud_url
+from protocols.urls import normal_url, resource_url
+from protocols.websub.callbacks import read_web_url
+from storage.records import PushOffer, PushWay
+
+MOST_MARKS = 4
+_LONGEST_MARK = 2_048
+
+
+def offer_of(fetched: Fetched, head: Feed, url: str, own_url: str) -> PushOffer | None:
+    """Of a whole document. ``url`` is where the feed is asked, ``own_url`` where this
+    hub is reached: its own subscriber it does not become.
+
+    WebSub before rssCloud, which only tells that there is news. Subscribers "MUST first
+    check for HTTP Link headers" (WebSub 4); of several hubs https is preferred.
+    """
+    hub = _chosen(hubs_of_header(fetched) or hubs_of_feed(head), own_url)
+    cloud = "" if hub else _chosen([_cloud(head)], own_url)
+    if not hub and not cloud:
+        return None
+    topic = (_self_of(fetched, head) or _address(url)) if hub else _address(url)
+    if not topic or _is_own(topic, own_url):
+        return None
+    return PushOffer(
+        way=PushWay.WEBSUB if hub else PushWay.CLOUD,
+        hub=hub or cloud,
+        topic=topic,
+        marks=marks_of(head),
+    )
+
+
+def marks_of(head: Feed) -> tuple[str, ...]:
+    """What a document is known by: its id, and the addresses of itself and its site."""
+    links = (link for link in head.links if link.rel in ("self", "alternate"))
+    found = [head.id, *(resource_url(link.href) for link in links)]
+    marks = dict.fromkeys(mark for mark in found if mark and len(mark) <= _LONGEST_MARK)
+    return tuple(marks)[:MOST_MARKS]
+
+
+def _self_of(fetched: Fetched, head: Feed) -> str:
+    """ "" if it names none that can be asked for."""
+    links = parse_link_header(fetched.link, fetched.url) if fetched.link else ()
+    named = [link.href for link in links if link.rel == "self"]
+    named += [link.href for link in head.links if link.rel == "self"]
+    return next(filter(None, map(_address, named)), "")
+
+
+def _chosen(hubs: Iterable[str], own_url: str) -> str:
+    usable = [hub for hub in map(_address, hubs) if hub and not _is_own(hub, own_url)]
+    return next((hub for hub in usable if hub.startswith("https:")), "") or next(
+        iter(usable), ""
+    )
+
+
+def _cloud(head: Feed) -> str:
+    cloud = head.extensions.get("rss", {}).get("cloud")
+    return cloud_url(cloud) if isinstance(cloud, dict) else ""
+
+
+def _address(url: str) -> str:
+    try:
+        return read_web_url(url.partition("#")[0], "url")
+    except InvalidValue:
+        return ""
+
+
+def _is_own(url: str, own_url: str) -> bool:
+    return urlsplit(normal_url(url))[:2] == urlsplit(normal_url(own_url))[:2]

@@ -1,0 +1,152 @@
+"""Whether a feed's hub is believed to push all that is new, so that polls are rare.
+
+Believed is who has proved it: pushes in a row that brought what no poll had found. A
+poll that finds news first counts against the hub, unless the push follows soon: it was
+only slower. Then twice as much proof is needed. All of it is part of the fetch that it
+happened in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hub.core.fetched import Fetched, Understood
+from hub.core.push.offers import marks_of
+from protocols.quick import changed
+from storage.records import Polling, Push, PushCount, PushOffer, PushWrite
+
+GRACE = timedelta(minutes=10)
+"""A push may come so long after the poll that found its news first."""
+MOST_NEEDED = 16
+NOTHING = Push(offer=None)
+HINT_PAUSE = timedelta(minutes=1)
+"""Between a fetch and the next one that a hub's pushes of nonsense can bring about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushChange:
+    """What a fetch makes of a feed's push."""
+
+    push: Push
+    counted: tuple[PushCount, ...] = ()
+
+
+def is_trusted(push: Push | None, at: datetime) -> bool:
+    """Whether polls may be rare. While something missed is yet to be judged they are
+    not, nor without a subscription that lasts."""
+    if push is None or push.offer is None or push.until is None or push.until <= at:
+        return False
+    return push.record.missed_at is None and push.record.proofs >= push.record.needed
+
+
+def is_useless(push: Push | None, understood: Understood) -> bool:
+    """Whether what was pushed is nothing, or no document of the feed: whoever signs may
+    still send what belongs elsewhere. One that names neither its id nor its address
+    nor its site is not believed."""
+    if push is None or push.offer is None or understood.error is not None:
+        return True
+    document = understood.feed
+    if document is None:  # the bytes are known
+        return False
+    known = {*push.offer.marks, push.offer.topic}
+    return document.format.is_site or known.isdisjoint(marks_of(document.feed))
+
+
+def push_change(
+    before: Push | None, offer: PushOffer | None, fetched: Fetched, new: int
+) -> PushChange:
+    """After a good answer; ``new`` of its entries were unknown, and ``offer`` is what
+    the feed offers now."""
+    push = before or NOTHING
+    if _target(offer) != _target(push.offer):  # of another hub nothing is known
+        record = changed(push.record, proofs=0, needed=2, missed_at=None)
+        return PushChange(push=changed(push, offer=offer, record=record))
+    return _after_news(changed(push, offer=offer), fetched, new)
+
+
+def _after_news(push: Push, fetched: Fetched, new: int) -> PushChange:
+    push = _judged(push, fetched.at)
+    if fetched.is_pushed:
+        return _after_push(push, fetched.at, new)
+    if fetched.is_partial or push.until is None:
+        return PushChange(push=push)  # its publisher brought it, or nobody was to push
+    if _is_hinted(push, fetched):
+        return _after_push(push, fetched.at, new)
+    return _after_miss(push, fetched.at) if new else PushChange(push=push)
+
+
+def after_useless(push: Push, at: datetime) -> PushChange:
+    """It may still mean that there is news."""
+    record = changed(push.record, foreign=push.record.foreign + 1, proofs=0)
+    hinted = changed(push, record=record, hinted_at=push.hinted_at or at)
+    return PushChange(push=hinted, counted=(PushCount.FOREIGN,))
+
+
+def write_of(
+    before: Push | None, after: PushChange, fetched: Fetched
+) -> PushWrite | None:
+    """What of it is to be stored; None if it is as it was."""
+    was, push = before or NOTHING, after.push
+    heeds = not fetched.is_partial and _is_hinted(push, fetched)
+    if push == was and not heeds:
+        return None
+    is_doubted = push.record.missed > was.record.missed and is_trusted(was, fetched.at)
+    return PushWrite(
+        push=push,
+        is_turned=is_doubted or _target(push.offer) != _target(was.offer),
+        heeded_until=fetched.started if heeds else None,
+        counted=after.counted,
+    )
+
+
+def _target(offer: PushOffer | None) -> tuple[str, str] | None:
+    return (offer.hub, offer.topic) if offer else None
+
+
+def _is_hinted(push: Push, fetched: Fetched) -> bool:
+    return push.hinted_at is not None and push.hinted_at <= fetched.started
+
+
+def _judged(push: Push, at: datetime) -> Push:
+    """What was missed counts once no push has followed in time."""
+    record = push.record
+    if record.missed_at is None or at - record.missed_at <= GRACE:
+        return push
+    stricter = min(2 * record.needed, MOST_NEEDED)
+    return changed(
+        push, record=changed(record, proofs=0, needed=stricter, missed_at=None)
+    )
+
+
+def _after_push(push: Push, at: datetime, new: int) -> PushChange:
+    record = changed(push.record, pushed_at=at)
+    if new:
+        proofs = min(record.proofs + 1, MOST_NEEDED)
+        brought = changed(record, proofs=proofs, brought=record.brought + 1)
+        return PushChange(
+            push=changed(push, record=brought), counted=(PushCount.BROUGHT,)
+        )
+    if record.missed_at is not None:
+        late = changed(record, missed_at=None, late=record.late + 1)
+        return PushChange(push=changed(push, record=late), counted=(PushCount.LATE,))
+    return PushChange(push=changed(push, record=record))
+
+
+def _after_miss(push: Push, at: datetime) -> PushChange:
+    record = changed(
+        push.record,
+        missed=push.record.missed + 1,
+        missed_at=push.record.missed_at or at,
+    )
+    return PushChange(push=changed(push, record=record), counted=(PushCount.MISSED,))
+
+
+def hint_time(fetched: Fetched, polling: Polling) -> datetime:
+    """When a feed is asked because what was pushed told nothing of use."""
+    allowed = [fetched.at]
+    if polling.last_fetch is not None:
+        allowed.append(polling.last_fetch + HINT_PAUSE)
+    if polling.retry_after is not None:
+        allowed.append(polling.retry_after)
+    return max(allowed)

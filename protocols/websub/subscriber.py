@@ -1,0 +1,92 @@
+"""WebSub as a subscriber: what a hub is asked, and what it may ask (WebSub 5).
+
+The wire only: whether a subscription was asked for, the caller knows.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from protocols.errors import InvalidValue
+from protocols.websub.forms import Form
+from protocols.websub.leases import DEFAULT_LEASE, LONGEST_LEASE
+
+CONFIRMATION_TYPE: Final = "application/octet-stream"
+"""WebSub 5.3.1 since June 2026: the confirmation MUST use a safe media type, and
+MUST carry ``X-Content-Type-Options: nosniff``, so that no browser runs a challenge."""
+_CHALLENGE: Final = re.compile(r"[\x21-\x7e]{1,1024}")
+"""Subscribers "SHOULD" limit the length of challenges, and reject binary data. Hubs of
+before 2026 draw them from all that is printable."""
+_LONGEST_REASON: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubQuestion:
+    """A hub wants to know whether this was meant. ``lease_seconds``: from now on."""
+
+    mode: str  # subscribe or unsubscribe
+    topic: str
+    challenge: str
+    lease_seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubDenial:
+    """A hub says that there is no subscription, or none any more (WebSub 5.2)."""
+
+    topic: str
+    reason: str = ""
+
+
+def subscription_form(
+    *, mode: str, topic: str, callback: str, secret: str = "", lease_seconds: int = 0
+) -> bytes:
+    """The body of a request to a hub. ``hub.verify`` is for those of PubSubHubbub 0.3,
+    where it is required."""
+    fields = {
+        "hub.mode": mode,
+        "hub.topic": topic,
+        "hub.callback": callback,
+        "hub.verify": "async",
+    }
+    if secret:
+        fields["hub.secret"] = secret
+    if lease_seconds:
+        fields["hub.lease_seconds"] = str(lease_seconds)
+    return urlencode(fields).encode("ascii")
+
+
+def read_question(form: Form) -> HubQuestion | HubDenial:
+    """Raises `InvalidValue`."""
+    mode = form.required("hub.mode", "subscribe, unsubscribe or denied")
+    topic = form.required("hub.topic", "the URL of the topic")
+    if mode == "denied":
+        return HubDenial(topic=topic, reason=_printable(form.one("hub.reason")))
+    if mode not in ("subscribe", "unsubscribe"):
+        raise InvalidValue("hub.mode", "subscribe, unsubscribe or denied")
+    challenge = form.required("hub.challenge", "what is to be sent back")
+    if not _CHALLENGE.fullmatch(challenge):
+        raise InvalidValue("hub.challenge", "1 to 1024 printable ASCII characters")
+    return HubQuestion(
+        mode=mode,
+        topic=topic,
+        challenge=challenge,
+        lease_seconds=_lease(form.one("hub.lease_seconds")),
+    )
+
+
+def _lease(value: str) -> int:
+    """None is one without end to PubSubHubbub 0.3, and whatever is no number taken for
+    none: it is renewed in time all the same."""
+    text = value.strip()
+    if not text.isascii() or not text.isdigit():
+        return DEFAULT_LEASE
+    return min(int(text[:20]), LONGEST_LEASE)
+
+
+def _printable(text: str) -> str:
+    kept = "".join(each for each in text if each.isprintable())
+    return kept[:_LONGEST_REASON]

@@ -1,0 +1,204 @@
+"""`storage.interface.PushStore` on SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from functools import partial
+
+from storage.records import (
+    CallbackState,
+    FeedId,
+    NewPushCallback,
+    PushCallback,
+    PushCount,
+    PushHub,
+    Upstream,
+)
+from storage.secrets import SecretBox
+
+from .id_lists import pack_ids
+from .push_rows import CALLBACK, PUSH, hash_token, read_callback, read_upstream
+from .push_writes import count_of_hub, drop_callback, forget_push
+from .readers import Readers, Row
+from .times import to_milliseconds, to_milliseconds_or_none
+from .writer import Writer
+
+_UPSTREAM = (
+    "SELECT p.feed_id, coalesce(f.state, 'removed'),"
+    " coalesce(f.credentials, ''), p.failures, p.asked_at, p.retry_at,"
+    " p.trouble,"
+    f" {', '.join('p.' + each for each in PUSH.split(', '))}"
+    " FROM {asked} CROSS JOIN pushes p ON {which}"
+    " LEFT JOIN stored_feeds f ON f.id = p.feed_id"
+)
+_OF = _UPSTREAM.format(asked="json_each(?) asked", which="p.feed_id = asked.value")
+_DUE = (
+    _UPSTREAM.format(asked="(SELECT 1)", which="TRUE")
+    + " WHERE p.due <= ? AND p.feed_id NOT IN (SELECT value FROM json_each(?))"
+    " ORDER BY p.due LIMIT ?"
+)
+
+
+class SqlitePushes:
+    def __init__(self, writer: Writer, readers: Readers, box: SecretBox) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._box = box
+
+    async def get(self, feed_id: FeedId) -> Upstream | None:
+        found = await self.of([feed_id])
+        return found[0] if found else None
+
+    async def of(self, ids: Sequence[FeedId]) -> list[Upstream]:
+        return await self._read(await self._readers.all(_OF, (pack_ids(ids),)))
+
+    async def due(
+        self, now: datetime, *, limit: int, without: Collection[FeedId] = ()
+    ) -> list[Upstream]:
+        rows = await self._readers.all(
+            _DUE, (to_milliseconds(now), pack_ids(list(without)), limit)
+        )
+        return await self._read(rows)
+
+    async def _read(self, rows: Sequence[Row]) -> list[Upstream]:
+        callbacks: defaultdict[int, list[PushCallback]] = defaultdict(list)
+        found = await self._readers.all(
+            f"SELECT {CALLBACK} FROM push_callbacks"
+            " WHERE feed_id IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (pack_ids([row[0] for row in rows]),),
+        )
+        for each in found:
+            callback = read_callback(each, self._box)
+            callbacks[callback.feed_id].append(callback)
+        return [read_upstream(row, tuple(callbacks[row[0]])) for row in rows]
+
+    async def postpone(self, feed_id: FeedId, due: datetime | None) -> None:
+        await self._writer.execute(
+            "UPDATE pushes SET due = ? WHERE feed_id = ?",
+            (to_milliseconds_or_none(due), feed_id),
+        )
+
+    async def ask(self, new: NewPushCallback) -> None:
+        row = (
+            *(new.feed_id, new.way, new.hub, new.topic, hash_token(new.token)),
+            *(self._box.encrypt(new.token), self._box.encrypt(new.secret)),
+            *(to_milliseconds(new.asked_at), to_milliseconds(new.until)),
+        )
+        await self._writer.submit(partial(_ask, new, row))
+
+    async def fail(
+        self,
+        callback: PushCallback,
+        what: PushCount,
+        *,
+        trouble: str,
+        retry_at: datetime,
+    ) -> None:
+        failure = (trouble, to_milliseconds(retry_at), callback.feed_id)
+        await self._writer.submit(partial(_fail, callback, what, failure))
+
+    async def confirm(self, callback: PushCallback, until: datetime) -> None:
+        unit = partial(_confirm, callback, to_milliseconds(until))
+        await self._writer.submit(unit)
+
+    async def leave(self, callback: PushCallback, until: datetime) -> None:
+        unit = partial(_leave, callback, to_milliseconds(until))
+        await self._writer.submit(unit)
+
+    async def drop(self, callback: PushCallback) -> None:
+        await self._writer.submit(partial(drop_callback, callback))
+
+    async def forget(self, feed_id: FeedId) -> None:
+        await self._writer.submit(partial(forget_push, feed_id))
+
+    async def find(self, token: str) -> PushCallback | None:
+        row = await self._readers.first(
+            f"SELECT {CALLBACK} FROM push_callbacks WHERE token_hash = ?",
+            (hash_token(token),),
+        )
+        return None if row is None else read_callback(row, self._box)
+
+    async def hint(self, feed_id: FeedId, at: datetime) -> None:
+        await self._writer.execute(
+            "UPDATE pushes SET hinted_at = ? WHERE feed_id = ? AND hinted_at IS NULL",
+            (to_milliseconds(at), feed_id),
+        )
+
+    async def count(self, hub: str, what: PushCount) -> None:
+        await self._writer.submit(partial(count_of_hub, hub, what))
+
+    async def hubs(self, limit: int) -> list[PushHub]:
+        rows = await self._readers.all(
+            "SELECT hub, what, count FROM push_hubs WHERE hub = '' OR hub IN"
+            " (SELECT hub FROM push_hubs WHERE what = ? AND hub <> ''"
+            "  ORDER BY count DESC LIMIT ?) ORDER BY hub",
+            (PushCount.CONFIRMED, limit),
+        )
+        counts: defaultdict[str, list[tuple[PushCount, int]]] = defaultdict(list)
+        for hub, what, count in rows:
+            counts[hub].append((PushCount(what), count))
+        return [PushHub(hub=hub, counts=tuple(all)) for hub, all in counts.items()]
+
+
+def _ask(
+    new: NewPushCallback, row: tuple[object, ...], connection: sqlite3.Connection
+) -> None:
+    connection.execute(
+        "INSERT INTO push_callbacks (feed_id, way, hub, topic, token_hash, token,"
+        " secret, state, asked_at, until) VALUES (?, ?, ?, ?, ?, ?, ?, 'asked', ?, ?)",
+        row,
+    )
+    connection.execute(
+        "UPDATE pushes SET asked_at = ? WHERE feed_id = ?",
+        (to_milliseconds(new.asked_at), new.feed_id),
+    )
+    count_of_hub(new.hub, PushCount.REQUESTED, connection)
+
+
+def _fail(
+    callback: PushCallback,
+    what: PushCount,
+    failure: tuple[object, ...],
+    connection: sqlite3.Connection,
+) -> None:
+    connection.execute(
+        "UPDATE pushes SET failures = failures + 1, trouble = ?, retry_at = ?"
+        " WHERE feed_id = ?",
+        failure,
+    )
+    drop_callback(callback, connection)
+    count_of_hub(callback.hub, what, connection)
+
+
+def _confirm(
+    callback: PushCallback, until: int, connection: sqlite3.Connection
+) -> None:
+    changed = connection.execute(
+        "UPDATE push_callbacks SET state = 'active', until = ? WHERE id = ?",
+        (until, callback.id),
+    )
+    if not changed.rowcount:
+        return
+    connection.execute(
+        "UPDATE pushes SET failures = 0, trouble = '', retry_at = NULL, due = 0,"
+        " until = ? WHERE feed_id = ?",
+        (until, callback.feed_id),
+    )
+    if callback.state is CallbackState.ASKED:
+        count_of_hub(callback.hub, PushCount.CONFIRMED, connection)
+
+
+def _leave(callback: PushCallback, until: int, connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "UPDATE push_callbacks SET state = 'ending', until = min(until, ?)"
+        " WHERE id = ?",
+        (until, callback.id),
+    )
+    connection.execute(
+        "UPDATE pushes SET until = (SELECT max(until) FROM push_callbacks"
+        " WHERE feed_id = :feed AND state = 'active') WHERE feed_id = :feed",
+        {"feed": callback.feed_id},
+    )

@@ -1,0 +1,289 @@
+"""Feeds that hubs of others push, and the callbacks that those know."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from storage.interface import Storage
+from storage.records import (
+    CallbackState,
+    Credentials,
+    FeedId,
+    FeedState,
+    NewPushCallback,
+    Push,
+    PushCallback,
+    PushCount,
+    PushOffer,
+    PushRecord,
+    PushWay,
+    PushWrite,
+    StoredFeed,
+    Upstream,
+)
+from storage.sqlite import open_database
+from tests.support.storage_scene import MINUTE, START, Scene, fetch
+
+DAY = timedelta(days=1)
+OFFER = PushOffer(
+    way=PushWay.WEBSUB,
+    hub="https://hub.example/",
+    topic="https://a.example/feed",
+    marks=("feed:1",),
+)
+
+
+@pytest.fixture
+async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
+    opened = await open_database(tmp_path / "hub.db")
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+async def offer(
+    storage: Storage,
+    feed: StoredFeed,
+    push: Push | None = None,
+    *,
+    is_turned: bool = True,
+    **more: object,
+) -> None:
+    write = PushWrite(
+        push=push or Push(offer=OFFER),
+        is_turned=is_turned,
+        **more,  # type: ignore[arg-type]
+    )
+    await storage.log.commit(replace(fetch(feed), push=write))
+
+
+async def an_offer(storage: Storage, name: str = "a") -> StoredFeed:
+    feed = await Scene(storage).add_feed(name)
+    await offer(storage, feed)
+    return feed
+
+
+async def ask(storage: Storage, feed: StoredFeed, name: str = "t") -> PushCallback:
+    await storage.pushes.ask(
+        NewPushCallback(
+            feed_id=feed.id,
+            way=OFFER.way,
+            hub=OFFER.hub,
+            topic=OFFER.topic,
+            token=name,
+            secret="a secret",
+            asked_at=START,
+            until=START + MINUTE,
+        )
+    )
+    found = await storage.pushes.find(name)
+    assert found is not None
+    return found
+
+
+async def upstream(storage: Storage, feed: StoredFeed) -> Upstream:
+    found = await storage.pushes.get(feed.id)
+    assert found is not None
+    return found
+
+
+async def due(storage: Storage) -> list[FeedId]:
+    return [it.feed_id for it in await storage.pushes.due(START + DAY, limit=9)]
+
+
+async def counts(storage: Storage, hub: str = "") -> dict[str, int]:
+    for each in await storage.pushes.hubs(9):
+        if each.hub == hub:
+            return {what.value: count for what, count in each.counts}
+    return {}
+
+
+async def test_what_a_feed_offers_is_stored_with_the_fetch(storage: Storage) -> None:
+    feed = await Scene(storage).add_feed()
+    assert await storage.pushes.get(feed.id) is None
+    [before] = await storage.feeds.targets([feed.id])
+    assert before.push is None
+
+    record = PushRecord(proofs=2, missed_at=START)
+    push = Push(offer=OFFER, record=record)
+    await offer(storage, feed, push, counted=(PushCount.BROUGHT, PushCount.LATE))
+
+    [after] = await storage.feeds.targets([feed.id])
+    assert after.push == push
+    found = await upstream(storage, feed)
+    assert (found.push, found.feed_state) == (push, FeedState.ACTIVE)
+    assert not found.has_credentials
+    assert await counts(storage, OFFER.hub) == {}
+    assert await counts(storage) == {"brought": 1, "late": 1}
+
+
+async def test_a_feed_is_due_when_its_offer_turns_and_when_its_state_does(
+    storage: Storage,
+) -> None:
+    feed, other = await an_offer(storage), await an_offer(storage, "b")
+    assert await due(storage) == [feed.id, other.id]
+    await storage.pushes.postpone(feed.id, None)
+    await storage.pushes.postpone(other.id, START + 2 * DAY)
+    assert await due(storage) == []
+
+    await offer(storage, feed, is_turned=False)
+    assert await due(storage) == []
+    await offer(storage, feed, is_turned=True)
+    assert await due(storage) == [feed.id]
+    await storage.feeds.set_state(other.id, FeedState.PAUSED, START)
+    assert await due(storage) == [other.id, feed.id]
+    waiting = await storage.pushes.due(START + DAY, limit=1, without=[other.id])
+    assert [each.feed_id for each in waiting] == [feed.id]
+    assert (await upstream(storage, other)).feed_state is FeedState.PAUSED
+
+
+async def test_a_feed_with_credentials_says_so(storage: Storage) -> None:
+    credentials = Credentials(username="a", password="b")
+    feed = await Scene(storage).add_feed(credentials=credentials)
+    await offer(storage, feed)
+    assert (await upstream(storage, feed)).has_credentials
+
+
+async def test_a_callback_is_found_by_its_token_which_the_file_does_not_show(
+    storage: Storage, tmp_path: Path
+) -> None:
+    feed = await an_offer(storage)
+    callback = await ask(storage, feed, "the-token")
+    assert (callback.token, callback.secret) == ("the-token", "a secret")
+    assert callback.state is CallbackState.ASKED
+    assert (await upstream(storage, feed)).callbacks == (callback,)
+    assert (await upstream(storage, feed)).asked_at == START
+    assert await storage.pushes.find("the-other") is None
+    await storage.close()
+    stored = b"".join(each.read_bytes() for each in _files(tmp_path))
+    assert b"the-token" not in stored
+    assert b"a secret" not in stored
+
+
+def _files(directory: Path) -> list[Path]:
+    return list(directory.iterdir())
+
+
+async def test_one_that_is_confirmed_lasts_as_long_as_its_lease(
+    storage: Storage,
+) -> None:
+    feed = await an_offer(storage)
+    callback = await ask(storage, feed)
+    await storage.pushes.confirm(callback, START + DAY)
+    found = await upstream(storage, feed)
+    assert found.push.until == START + DAY
+    assert found.callbacks[0].state is CallbackState.ACTIVE
+    [target] = await storage.feeds.targets([feed.id])
+    assert target.push is not None
+    assert target.push.until == START + DAY
+
+    await storage.pushes.leave(found.callbacks[0], START + MINUTE)
+    found = await upstream(storage, feed)
+    assert found.push.until is None
+    assert found.callbacks[0].until == START + MINUTE
+    await storage.pushes.drop(found.callbacks[0])
+    assert (await upstream(storage, feed)).callbacks == ()
+    await storage.pushes.confirm(callback, START + DAY)  # too late
+    assert (await upstream(storage, feed)).push.until is None
+    assert await counts(storage) == {"requested": 1, "confirmed": 1}
+
+
+async def test_failures_are_counted_until_one_is_confirmed(storage: Storage) -> None:
+    feed = await an_offer(storage)
+    for token in ("a", "b"):
+        await storage.pushes.fail(
+            await ask(storage, feed, token),
+            PushCount.REFUSED,
+            trouble="answered 500",
+            retry_at=START + DAY,
+        )
+    found = await upstream(storage, feed)
+    assert (found.failures, found.trouble) == (2, "answered 500")
+    assert (found.retry_at, found.callbacks) == (START + DAY, ())
+    await storage.pushes.confirm(await ask(storage, feed, "c"), START + DAY)
+    found = await upstream(storage, feed)
+    assert (found.failures, found.trouble, found.retry_at) == (0, "", None)
+
+
+async def test_another_hub_has_no_failures_yet(storage: Storage) -> None:
+    feed = await an_offer(storage)
+    await storage.pushes.fail(
+        await ask(storage, feed),
+        PushCount.REFUSED,
+        trouble="answered 500",
+        retry_at=START + DAY,
+    )
+    assert await counts(storage, OFFER.hub) == {}
+    other = replace(OFFER, hub="https://other.example/")
+    await offer(storage, feed, Push(offer=other))
+    found = await upstream(storage, feed)
+    assert (found.failures, found.trouble, found.retry_at) == (0, "", None)
+    assert await counts(storage) == {"requested": 1, "refused": 1}
+
+
+async def test_a_hint_stays_until_a_later_fetch_has_heeded_it(
+    storage: Storage,
+) -> None:
+    feed = await an_offer(storage)
+
+    async def hinted() -> object:
+        return (await upstream(storage, feed)).push.hinted_at
+
+    await storage.pushes.hint(feed.id, START + MINUTE)
+    await storage.pushes.hint(feed.id, START + 2 * MINUTE)
+    assert await hinted() == START + MINUTE
+    await offer(storage, feed, heeded_until=START)
+    assert await hinted() == START + MINUTE
+    await offer(storage, feed, heeded_until=START + MINUTE)
+    assert await hinted() is None
+    await offer(storage, feed, Push(offer=OFFER, hinted_at=START))
+    assert await hinted() == START
+
+
+async def test_a_feed_that_offers_nothing_any_more_is_forgotten_with_its_hub(
+    storage: Storage,
+) -> None:
+    feed = await an_offer(storage)
+    await storage.pushes.confirm(await ask(storage, feed), START + DAY)
+    assert (await counts(storage, OFFER.hub))["confirmed"] == 1
+    await storage.pushes.forget(feed.id)  # it still does
+    assert await storage.pushes.get(feed.id) is not None
+    await offer(storage, feed, Push(offer=None))
+    assert (await upstream(storage, feed)).push.offer is None
+    assert await counts(storage, OFFER.hub) == {}
+    await storage.pushes.forget(feed.id)
+    assert await storage.pushes.get(feed.id) is None
+    assert (await counts(storage))["confirmed"] == 1
+
+
+async def test_hubs_are_listed_by_their_subscriptions(storage: Storage) -> None:
+    for hub, number in (("https://few.example/", 1), ("https://many.example/", 3)):
+        for _ in range(number):
+            await storage.pushes.count(hub, PushCount.CONFIRMED)
+    await storage.pushes.count("https://none.example/", PushCount.REFUSED)
+    assert [each.hub for each in await storage.pushes.hubs(1)] == [
+        "",
+        "https://many.example/",
+    ]
+    assert [each.hub for each in await storage.pushes.hubs(9)] == [
+        "",
+        "https://few.example/",
+        "https://many.example/",
+    ]
+
+
+async def test_a_purged_feed_leaves_neither_offer_nor_callbacks(
+    storage: Storage,
+) -> None:
+    feed = await an_offer(storage)
+    await ask(storage, feed)
+    await storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
+    await storage.feeds.purge_removed(START + DAY, 9)
+    assert await storage.pushes.get(feed.id) is None
+    assert await storage.pushes.find("t") is None
