@@ -17,11 +17,12 @@ import structlog
 
 import hub
 from hub import heap
-from hub.assembly import BuiltHub, Part, build_hub
+from hub.assembly import BuiltHub, build_hub
 from hub.beside import take_short_turns
 from hub.config import Settings
 from hub.environment import unknown_variables
 from hub.open_files import fit_connections, raise_limit
+from hub.part import Part
 from hub.server import AddressUnavailable, Server, listening_socket
 from hub.tokens import TokenUnreadable, ensure_token, token_file
 from storage.errors import StorageError

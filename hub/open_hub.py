@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import hub
 from hub.clock import Clock
@@ -12,6 +11,7 @@ from hub.delivery.callback_pace import CallbackPace
 from hub.net import Network
 from hub.own_topics import OwnTopics
 from hub.parsing import Parser
+from hub.part import Part
 from hub.polling.handed_over import HandedOver
 from hub.polling.poller import Poller
 from hub.services import WebSubService
@@ -51,7 +51,7 @@ class BuiltOpenHub:
 
     service: WebSubService
     wake_verifier: Callable[[], None]
-    background: dict[str, Callable[[], Coroutine[Any, Any, None]]]
+    background: dict[str, Part]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

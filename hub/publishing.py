@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
 
 from hub.clock import Clock
 from hub.collections.builder import BuildOptions, CollectionBuilder
@@ -15,6 +13,7 @@ from hub.collections.shelf import Shelf
 from hub.config import Settings
 from hub.metrics import Metrics
 from hub.openfeeder.gatekeeper import Gatekeeper
+from hub.part import Part
 from hub.services.collections import CollectionService
 from hub.services.openfeeder import OpenFeederOptions, OpenFeederService
 from protocols.openfeeder.serving.choices import AuthorDisplay
@@ -28,7 +27,7 @@ FOLDER = "scp"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltPublishing:
     service: CollectionService
-    run: Callable[[], Coroutine[Any, Any, None]]
+    run: Part
 
 
 async def build_publishing(

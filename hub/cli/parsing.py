@@ -8,9 +8,9 @@ from pathlib import Path
 
 import orjson
 
-from hub.assembly import create_network, identity
 from hub.clock import SystemClock
 from hub.core.fetched import Fetched
+from hub.ground import create_network, identity
 from hub.net import Limits
 from hub.parsing import WorkerParser
 from hub.polling.fetcher import Fetcher, FetchRequest

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 import hub
-from hub.assembly import identity
 from hub.config import Settings
+from hub.ground import identity
 from hub.polling.identity import Identity
 
 HUB = "https://hub.example"
