@@ -8,43 +8,34 @@ reference table are made from that. `hub.environment` reads them.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from inspect import get_annotations
 from pathlib import Path
 
 from hub.config_fields import Setting, setting
+from hub.config_log import LogSettings
 from hub.config_openfeeder import OpenFeederSettings
+from hub.config_polling import PollingSettings
 from hub.config_readers import (
     Addresses,
     database,
     hosts,
-    language,
     line,
     networks,
     one_of,
     origin_url,
-    seconds,
     text_file,
     whole,
 )
+from hub.config_scp import ScpSettings
 from hub.core.cadence import PollingRules
-from hub.core.sites.bounds import SiteBounds
 from protocols.superfeedr.parameters import DEFAULT_LENGTHS, Lengths
 from protocols.websub.callbacks import LONGEST_URL
 from protocols.websub.leases import LONGEST_LEASE, SHORTEST_LEASE
-from storage.records import Retention
-
-DAY = 86_400.0
-_WEEK = 7 * DAY
-_RULES = PollingRules()
-_SITES = SiteBounds()
-
-
-def _rule(default: float, low: float, high: float, help: str) -> float:
-    return setting(default, seconds(low, high), help, shown=f"{default:g}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(OpenFeederSettings):
-    """All settings of a hub."""
+class Settings(OpenFeederSettings, LogSettings, ScpSettings, PollingSettings):
+    """All settings of a hub; its parts have no slots, for only one of them could."""
 
     database: str = setting(
         "sqlite:data/fanfare.db",
@@ -125,86 +116,6 @@ class Settings(OpenFeederSettings):
         "a URL or mail address shown to publishers in the User-Agent",
         shown="none",
     )
-    min_period: float = _rule(
-        _RULES.min_period, 1, _WEEK, "seconds between two polls of a feed, at least"
-    )
-    max_period: float = _rule(
-        _RULES.max_period,
-        1,
-        4 * _WEEK,
-        "seconds between two polls, at most; wins over every floor",
-    )
-    default_floor: float = _rule(
-        _RULES.default_floor,
-        1,
-        _WEEK,
-        "the floor of the period, in seconds, of feeds that earned no lower one",
-    )
-    earned_floor: float = _rule(
-        _RULES.earned_floor,
-        1,
-        _WEEK,
-        "the floor, in seconds, of feeds that answer 304 and post hourly or ask for it",
-    )
-    patience: float = _rule(
-        _RULES.patience,
-        1,
-        _WEEK,
-        "entry-seconds of waiting that a poll is worth to begin with",
-    )
-    poll_budget: float = setting(
-        0.0,
-        seconds(0, 10_000),
-        "polls a second, for all feeds; 0: 24 a day for each feed, on average",
-        shown="0",
-    )
-    dead_after: float = _rule(
-        _RULES.dead_after,
-        1,
-        52 * _WEEK,
-        "seconds of nothing but 404 after which a feed is dead: no longer polled",
-    )
-    poll_concurrency: int = setting(
-        64, whole(1, 1_000), "feeds fetched at the same time"
-    )
-    site_requests: int = setting(
-        _SITES.requests,
-        whole(50, 100_000),
-        "requests of one visit to a site that is read by many; the rest comes after",
-    )
-    site_seconds: float = setting(
-        _SITES.seconds,
-        seconds(1, 3_600),
-        "seconds of one visit to such a site",
-        shown=f"{_SITES.seconds:g}",
-    )
-    site_bytes: int = setting(
-        _SITES.bytes,
-        whole(1, 100 * 1024**3),
-        "bytes that one visit to such a site may read",
-    )
-    site_entries: int = setting(
-        _SITES.entries,
-        whole(1, 10_000_000),
-        "new and changed entries of one visit to such a site",
-    )
-    site_entries_of_day: int = setting(
-        _SITES.entries_of_day,
-        whole(1, 10_000_000),
-        "new and changed entries of such a site in a day, UTC",
-    )
-    site_walk_seconds: float = setting(
-        _SITES.walk_every,
-        seconds(1, 4 * _WEEK),
-        "seconds between two looks at all that a site lists, though it reports changes",
-        shown=f"{_SITES.walk_every:g}",
-    )
-    site_reread_seconds: float = setting(
-        _SITES.reread_every,
-        seconds(1, 52 * _WEEK),
-        "seconds between two readings of every page, where changes may not be reported",
-        shown=f"{_SITES.reread_every:g}",
-    )
     delivery_concurrency: int = setting(
         256, whole(1, 5_000), "deliveries under way at the same time"
     )
@@ -225,61 +136,6 @@ class Settings(OpenFeederSettings):
         text_file,
         "a file of words and phrases, one a line, by which feeds get a porn rank",
         shown="none",
-    )
-    scp: str = setting(
-        "on",
-        one_of("on", "off"),
-        "whether collections of all public entries are built for crawlers (SCP)",
-    )
-    scp_delta_seconds: float = setting(
-        3_600.0,
-        seconds(60, 7 * DAY),
-        "seconds between two collections of what has changed",
-        shown="3600",
-    )
-    scp_snapshot_seconds: float = setting(
-        DAY,
-        seconds(60, 52 * 7 * DAY),
-        "seconds between two collections of all there is",
-        shown="86400",
-    )
-    scp_compression: str = setting(
-        "gzip",
-        one_of("gzip", "zstd"),
-        "how collections are compressed, unless it would be by more than 90:1",
-    )
-    scp_language: str = setting(
-        "en",
-        language,
-        "the language of pages whose entry and feed name none, such as en or de-CH",
-    )
-    scp_checksum: str = setting(
-        "lenient",
-        one_of("lenient", "strict", "off"),
-        "how collections of others prove whole: by any checksum that publishers are"
-        " known to make, by the specification's, or not",
-    )
-    log_retention_seconds: float = setting(
-        30 * DAY,
-        seconds(60, 3_650 * DAY),
-        "age at which log records go, unless a late subscriber still needs them",
-        shown="2592000",
-    )
-    log_retention_count: int = setting(
-        1_000_000,
-        whole(100, 1_000_000_000),
-        "records kept, more only while a late subscriber needs them",
-    )
-    log_limit_seconds: float = setting(
-        60 * DAY,
-        seconds(60, 3_650 * DAY),
-        "age at which log records go whoever still needs them",
-        shown="5184000",
-    )
-    log_limit_count: int = setting(
-        2_000_000,
-        whole(100, 1_000_000_000),
-        "records kept whoever needs more",
     )
     rate_limit_token: int = setting(
         6_000, whole(0, 10_000_000), "requests a minute with one token; 0: no limit"
@@ -303,18 +159,6 @@ class Settings(OpenFeederSettings):
     )
 
     @property
-    def site_bounds(self) -> SiteBounds:
-        return SiteBounds(
-            requests=self.site_requests,
-            seconds=self.site_seconds,
-            bytes=self.site_bytes,
-            entries=self.site_entries,
-            entries_of_day=self.site_entries_of_day,
-            walk_every=self.site_walk_seconds,
-            reread_every=self.site_reread_seconds,
-        )
-
-    @property
     def polling_rules(self) -> PollingRules:
         return PollingRules(
             min_period=self.min_period,
@@ -335,20 +179,11 @@ class Settings(OpenFeederSettings):
         return Lengths(topic=self.longest_topic, callback=self.longest_callback)
 
     @property
-    def retention(self) -> Retention:
-        return Retention(
-            soft_age=self.log_retention_seconds,
-            soft_count=self.log_retention_count,
-            hard_age=self.log_limit_seconds,
-            hard_count=self.log_limit_count,
-        )
-
-    @property
     def database_path(self) -> Path:
         return Path(self.database.partition(":")[2])
 
 
-_OWN = set(vars(Settings)["__slots__"])
+_OWN = get_annotations(Settings).keys()
 
 SETTINGS: tuple[Setting, ...] = tuple(
     Setting(
@@ -358,6 +193,6 @@ SETTINGS: tuple[Setting, ...] = tuple(
         read=each.metadata["read"],
         is_secret=each.metadata["is_secret"],
     )
-    # Those of one part of the hub come last.
+    # Those of the parts come last.
     for each in sorted(fields(Settings), key=lambda each: each.name not in _OWN)
 )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hub.config_fields import setting
 from hub.config_readers import (
+    DAY,
     line,
     one_of,
     origin_url,
@@ -15,7 +16,6 @@ from hub.config_readers import (
 )
 from protocols.openfeeder.serving.choices import AuthorDisplay, PageType
 
-_DAY = 86_400.0
 ANALYTICS_NEEDS = {
     "umami": ("openfeeder_analytics_url", "openfeeder_analytics_site"),
     "ga4": ("openfeeder_analytics_site", "openfeeder_analytics_secret"),
@@ -23,7 +23,7 @@ ANALYTICS_NEEDS = {
 """What must be set besides, for each place that is told."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class OpenFeederSettings:
     """OpenFeeder 10 names the four gatekeeper options."""
 
@@ -63,8 +63,8 @@ class OpenFeederSettings:
         "whether names of authors are shown or hidden",
     )
     openfeeder_tombstone_seconds: float = setting(
-        90 * _DAY,
-        seconds(60, 3_650 * _DAY),
+        90 * DAY,
+        seconds(60, 3_650 * DAY),
         "how long readers are told that a page is gone",
         shown="7776000",
     )

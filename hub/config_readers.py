@@ -14,6 +14,9 @@ from protocols.scp.languages import reduce_language
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
 """International names in their ASCII form (xn--…), as they are asked for."""
 
+DAY = 86_400.0
+"""Seconds."""
+
 Addresses = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
