@@ -22,6 +22,7 @@ from hub.web.conditions import is_current, not_modified
 from hub.web.decoding import read_bytes
 from hub.web.encoding import json_response
 from hub.web.openfeeder_answers import (
+    PREFLIGHT,
     base_headers,
     error_response,
     limit_headers,
@@ -117,6 +118,7 @@ class OpenFeederRoutes:
             headers |= limit_headers(self._limits.count_address(request))
             self._check_on()
             if request.method == "OPTIONS":
+                headers |= PREFLIGHT
                 return Response(status_code=HTTPStatus.NO_CONTENT, headers=headers)
             served = await answer(request)
         except (OpenFeederError, StorageError) as error:

@@ -27,7 +27,12 @@ _SHOWN = (
     "ETag, Retry-After, X-OpenFeeder, X-OpenFeeder-Cache, X-RateLimit-Limit,"
     " X-RateLimit-Remaining, X-RateLimit-Reset"
 )
-_TAKEN = "Authorization, If-None-Match, X-OpenFeeder-Intent"
+PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, OPTIONS",
+    "Access-Control-Allow-Headers": "Authorization, If-None-Match, X-OpenFeeder-Intent",
+    "Access-Control-Max-Age": "86400",
+}
+"""What a page is told that asks whether it may ask."""
 
 log = structlog.get_logger()
 
@@ -39,8 +44,6 @@ def base_headers(*, is_keyed: bool) -> dict[str, str]:
         "X-OpenFeeder-Cache": "MISS",
         "X-Content-Type-Options": "nosniff",
         "Access-Control-Allow-Origin": "*",
-        "Access-Control-Allow-Methods": "GET, OPTIONS",
-        "Access-Control-Allow-Headers": _TAKEN,
         "Access-Control-Expose-Headers": _SHOWN,
         **({"Vary": "Authorization"} if is_keyed else {}),
     }

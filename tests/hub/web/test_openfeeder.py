@@ -623,6 +623,7 @@ async def test_pages_of_any_site_may_read(scene: Scene) -> None:
     for path in (URL, "/.well-known/openfeeder.json"):
         found = await scene.http.get(path)
         assert found.headers["access-control-allow-origin"] == "*"
+        assert "access-control-allow-headers" not in found.headers
         assert found.headers["cache-control"].startswith("public, max-age=")
         assert (await scene.http.head(path)).content == b""
 
