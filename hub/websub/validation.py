@@ -21,6 +21,7 @@ from hub.errors import NetworkError
 from hub.net import Answer, Limits, Network, Purpose, Request
 from hub.websub.questions import excerpt_of
 from protocols.model import Feed
+from protocols.urls import is_web_url
 from storage.interface import Storage
 from storage.packing import unpack
 from storage.records import StoredFeed
@@ -61,6 +62,8 @@ class Validation:
         url = await self._url_of(feed)
         if not url:
             return ""
+        if not is_web_url(url):
+            return UNREACHABLE
         request = Request(
             method="POST",
             url=url,

@@ -12,7 +12,7 @@ from protocols.errors import FeedLink
 from protocols.feeds.element import Element
 from protocols.http.links import parse_typed_links
 from protocols.text import collapse
-from protocols.urls import resolve
+from protocols.urls import is_web_url, resolve
 
 FEED_TYPES: Final = frozenset(
     {
@@ -88,8 +88,13 @@ def parse_page(page: bytes) -> Element | None:
 
 
 def _names_a_feed(href: str, relations: Sequence[str], type: str) -> bool:
-    """WordPress offers its API the same way; that is JSON, but no feed."""
-    if _WORDPRESS_API in href or not {"alternate", "feed"}.intersection(relations):
+    """WordPress offers its API the same way; that is JSON, but no feed.
+
+    Nor is what cannot be asked for: another scheme, or no host and port.
+    """
+    if _WORDPRESS_API in href or not is_web_url(href):
+        return False
+    if not {"alternate", "feed"}.intersection(relations):
         return False
     return "feed" in relations or type in FEED_TYPES
 

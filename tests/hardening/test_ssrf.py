@@ -13,72 +13,17 @@ import pytest
 
 from hub.errors import Blocked, NetworkError, Unreachable
 from hub.net import HttpNetwork, Limits, Purpose, Request
-from tests.support.origin import Origin
+from hub.polling.fetcher import Fetcher, FetchRequest
+from tests.support.clock import ManualClock
+from tests.support.forbidden import (
+    LOOPBACK_HOSTS,
+    ODD_URLS,
+    PRIVATE_HOSTS,
+    forbidden_urls,
+)
+from tests.support.origin import Origin, OriginAnswer, redirect
 
 LIMITS = Limits(seconds=3, idle_seconds=1)
-SPELLINGS_OF_LOOPBACK = [
-    "127.0.0.1",
-    "127.0.0.1.",
-    "127.1",
-    "127.0.1",
-    "2130706433",
-    "017700000001",
-    "0177.0.0.1",
-    "0x7f000001",
-    "0x7f.1",
-    "0x7f.0.0.1",
-    "127.000.000.001",
-    "0",
-    "0.0.0.0",
-    "localhost",
-    "LOCALHOST",
-    "localhost.",
-    "\u0661\u0662\u0667.0.0.1",  # Arabic-Indic digits
-    "\uff11\uff12\uff17.0.0.1",  # full-width digits
-    "\u2460\u2461\u2466.0.0.1",  # circled digits
-    "127\u30020\u30020\u30021",  # ideographic full stops
-    "127%2e0%2e0%2e1",
-    "[::1]",
-    "[::]",
-    "[0:0:0:0:0:0:0:1]",
-    "[::ffff:127.0.0.1]",
-    "[::ffff:7f00:1]",
-    "[::ffff:0:127.0.0.1]",
-    "[::127.0.0.1]",
-    "[64:ff9b::7f00:1]",
-    "[64:ff9b:1::7f00:1]",
-    "[2002:7f00:1::]",
-    "[fe80::1%25lo]",
-    "user:password@127.0.0.1",
-    "127.0.0.1:80@127.0.0.1",
-]
-PRIVATE_ELSEWHERE = [
-    "10.0.0.1",
-    "100.100.100.200",
-    "168.63.129.16",
-    "169.254.169.254",
-    "172.16.0.1",
-    "192.0.0.192",
-    "192.0.2.1",
-    "192.88.99.1",
-    "192.168.0.1",
-    "198.18.0.1",
-    "224.0.0.1",
-    "240.0.0.1",
-    "255.255.255.255",
-    "[100::1]",
-    "[2001::1]",
-    "[2001:db8::1]",
-    "[3fff::1]",
-    "[5f00::1]",
-    "[64:ff9b::a9fe:a9fe]",
-    "[64:ff9b:1::a00:1]",
-    "[fc00::1]",
-    "[fd00:ec2::254]",
-    "[fe80::1]",
-    "[fec0::1]",
-    "[ff02::1]",
-]
 
 
 @pytest.fixture
@@ -96,7 +41,7 @@ async def refuse(network: HttpNetwork, url: str, purpose: Purpose) -> NetworkErr
 
 
 @pytest.mark.parametrize("purpose", Purpose)
-@pytest.mark.parametrize("host", SPELLINGS_OF_LOOPBACK)
+@pytest.mark.parametrize("host", LOOPBACK_HOSTS)
 async def test_no_spelling_of_loopback_reaches_it(
     canary: Origin, host: str, purpose: Purpose
 ) -> None:
@@ -107,9 +52,7 @@ async def test_no_spelling_of_loopback_reaches_it(
     assert "127" not in error.reason
 
 
-@pytest.mark.parametrize(
-    "host", [host for host in SPELLINGS_OF_LOOPBACK if host.isascii()]
-)
+@pytest.mark.parametrize("host", [host for host in LOOPBACK_HOSTS if host.isascii()])
 async def test_a_resolver_that_understands_every_spelling_changes_nothing(
     canary: Origin, host: str
 ) -> None:
@@ -122,10 +65,22 @@ async def test_a_resolver_that_understands_every_spelling_changes_nothing(
     assert isinstance(error, Blocked) or "URL" in error.reason
 
 
-@pytest.mark.parametrize("host", PRIVATE_ELSEWHERE)
-async def test_no_private_address_is_dialled(host: str) -> None:
+@pytest.mark.parametrize("purpose", Purpose)
+@pytest.mark.parametrize("url", ODD_URLS)
+async def test_no_odd_url_reaches_loopback(
+    canary: Origin, url: str, purpose: Purpose
+) -> None:
     async with HttpNetwork() as network:
-        error = await refuse(network, f"http://{host}/", Purpose.TOPIC)
+        given = url.replace("{port}", str(canary.port))
+        error = await refuse(network, given, purpose)
+    assert isinstance(error, Blocked | Unreachable)
+
+
+@pytest.mark.parametrize("purpose", Purpose)
+@pytest.mark.parametrize("host", PRIVATE_HOSTS)
+async def test_no_private_address_is_dialled(host: str, purpose: Purpose) -> None:
+    async with HttpNetwork() as network:
+        error = await refuse(network, f"http://{host}/", purpose)
     assert isinstance(error, Blocked)
 
 
@@ -218,3 +173,115 @@ async def test_an_ipv6_canary_sees_nothing_either() -> None:
             await refuse(network, canary.url("/"), Purpose.TOPIC), Blocked
         )
         assert canary.connections == 0
+
+
+OUTSIDE = ip_network("127.0.0.2/32")  # stands in for a public address
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_no_redirect_leads_to_loopback(canary: Origin, status: int) -> None:
+    async with (
+        Origin("127.0.0.2") as outside,
+        HttpNetwork(allow_topics=[OUTSIDE]) as network,
+    ):
+        fetcher = Fetcher(network, ManualClock(), LIMITS)
+        targets = [
+            each
+            for each in forbidden_urls(canary.port)
+            if "\t" not in each and each.isascii()  # what no header can have
+        ]
+        for target in targets:
+            outside.serve("/", redirect(target, status))
+            request = FetchRequest(url=outside.url("/"), user_agent="Fanfare")
+            fetched = await fetcher.fetch(request)
+            assert fetched.error, target
+            assert not fetched.body
+        assert len(outside.requests) >= len(targets)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://localhost:{port}/\r\nX-More: 1",
+        "http://8.8.8.8/\r\n\r\nGET http://127.0.0.1:{port}/ HTTP/1.1",
+        "http://\u0661\u0662\u0667.0.0.1:{port}/",
+        "http://127.0.0\t.1:{port}/",
+        "\x00http://127.0.0.1:{port}/",
+    ],
+)
+async def test_no_redirect_with_odd_bytes_leads_to_loopback(
+    canary: Origin, target: str
+) -> None:
+    line = target.replace("{port}", str(canary.port)).encode()
+    answer = b"HTTP/1.1 302 X\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % line
+    async with (
+        Origin("127.0.0.2") as outside,
+        HttpNetwork(allow_topics=[OUTSIDE]) as network,
+    ):
+        outside.serve("/", OriginAnswer(raw=answer, closes=True))
+        fetcher = Fetcher(network, ManualClock(), LIMITS)
+        request = FetchRequest(url=outside.url("/"), user_agent="Fanfare")
+        assert (await fetcher.fetch(request)).error
+
+
+@pytest.mark.parametrize("purpose", Purpose)
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        ["127.0.0.1"],
+        ["::1"],
+        ["::ffff:127.0.0.1"],
+        ["64:ff9b::7f00:1"],
+        ["2002:7f00:1::1"],
+        ["127.0.0.1", "::1", "169.254.169.254"],
+        ["fe80::1%lo"],
+        ["not an address", "127.0.0.1"],
+        ["localhost"],
+    ],
+    ids=" ".join,
+)
+async def test_wherever_a_name_is_led_to_nothing_private_is_dialled(
+    canary: Origin, addresses: list[str], purpose: Purpose
+) -> None:
+    """A name that is an alias (CNAME) of one inside comes to the same."""
+
+    async def led(host: str) -> list[str]:
+        return addresses
+
+    async with HttpNetwork(lookup=led) as network:
+        url = f"http://public.example:{canary.port}/"
+        assert isinstance(await refuse(network, url, purpose), Blocked)
+
+
+async def test_environment_variables_name_no_proxy(
+    canary: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        for spelled in (name, name.upper()):
+            monkeypatch.setenv(spelled, canary.url())
+    async with (
+        Origin("127.0.0.2") as outside,
+        HttpNetwork(allow_topics=[OUTSIDE]) as network,
+    ):
+        request = Request(
+            method="GET", url=outside.url("/"), purpose=Purpose.TOPIC, limits=LIMITS
+        )
+        assert (await network.send(request)).status == 404
+
+
+async def test_a_name_is_judged_anew_when_it_is_looked_up_anew(canary: Origin) -> None:
+    """A kept connection serves the server it was opened to, and no other."""
+    answers = [["127.0.0.2"], ["127.0.0.1"]]
+
+    async def rebinding(host: str) -> list[str]:
+        return answers[0] if host == "first.example" else answers[1]
+
+    async with (
+        Origin("127.0.0.2", canary.port),
+        HttpNetwork(allow_topics=[OUTSIDE], lookup=rebinding) as network,
+    ):
+        first = f"http://first.example:{canary.port}/"
+        request = Request(method="GET", url=first, purpose=Purpose.TOPIC, limits=LIMITS)
+        assert (await network.send(request)).status == 404
+        second = f"http://second.example:{canary.port}/"
+        assert isinstance(await refuse(network, second, Purpose.TOPIC), Blocked)

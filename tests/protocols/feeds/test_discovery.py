@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.errors import FeedLink
-from protocols.feeds.discovery import Discovered, discover
+from protocols.feeds.discovery import Discovered, discover, discover_in_header
 
 PAGE = "https://site.example/blog/"
 
@@ -55,6 +55,24 @@ def test_a_base_element_counts(base: str, href: str) -> None:
     assert discover(page.encode(), PAGE).feeds == (
         FeedLink(href=href, type="text/xml"),
     )
+
+
+@pytest.mark.parametrize(
+    "href",
+    [
+        "ws://a.example/feed",
+        "http://[a.example]/feed",
+        "http://[::1/feed",
+        "http://a.example:%0d%0a/feed",
+        "http://a.example:99999/feed",
+        "mailto:a@a.example",
+    ],
+)
+def test_what_cannot_be_asked_for_is_no_feed(href: str) -> None:
+    page = f'<link rel="alternate" type="text/xml" href="{href}">'
+    assert discover(page.encode(), PAGE).feeds == ()
+    header = f'<{href}>; rel="alternate"; type="text/xml"'
+    assert discover_in_header(header, PAGE) == ()
 
 
 @pytest.mark.parametrize("page", [b"", b" ", b"\x00", b"<!-- -->", b"text"])
