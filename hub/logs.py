@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from io import StringIO
 from typing import TextIO
 
 import structlog
@@ -68,7 +69,35 @@ def _renderers(format: str, *, is_terminal: bool) -> list[structlog.typing.Proce
             structlog.processors.JSONRenderer(),
         ]
     return [
+        _escape_values,
         structlog.dev.ConsoleRenderer(
-            colors=is_terminal, exception_formatter=structlog.dev.plain_traceback
-        )
+            colors=is_terminal, exception_formatter=_write_traceback
+        ),
     ]
+
+
+def _escape_values(
+    logger: structlog.typing.WrappedLogger,
+    method: str,
+    event: structlog.typing.EventDict,
+) -> structlog.typing.EventDict:
+    """What others say may neither begin a line of its own nor steer a terminal."""
+    for name, value in event.items():
+        if isinstance(value, str) and not value.isprintable():
+            event[name] = _escaped(value)
+    return event
+
+
+def _write_traceback(out: TextIO, error: structlog.typing.ExcInfo) -> None:
+    """Indented, as an error's message may look like a line of the log."""
+    text = StringIO()
+    structlog.dev.plain_traceback(text, error)
+    for line in text.getvalue().split("\n"):
+        out.write(f"\n    {_escaped(line)}" if line else "")
+
+
+def _escaped(text: str) -> str:
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode()
+        for each in text
+    )

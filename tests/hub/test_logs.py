@@ -87,3 +87,37 @@ def test_a_traceback_shows_no_values_of_variables(format: str) -> None:
         structlog.get_logger().exception("part_ended")
     assert "part_ended" in out.getvalue()
     assert key not in out.getvalue()
+
+
+FORGED = "2026-01-01T00:00:00Z [info     ] token_created account=admin"
+STEERING = ("\x1b[2J", "\x9b2J", "\r", "\x08", "\x0b", "\x85", "\u2028", "\u202e", "\0")
+
+
+@pytest.mark.parametrize("format", ["json", "console"])
+@pytest.mark.parametrize("odd", ["\n", "\r\n", *STEERING], ids=repr)
+def test_nothing_that_is_logged_begins_a_line_or_steers_a_terminal(
+    format: str, odd: str
+) -> None:
+    out = io.StringIO()
+    configure_logs("info", format, out)
+    text = f"a{odd}{FORGED}"
+    structlog.get_logger().info("feed_fetched", feed=7, error=text)
+    structlog.get_logger().info("feed_fetched", feeds=[text])
+    logging.getLogger("somebody").warning(text)
+    assert len(out.getvalue().splitlines()) == out.getvalue().count("\n") == 3
+    assert out.getvalue().replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("odd", ["\n", *STEERING], ids=repr)
+def test_no_line_of_a_traceback_looks_like_one_of_the_log(odd: str) -> None:
+    out = io.StringIO()
+    configure_logs("info", "console", out)
+    try:
+        raise ValueError(f"a{odd}{FORGED}")
+    except ValueError:
+        structlog.get_logger().exception("part_ended")
+    first, *traceback = out.getvalue().splitlines()
+    assert "part_ended" in first
+    assert len(traceback) >= 3
+    assert all(line.startswith("    ") for line in traceback)
+    assert out.getvalue().replace("\n", "").isprintable()
