@@ -149,7 +149,8 @@ class Spool:
                 line = page.line
             if len(pages) >= MOST_PAGES or reader.output - begun >= MOST_BYTES:
                 break
-        return Unrolled(pages=tuple(pages), line=line)
+        warnings = tuple(reader.warnings.lines)
+        return Unrolled(pages=tuple(pages), line=line, warnings=warnings)
 
 
 def spooling_request(request: FetchRequest, spool: Spool) -> FetchRequest:

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from protocols.dates import parse_date
-from protocols.errors import NotAFeed
+from protocols.errors import InvalidDocument, NotAFeed
 from protocols.feeds.assembly import assemble
 from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
@@ -31,6 +32,7 @@ from protocols.model import Author, FeedFormat, ParsedFeed, Text
 from protocols.text import collapse
 from protocols.urls import is_web_url, resolve
 
+MOST_PROBLEMS: Final = 10
 _VERSION_HOST: Final = "jsonfeed.org/version/"
 _ID_KEYS: Final = frozenset({"id", "url"})
 _TELLING_KEYS: Final = frozenset({"content_html", "content_text", "date_published"})
@@ -89,10 +91,12 @@ def is_json_feed(document: dict[str, Json]) -> bool:
 
 
 def read_json_feed(value: Json, body: bytes, context: ParseContext) -> ParsedFeed:
-    """Read what a body in UTF-8 says. Raises `NotAFeed` for any other JSON."""
+    """Read what a body in UTF-8 says. Raises `NotAFeed` for any other JSON, and
+    `InvalidDocument` for one whose items are no array."""
     document, problem = _feed_of(value)
     if document is None:
         raise NotAFeed("a JSON document")
+    problems = ((problem,) if problem else ()) + _odd_items(document.get("items"))
     base = context.url if is_web_url(context.url) else ""
     head = _read_head(document, base)
     items = objects_of(document, "items")
@@ -106,9 +110,20 @@ def read_json_feed(value: Json, body: bytes, context: ParseContext) -> ParsedFee
         parsed = read(items)
     else:
         parsed = read_unknown(items, context.known, _setting_of(head, base), read)
-    if not problem:
+    if not problems:
         return parsed
-    return replace(parsed, path="unlabelled", problems=(problem, *parsed.problems))
+    path = "unlabelled" if problem else parsed.path
+    return replace(parsed, path=path, problems=(*problems, *parsed.problems))
+
+
+def _odd_items(items: Json) -> tuple[str, ...]:
+    """What is said of those that are left out. None at all is as good as none."""
+    if items is None:
+        return ()
+    if not isinstance(items, list):
+        raise InvalidDocument("/items", "expected an array")
+    odd = (n for n, each in enumerate(items) if not isinstance(each, dict))
+    return tuple(f"/items/{n}: expected an object" for n in islice(odd, MOST_PROBLEMS))
 
 
 def _setting_of(head: HeadDraft, base: str) -> int:

@@ -22,13 +22,11 @@ def load_json(body: bytes) -> Json:
 
 def shallow(value: Json, depth: int = MAX_EXTENSION_DEPTH) -> Json:
     """A value without what is nested deeper than any renderer would follow."""
-    if not isinstance(value, list | dict):
-        return value
-    if not depth:
-        return None
-    if isinstance(value, list):
+    if type(value) is dict and depth:
+        return {name: shallow(each, depth - 1) for name, each in value.items()}
+    if type(value) is list and depth:
         return [shallow(each, depth - 1) for each in value]
-    return {name: shallow(each, depth - 1) for name, each in value.items()}
+    return None if type(value) in (dict, list) else value
 
 
 def text_of(holder: dict[str, Json], name: str) -> str:

@@ -76,6 +76,7 @@ class Walks:
     scp: ScpSite = field(init=False)
     _pages: list[ReadPage] = field(default_factory=list)
     _lines: list[int] = field(default_factory=list)
+    _warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.scp = ScpSite(self.site)  # type: ignore[arg-type]
@@ -173,6 +174,7 @@ class Walks:
             found = [*reader.feed(fetched.body), *reader.finish()]
         except FeedError as error:
             return Downloaded(fetched=replace(fetched, body=b""), error=error)
+        warnings = tuple(reader.warnings.lines)  # of the check; those of blocks follow
         self._lines = [page.line for page in found]
         self._pages = [
             ReadPage(
@@ -182,18 +184,21 @@ class Walks:
             )
             for page in found
         ]
+        self._warnings = tuple(reader.warnings.lines)
         return Downloaded(
             fetched=replace(fetched, body=b""),
             head=reader.head,
             lines=reader.lines,
             unknown=reader.unknown,
-            warnings=tuple(reader.warnings.lines),
+            warnings=warnings,
         )
 
     def _unroll(self, want: Unroll) -> Reply:
         at = [n for n, line in enumerate(self._lines) if line > want.after][:BATCH]
         line = self._lines[at[-1]] if at else want.after
-        return Unrolled(pages=tuple(self._pages[n] for n in at), line=line)
+        return Unrolled(
+            pages=tuple(self._pages[n] for n in at), line=line, warnings=self._warnings
+        )
 
     def _parse(self, want: Parse) -> Reply:
         context = ParseContext(url=want.fetched.url, now=self.now)

@@ -91,11 +91,13 @@ class Unroll:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unrolled:
-    """``line`` is that of the last page; ``error`` says why there can be none."""
+    """``line`` is that of the last page; ``error`` says why there can be none.
+    ``warnings`` are of what was passed over so far."""
 
     pages: tuple[ReadPage, ...]
     line: int
     error: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ or where the page says nothing (SCP, "Schema.org Integration").
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import Any, Final
 
 from protocols.feeds.constructs import make_link
@@ -15,7 +14,7 @@ from protocols.feeds.jsonvalues import shallow
 from protocols.identity import key_of_id
 from protocols.model import Author, Category, Entry, Link, Text
 from protocols.scp.reading.collections import SitePage, Warnings, page_url
-from protocols.scp.reading.markup import MEDIA, html_of_blocks, media_urls
+from protocols.scp.reading.markup import html_of_blocks, media_urls
 from protocols.scp.reading.moments import read_moment
 from protocols.text import collapse
 
@@ -34,14 +33,11 @@ def entry_of_page(page: SitePage, warnings: Warnings) -> Entry:
     schema = found.get("schema")
     if type(schema) is not dict:
         schema = {}
-    html = html_of_blocks(found["content"], page.line, warnings)
+    html, media = html_of_blocks(found["content"], page.line, warnings)
     description = collapse(found["description"])
     links = _Links(url)
-    media: list[Any] = []
-    for block in found["content"]:
-        if type(block) is dict and block.get("type") in MEDIA:
-            media.append(block)
-            _add_media(links, block)
+    for block in media:
+        _add_media(links, block)
     _add_related(links, found, schema)
     extension: dict[str, Any] = {}
     if schema:
@@ -74,7 +70,7 @@ class _Links:
         self.found = [Link(href=page)]
         self._known = {("alternate", page)}
         self._hrefs = {page}
-        self._counts: Counter[str] = Counter()
+        self._counts: dict[str, int] = {}
 
     def add(self, rel: str, address: object) -> None:
         url = page_url(address) if type(address) is str else ""
@@ -87,9 +83,10 @@ class _Links:
             self._append(url, "enclosure", type_)
 
     def _append(self, url: str, rel: str, type_: str = "") -> None:
-        if self._counts[rel] >= MOST_LINKS:
+        count = self._counts.get(rel, 0)
+        if count >= MOST_LINKS:
             return
-        self._counts[rel] += 1
+        self._counts[rel] = count + 1
         self._known.add((rel, url))
         self._hrefs.add(url)
         self.found.append(make_link(url, rel, type_))
@@ -106,8 +103,9 @@ def _add_media(links: _Links, block: dict[str, Any]) -> None:
 
 
 def _add_related(links: _Links, found: dict[str, Any], schema: dict[str, Any]) -> None:
-    if found.get("canonical") != found["url"]:
-        links.add("canonical", found.get("canonical"))
+    canonical = found.get("canonical")
+    if canonical is not None and canonical != found["url"]:
+        links.add("canonical", canonical)
     if schema:
         links.add("image", _first(schema.get("thumbnailUrl")))
         links.add("image", _first(schema.get("image")))

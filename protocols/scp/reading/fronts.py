@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from urllib.parse import urljoin, urlsplit
 
-from protocols.errors import FeedError
 from protocols.model import Feed, FeedFormat, Link, ParsedFeed
 from protocols.scp.reading.sitemaps import read_sitemap
 from protocols.scp.reading.unpacking import GZIP
@@ -19,19 +19,21 @@ def site_of_sitemap(body: bytes, url: str) -> ParsedFeed | None:
 
     Raises a `FeedError` for such a sitemap that cannot be read.
     """
-    if body.startswith(GZIP):
-        try:
-            sitemap = read_sitemap(body, url)
-        except FeedError:
-            return None
-        if not sitemap.files:
-            return None
-    else:
-        beginning = body[:_BEGINNING]
-        if b"urlset" not in beginning or _EXTENSION not in beginning:
-            return None
-        read_sitemap(body, url)
+    is_packed = body.startswith(GZIP)
+    beginning = _unpacked_beginning(body) if is_packed else body[:_BEGINNING]
+    if b"urlset" not in beginning or _EXTENSION not in beginning:
+        return None
+    sitemap = read_sitemap(body, url)
+    if is_packed and not sitemap.files:
+        return None
     return ParsedFeed(format=FeedFormat.SCP, feed=head_of_site(url))
+
+
+def _unpacked_beginning(body: bytes) -> bytes:
+    try:
+        return zlib.decompressobj(31).decompress(body, _BEGINNING)
+    except zlib.error:
+        return b""
 
 
 def head_of_site(url: str) -> Feed:

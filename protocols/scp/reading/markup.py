@@ -5,6 +5,7 @@ Whatever a block says is text, escaped, and addresses are those of the web only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from html import escape
 from typing import Any, Final
@@ -12,28 +13,33 @@ from typing import Any, Final
 from protocols.scp.reading.collections import Warnings, page_url
 
 _LANGUAGE_LENGTH: Final = 40
+_PLAIN_URL: Final = re.compile("[^&<>\"']*").fullmatch
 _DEFAULT_LEVEL: Final = 2
-MEDIA: Final = frozenset({"audio", "video"})
 
 Block = dict[str, Any]
 
 
-def html_of_blocks(blocks: list[Any], line: int, warnings: Warnings) -> str:
-    """What audio and video have to show are their names, where they lead to a page;
-    files are no part of the text. Blocks of unknown types are noted and passed over."""
+def html_of_blocks(
+    blocks: list[Any], line: int, warnings: Warnings
+) -> tuple[str, list[Any]]:
+    """And the blocks of audio and video: what these have to show are their names, where
+    they lead to a page; files are no part of the text. Blocks of unknown types are
+    noted and passed over."""
     parts: list[str] = []
+    media: list[Any] = []
     for number, block in enumerate(blocks):
         kind = block.get("type") if type(block) is dict else None
         write = _WRITERS.get(kind) if type(kind) is str else None
         if write is None:
             warnings.add(line, f"/content/{number}/type", "no known type; passed over")
             continue
-        written = write(block)
-        if written is None:
-            warnings.add(line, f"/content/{number}", "says nothing; passed over")
-        else:
+        if write is _media:
+            media.append(block)
+        if written := write(block):
             parts.append(written)
-    return "\n".join(filter(None, parts))
+        elif written is None:
+            warnings.add(line, f"/content/{number}", "says nothing; passed over")
+    return "\n".join(parts), media
 
 
 def media_urls(block: Block) -> list[tuple[str, str]]:
@@ -51,13 +57,31 @@ def media_urls(block: Block) -> list[tuple[str, str]]:
     return found
 
 
+def _shown(text: str) -> str:
+    """As `html.escape` without quotes; most texts have nothing to be escaped."""
+    if "&" in text:
+        text = text.replace("&", "&amp;")
+    if "<" in text:
+        text = text.replace("<", "&lt;")
+    if ">" in text:
+        text = text.replace(">", "&gt;")
+    return text
+
+
+def _attribute(url: str) -> str:
+    is_plain = _PLAIN_URL(url) is not None
+    return url if is_plain else escape(url)
+
+
 def _text(block: Block) -> str | None:
     text = block.get("text")
-    return _paragraphs(text) if type(text) is str else None
+    if type(text) is not str:
+        return None
+    return _paragraphs(text) if "\n" in text else f"<p>{_shown(text)}</p>"
 
 
 def _paragraphs(text: str) -> str:
-    written = escape(text, quote=False)
+    written = _shown(text)
     if "\n" not in written:
         return f"<p>{written}</p>"
     paragraphs = (each.strip("\n") for each in written.split("\n\n"))
@@ -72,7 +96,7 @@ def _heading(block: Block) -> str | None:
     if type(level) is not int:
         level = _DEFAULT_LEVEL
     level = min(max(level, 1), 6)
-    return f"<h{level}>{escape(text, quote=False)}</h{level}>"
+    return f"<h{level}>{_shown(text)}</h{level}>"
 
 
 def _link(block: Block) -> str | None:
@@ -81,11 +105,12 @@ def _link(block: Block) -> str | None:
         return None
     if not (address := page_url(url)):
         return _paragraphs(text)
-    rel = block.get("rel")
-    words = [each for each in rel if type(each) is str] if type(rel) is list else []
-    relation = f' rel="{escape(" ".join(words))}"' if words else ""
-    shown = escape(text, quote=False)
-    return f'<p><a href="{escape(address)}"{relation}>{shown}</a></p>'
+    relation = ""
+    if type(rel := block.get("rel")) is list:
+        words = [each for each in rel if type(each) is str]
+        relation = f' rel="{escape(" ".join(words))}"' if words else ""
+    shown = _shown(text)
+    return f'<p><a href="{_attribute(address)}"{relation}>{shown}</a></p>'
 
 
 def _image(block: Block) -> str | None:
@@ -113,7 +138,7 @@ def _code(block: Block) -> str | None:
     named = ""
     if type(language) is str and language and " " not in language:
         named = f' class="language-{escape(language[:_LANGUAGE_LENGTH])}"'
-    return f"<pre><code{named}>{escape(code, quote=False)}</code></pre>"
+    return f"<pre><code{named}>{_shown(code)}</code></pre>"
 
 
 def _table(block: Block) -> str | None:
@@ -131,7 +156,7 @@ def _table(block: Block) -> str | None:
 def _cell(value: object) -> str:
     if type(value) is not str:
         return ""
-    written = escape(value, quote=False)
+    written = _shown(value)
     return written.replace("\n", "<br>") if "\n" in written else written
 
 

@@ -50,6 +50,14 @@ async def test_it_is_unrolled_from_any_line_on() -> None:
     spool.close()
 
 
+async def test_what_is_passed_over_in_pages_is_told_with_them() -> None:
+    spool = spooled(collection(page(content=[{"type": "hologram"}])))
+    assert (await spool.check()).warnings.lines == []
+    unrolled = await spool.unroll(0)
+    assert unrolled.warnings == ("line 2: /content/0/type: no known type; passed over",)
+    spool.close()
+
+
 async def test_a_step_has_no_more_than_some_bytes() -> None:
     long = [page(url=f"https://example.com/{n}", title="x" * 400_000) for n in range(7)]
     spool = spooled(collection(*long))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from protocols.errors import MalformedDocument, NotAFeed
+from protocols.errors import InvalidDocument, MalformedDocument, NotAFeed
 from protocols.feeds import parse
 from protocols.model import IdSource
 from protocols.scp.sitemap import EXTENSION
@@ -145,3 +145,24 @@ def test_dates_are_read_in_other_forms_than_the_one(written: str) -> None:
 def test_a_feed_that_speaks_of_sitemaps_is_none() -> None:
     parsed = parse(feed(f'{{"id": "1", "title": "urlset {EXTENSION}"}}'), CONTEXT)
     assert len(parsed.entries) == 1
+
+
+@pytest.mark.parametrize("items", ["{}", '"none"', "7", "true", '{"1": {"id": "a"}}'])
+def test_items_that_are_no_array_are_refused(items: str) -> None:
+    with pytest.raises(InvalidDocument, match="/items: expected an array"):
+        parse(f'{{{VERSION}, "items": {items}}}'.encode(), CONTEXT)
+
+
+@pytest.mark.parametrize("items", ["", ', "items": null', ', "items": []'])
+def test_a_feed_may_have_no_items(items: str) -> None:
+    assert parse(f"{{{VERSION}{items}}}".encode(), CONTEXT).entries == ()
+
+
+def test_an_item_that_is_no_object_is_left_out_and_named() -> None:
+    read = parse(feed('5, {"id": "a"}, null'), CONTEXT)
+
+    assert len(read.entries) == 1
+    assert read.problems == (
+        "/items/0: expected an object",
+        "/items/2: expected an object",
+    )

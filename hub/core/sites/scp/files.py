@@ -42,6 +42,8 @@ def read_file(session: Session, file: File) -> Part[None]:
             unrolled = yield from unroll(session.state.line)
             if unrolled.error:
                 raise Unusable(f"{file.url}: {unrolled.error}")
+            for warning in unrolled.warnings:
+                session.note(f"{file.url}: {warning}")
             if not unrolled.pages:
                 break
             session.set(line=unrolled.line)

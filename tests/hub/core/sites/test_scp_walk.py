@@ -417,6 +417,25 @@ def test_problems_of_the_sitemap_and_of_pages_are_told(walks: Walks) -> None:
     assert "/url: expected an http or https URL" in ended.problems[1]
 
 
+def test_blocks_that_are_passed_over_are_told_once(walks: Walks) -> None:
+    """SCP, "Non-Fatal Errors": "MUST log a warning, MAY skip the block"."""
+    blocks = [{"type": "hologram"}, {"type": "text", "text": "Some"}]
+    for number in range(7):
+        walks.scp.put(f"p{number}", f"P{number}", content=blocks)
+    path = walks.scp.snapshot()
+
+    ended = walks.visit()
+
+    assert ended is not None
+    assert ended.trouble == ""
+    url = walks.site.url(path)
+    notes = [
+        f"{url}: line {n}: /content/0/type: no known type; passed over"
+        for n in range(12, 19)
+    ]
+    assert [each for each in ended.problems if "/content/" in each] == notes
+
+
 def test_a_site_that_never_could_be_read_is_followed_by_its_feed(walks: Walks) -> None:
     """And once it can, what it has is no news."""
     walks.site.answers["/scp/all-1.scp.gz"] = walks.answer(walks.site.url("/none"))

@@ -23,7 +23,7 @@ def entry(**changes: Any) -> Entry:
 
 
 def html(*blocks: Any) -> str:
-    return html_of_blocks(list(blocks), 2, Warnings())
+    return html_of_blocks(list(blocks), 2, Warnings())[0]
 
 
 def test_a_page_is_an_entry() -> None:
@@ -145,7 +145,7 @@ def test_blocks_are_html(block: dict[str, Any], markup: str) -> None:
 def test_a_block_that_cannot_be_read_is_passed_over_and_noted(block: Any) -> None:
     warnings = Warnings()
     blocks = [{"type": "text", "text": "a"}, block, {"type": "text", "text": "b"}]
-    assert html_of_blocks(blocks, 9, warnings) == "<p>a</p>\n<p>b</p>"
+    assert html_of_blocks(blocks, 9, warnings)[0] == "<p>a</p>\n<p>b</p>"
     (line,) = warnings.lines
     assert line.startswith("line 9: /content/1")
     assert line.endswith("passed over")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+from random import Random
 
 import pytest
 
 from protocols.errors import FeedError, NotAFeed
 from protocols.feeds import ParseContext, parse
 from protocols.model import Feed, FeedFormat, Link
+from protocols.scp.reading.sitemaps import LARGEST
 from tests.support.scp_files import NOW
 
 SITEMAP = (
@@ -17,6 +19,7 @@ SITEMAP = (
     b'<scp:collection section="all" type="snapshot" url="/1.scp.gz" pages="1" size="1"'
     b' generated="2026-01-02T00:00:00Z" expires="2026-01-03T00:00:00Z"/></urlset>'
 )
+TOO_MUCH = Random(1).randbytes(LARGEST // 2).hex().encode()
 CONTEXT = ParseContext(url="https://example.com/maps/sitemap.xml", now=NOW)
 
 
@@ -43,6 +46,17 @@ def test_any_other_document_is_what_it_was(body: bytes, complaint: str) -> None:
         parse(body, CONTEXT)
 
 
-def test_one_that_is_damaged_is_trouble() -> None:
-    with pytest.raises(FeedError):
-        parse(SITEMAP[:-9], CONTEXT)
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        (SITEMAP[:-9], "line 1"),
+        (gzip.compress(SITEMAP[:-9]), "line 1"),
+        (gzip.compress(SITEMAP)[:-9], "ends early"),
+        (gzip.compress(SITEMAP + TOO_MUCH, 1), "the unpacked size in bytes"),
+    ],
+)
+def test_one_that_is_damaged_or_too_long_is_trouble(
+    body: bytes, complaint: str
+) -> None:
+    with pytest.raises(FeedError, match=complaint):
+        parse(body, CONTEXT)
