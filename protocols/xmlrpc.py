@@ -16,6 +16,7 @@ from typing import Final
 from lxml import etree
 
 from protocols.text import collapse
+from protocols.xml_safety import SAFE
 
 MOST_BYTES: Final = 16 * 1024
 """Of a call."""
@@ -114,17 +115,8 @@ def _text(body: bytes) -> str:
 
 
 def _tree(text: str) -> etree._Element:
-    parser = etree.XMLParser(
-        encoding="utf-8",
-        no_network=True,
-        resolve_entities=False,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
     try:
-        return etree.fromstring(text.encode(), parser)
+        return etree.fromstring(text.encode(), etree.XMLParser(**SAFE))
     except etree.XMLSyntaxError as error:
         cause = collapse(error.msg or "").partition(", line ")[0]
         raise Fault(FaultCode.NOT_WELL_FORMED, f"not well-formed: {cause}") from None

@@ -17,10 +17,11 @@ import structlog
 from hub.clock import Clock
 from hub.delivery.credits import Credits, lease_end
 from hub.delivery.feed_documents import read_feed_document, render_feed_document
+from hub.delivery.requests import request_of
 from hub.errors import NetworkError
-from hub.net import Limits, Network, Purpose, Request
+from hub.net import Network
 from protocols.model import Entry, Notification
-from protocols.websub.delivery import Delivery, delivery_headers
+from protocols.websub.delivery import Delivery
 from storage.errors import StorageError
 from storage.interface import Storage
 from storage.records import Subscription
@@ -30,7 +31,6 @@ AFTER_FAILURE: Final = timedelta(hours=1)
 ENTRIES: Final = 10
 POLL_SECONDS: Final = 30.0
 AT_ONCE: Final = 16
-LIMITS: Final = Limits(seconds=20.0, idle_seconds=20.0)
 
 log = structlog.get_logger()
 
@@ -128,15 +128,7 @@ class Digests:
             expires=None if credits is None else lease_end(subscription, seconds),
             user_agent=self._user_agent,
         )
-        request = Request(
-            method="POST",
-            url=subscription.callback,
-            purpose=Purpose.CALLBACK,
-            headers=delivery_headers(delivery),
-            body=document.body,
-            limits=LIMITS,
-            cuts_body=True,
-        )
+        request = await request_of(delivery)
         try:
             status = (await self._network.send(request)).status
         except NetworkError as error:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
-from hub.beside import LARGE_BYTES, run_beside
 from hub.clock import Clock
 from hub.core.replies import STRAINED_STATUSES, Reply, Verdict, verdict
 from hub.delivery.credits import Credits, lease_end
 from hub.delivery.notifications import Document
 from hub.delivery.origins import Origins
+from hub.delivery.requests import request_of
 from hub.delivery.slow_requests import SlowRequests
 from hub.errors import NetworkError
 from hub.failpoints import failpoint
-from hub.net import Answer, Limits, Purpose, Request
+from hub.net import Answer, Request
 from protocols.http import parse_retry_after
-from protocols.websub.delivery import Delivery, delivery_headers, notification_id
+from protocols.websub.delivery import Delivery, notification_id
 from storage.records import Position, Subscription
 
-LIMITS = Limits(seconds=20.0, idle_seconds=20.0)
 LONGEST_ERROR = 200
 
 
@@ -137,17 +135,7 @@ class Poster:
             expires=None if credits is None else lease_end(subscription, now),
             user_agent=self._sender.user_agent,
         )
-        signing = partial(delivery_headers, delivery)
-        is_large = len(document.body) > LARGE_BYTES and subscription.secret
-        return Request(
-            method="POST",
-            url=subscription.callback,
-            purpose=Purpose.CALLBACK,
-            headers=await run_beside(signing) if is_large else signing(),
-            body=document.body,
-            limits=LIMITS,
-            cuts_body=True,
-        )
+        return await request_of(delivery)
 
     async def _send(self, request: Request, visit: _Visit) -> Reply:
         started = self._clock.monotonic()

@@ -9,23 +9,21 @@ from __future__ import annotations
 import asyncio
 import secrets
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, Protocol
 
 import structlog
 
 from hub import __version__
-from hub.beside import LARGE_BYTES, run_beside
 from hub.clock import Clock
 from hub.core.replies import Verdict, verdict
 from hub.delivery.credits import Credits, lease_end
 from hub.delivery.notifications import Document
+from hub.delivery.requests import request_of
 from hub.errors import NetworkError
-from hub.net import Answer, Limits, Purpose, Request
-from protocols.websub.delivery import Delivery, delivery_headers
+from hub.net import Answer, Request
+from protocols.websub.delivery import Delivery
 from storage.records import Subscription
 
-LIMITS: Final = Limits(seconds=20.0, idle_seconds=20.0)
 AT_ONCE: Final = 16
 MOST_WAITING: Final = 1_000
 MOST_BYTES: Final = 64 * 2**20
@@ -123,14 +121,4 @@ class Redeliveries:
             expires=None if credits is None else lease_end(subscription, now),
             user_agent=f"Fanfare/{__version__} (+{self._hub_url})",
         )
-        signing = partial(delivery_headers, delivery)
-        is_large = len(document.body) > LARGE_BYTES and subscription.secret
-        return Request(
-            method="POST",
-            url=subscription.callback,
-            purpose=Purpose.CALLBACK,
-            headers=await run_beside(signing) if is_large else signing(),
-            body=document.body,
-            limits=LIMITS,
-            cuts_body=True,
-        )
+        return await request_of(delivery)

@@ -21,6 +21,7 @@ from protocols.feeds.repair import repair
 from protocols.feeds.rss import read_rss
 from protocols.feeds.scope import Scope
 from protocols.model import ParsedFeed
+from protocols.xml_safety import SAFE
 
 _READERS: Final[Mapping[str, Callable[[Element, Scope], ParsedFeed]]] = {
     "channel": read_rss,
@@ -72,16 +73,7 @@ def parse_tree(body: bytes) -> Element:
 
 def xml_parser(*, recover: bool = False) -> etree.XMLParser:
     """A parser for one document: lxml's are not to be shared between threads."""
-    return etree.XMLParser(
-        encoding="utf-8",
-        no_network=True,
-        resolve_entities=False,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-        recover=recover,
-    )
+    return etree.XMLParser(**SAFE, recover=recover)
 
 
 def syntax_error(

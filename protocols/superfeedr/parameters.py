@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from protocols.errors import InvalidValue
+from protocols.single_values import only_value, required_value
 from protocols.superfeedr.bodies import Pairs, read_body, read_query
 from protocols.websub.callbacks import LONGEST_URL, read_web_url
 
@@ -58,17 +59,11 @@ class Parameters:
 
     def one(self, name: str, default: str = "") -> str:
         """The only value. Raises `InvalidValue` where two contradict each other."""
-        values = set(self.all(name))
-        if len(values) > 1:
-            raise InvalidValue(name, "one value, not several")
-        return values.pop() if values else default
+        return only_value(name, set(self.all(name)), default)
 
     def required(self, name: str, expected: str) -> str:
         """Raises `InvalidValue` if it is missing."""
-        value = self.one(name)
-        if not value:
-            raise InvalidValue(name, f"{expected}; it is missing")
-        return value
+        return required_value(name, self.one(name), expected)
 
     def flag(self, name: str, default: bool = False) -> bool:
         """Raises `InvalidValue`."""

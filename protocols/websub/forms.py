@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from protocols.errors import InvalidValue
+from protocols.single_values import only_value, required_value
 
 MOST_PARAMETERS = 5_000
 
@@ -27,16 +28,11 @@ class Form:
     def one(self, name: str, default: str = "") -> str:
         """The only value. Raises `InvalidValue` where two contradict each other."""
         values = {value for each, value in self.parameters if each == name}
-        if len(values) > 1:
-            raise InvalidValue(name, "one value, not several")
-        return values.pop() if values else default
+        return only_value(name, values, default)
 
     def required(self, name: str, expected: str) -> str:
         """Raises `InvalidValue` if it is missing."""
-        value = self.one(name)
-        if not value:
-            raise InvalidValue(name, f"{expected}; it is missing")
-        return value
+        return required_value(name, self.one(name), expected)
 
 
 def read_form(body: bytes, query: str = "") -> Form:

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.support.openfeeder import FeederSite, Ways
-from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
+from tests.support.web_server import Served, ServerAnswer, ServerRequest
 
 
-class FeederServer:
+class FeederServer(Served):
     """Serves ``site``; its front page, if there is one, at ``/``."""
 
     def __init__(self, ways: Ways | None = None, page: bytes = b"") -> None:
         self.site = FeederSite(ways=ways or Ways())
         self.documents = {"/": page} if page else {}
-        self._server = WebServer(self._answer)
+        super().__init__()
 
     async def __aenter__(self) -> Self:
-        await self._server.__aenter__()
+        await super().__aenter__()
         self.site.base = self._server.url
         return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._server.__aexit__(kind, error, traceback)
 
     @property
     def url(self) -> str:

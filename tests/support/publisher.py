@@ -13,10 +13,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from types import TracebackType
-from typing import Self
 
-from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
+from tests.support.web_server import Served, ServerAnswer, ServerRequest
 
 _ENTRY_ID = re.compile(r"tag:publisher\.example,2026:(\d+)/(\d+)")
 _FIRST_DAY = datetime(2026, 3, 1, tzinfo=UTC)
@@ -67,25 +65,13 @@ class PublishedFeed:
         ).isoformat()
 
 
-class Publisher:
+class Publisher(Served):
     """Serves feeds at ``/feeds/1``, ``/feeds/2`` … and remembers who asked how."""
 
     def __init__(self) -> None:
         self.feeds: dict[int, PublishedFeed] = {}
         self.requests: dict[int, list[ServerRequest]] = defaultdict(list)
-        self._server = WebServer(self._answer)
-
-    async def __aenter__(self) -> Self:
-        await self._server.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._server.__aexit__(kind, error, traceback)
+        super().__init__()
 
     def add_feed(self) -> PublishedFeed:
         feed = PublishedFeed(number=len(self.feeds) + 1)

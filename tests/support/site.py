@@ -6,13 +6,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
+from tests.support.web_server import Served, ServerAnswer, ServerRequest
 
 
-class Site:
+class Site(Served):
     """Serves ``pages`` (type and body by path), with ETags; everything else is a 404.
 
     ``asked`` are the paths of all requests.
@@ -22,19 +21,7 @@ class Site:
         self.pages: dict[str, tuple[str, bytes]] = {}
         self.headers: dict[str, Mapping[str, str]] = {}
         self.asked: list[str] = []
-        self._server = WebServer(self._answer)
-
-    async def __aenter__(self) -> Self:
-        await self._server.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._server.__aexit__(kind, error, traceback)
+        super().__init__()
 
     def url(self, path: str = "/") -> str:
         return f"{self._server.url}{path}"

@@ -8,11 +8,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import monotonic
-from types import TracebackType
-from typing import Self
 
 from tests.support.publisher import entries_named_in
-from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
+from tests.support.web_server import Served, ServerAnswer, ServerRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,25 +81,13 @@ class Subscriber:
         return hmac.compare_digest(given, f"{self.algorithm}={digest.hexdigest()}")
 
 
-class Subscribers:
+class Subscribers(Served):
     """All callbacks of a test, on one server, at ``/callbacks/<name>``."""
 
     def __init__(self) -> None:
         self.all: dict[str, Subscriber] = {}
         self.strays: list[ServerRequest] = []  # requests to nobody's callback
-        self._server = WebServer(self._answer)
-
-    async def __aenter__(self) -> Self:
-        await self._server.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self._server.__aexit__(kind, error, traceback)
+        super().__init__()
 
     def add(self, name: str, *, feed: int, topic: str, format: str) -> Subscriber:
         subscriber = Subscriber(

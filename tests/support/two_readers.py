@@ -118,3 +118,16 @@ def _compare(whole: Understood, new: Understood) -> None:
         entry for key, entry in zip(keys, whole.feed.entries, strict=True) if not key
     )
     assert new.feed.entries == read
+
+
+def last(*documents: bytes) -> ParsedFeed:
+    """What is read of the last of a feed's documents."""
+    readers = TwoReaders()
+    for document in documents:
+        parsed = readers.fetch(document)
+    assert parsed is not None
+    return parsed
+
+
+def titles_read(parsed: ParsedFeed) -> list[str]:
+    return [entry.title for entry in parsed.entries]

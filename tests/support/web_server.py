@@ -44,6 +44,28 @@ class ServerAnswer:
 Handler = Callable[[ServerRequest], Awaitable[ServerAnswer | None]]
 
 
+class Served:
+    """Something that a `WebServer` serves while it is entered, by ``_answer``."""
+
+    def __init__(self) -> None:
+        self._server = WebServer(self._answer)
+
+    async def __aenter__(self) -> Self:
+        await self._server.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._server.__aexit__(kind, error, traceback)
+
+    async def _answer(self, request: ServerRequest) -> ServerAnswer | None:
+        raise NotImplementedError
+
+
 class WebServer:
     """Listens on 127.0.0.1, port 0, while it is entered."""
 

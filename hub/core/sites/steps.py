@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from hub.core.fetched import Fetched
 from protocols.errors import FeedError
@@ -194,6 +194,19 @@ class SiteVisit:
 
 
 WalkOf: TypeAlias = Callable[[SiteVisit], Walk]
+
+
+MOST_PROBLEMS: Final = 20
+"""Of one visit; its status shows fewer."""
+
+
+class Failed(Exception):
+    """An answer that ends the visit; what was to be read is tried again."""
+
+    def __init__(self, answer: Fetched, reason: str) -> None:
+        super().__init__(reason)
+        self.answer = answer
+        self.trouble = f"{answer.url}: {reason}"
 
 
 class Exhausted(Exception):

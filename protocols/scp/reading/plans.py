@@ -142,9 +142,3 @@ def _chain(
         chain.append(following)
         reached = following.generated
     return chain, is_broken
-
-
-def replaces(modified: datetime, known: datetime | None) -> bool:
-    """SCP, "Delta Application": "If `delta_modified` > `local_modified`"; else the
-    page is ignored. ``known`` is None for a page that is not there yet."""
-    return known is None or modified > known

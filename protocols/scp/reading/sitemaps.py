@@ -22,6 +22,7 @@ from protocols.scp.reading.unpacking import SizeLimits, Unpacker
 from protocols.scp.sitemap import EXTENSION
 from protocols.text import whole_number
 from protocols.urls import is_web_url, resolve
+from protocols.xml_safety import SAFE
 
 LARGEST: Final = 16 * 1024 * 1024
 """Bytes, unpacked; about what a document may have that comes as it is, though
@@ -113,17 +114,7 @@ def _unpacked(body: bytes, largest: int) -> bytes:
 
 def _elements(body: bytes) -> Iterator[Any]:
     """Each as it ends; then it is let go, so that a long list takes no memory."""
-    events = etree.iterparse(
-        BytesIO(body),
-        events=("end",),
-        encoding="utf-8",
-        no_network=True,
-        resolve_entities=False,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
+    events = etree.iterparse(BytesIO(body), events=("end",), **SAFE)
     for number, (_, element) in enumerate(events):
         if number >= MOST_ELEMENTS:
             raise LimitExceeded("the number of elements", MOST_ELEMENTS)

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 
 from hub.core.remembered import READER_BYTES
 from protocols.feeds.limits import MAX_ENTRIES
-from protocols.model import ParsedFeed
 from tests.support.changing_json import HUGE, VERSION, json_histories, nested
-from tests.support.two_readers import Reader, TwoReaders
+from tests.support.two_readers import Reader, TwoReaders, last, titles_read
 
 ONE = {"id": "1", "title": "one"}
 TWO = {"id": "2", "title": "two"}
@@ -27,19 +26,6 @@ HOME = "https://e.example/"
 def a_json_feed(*items: Any, indent: int | None = None, **head: Any) -> bytes:
     document = {"version": VERSION, "title": "Feed", **head, "items": items}
     return json.dumps(document, indent=indent).encode()
-
-
-def last(*documents: bytes) -> ParsedFeed:
-    """What is read of the last of a feed's documents."""
-    readers = TwoReaders()
-    for document in documents:
-        parsed = readers.fetch(document)
-    assert parsed is not None
-    return parsed
-
-
-def titles_read(parsed: ParsedFeed) -> list[str]:
-    return [entry.title for entry in parsed.entries]
 
 
 @given(json_histories())

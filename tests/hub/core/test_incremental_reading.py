@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hub.core.remembered import READER_BYTES, known_slices
 from protocols.feeds.incremental import PATH
 from protocols.feeds.limits import MAX_ENTRIES
-from protocols.model import ParsedFeed
 from tests.support.changing_feeds import histories
-from tests.support.two_readers import URL, Reader, TwoReaders
+from tests.support.two_readers import URL, Reader, TwoReaders, last, titles_read
 
 ONE = "<item><guid>1</guid><title>one</title></item>"
 TWO = "<item><guid>2</guid><title>two</title></item>"
@@ -56,19 +55,6 @@ def atom(*entries: str, head: str = "<title>Feed</title>") -> bytes:
 
 def an_entry(id: str, title: str = "entry") -> str:
     return f"<entry><id>urn:{id}</id><title>{title}</title></entry>"
-
-
-def last(*documents: bytes) -> ParsedFeed:
-    """What is read of the last of a feed's documents."""
-    readers = TwoReaders()
-    for document in documents:
-        parsed = readers.fetch(document)
-    assert parsed is not None
-    return parsed
-
-
-def titles_read(parsed: ParsedFeed) -> list[str]:
-    return [entry.title for entry in parsed.entries]
 
 
 @given(histories())

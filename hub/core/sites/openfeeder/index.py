@@ -9,9 +9,9 @@ from typing import Final
 
 from hub.core.fetched import Fetched
 from hub.core.sites.openfeeder.absence import confirm_absence
-from hub.core.sites.openfeeder.session import STEP, Failed, Session
+from hub.core.sites.openfeeder.session import STEP, Session
 from hub.core.sites.openfeeder.state import Mark
-from hub.core.sites.steps import Part, ask, recall
+from hub.core.sites.steps import Failed, Part, ask, recall
 from protocols.dates import parse_date
 from protocols.openfeeder.cursors import time_of
 from protocols.openfeeder.documents import Index, Listed

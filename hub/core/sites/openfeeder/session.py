@@ -9,7 +9,16 @@ from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.core.sites.openfeeder.state import pack_state, read_state
-from hub.core.sites.steps import Part, ReadPage, Save, SiteVisit, ask, save
+from hub.core.sites.steps import (
+    MOST_PROBLEMS,
+    Failed,
+    Part,
+    ReadPage,
+    Save,
+    SiteVisit,
+    ask,
+    save,
+)
 from protocols.errors import FeedError
 from protocols.model import Deletion, Feed
 from protocols.openfeeder.documents import Changes, Index, Listed, Page
@@ -21,20 +30,10 @@ STEP: Final = 20
 """Pages that are read before what they say is saved."""
 MOST_FAILURES: Final = 3
 """Pages in a row that cannot be read, before the site is taken to fail."""
-MOST_PROBLEMS: Final = 20
 GONE: Final = (404, 410)
 _GENERAL: Final = (0, 401, 403, 429, *range(501, 600))
 """Statuses that say nothing of one page alone. There are pages that always answer 500,
 though all others can be read."""
-
-
-class Failed(Exception):
-    """An answer that ends the visit."""
-
-    def __init__(self, answer: Fetched, reason: str) -> None:
-        super().__init__(reason)
-        self.answer = answer
-        self.trouble = f"{answer.url}: {reason}"
 
 
 class Session:

@@ -12,8 +12,8 @@ from contextlib import suppress
 from hub.core.sites.openfeeder.changes import read_changes
 from hub.core.sites.openfeeder.index import begin_walk, go_on, index_is_same
 from hub.core.sites.openfeeder.pace import is_long, needs_reread, needs_walk
-from hub.core.sites.openfeeder.session import Failed, Session
-from hub.core.sites.steps import Ended, Exhausted, Part, SiteVisit, Walk
+from hub.core.sites.openfeeder.session import Session
+from hub.core.sites.steps import Ended, Exhausted, Failed, Part, SiteVisit, Walk
 from protocols.errors import FeedError
 from protocols.openfeeder.entries import head_of
 from protocols.openfeeder.reading import read_front

@@ -5,8 +5,8 @@ from __future__ import annotations
 from urllib.parse import urljoin
 
 from hub.core.fetched import Fetched
-from hub.core.sites.scp.session import Failed, Session
-from hub.core.sites.steps import Part, ReadPage, ask, parse
+from hub.core.sites.scp.session import Session
+from hub.core.sites.steps import Failed, Part, ReadPage, ask, parse
 from protocols.errors import FeedError, NotAFeed
 from protocols.feeds.choosing import choose
 from protocols.feeds.discovery import discover_in_header

@@ -7,9 +7,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from hub.core.sites.scp.session import Failed, Session
+from hub.core.sites.scp.session import Session
 from hub.core.sites.scp.state import File, Section, moment
-from hub.core.sites.steps import Download, Downloaded, Part, download, unroll
+from hub.core.sites.steps import Download, Downloaded, Failed, Part, download, unroll
 from protocols.scp.collection import CollectionType
 from protocols.scp.reading.heads import HeadRules, SiteHead
 

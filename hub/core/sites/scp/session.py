@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 
-from hub.core.fetched import Fetched
 from hub.core.sites.scp.state import pack_state, read_state
-from hub.core.sites.steps import Part, ReadPage, Save, SiteVisit, recall, save
+from hub.core.sites.steps import (
+    MOST_PROBLEMS,
+    Part,
+    ReadPage,
+    Save,
+    SiteVisit,
+    recall,
+    save,
+)
 from protocols.model import Deletion
 from protocols.scp.reading.fronts import head_of_site
-
-MOST_PROBLEMS: Final = 20
-
-
-class Failed(Exception):
-    """An answer that ends the visit; what was to be read is tried again."""
-
-    def __init__(self, answer: Fetched, reason: str) -> None:
-        super().__init__(reason)
-        self.answer = answer
-        self.trouble = f"{answer.url}: {reason}"
 
 
 class Session:

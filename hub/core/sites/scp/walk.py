@@ -11,9 +11,17 @@ from typing import Final
 
 from hub.core.sites.scp.fallback import read_feed
 from hub.core.sites.scp.files import Unusable, read_file
-from hub.core.sites.scp.session import Failed, Session
+from hub.core.sites.scp.session import Session
 from hub.core.sites.scp.state import ScpState, file_of
-from hub.core.sites.steps import Ended, Part, SiteVisit, Walk, count, find_unlisted
+from hub.core.sites.steps import (
+    Ended,
+    Failed,
+    Part,
+    SiteVisit,
+    Walk,
+    count,
+    find_unlisted,
+)
 from protocols.errors import FeedError
 from protocols.model import Deletion
 from protocols.scp.reading.plans import SectionPlan, plan_section, wanted_sections

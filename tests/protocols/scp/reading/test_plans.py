@@ -12,7 +12,6 @@ from protocols.scp.reading.plans import (
     SectionPlan,
     SectionState,
     plan_section,
-    replaces,
     wanted_sections,
 )
 from protocols.scp.reading.sitemaps import SiteFile, SiteMap
@@ -173,13 +172,6 @@ def test_all_is_read_instead_of_its_parts(
     files: list[SiteFile], wanted: tuple[str, ...]
 ) -> None:
     assert wanted_sections(SiteMap(files=tuple(files))) == wanted
-
-
-def test_only_what_is_newer_replaces() -> None:
-    assert replaces(hours(1), None)
-    assert replaces(hours(1), hours(0))
-    assert not replaces(hours(1), hours(1))
-    assert not replaces(hours(0), hours(1))
 
 
 _FILES = st.lists(
