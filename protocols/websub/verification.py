@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import re
 from typing import Final
 
@@ -40,4 +41,4 @@ def verification_url(
 def is_confirmed(status: int, body: bytes, challenge: str) -> bool:
     """Whether the callback wants it: "an HTTP success (2xx) code with a response body
     equal to the hub.challenge parameter"; not even a line break more."""
-    return 200 <= status < 300 and body == challenge.encode()
+    return 200 <= status < 300 and hmac.compare_digest(body, challenge.encode())

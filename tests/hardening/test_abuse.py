@@ -1,0 +1,299 @@
+"""A hub that anybody may ask is not turned against others, or against itself."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+import pytest_asyncio
+
+from hub.net import Answer, Request
+from hub.services.errors import TooManyWaiting
+from hub.services.websub import MOST_PENDING_OF_HOST
+from hub.websub import verifier as verifier_module
+from protocols.websub.requests import UnsubscribeRequest
+from storage.records import ANONYMOUS, SubscriptionState, VerificationState
+from tests.support.eventually import eventually
+from tests.support.hub_process import TOKEN
+from tests.support.open_hub import (
+    CALLBACK,
+    TOPIC,
+    OpenHubScene,
+    ScriptedCallbacks,
+    a_subscription_request,
+    open_hub_scene,
+)
+from tests.support.web_server import ServerAnswer, ServerRequest
+from tests.support.websub import (
+    HubAnswer,
+    Topic,
+    WebSubScene,
+    atom,
+    websub_scene,
+)
+
+VICTIM = "victim.example"
+ADMIN = {"Authorization": f"Bearer {TOKEN}"}
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[OpenHubScene]:
+    async with open_hub_scene(tmp_path) as scene:
+        yield scene
+
+
+@asynccontextmanager
+async def verifying(scene: OpenHubScene) -> AsyncIterator[None]:
+    task = asyncio.create_task(scene.verifier.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+def at_victim(number: int) -> str:
+    """Another port, another spelling, another path: one host all the same."""
+    spelled = (VICTIM, VICTIM.upper(), f"{VICTIM}:8080", f"{VICTIM}:{9000 + number}")
+    return f"https://{spelled[number % 4]}/{number}?a={number}"
+
+
+async def test_no_host_is_flooded_with_questions_by_thousands_of_requests(
+    hub: OpenHubScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(verifier_module, "ROUND_SECONDS", 0.01)
+    asked_at: list[float] = []
+    send = hub.callbacks.send
+
+    async def noted(request: Request) -> Answer:
+        asked_at.append(hub.clock.monotonic())
+        return await send(request)
+
+    monkeypatch.setattr(ScriptedCallbacks, "send", staticmethod(noted))
+    await asyncio.gather(*(asks(hub, at_victim(number)) for number in range(500)))
+    async with verifying(hub):
+        for seconds in range(1, 11):
+            await eventually(lambda least=seconds: len(asked_at) >= least)  # type: ignore[misc]
+            hub.clock.advance(1)
+    assert all(later - earlier >= 1 for earlier, later in pairwise(asked_at))
+
+
+async def test_only_so_many_requests_wait_for_one_host(hub: OpenHubScene) -> None:
+    many = MOST_PENDING_OF_HOST + 100
+    taken = await asyncio.gather(*(asks(hub, at_victim(each)) for each in range(many)))
+    assert taken.count(True) == MOST_PENDING_OF_HOST
+    assert await asks(hub, "https://other.example/")
+
+
+async def asks(hub: OpenHubScene, callback: str) -> bool:
+    try:
+        await hub.request(a_subscription_request(callback=callback))
+    except TooManyWaiting:
+        return False
+    return True
+
+
+async def test_a_question_is_hardly_longer_than_what_asked_for_it(
+    hub: OpenHubScene,
+) -> None:
+    """So the hub multiplies nobody's bytes: three questions at most, each a GET."""
+    for callback, topic, token in (
+        (CALLBACK, TOPIC, ""),
+        (f"{CALLBACK}?{'a' * 1_900}", f"{TOPIC}?{'b' * 1_900}", "c" * 1_000),
+    ):
+        await hub.subscribe(callback=callback, topic=topic, verify_token=token)
+        sent = urlencode(
+            {
+                "hub.mode": "subscribe",
+                "hub.topic": topic,
+                "hub.callback": callback,
+                "hub.verify_token": token,
+            }
+        )
+        assert len(hub.callbacks.requests[-1].url) <= len(sent) + 100
+
+
+async def test_nobody_can_end_the_subscription_of_another(hub: OpenHubScene) -> None:
+    await hub.add_feed()
+    await hub.subscribe()
+    for status, body in ((404, b""), (200, b""), (200, b"another challenge")):
+        hub.callbacks.status, hub.callbacks.body = status, body
+        token = await hub.request(UnsubscribeRequest(topic=TOPIC, callback=CALLBACK))
+        assert (await hub.settle(token)).state is VerificationState.FAILED
+    kept = await hub.storage.subscriptions.find(ANONYMOUS, TOPIC, CALLBACK)
+    assert kept is not None
+    assert kept.state is SubscriptionState.ACTIVE
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def scene(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[WebSubScene]:
+    directory = tmp_path_factory.mktemp("hub")
+    async with websub_scene(directory, FANFARE_OPEN_HUB="any") as scene:
+        yield scene
+
+
+on_sockets = pytest.mark.asyncio(loop_scope="module")
+
+
+@on_sockets
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/hub", "/", "/hubbub", "/rpc", "/openfeeder", "/openfeeder/update"),
+        *("/topics/1.atom", "/about", "/stream", "/api/subscriptions", "/nothing"),
+        "/?hub.mode=publish&hub.url=x",
+    ],
+)
+async def test_the_hub_is_no_callback_of_its_own(scene: WebSubScene, path: str) -> None:
+    topic = scene.topic()
+    answer = await scene.post(
+        {
+            "hub.mode": "subscribe",
+            "hub.topic": topic.url,
+            "hub.callback": f"{scene.hub.url}{path}",
+        }
+    )
+    await scene.until(answer, "failed")
+
+
+@on_sockets
+async def test_whoever_echoes_everything_has_confirmed_nothing(
+    scene: WebSubScene,
+) -> None:
+    """Another hub, or a page that shows what it is asked."""
+
+    def echo(request: ServerRequest) -> ServerAnswer:
+        return ServerAnswer(body=request.target.encode())
+
+    callback = scene.callback()
+    callback.on_question = echo
+    await scene.until(await scene.ask("subscribe", scene.topic(), callback), "failed")
+
+
+async def api(scene: WebSubScene, path: str, **body: object) -> HubAnswer:
+    return await scene.request(
+        "POST", f"{scene.hub.url}{path}", json=body, headers=ADMIN
+    )
+
+
+async def fat_ping(
+    scene: WebSubScene, topic: Topic, content: bytes, signature: str
+) -> int:
+    form = {
+        "hub.mode": "publish",
+        "hub.url": topic.url,
+        "hub.content": content.decode(),
+        "hub.signature": signature,
+    }
+    answer = await scene.request("POST", f"{scene.hub.url}/", data=form)
+    return answer.status
+
+
+SECRET, CONTENT = "the publisher's", atom(5)
+
+
+def signed(
+    secret: str = SECRET, body: bytes = CONTENT, algorithm: str = "sha256"
+) -> str:
+    return hmac.new(secret.encode(), body, algorithm).hexdigest()
+
+
+FORGED = {
+    "another secret": f"sha256={signed('another')}",
+    "no secret": f"sha256={signed('')}",
+    "no key at all": f"sha256={hashlib.sha256(CONTENT).hexdigest()}",
+    "the secret before the content": "sha256="
+    + hashlib.sha256(SECRET.encode() + CONTENT).hexdigest(),
+    "cut by a digit": f"sha256={signed()[:-1]}",
+    "longer by a digit": f"sha256={signed()}0",
+    "of another algorithm": f"sha1={signed()}",
+    "of no algorithm that is known": f"none={signed()}",
+    "of a broken algorithm": f"md5={signed(algorithm='md5')}",
+    "of another content": f"sha256={signed(body=CONTENT + b' ')}",
+    "the first half": f"sha256={signed()[:32]}",
+    "no digits": "sha256=",
+    "an algorithm alone": "sha256",
+    "nothing but digits": "0" * 64,
+    "several": f"sha256={signed('another')},sha256={signed()}",
+}
+
+
+@on_sockets
+@pytest.mark.parametrize("name", FORGED)
+async def test_content_with_a_forged_signature_is_refused(
+    scene: WebSubScene, name: str
+) -> None:
+    topic = scene.topic()
+    made = await api(scene, "/api/feeds", url=topic.url, publish_secret=SECRET)
+    assert made.status == 201
+    assert await fat_ping(scene, topic, CONTENT, FORGED[name]) == 403
+
+
+@on_sockets
+async def test_a_signature_is_good_for_its_topic_only(scene: WebSubScene) -> None:
+    ours, theirs, without = scene.topic(), scene.topic(), scene.topic()
+    await api(scene, "/api/feeds", url=ours.url, publish_secret=SECRET)
+    await api(scene, "/api/feeds", url=theirs.url, publish_secret="of others")
+    await api(scene, "/api/feeds", url=without.url)
+    good = f"sha256={signed()}"
+    for topic in (theirs, without, scene.topic()):
+        assert await fat_ping(scene, topic, CONTENT, good) == 403
+    assert await fat_ping(scene, ours, CONTENT, good) == 204
+
+
+@on_sockets
+async def test_a_publisher_s_secret_that_was_replaced_signs_nothing_more(
+    scene: WebSubScene,
+) -> None:
+    topic = scene.topic()
+    await api(scene, "/api/feeds", url=topic.url, publish_secret=SECRET)
+    await api(scene, "/api/feeds", url=topic.url, publish_secret="the next")
+    assert await fat_ping(scene, topic, CONTENT, f"sha256={signed()}") == 403
+    good = f"sha256={signed('the next')}"
+    assert await fat_ping(scene, topic, CONTENT, good) == 204
+
+
+def secrets_of(request: ServerRequest, *candidates: str) -> list[str]:
+    """Those that signed a notification."""
+    given = request.headers["x-hub-signature"].partition("=")[2]
+    return [each for each in candidates if signed(each, request.body) == given]
+
+
+@on_sockets
+async def test_a_subscription_is_signed_with_the_secret_it_has_now(
+    scene: WebSubScene,
+) -> None:
+    """Also what was to be delivered before it was replaced, and is tried again."""
+    topic, callback, other = scene.topic(), scene.callback(), scene.callback()
+    wish = {"topic": topic.url, "format": "json"}
+    first = {**wish, "callback": callback.url, "secret": "first"}
+    await api(scene, "/api/subscriptions", **first)
+    await api(
+        scene,
+        "/api/subscriptions",
+        **{**wish, "callback": other.url, "secret": "other's"},
+    )
+    everyone = ("first", "second", "other's", TOKEN)
+    await scene.publish(topic)
+    await eventually(lambda: bool(callback.deliveries and other.deliveries))
+    assert secrets_of(callback.deliveries[0], *everyone) == ["first"]
+    assert secrets_of(other.deliveries[0], *everyone) == ["other's"]
+
+    callback.delivery_statuses = [503]
+    await scene.publish(topic, atom(3, 2, 1))
+    await eventually(lambda: len(callback.deliveries) == 2)
+    made = await api(scene, "/api/subscriptions", **{**first, "secret": "second"})
+    assert made.status == 200
+
+    await eventually(lambda: len(callback.deliveries) > 2, seconds=60)
+    assert secrets_of(callback.deliveries[-1], *everyone) == ["second"]
