@@ -10,7 +10,7 @@ from hub.clock import Clock
 from hub.delivery.callback_pace import CallbackPace
 from hub.net import Network
 from hub.own_topics import OwnTopics
-from hub.parsing import Parser
+from hub.parsing.parser import Parser
 from hub.part import Part
 from hub.polling.handed_over import HandedOver
 from hub.polling.poller import Poller

@@ -10,7 +10,7 @@ from hub.core.budget import Budget
 from hub.ground import Ground, identity
 from hub.net import Limits
 from hub.net.messages import MEBIBYTE
-from hub.parsing import Parser, WorkerParser
+from hub.parsing.parser import Parser, WorkerParser
 from hub.parsing.sanitizing import WorkerSanitizer
 from hub.polling.fetcher import FeedFetcher, Fetcher
 from hub.polling.handed_over import HandedOver

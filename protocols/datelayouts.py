@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
 from protocols.asianmonths import with_english_months
 
 
-def _pattern(layout: str) -> re.Pattern[str]:
+@cache
+def pattern_of(layout: str) -> re.Pattern[str]:
+    """Compiled when it is first tried: that takes long, and few dates need them all."""
     return re.compile(layout, re.IGNORECASE)
 
 
@@ -35,55 +38,53 @@ _YEAR = r"(?P<year>\d{4}|\d{2})"
 
 LAYOUTS: Final = (
     # Sat, 11 Jan 2020 10:00:00 GMT; 11-Jan-20 10:00; 11. Januar 2020; 11 1月 2020
-    _pattern(
+    (
         rf"{_WORDS}(?P<day>\d{{1,2}}){_ORDINAL}{_OF}[\s/-]*"
         rf"(?:{_MONTH}|(?P<month>\d{{1,2}})\s*[月월])"
         rf"{_OF}[\s,،/-]*(?<!\s-)(?P<year>\d{{3,4}}|\d{{2}}(?!:)){_AT}"
     ),
     # 2020-1-11 10:00 +0200; 2020/01/11; 2020. 1. 11. 10:00
-    _pattern(
+    (
         rf"{_WORDS}(?P<year>\d{{4}})(?:[-/.]|\.\s)(?P<month>\d{{1,2}})(?:[-/.]|\.\s)"
         rf"(?P<day>\d{{1,2}})\.?{_AT}"
     ),
     # 2020年1月11日 10:00; 2020년 1월 11일; with or without blanks and a weekday
-    _pattern(
+    (
         r"(?P<year>\d{4})\s*[年년]\s*(?P<month>\d{1,2})\s*[月월]"
         r"\s*(?P<day>\d{1,2})\s*[日일](?:\s*[(\uff08]?\w{1,3}[)\uff09]?(?=\s|$))?"
         rf"(?:\s*{_CLOCK}\s*{_ZONE})?"
     ),
     # 2020. január 11. 10:00; 2020 m. sausio 11 d.
-    _pattern(
+    (
         rf"(?P<year>\d{{4}})[\s.-]+(?:m\.\s+)?{_MONTH}[\s-]+(?P<day>\d{{1,2}})"
         rf"(?:\.|\s+d\.)?{_AT}"
     ),
     # Sat Jan 11 10:00:00 2020, with or without a zone before the year (asctime)
-    _pattern(
+    (
         rf"{_WORDS}{_MONTH}\s+(?P<day>\d{{1,2}})\s+{_CLOCK}"
         r"\s*(?P<zone>[-+A-Za-z][^\s]*)?\s+(?P<year>\d{4})"
     ),
     # Sat 11 Jan 10:00:00 GMT 2020 (date, in Britain)
-    _pattern(
+    (
         rf"{_WORDS}(?P<day>\d{{1,2}})\s+{_MONTH}\s+{_CLOCK}"
         r"\s*(?P<zone>[-+A-Za-z][^\s]*)?\s+(?P<year>\d{4})"
     ),
     # January 11, 2020 10:00 am
-    _pattern(
-        rf"{_WORDS}{_MONTH}\s+(?P<day>\d{{1,2}}){_ORDINAL},?\s+(?P<year>\d{{4}}){_AT}"
-    ),
+    (rf"{_WORDS}{_MONTH}\s+(?P<day>\d{{1,2}}){_ORDINAL},?\s+(?P<year>\d{{4}}){_AT}"),
     # 1/31/2020 3:04:05 PM: American, as .NET writes it
-    _pattern(rf"{_WORDS}(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})/{_YEAR}{_AT}"),
+    rf"{_WORDS}(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})/{_YEAR}{_AT}",
     # 31.1.2020 15:04
-    _pattern(rf"{_WORDS}(?P<day>\d{{1,2}})[.-](?P<month>\d{{1,2}})[.-]{_YEAR}{_AT}"),
+    rf"{_WORDS}(?P<day>\d{{1,2}})[.-](?P<month>\d{{1,2}})[.-]{_YEAR}{_AT}",
     # 2020-01; 1/2020
-    _pattern(r"(?P<year>\d{4})-(?P<month>\d{1,2})"),
-    _pattern(r"(?P<month>\d{1,2})[/.](?P<year>\d{4})"),
+    r"(?P<year>\d{4})-(?P<month>\d{1,2})",
+    r"(?P<month>\d{1,2})[/.](?P<year>\d{4})",
     # January 2020; 2020 Jan-Feb
-    _pattern(rf"{_WORDS}{_MONTHS}{_OF}[\s,-]+(?P<year>\d{{4}})"),
-    _pattern(rf"(?P<year>\d{{4}})[\s,-]+{_MONTHS}"),
+    rf"{_WORDS}{_MONTHS}{_OF}[\s,-]+(?P<year>\d{{4}})",
+    rf"(?P<year>\d{{4}})[\s,-]+{_MONTHS}",
     # 2020-011 and 20011, the eleventh day; -20-01-11 (ISO 8601 of 1988)
-    _pattern(r"(?P<year>\d{4})-?(?P<day_of_year>\d{3})"),
-    _pattern(r"(?P<year>\d{2})(?P<day_of_year>\d{3})"),
-    _pattern(r"-(?P<year>\d{2})-?(?P<month>\d{2})(?:-(?P<day>\d{2}))?"),
+    r"(?P<year>\d{4})-?(?P<day_of_year>\d{3})",
+    r"(?P<year>\d{2})(?P<day_of_year>\d{3})",
+    r"-(?P<year>\d{2})-?(?P<month>\d{2})(?:-(?P<day>\d{2}))?",
 )
 
 _TIME_FIRST: Final = re.compile(

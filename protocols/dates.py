@@ -12,7 +12,7 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
-from protocols.datelayouts import LAYOUTS, straighten
+from protocols.datelayouts import LAYOUTS, pattern_of, straighten
 from protocols.months import month_number
 
 LONGEST = 80
@@ -154,7 +154,7 @@ def _from_layout(written: str) -> datetime | None:
     if number:
         return _from_digits(number[1] or number[2])
     for layout in LAYOUTS:
-        match = layout.fullmatch(written)
+        match = pattern_of(layout).fullmatch(written)
         if match is None:
             continue
         found = {name: value for name, value in match.groupdict().items() if value}

@@ -12,7 +12,7 @@ from hub.clock import SystemClock
 from hub.core.fetched import Fetched
 from hub.ground import create_network, identity
 from hub.net import Limits
-from hub.parsing import WorkerParser
+from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher, FetchRequest
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext

@@ -1,8 +1,5 @@
-"""Parsing documents without letting one harm the hub."""
+"""Parsing documents without letting one harm the hub.
 
-from __future__ import annotations
-
-from hub.parsing.parser import Parser, WorkerParser
-from hub.parsing.reader import reader_name
-
-__all__ = ["Parser", "WorkerParser", "reader_name"]
+Nothing is imported here: a worker process pays for all that its own modules import
+(`hub.parsing.worker`), at each start.
+"""

@@ -12,7 +12,8 @@ from hub.core.fetched import NOT_PARSED, Fetched, Understood
 from hub.core.remembered import known_slices
 from hub.core.trouble import is_known_body
 from hub.metrics import Metrics, Reading
-from hub.parsing import Parser, reader_name
+from hub.parsing.parser import Parser
+from hub.parsing.reader import reader_name
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.selectors import selector_of

@@ -13,7 +13,7 @@ from hub.clock import Clock
 from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.outlook import Outlook
 from hub.net import Network
-from hub.parsing import Parser
+from hub.parsing.parser import Parser
 from hub.polling.accounts import Accounts
 from hub.polling.asked import Asked
 from hub.polling.common_habits import CommonHabits

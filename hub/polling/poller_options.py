@@ -11,7 +11,7 @@ from hub.core.cadence import PollingRules
 from hub.core.sites.bounds import SiteBounds
 from hub.core.sites.walks import WALKS
 from hub.metrics import Metrics
-from hub.parsing import Parser
+from hub.parsing.parser import Parser
 from hub.parsing.sanitizing import Sanitizer
 from hub.polling.accounts import Accounts
 from hub.polling.committer import Committer

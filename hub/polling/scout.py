@@ -16,7 +16,7 @@ from urllib.parse import urljoin, urlsplit
 
 from hub.clock import Clock
 from hub.core.fetched import Fetched
-from hub.parsing import Parser
+from hub.parsing.parser import Parser
 from hub.polling.fetcher import FeedFetcher, FetchRequest
 from hub.polling.hops import origin
 from hub.polling.site_finders import SITE_FINDERS, FoundSite

@@ -36,7 +36,7 @@ from hub.core.sites.steps import (
     WalkOf,
     Want,
 )
-from hub.parsing import Parser
+from hub.parsing.parser import Parser
 from hub.polling.fetcher import FetchRequest
 from hub.polling.site_documents import SiteDocuments
 from hub.polling.site_reading import SiteReading, entries_of_day

@@ -24,7 +24,7 @@ from hub.clock import SystemClock
 from hub.core.cadence import PollingRules
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.net import HttpNetwork, Limits
-from hub.parsing import WorkerParser
+from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher
 from hub.polling.poller import Poller
 from scripts.benchmarks.documents import make_document, rss

@@ -19,7 +19,7 @@ import aiohttp
 from hub.clock import SystemClock
 from hub.core.cadence import PollingRules
 from hub.net import HttpNetwork, Limits
-from hub.parsing import WorkerParser
+from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher
 from hub.polling.poller import Poller
 from scripts.benchmarks.bare import bare_session, get_all

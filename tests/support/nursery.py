@@ -30,7 +30,13 @@ from hub import failpoints
 
 ROOT = Path(__file__).parents[2]
 _LONGEST_REQUEST = 1 << 17
-_IMPORTED = ("hub.app", "hub.cli.serve", "hub.logs", "hub.parsing", "storage.sqlite")
+_IMPORTED = (
+    "hub.app",
+    "hub.cli.serve",
+    "hub.logs",
+    "hub.parsing.parser",
+    "storage.sqlite",
+)
 
 
 class ForkedHub:

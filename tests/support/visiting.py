@@ -5,7 +5,7 @@ from __future__ import annotations
 from hub.core.cadence import PollingRules
 from hub.core.outlook import Outlook
 from hub.metrics import Metrics
-from hub.parsing import Parser
+from hub.parsing.parser import Parser
 from hub.polling.committer import Committer
 from hub.polling.documents import DocumentReader
 from hub.polling.fetcher import FeedFetcher

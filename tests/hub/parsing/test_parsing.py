@@ -14,8 +14,7 @@ import pytest
 from backports import zstd
 from structlog.testing import capture_logs
 
-from hub.parsing import WorkerParser
-from hub.parsing.parser import INLINE_BYTES
+from hub.parsing.parser import INLINE_BYTES, WorkerParser
 from protocols.errors import EmptyDocument, LimitExceeded, MalformedDocument, NotAFeed
 from protocols.feeds import ParseContext
 from protocols.model import ParsedFeed

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hub.core.remembered import READER_BYTES
-from hub.parsing import WorkerParser, reader_name
-from hub.parsing.reader import name_of
+from hub.parsing.parser import WorkerParser
+from hub.parsing.reader import name_of, reader_name
 from protocols.feeds import ParseContext
 from protocols.feeds.outline import KnownSlice, pack_known
 from protocols.identity import fingerprint
