@@ -119,3 +119,20 @@ def test_links_between_the_documents_lead_somewhere(document: str) -> None:
     path = ROOT / document
     for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
         assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("document", ["etiquette.md", "security.md"])
+def test_every_test_that_is_named_is_there(document: str) -> None:
+    text = (ROOT / "docs" / document).read_text()
+    for path in re.findall(r"`(tests/[\w/.]+?)`", text):
+        assert (ROOT / path).exists(), path
+    tests = "".join(each.read_text() for each in (ROOT / "tests").rglob("test_*.py"))
+    for name in re.findall(r"`(test_\w+)`", text):
+        assert f"def {name}(" in tests, name
+
+
+@pytest.mark.parametrize("document", [".github/SECURITY.md", "docs/security.md"])
+def test_links_of_what_is_said_on_security_lead_somewhere(document: str) -> None:
+    path = ROOT / document
+    for target in re.findall(r"\]\(([^)#:]+)", path.read_text()):
+        assert (path.parent / target).exists(), target
