@@ -28,6 +28,7 @@ from hub.config_readers import (
 )
 from hub.config_scp import ScpSettings
 from hub.core.cadence import PollingRules
+from protocols.public_urls import is_public_url
 from protocols.superfeedr.parameters import DEFAULT_LENGTHS, Lengths
 from protocols.websub.callbacks import LONGEST_URL
 from protocols.websub.leases import LONGEST_LEASE, SHORTEST_LEASE
@@ -167,8 +168,15 @@ class Settings(OpenFeederSettings, LogSettings, ScpSettings, PollingSettings):
             earned_floor=self.earned_floor,
             patience=self.patience,
             dead_after=self.dead_after,
+            backup_period=self.backup_period,
             tells_unlisted=self.tells_unlisted,
         )
+
+    @property
+    def takes_pushes(self) -> bool:
+        if self.upstream == "auto":
+            return is_public_url(self.public_url)
+        return self.upstream == "on"
 
     @property
     def tells_unlisted(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hub.config_fields import setting
-from hub.config_readers import DAY, seconds, whole
+from hub.config_readers import DAY, one_of, seconds, whole
 from hub.core.cadence import PollingRules
 from hub.core.sites.bounds import SiteBounds
 
@@ -54,6 +54,19 @@ class PollingSettings:
         seconds(0, 10_000),
         "polls a second, for all feeds; 0: 24 a day for each feed, on average",
         shown="0",
+    )
+    upstream: str = setting(
+        "auto",
+        one_of("auto", "on", "off"),
+        "whether feeds are subscribed to at the hubs they name, which then push to this"
+        " one; auto: if the public URL is one that they can reach",
+    )
+    backup_period: float = _rule(
+        _RULES.backup_period,
+        1,
+        4 * _WEEK,
+        "seconds between two polls, at least, of feeds whose hub has proved that it"
+        " pushes what is new",
     )
     dead_after: float = _rule(
         _RULES.dead_after,

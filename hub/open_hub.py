@@ -50,6 +50,7 @@ class BuiltOpenHub:
     """Its use cases, and its parts that run in the background."""
 
     service: WebSubService
+    pings: Pings
     wake_verifier: Callable[[], None]
     background: dict[str, Part]
 
@@ -114,6 +115,7 @@ def build_open_hub(
     )
     return BuiltOpenHub(
         service=service,
+        pings=pings,
         wake_verifier=verifier.wake,
         background={"verifier": verifier.run, "pings": pings.run},
     )

@@ -18,6 +18,7 @@ from hub.open_hub import (
 from hub.openfeeder.analytics import Analytics, create_sink
 from hub.own_topics import OwnTopics
 from hub.part import Part
+from hub.polling.bringing import Bringing
 from hub.polling.opt_outs import OptOuts
 from hub.publishing import build_openfeeder, build_publishing
 from hub.services import (
@@ -44,6 +45,7 @@ from hub.services import (
 from hub.services.account_subscriptions import AccountSubscriptions
 from hub.services.addresses import AddressCheck
 from hub.services.discovering import Discovering
+from hub.upstream.assembly import build_upstream
 from hub.way_in import WayIn
 from hub.way_out import WayOut
 from hub.websub.topics import OpenHub
@@ -85,6 +87,13 @@ async def build_use_cases(
     publishing = await build_publishing(
         settings, storage, clock, ground.metrics, ground.public_url
     )
+    bringing = Bringing(way_in.poller, way_in.fetcher.bring, clock)
+    upstream = build_upstream(
+        _surroundings(ground, way_in, way_out),
+        bringing,
+        open_hub.pings,
+        settings,
+    )
     sink = create_sink(settings, ground.network, urlsplit(ground.public_url).netloc)
     analytics = Analytics(sink)
     tells_unlisted = settings.tells_unlisted
@@ -115,11 +124,10 @@ async def build_use_cases(
         ),
         superfeedr=subscribing.superfeedr,
         public=PublicService(storage, ground.public_url),
-        publishing=PublishingService(
-            storage.feeds, way_in.poller, way_in.fetcher.bring, clock
-        ),
+        publishing=PublishingService(storage.feeds, bringing, clock),
         collections=publishing.service,
         openfeeder=build_openfeeder(settings, storage, clock, ground.public_url),
+        upstream=upstream.service,
         hints=HintService(storage, open_hub.service),
         analytics=analytics,
     )
@@ -127,6 +135,7 @@ async def build_use_cases(
         services=services,
         background={
             **open_hub.background,
+            **upstream.background,
             "publisher": publishing.run,
             "analytics": analytics.run,
         },

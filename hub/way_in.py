@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hub.core.budget import Budget
+from hub.core.cadence import PollingRules
 from hub.ground import Ground, identity
 from hub.net import Limits
 from hub.net.messages import MEBIBYTE
@@ -53,12 +54,20 @@ async def build_way_in(ground: Ground, stack: AsyncExitStack) -> WayIn:
             parser,
             ground.network,
             ground.clock,
-            ground.settings.polling_rules,
+            _rules(ground),
             await _poller_options(ground, stack),
         ),
         scout=Scout(paced, parser, ground.clock, asking),
         lists=_list_fetcher(ground),
     )
+
+
+def _rules(ground: Ground) -> PollingRules:
+    """Hubs of others push to where this one is reached."""
+    rules = ground.settings.polling_rules
+    if not ground.settings.takes_pushes:
+        return rules
+    return replace(rules, push_url=ground.public_url)
 
 
 async def _poller_options(ground: Ground, stack: AsyncExitStack) -> PollerOptions:

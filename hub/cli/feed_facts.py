@@ -27,6 +27,7 @@ def explain_feed(feed: Document) -> None:
             *_standing(feed),
             ("entries", _entries(feed)),
             *_site(feed["site"]),
+            *_push(feed["push"]),
             *_answer(feed),
             *_oddities(feed),
             *_requests(feed),
@@ -49,6 +50,7 @@ def explain_plan(plan: Document) -> None:
             ("price", f"{plan['price']:.3g} entry-seconds"),
             ("hints in force", ", ".join(plan["hints_in_force"]) or "none"),
             *_site(plan["site"]),
+            *_push(plan["push"]),
         ]
     )
     click.echo()
@@ -81,6 +83,23 @@ def _site(site: Document | None) -> list[tuple[str, object]]:
         ("changes since", site["cursor"] or "not told by the site"),
         ("walked whole", moment(walked) if walked else "not yet"),
         ("every page read", moment(reread) if reread else ""),
+    ]
+
+
+def _push(push: Document | None) -> list[tuple[str, object]]:
+    """Whether its hub pushes it, and how well."""
+    if push is None:
+        return []
+    counts = ", ".join(
+        f"{push[name]} {name}" for name in ("brought", "late", "missed", "foreign")
+    )
+    polled = "polled rarely" if push["is_trusted"] else "polled like any other"
+    return [
+        ("hub", f"{push['hub']} ({push['way']}), {push['state']}; {polled}"),
+        ("pushed", f"{moment(push['pushed_at'])}: {counts}"),
+        ("pushed until", moment(push["until"]) if push["until"] else ""),
+        ("hub's trouble", push["trouble"]),
+        ("hub asked again", moment(push["retry_at"]) if push["retry_at"] else ""),
     ]
 
 

@@ -10,7 +10,7 @@ import click
 from .client import Document, Hub, speaks_to_hub
 from .wording import plural, print_table, printable
 
-KINDS = ("dead", "failing", "moved", "throttled", "wasteful", "hub")
+KINDS = ("dead", "failing", "moved", "throttled", "wasteful", "hub", "pushed")
 
 
 @click.command()
@@ -18,7 +18,7 @@ KINDS = ("dead", "failing", "moved", "throttled", "wasteful", "hub")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array.")
 @speaks_to_hub
 def report(hub: Hub, kind: str | None, as_json: bool) -> None:
-    """Say which feeds are dead, in trouble, moved, throttled or wasteful.
+    """Say which feeds are dead, in trouble, moved, throttled, wasteful or pushed.
 
     With what may be done about each. A feed is wasteful that is polled more than 300
     times for an entry.

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from hub.core.durations import duration
 from hub.core.posting import velocity
+from hub.core.push.facts import PushFacts
 from storage.records import FeedState, Polling, StoredFeed
 
 FAILING_AFTER = timedelta(days=2)
@@ -29,7 +30,8 @@ class FindingKind(StrEnum):
     MOVED = "moved"  # redirects for good
     THROTTLED = "throttled"  # its server asks for patience
     WASTEFUL = "wasteful"  # hundreds of polls for an entry
-    HUB = "hub"  # names a hub, which could push it
+    HUB = "hub"  # names a hub, and is polled all the same
+    PUSHED = "pushed"  # its hub pushes what is new
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +53,13 @@ def polls_per_entry(feed: StoredFeed, now: datetime) -> float | None:
     return _DAY / polling.period / a_day
 
 
-def findings(feed: StoredFeed, now: datetime) -> tuple[Finding, ...]:
-    """All that there is to say of a feed; mostly nothing. In the order of the kinds."""
+def findings(
+    feed: StoredFeed, now: datetime, push: PushFacts | None = None
+) -> tuple[Finding, ...]:
+    """All that there is to say of a feed; mostly nothing. In the order of the kinds.
+
+    ``push`` None: nobody pushes it, or nobody may.
+    """
     if feed.state.is_stopped:
         return (_dead(feed),)
     if feed.state is not FeedState.ACTIVE:
@@ -62,7 +69,7 @@ def findings(feed: StoredFeed, now: datetime) -> tuple[Finding, ...]:
         _moved(feed),
         _throttled(feed.polling, now),
         _wasteful(feed, now),
-        _hub(feed.polling),
+        _hub(feed.polling) if push is None else _pushed(push),
     )
     return tuple(each for each in found if each is not None)
 
@@ -147,4 +154,27 @@ def _hub(polling: Polling) -> Finding | None:
         kind=FindingKind.HUB,
         what=f"it names the hub {polling.hubs[0]}, and is polled all the same",
         suggestion="nothing needs to be done",
+    )
+
+
+def _pushed(push: PushFacts) -> Finding:
+    pushes = f"{push.brought} times" if push.brought != 1 else "once"
+    told = f"{pushes} so far, {push.late} late, and missed {push.missed}"
+    if push.is_trusted:
+        return Finding(
+            kind=FindingKind.PUSHED,
+            what=f"its hub {push.hub} pushes it: {told}",
+            suggestion="nothing needs to be done: it is polled rarely",
+        )
+    if push.trouble:
+        return Finding(
+            kind=FindingKind.HUB,
+            what=f"its hub {push.hub} does not push it: {push.trouble}",
+            suggestion="nothing needs to be done: the hub is asked again, ever less"
+            " often",
+        )
+    return Finding(
+        kind=FindingKind.HUB,
+        what=f"its hub {push.hub} has yet to prove that it pushes it: {told}",
+        suggestion="nothing needs to be done: it is polled like any other",
     )

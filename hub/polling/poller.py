@@ -98,13 +98,23 @@ class Poller:
         self._schedule.look_again()
         self._awake.set()
 
-    def explain(self, feed: StoredFeed) -> Plan:
-        """The period as it was planned after the last fetch, term by term."""
+    def explain(self, feed: StoredFeed, *, is_pushed: bool = False) -> Plan:
+        """The period as it was planned after the last fetch, term by term.
+
+        ``is_pushed``: while its hub is believed to push what is new.
+        """
         polling = feed.polling
         planned_at = polling.last_fetch or self._clock.now()
         price = polling.price or self._rules.patience
         outlook = Outlook(price=price, prior=self._habits.prior)
-        return explain(polling, polling.subscribers, self._rules, planned_at, outlook)
+        return explain(
+            polling,
+            polling.subscribers,
+            self._rules,
+            planned_at,
+            outlook,
+            is_pushed=is_pushed and bool(self._rules.push_url),
+        )
 
     def ping(self, feed: StoredFeed) -> bool:
         """Fetch a feed soon, and once more if it is being fetched; nobody waits.

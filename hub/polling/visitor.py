@@ -69,7 +69,7 @@ class Visitor:
         """
         fetched = await self.fetcher.fetch(self._request(target))
         understood = await self.reader.read(target, fetched)
-        if isinstance(understood.error, UnsupportedVersion):
+        if isinstance(understood.error, UnsupportedVersion) and not fetched.is_pushed:
             fetched, understood = await self._older(target, fetched, understood)
         decision = self._decision(target, fetched, understood, occasion)
         return Visit(fetched=fetched, commit=await self._conclude(decision))
@@ -175,6 +175,8 @@ class Visitor:
 def _site_format(decision: Decision) -> str:
     """Of a site, whose document says where to read on; "" for any other feed."""
     known, understood = decision.target.feed.format, decision.understood
+    if decision.fetched.is_pushed:  # nobody pushes where to read on
+        return ""
     if understood.feed is not None:
         found = understood.feed.format
         return found if found.is_site else ""

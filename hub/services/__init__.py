@@ -31,6 +31,7 @@ from .subscriptions import SubscriptionService
 from .superfeedr import SuperfeedrService
 from .tokens import TokenService
 from .tracking import TrackTopics
+from .upstream import UpstreamService
 from .websub import WebSubService
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "SuperfeedrService",
     "TokenService",
     "TrackTopics",
+    "UpstreamService",
     "WebSubService",
 ]
 
@@ -82,4 +84,5 @@ class Services:
     collections: CollectionService
     openfeeder: OpenFeederService
     hints: HintService
+    upstream: UpstreamService
     analytics: Analytics

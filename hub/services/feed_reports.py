@@ -8,12 +8,13 @@ from hub.clock import Clock
 from hub.core.cadence import Plan
 from hub.core.explanation import Explanation, explain_plan
 from hub.core.findings import Finding, FindingKind, findings, polls_per_entry
+from hub.core.push.facts import PushFacts, push_facts
 from hub.core.sites.facts import SiteFacts, site_facts
 from hub.services.feeds import FeedPoller, existing_feed
 from protocols.model import SITE_FORMATS
 from storage.errors import NotFound
 from storage.interface import Storage
-from storage.records import FeedId, Standing, StoredBody, StoredFeed
+from storage.records import FeedId, PushHub, Standing, StoredBody, StoredFeed
 
 SHOWN_RELATED = 10
 
@@ -28,6 +29,7 @@ class FeedReport:
     standing: Standing | None = None  # None before the first maintenance
     related: tuple[FeedId, ...] = ()
     site: SiteFacts | None = None  # of one that is read by many requests
+    push: PushFacts | None = None  # of one that names a hub
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,7 @@ class ExplainedFeed:
     feed: StoredFeed
     explanation: Explanation
     site: SiteFacts | None
+    push: PushFacts | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +68,16 @@ class FeedReportService:
     async def get(self, feed_id: FeedId) -> FeedReport:
         """Raises `NotFound`."""
         feed = await existing_feed(self._storage.feeds, feed_id)
+        push = await self._push(feed_id)
         related = await self._storage.standings.related(feed_id, SHOWN_RELATED)
         return FeedReport(
             feed=feed,
             subscribers=await self._storage.subscriptions.count(feed_id),
-            plan=self._poller.explain(feed),
+            plan=self._plan(feed, push),
             standing=await self._storage.standings.get(feed_id),
             related=tuple(related),
             site=await self._site(feed),
+            push=push,
         )
 
     async def raw(self, feed_id: FeedId) -> StoredBody:
@@ -89,10 +94,12 @@ class FeedReportService:
     async def explain(self, feed_id: FeedId) -> ExplainedFeed:
         """A feed, and why it is polled when it is. Raises `NotFound`."""
         feed = await existing_feed(self._storage.feeds, feed_id)
+        push = await self._push(feed_id)
         return ExplainedFeed(
             feed=feed,
-            explanation=explain_plan(feed, self._poller.explain(feed)),
+            explanation=explain_plan(feed, self._plan(feed, push)),
             site=await self._site(feed),
+            push=push,
         )
 
     async def findings(
@@ -101,12 +108,18 @@ class FeedReportService:
         """Of a page of the feeds those of which there is something to say."""
         now = self._clock.now()
         page = await self._storage.feeds.page(after=after, limit=limit)
+        pushes = {
+            each.feed_id: push_facts(each, now)
+            for each in await self._storage.pushes.of([feed.id for feed in page])
+        }
         found = (
             FeedFindings(
                 feed=feed,
                 polls_per_entry=polls_per_entry(feed, now),
                 findings=tuple(
-                    each for each in findings(feed, now) if kind in (None, each.kind)
+                    each
+                    for each in findings(feed, now, pushes.get(feed.id))
+                    if kind in (None, each.kind)
                 ),
             )
             for feed in page
@@ -115,6 +128,17 @@ class FeedReportService:
             feeds=tuple(each for each in found if each.findings),
             next=page[-1].id if len(page) == limit else None,
         )
+
+    def _plan(self, feed: StoredFeed, push: PushFacts | None) -> Plan:
+        is_pushed = push is not None and push.is_trusted
+        return self._poller.explain(feed, is_pushed=is_pushed)
+
+    async def _push(self, feed_id: FeedId) -> PushFacts | None:
+        return push_facts(await self._storage.pushes.get(feed_id), self._clock.now())
+
+    async def hubs(self, limit: int) -> list[PushHub]:
+        """Those with the most subscriptions of ours, and "" for all."""
+        return await self._storage.pushes.hubs(limit)
 
     async def _site(self, feed: StoredFeed) -> SiteFacts | None:
         if feed.format not in SITE_FORMATS:

@@ -45,7 +45,7 @@ class FeedPoller(Protocol):
         """Fetch, or join the fetch under way; the feed as it is afterwards."""
         ...
 
-    def explain(self, feed: StoredFeed) -> Plan:
+    def explain(self, feed: StoredFeed, *, is_pushed: bool = False) -> Plan:
         """The period as it was planned after the last fetch, term by term."""
         ...
 

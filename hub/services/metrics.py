@@ -9,7 +9,7 @@ from hub.clock import Clock
 from hub.metrics import Metrics
 from protocols.prometheus import Family, Kind, Sample
 from storage.interface import Storage
-from storage.records import Backlog
+from storage.records import Backlog, PushCount
 
 FRESH_SECONDS = 1.0
 """The database is asked no more often than this, however many scrapers there are."""
@@ -31,8 +31,27 @@ class MetricsService:
             _gauge("fanfare_info", "The version.", 1, version=hub.__version__),
             *self._metrics.families(),
             *self._waiting(backlog),
+            await self._upstream(),
             _gauge("fanfare_log_head", "Position of the last record.", head.position),
         ]
+
+    async def _upstream(self) -> Family:
+        """Of all hubs together: they are many, and their names are nobody's business;
+        the API has them."""
+        counts = {
+            what: count
+            for hub in await self._storage.pushes.hubs(0)
+            for what, count in hub.counts
+        }
+        return Family(
+            name="fanfare_upstream_total",
+            kind=Kind.COUNTER,
+            help="What hubs of others were asked, and what they pushed.",
+            samples=tuple(
+                Sample(value=counts.get(what, 0), labels={"what": what.value})
+                for what in PushCount
+            ),
+        )
 
     async def _read_backlog(self) -> Backlog:
         async with self._asked:

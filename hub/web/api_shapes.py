@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hub.core.push.facts import PushState
 from hub.services.websub import Ping
 from hub.web.feed_shapes import FEED_SHAPES
 from hub.web.open_shapes import OPEN_SHAPES
@@ -14,6 +15,7 @@ from protocols.websub.signatures import ALGORITHMS
 from storage.records import (
     FeedState,
     Format,
+    PushWay,
     Right,
     SubscriptionState,
     Updates,
@@ -62,6 +64,8 @@ CHOICES: Mapping[str, Sequence[str]] = {
     "PingOutcome": tuple(Ping),
     "VerificationMode": tuple(VerificationMode),
     "VerificationState": tuple(VerificationState),
+    "PushWay": tuple(PushWay),
+    "PushState": tuple(PushState),
     "CollectionType": tuple(CollectionType),
     "StreamKind": ("entries", "updated", "deleted", "error", "recovered"),
 }

@@ -32,6 +32,7 @@ from hub.web.subscriptions import SubscriptionRoutes
 from hub.web.superfeedr.door import SuperfeedrDoor
 from hub.web.superfeedr.table import create_modes
 from hub.web.tokens import TokenRoutes
+from hub.web.upstream import UpstreamRoutes
 from hub.web.weblog_pings import WeblogPingRoutes
 from hub.web.websub import HubDoor, WebSubRoutes
 from protocols.errors import ProtocolError
@@ -96,6 +97,7 @@ def create_application(
         *StreamRoutes(services.live, authenticator).routes(),
         *websub.routes(),
         *WeblogPingRoutes(services.hints).routes(),
+        *UpstreamRoutes(services.upstream).routes(),
         *PublicRoutes(services.public).routes(),
         *scp.public_routes(),
         *OpenFeederRoutes(

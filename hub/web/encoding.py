@@ -21,6 +21,8 @@ from storage.records import (
     Attempt,
     DeadRange,
     Polling,
+    PushCount,
+    PushHub,
     StoredFeed,
     Straggler,
     Subscription,
@@ -108,6 +110,7 @@ def feed_report_document(report: FeedReport) -> Members:
         "is_stale": standing is not None and standing.is_stale,
         "related": report.related,
         "site": report.site,
+        "push": report.push,
     }
 
 
@@ -145,6 +148,16 @@ def findings_document(page: FindingsPage) -> Members:
     return {"feeds": feeds, "next": page.next}
 
 
+def hubs_document(hubs: Sequence[PushHub]) -> Members:
+    return {"hubs": [{"hub": it.hub, "counts": _counts(it)} for it in hubs]}
+
+
+def _counts(hub: PushHub) -> dict[str, int]:
+    """All of them, in one order."""
+    counts = dict(hub.counts)
+    return {what.value: counts.get(what, 0) for what in PushCount}
+
+
 def explanation_document(explained: ExplainedFeed) -> Members:
     feed, explanation = explained.feed, explained.explanation
     return {
@@ -163,6 +176,7 @@ def explanation_document(explained: ExplainedFeed) -> Members:
         "minutes": explanation.minutes,
         "terms": explanation.terms,
         "site": explained.site,
+        "push": explained.push,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hub.core.findings import FindingKind
 from hub.services.feeds import LONGEST_WAIT
+from hub.web.decoding import DEFAULT_PAGE, LARGEST_PAGE
 from hub.web.feeds import FeedToAdd, PageToLookAt
 from hub.web.lists import ListsToRead
 from hub.web.operation import PAGE, Operation, Parameter
@@ -51,6 +52,24 @@ FEED_OPERATIONS: tuple[Operation, ...] = (
         query=(
             *PAGE,
             Parameter(name="kind", help="only this", choices=tuple(FindingKind)),
+        ),
+        problems=(422,),
+    ),
+    Operation(
+        method="GET",
+        path="/hubs",
+        right=Right.ADMIN,
+        summary="Hubs of others that push feeds, and what they were asked and told",
+        answers={200: "PushHubs"},
+        query=(
+            Parameter(
+                name="limit",
+                help="hubs, those with the most subscriptions first",
+                kind="integer",
+                default=DEFAULT_PAGE,
+                least=0,
+                largest=LARGEST_PAGE,
+            ),
         ),
         problems=(422,),
     ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from storage.records import PushCount
+
 _FEED: Mapping[str, str] = {
     "id": "integer",
     "url": "string",
@@ -82,6 +84,7 @@ FEED_SHAPES: Mapping[str, Mapping[str, str]] = {
         "is_stale": "boolean",
         "related": "[integer]",
         "site": "SiteFacts?",
+        "push": "PushFacts?",
     },
     "FeedFindings": {"feeds": "[FoundFeed]", "next": "integer?"},
     "FoundFeed": {
@@ -109,6 +112,7 @@ FEED_SHAPES: Mapping[str, Mapping[str, str]] = {
         "minutes": "[number]",
         "terms": "[PeriodTerm]",
         "site": "SiteFacts?",
+        "push": "PushFacts?",
     },
     "SiteFacts": {
         "kind": "string",
@@ -120,6 +124,25 @@ FEED_SHAPES: Mapping[str, Mapping[str, str]] = {
         "walked_at": "time?",
         "reread_at": "time?",
     },
+    "PushFacts": {
+        "way": "PushWay",
+        "hub": "string",
+        "topic": "string",
+        "state": "PushState",
+        "is_trusted": "boolean",
+        "until": "time?",
+        "asked_at": "time?",
+        "retry_at": "time?",
+        "trouble": "string",
+        "pushed_at": "time?",
+        "brought": "integer",
+        "late": "integer",
+        "missed": "integer",
+        "foreign": "integer",
+    },
+    "PushHubs": {"hubs": "[PushHub]"},
+    "PushHub": {"hub": "string", "counts": "PushCounts"},
+    "PushCounts": {each.value: "integer" for each in PushCount},
     "Redirect": {"target": "string", "sightings": "integer", "first_seen": "time"},
     "Validators": {"url": "string", "etag": "string", "last_modified": "string"},
     "Hints": {

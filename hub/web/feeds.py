@@ -15,6 +15,8 @@ from hub.services import FeedReportService, FeedService
 from hub.services.errors import SeveralFeeds
 from hub.services.feeds import LONGEST_WAIT, AddFeed
 from hub.web.decoding import (
+    DEFAULT_PAGE,
+    LARGEST_PAGE,
     Document,
     path_id,
     query_choice,
@@ -28,6 +30,7 @@ from hub.web.encoding import (
     feed_links,
     feed_report_document,
     findings_document,
+    hubs_document,
     json_response,
     page_document,
     sight_document,
@@ -78,6 +81,7 @@ class FeedRoutes:
             Route("/feeds", self.page, methods=["GET"]),
             Route("/feeds", self.add, methods=["POST"]),
             Route("/discover", self.discover, methods=["POST"]),
+            Route("/hubs", self.hubs, methods=["GET"]),
             Route("/findings", self.findings, methods=["GET"]),
             Route(one, self.show, methods=["GET"]),
             Route(one, self.remove, methods=["DELETE"]),
@@ -137,6 +141,10 @@ class FeedRoutes:
         kind = query_choice(request, "kind", FindingKind)
         page = await self._reports.findings(after=FeedId(after), limit=limit, kind=kind)
         return json_response(findings_document(page))
+
+    async def hubs(self, request: Request) -> Response:
+        limit = query_number(request, "limit", DEFAULT_PAGE, LARGEST_PAGE)
+        return json_response(hubs_document(await self._reports.hubs(limit)))
 
     async def show(self, request: Request) -> Response:
         report = await self._reports.get(_feed_id(request))

@@ -26,6 +26,7 @@ from protocols.scp.collection import MEDIA_TYPE
 from protocols.topic_pages import TopicFormat
 from protocols.websub.requests import FORMATS
 from protocols.websub.signatures import ALGORITHMS
+from protocols.websub.subscriber import CONFIRMATION_TYPE
 
 JSON = "application/json"
 TEXT = "text/plain"
@@ -202,6 +203,36 @@ OPEN_OPERATIONS: tuple[OpenOperation, ...] = (
         summary="What became of a request to the open hub",
         answers={200: {JSON: "Diagnosis", HTML: "string"}},
         problems=(404, 429),
+    ),
+    OpenOperation(
+        method="GET",
+        path="/upstream/{token}",
+        summary="A hub of others asks whether a subscription of this one was meant",
+        description="By WebSub, or by rssCloud with url and challenge.",
+        query=(
+            Parameter(
+                name="hub.mode",
+                help="what it asks, or tells",
+                choices=("subscribe", "unsubscribe", "denied"),
+            ),
+            Parameter(name="hub.topic", help="of the subscription", longest=2_048),
+            Parameter(name="hub.challenge", help="is sent back", longest=1_024),
+            Parameter(name="hub.lease_seconds", help="how long it will last"),
+            Parameter(name="hub.reason", help="of a denial"),
+            Parameter(name="url", help="of rssCloud: the feed", longest=2_048),
+            Parameter(name="challenge", help="of rssCloud", longest=1_024),
+        ),
+        answers={200: {CONFIRMATION_TYPE: "string"}},
+        plain_problems=(404, 503),
+    ),
+    OpenOperation(
+        method="POST",
+        path="/upstream/{token}",
+        summary="A hub of others pushes a feed",
+        description="Signed by X-Hub-Signature, of up to 10 MiB; what is not signed"
+        " rightly is ignored. Of rssCloud a form with url.",
+        answers={202: {}},
+        plain_problems=(400, 408, 410, 413, 503),
     ),
     OpenOperation(
         method="GET",

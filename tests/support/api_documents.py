@@ -46,6 +46,7 @@ def feed_document(**changes: object) -> dict[str, Any]:
         "is_stale": False,
         "related": [],
         "site": None,
+        "push": None,
         "period_terms": [
             {"name": "wanted", "value": 900.0, "unit": "s", "note": "the rule"}
         ],

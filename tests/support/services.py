@@ -22,6 +22,7 @@ from hub.metrics import Metrics
 from hub.net.guard import Guard
 from hub.openfeeder.analytics import Analytics
 from hub.own_topics import OwnTopics
+from hub.polling.bringing import Bringing
 from hub.polling.fetcher import FetchRequest
 from hub.polling.handed_over import HandedOver
 from hub.polling.scout import Kind, Sight
@@ -47,12 +48,14 @@ from hub.services import (
     SuperfeedrService,
     TokenService,
     TrackTopics,
+    UpstreamService,
     WebSubService,
 )
 from hub.services.account_subscriptions import AccountSubscriptions
 from hub.services.addresses import AddressCheck
 from hub.services.discovering import Discovering
 from hub.services.openfeeder import OpenFeederOptions
+from hub.upstream.deliveries import Deliveries
 from hub.websub.pings import Pings
 from hub.websub.questions import Question, Reply
 from hub.websub.topics import OpenHub
@@ -129,8 +132,9 @@ class FakePoller:
         assert found is not None
         return found
 
-    def explain(self, feed: StoredFeed) -> Plan:
-        return explain(feed.polling, 1, PollingRules(), self.clock.now())
+    def explain(self, feed: StoredFeed, *, is_pushed: bool = False) -> Plan:
+        now = self.clock.now()
+        return explain(feed.polling, 1, PollingRules(), now, is_pushed=is_pushed)
 
     def ping(self, feed: StoredFeed) -> bool:
         self.asked.append(feed.id)
@@ -330,7 +334,12 @@ async def open_hub(
             policy=OpenHub.KNOWN,
             public_url="http://hub.example",
         )
+        bringing = Bringing(poller, HandedOver(NoNetwork()).bring, clock)
+        deliveries = Deliveries(storage, bringing, Pings(poller, clock), clock)
         services = Services(
+            upstream=UpstreamService(
+                storage, deliveries, clock, lambda: None, is_on=True
+            ),
             retrieval=retrieval,
             search=SearchService(
                 storage, "http://hub.example", tells_unlisted=tells_unlisted
@@ -357,9 +366,7 @@ async def open_hub(
             tracks=tracks,
             metrics=MetricsService(storage, metrics, clock),
             front=FrontPageService(storage, clock, "http://hub.example"),
-            publishing=PublishingService(
-                storage.feeds, poller, HandedOver(NoNetwork()).bring, clock
-            ),
+            publishing=PublishingService(storage.feeds, bringing, clock),
             live=LiveService(
                 storage.feeds,
                 live,

@@ -345,6 +345,7 @@ def plan_document(**members: object) -> dict[str, object]:
         "minutes": [1.0] * 12,
         "terms": [term],
         "site": None,
+        "push": None,
     }
     return {**known, **members}
 

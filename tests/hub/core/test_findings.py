@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -11,11 +12,13 @@ from hub.core.findings import (
     WASTEFUL,
     WATCHED_LEAST,
     Finding,
+    FindingKind,
     findings,
     polls_per_entry,
 )
 from hub.core.posting import with_posts
-from storage.records import FeedState, Polling, Posting
+from hub.core.push.facts import PushFacts, PushState
+from storage.records import FeedState, Polling, Posting, PushWay
 from tests.support.fetch_targets import START, a_feed
 
 NOW = START + timedelta(days=60)
@@ -148,3 +151,51 @@ def test_polls_for_an_entry_follow_from_period_and_rate() -> None:
     assert polls < WASTEFUL
     paused = a_feed(polling=daily, state=FeedState.PAUSED)
     assert polls_per_entry(paused, NOW) is None
+
+
+PUSH = PushFacts(
+    way=PushWay.WEBSUB,
+    hub="https://hub.example/",
+    topic="https://feed.example/feed",
+    state=PushState.SUBSCRIBED,
+    is_trusted=True,
+    until=NOW,
+    asked_at=NOW,
+    retry_at=None,
+    trouble="",
+    pushed_at=NOW,
+    brought=2,
+    late=1,
+    missed=3,
+    foreign=0,
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "what"),
+    [
+        (
+            {},
+            FindingKind.PUSHED,
+            "its hub https://hub.example/ pushes it: 2 times so far, 1 late, and"
+            " missed 3",
+        ),
+        (
+            {"is_trusted": False, "brought": 1},
+            FindingKind.HUB,
+            "its hub https://hub.example/ has yet to prove that it pushes it: once so"
+            " far, 1 late, and missed 3",
+        ),
+        (
+            {"is_trusted": False, "trouble": "answered 500"},
+            FindingKind.HUB,
+            "its hub https://hub.example/ does not push it: answered 500",
+        ),
+    ],
+)
+def test_a_feed_is_pushed_or_is_not(
+    changes: dict[str, object], kind: FindingKind, what: str
+) -> None:
+    feed = a_feed(polling=Polling(hubs=("https://hub.example/",)))
+    (finding,) = findings(feed, NOW, replace(PUSH, **changes))  # type: ignore[arg-type]
+    assert (finding.kind, finding.what) == (kind, what)

@@ -1,0 +1,196 @@
+"""What hubs of others may ask and tell this one, at callbacks that nobody can guess."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from functools import partial
+from typing import Protocol
+
+import structlog
+
+from hub.beside import LARGE_BYTES, run_beside
+from hub.clock import Clock
+from hub.core.push.steps import CONFIRMED_WITHIN, LEAST_PAUSE, LONGEST_BACKOFF
+from hub.services.errors import Gone, TooManyWaiting
+from hub.upstream.deliveries import Delivery
+from protocols.websub.signatures import verify
+from protocols.websub.subscriber import HubDenial, HubQuestion
+from storage.errors import NotFound
+from storage.interface import Storage
+from storage.records import CallbackState, PushCallback, PushCount, PushWay
+
+SHORTEST_LEASE = 2 * LEAST_PAUSE
+"""What is granted for less cannot be renewed in time."""
+
+log = structlog.get_logger()
+
+
+class Room(Protocol):
+    """What is held of a body that is being read."""
+
+    def take(self, count: int) -> bool:
+        """So many more bytes; False: there is no room for them."""
+        ...
+
+
+class DeliveryQueue(Protocol):
+    """What is needed of `hub.upstream.deliveries.Deliveries`."""
+
+    def put(self, delivery: Delivery) -> bool: ...
+
+    def reading(self) -> AbstractContextManager[Room]: ...
+
+
+class UpstreamService:
+    def __init__(
+        self,
+        storage: Storage,
+        deliveries: DeliveryQueue,
+        clock: Clock,
+        wake: Callable[[], None],
+        *,
+        is_on: bool,
+    ) -> None:
+        """``wake``: something about a subscription has changed."""
+        self._pushes = storage.pushes
+        self._deliveries = deliveries
+        self._clock = clock
+        self._wake = wake
+        self._is_on = is_on
+
+    async def answer(self, token: str, question: HubQuestion | HubDenial) -> str:
+        """What confirms it, "" for a denial.
+
+        WebSub 5.3.1: the subscriber "MUST confirm that the hub.topic corresponds to a
+        pending subscription or unsubscription that it wishes to carry out". Raises
+        `NotFound` for everything else.
+        """
+        callback = await self._found(token)
+        if callback.way is not PushWay.WEBSUB or callback.topic != question.topic:
+            raise _unknown()
+        if isinstance(question, HubDenial):
+            await self._deny(callback, question)
+            return ""
+        if question.mode == "unsubscribe":
+            await self._confirm_end(callback)
+        else:
+            await self._confirm(callback, question.lease_seconds)
+        return question.challenge
+
+    async def answer_cloud(self, token: str, topic: str, challenge: str) -> str:
+        """As `answer`, for a cloud that registers: its answer to that confirms it."""
+        callback = await self._found(token)
+        is_asked = callback.state is not CallbackState.ENDING
+        if callback.way is not PushWay.CLOUD or callback.topic != topic or not is_asked:
+            raise _unknown()
+        return challenge
+
+    async def open(self, token: str) -> PushCallback:
+        """A callback that is pushed to. Raises `Gone`, which ends what the hub may
+        still hold for it (WebSub 7), alike for what never was."""
+        callback = await self._pushes.find(token) if self._is_on else None
+        is_open = (
+            callback is not None
+            and callback.state is not CallbackState.ASKED
+            and callback.until > self._clock.now()
+        )
+        if callback is None or not is_open:
+            raise Gone("there is no subscription here")
+        return callback
+
+    def reading(self) -> AbstractContextManager[Room]:
+        """While a body is read, and until it is taken."""
+        return self._deliveries.reading()
+
+    async def reject(self, callback: PushCallback) -> None:
+        """Something that was too large was pushed."""
+        await self._pushes.count(callback.hub, PushCount.REJECTED)
+
+    async def take(
+        self, callback: PushCallback, body: bytes, content_type: str, signature: str
+    ) -> None:
+        """Have what was pushed read soon.
+
+        A wrong signature, or none, is ignored without a word: WebSub 7.1 lets
+        subscribers answer 2xx to "prevent brute-force attacks of the signature". Raises
+        `TooManyWaiting`.
+        """
+        is_signed = partial(verify, signature, callback.secret, body)
+        is_large = len(body) > LARGE_BYTES
+        if not (await run_beside(is_signed) if is_large else is_signed()):
+            log.warning("push_forged", feed=callback.feed_id, hub=callback.hub)
+            await self._pushes.count(callback.hub, PushCount.FORGED)
+            return
+        await self._put(
+            Delivery(callback=callback, body=body, content_type=content_type)
+        )
+
+    async def take_notice(self, callback: PushCallback, topic: str) -> None:
+        """A cloud says that there is news. Raises `TooManyWaiting`."""
+        if topic == callback.topic:
+            await self._put(Delivery(callback=callback))
+
+    async def _put(self, delivery: Delivery) -> None:
+        callback = delivery.callback
+        if callback.state is CallbackState.ENDING:  # a later one gets it, too
+            return
+        if not self._deliveries.put(delivery):
+            await self._pushes.count(callback.hub, PushCount.REJECTED)
+            raise TooManyWaiting("too much is waiting to be read")
+        await self._pushes.count(callback.hub, PushCount.DELIVERED)
+
+    async def _found(self, token: str) -> PushCallback:
+        callback = await self._pushes.find(token) if self._is_on else None
+        if callback is None or callback.until <= self._clock.now():
+            raise _unknown()
+        return callback
+
+    async def _confirm(self, callback: PushCallback, lease_seconds: int) -> None:
+        now = self._clock.now()
+        is_pending = callback.state is CallbackState.ASKED or (
+            callback.state is CallbackState.ACTIVE
+            and now < callback.asked_at + CONFIRMED_WITHIN
+        )
+        if not is_pending:
+            raise _unknown()
+        lease = timedelta(seconds=lease_seconds)
+        if lease < SHORTEST_LEASE:
+            await self._refuse(callback, f"it grants {lease_seconds} s only")
+            raise _unknown()
+        await self._pushes.confirm(callback, now + lease)
+        log.info(
+            "push_confirmed",
+            feed=callback.feed_id,
+            hub=callback.hub,
+            lease=lease_seconds,
+        )
+        self._wake()
+
+    async def _confirm_end(self, callback: PushCallback) -> None:
+        if callback.state is not CallbackState.ENDING:
+            raise _unknown()
+        await self._pushes.drop(callback)
+        self._wake()
+
+    async def _deny(self, callback: PushCallback, denial: HubDenial) -> None:
+        log.info("push_denied", feed=callback.feed_id, hub=callback.hub)
+        if callback.state is CallbackState.ENDING:
+            await self._pushes.drop(callback)
+        else:
+            await self._refuse(callback, denial.reason or "it does not say why")
+        self._wake()
+
+    async def _refuse(self, callback: PushCallback, reason: str) -> None:
+        """The hub has made up its mind: it is asked again in a week."""
+        await self._pushes.fail(
+            callback,
+            PushCount.REFUSED,
+            trouble=f"the hub denied it: {reason}",
+            retry_at=self._clock.now() + LONGEST_BACKOFF,
+        )
+
+
+def _unknown() -> NotFound:
+    return NotFound("subscription", "at this callback")

@@ -1,0 +1,55 @@
+"""Putting together what hubs of others are asked, and what they tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from hub.config import Settings
+from hub.ground import identity
+from hub.open_hub import Surroundings
+from hub.part import Part
+from hub.polling.bringing import Bringing
+from hub.polling.opt_outs import OptOuts
+from hub.services.upstream import UpstreamService
+from hub.upstream.deliveries import Deliveries
+from hub.upstream.hub_hosts import HubHosts
+from hub.upstream.requests import HubRequests
+from hub.upstream.subscriber import Polls, Subscriber
+from hub.websub.pings import Pings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltUpstream:
+    service: UpstreamService
+    background: dict[str, Part]
+
+
+def build_upstream(
+    around: Surroundings,
+    bringing: Bringing,
+    pings: Pings,
+    settings: Settings,
+) -> BuiltUpstream:
+    """Switched off, it asks nobody, and all callbacks are gone."""
+    deliveries = Deliveries(around.storage, bringing, pings, around.clock)
+    subscriber = Subscriber(
+        around.storage,
+        HubRequests(
+            around.network,
+            around.clock,
+            around.public_url,
+            identity(settings).of_hub,
+            OptOuts(settings.blocked_hosts),
+        ),
+        HubHosts(around.network),
+        Polls(around.storage, around.poller.explain, around.poller.wake),
+        around.clock,
+        Random(),  # noqa: S311 - spreads requests
+    )
+    is_on = settings.takes_pushes
+    service = UpstreamService(
+        around.storage, deliveries, around.clock, subscriber.wake, is_on=is_on
+    )
+    parts = {"subscriber": subscriber.run, "upstream deliveries": deliveries.run}
+    return BuiltUpstream(service=service, background=parts if is_on else {})

@@ -1,0 +1,264 @@
+"""The subscriber: sees to it that feeds are pushed by the hubs they name.
+
+What is to be done waits in storage, and one step follows the other
+(`hub.core.push.steps`). A hub that fails, lies or vanishes costs requests that grow
+rarer, and nothing else: its feeds are polled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from datetime import timedelta
+from random import Random
+
+import structlog
+
+from hub.clock import Clock
+from hub.core.cadence import Plan
+from hub.core.push.steps import (
+    CONFIRMED_WITHIN,
+    ENDED_WITHIN,
+    LONGEST_BACKOFF,
+    Ask,
+    Drop,
+    Forget,
+    Leave,
+    Rest,
+    Step,
+    backoff,
+    next_step,
+)
+from hub.upstream.hub_hosts import HubHosts
+from hub.upstream.requests import HubReply, HubRequests
+from storage.errors import StorageError
+from storage.interface import Storage
+from storage.records import (
+    CallbackState,
+    FeedId,
+    FeedState,
+    NewPushCallback,
+    PushCallback,
+    PushCount,
+    PushOffer,
+    StoredFeed,
+    Upstream,
+)
+
+AT_ONCE = 32
+PAGE = 256
+MOST_STEPS = 10
+"""Of one feed at one go."""
+POLL_SECONDS = 1.0
+FAULT_PAUSE = timedelta(minutes=5)
+NOT_CONFIRMED = "the hub did not confirm it"
+
+log = structlog.get_logger()
+
+
+class Polls:
+    """What is needed of the poller: feeds that are not pushed any more are polled."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        explain: Callable[[StoredFeed], Plan],
+        wake: Callable[[], None],
+    ) -> None:
+        self._feeds = storage.feeds
+        self._explain = explain
+        self._wake = wake
+
+    async def resume(self, feed_id: FeedId) -> None:
+        """As often as if nobody had pushed it, from its last fetch on."""
+        feed = await self._feeds.get(feed_id)
+        if feed is None or feed.state is not FeedState.ACTIVE:
+            return
+        due = self._explain(feed).next_fetch
+        if due < feed.next_fetch:
+            await self._feeds.defer([(feed_id, due)])
+            self._wake()
+
+
+class Subscriber:
+    def __init__(
+        self,
+        storage: Storage,
+        requests: HubRequests,
+        hosts: HubHosts,
+        polls: Polls,
+        clock: Clock,
+        random: Random,
+    ) -> None:
+        self._pushes = storage.pushes
+        self._requests = requests
+        self._hosts = hosts
+        self._polls = polls
+        self._clock = clock
+        self._random = random
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._under_way: set[FeedId] = set()
+        self._awake = asyncio.Event()
+
+    def wake(self) -> None:
+        """A hub has confirmed or denied something."""
+        self._awake.set()
+
+    async def run(self) -> None:
+        """Until cancelled; what is under way then is dropped when its time is over."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                self._awake.clear()
+                try:
+                    await self._start_due(tasks)
+                except StorageError as error:
+                    log.warning("pushes_not_read", error=str(error))
+                await self._rest()
+
+    async def _rest(self) -> None:
+        try:
+            async with asyncio.timeout(POLL_SECONDS):
+                await self._awake.wait()
+        except TimeoutError:
+            pass
+
+    async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
+        due = await self._pushes.due(
+            self._clock.now(), limit=PAGE, without=self._under_way
+        )
+        for upstream in due:
+            await self._slots.acquire()
+            self._under_way.add(upstream.feed_id)
+            tasks.create_task(self._work(upstream))
+
+    async def _work(self, upstream: Upstream) -> None:
+        """One feed; it harms no other, however it ends."""
+        try:
+            await self.settle(upstream)
+        except StorageError as error:
+            log.warning("push_not_stored", feed=upstream.feed_id, error=str(error))
+            await asyncio.sleep(POLL_SECONDS)
+        except Exception:
+            log.exception("push_broke", feed=upstream.feed_id)
+            await self._postpone(upstream)
+        finally:
+            self._under_way.discard(upstream.feed_id)
+            self._slots.release()
+
+    async def _postpone(self, upstream: Upstream) -> None:
+        try:
+            due = self._clock.now() + FAULT_PAUSE
+            await self._pushes.postpone(upstream.feed_id, due)
+        except StorageError as error:
+            log.warning("push_not_stored", feed=upstream.feed_id, error=str(error))
+
+    async def settle(self, upstream: Upstream) -> None:
+        """Step by step, until there is nothing to do now. Raises `StorageError`."""
+        current: Upstream | None = upstream
+        for _ in range(MOST_STEPS):
+            if current is None or await self._do(current):
+                return
+            current = await self._pushes.get(upstream.feed_id)
+
+    async def _do(self, upstream: Upstream) -> bool:
+        """One step; True: it was the last one for now."""
+        step = next_step(upstream, self._clock.now())
+        match step:
+            case Ask(offer):
+                return await self._ask(upstream, offer)
+            case Leave(callback):
+                await self._leave(callback)
+            case Drop(callback):
+                await self._drop(upstream, callback)
+            case _:
+                await self._end(upstream, step)
+                return True
+        return False
+
+    async def _end(self, upstream: Upstream, step: Step) -> None:
+        """The feed rests, and if it is not pushed now, is polled as if it never was."""
+        if isinstance(step, Forget):
+            await self._pushes.forget(upstream.feed_id)
+        if isinstance(step, Rest):
+            await self._pushes.postpone(upstream.feed_id, step.until)
+        if upstream.push.until is None:
+            await self._polls.resume(upstream.feed_id)
+
+    async def _ask(self, upstream: Upstream, offer: PushOffer) -> bool:
+        """False: there is more to do at once."""
+        monotonic = self._clock.monotonic()
+        turn = self._hosts.turn(offer.hub, monotonic)
+        wait = turn.at - monotonic
+        if not turn.is_taken:
+            due = self._clock.now() + timedelta(seconds=wait)
+            await self._pushes.postpone(upstream.feed_id, due)
+            return True
+        await asyncio.sleep(wait)
+        now = self._clock.now()
+        new = NewPushCallback(
+            feed_id=upstream.feed_id,
+            way=offer.way,
+            hub=offer.hub,
+            topic=offer.topic,
+            token=secrets.token_urlsafe(24),
+            secret=secrets.token_urlsafe(32),
+            asked_at=now,
+            until=now + CONFIRMED_WITHIN,
+        )
+        await self._pushes.ask(new)
+        await self._heed(upstream, new, await self._requests.subscribe(new))
+        return False
+
+    async def _heed(
+        self, upstream: Upstream, new: NewPushCallback, reply: HubReply
+    ) -> None:
+        self._tell_host(new.hub, reply)
+        callback = await self._pushes.find(new.token)
+        if callback is None:  # denied meanwhile
+            return
+        if reply.trouble:
+            await self._fail(upstream, callback, reply)
+        elif reply.lease is not None:
+            await self._pushes.confirm(callback, self._clock.now() + reply.lease)
+
+    def _tell_host(self, hub: str, reply: HubReply) -> None:
+        is_down = reply.counted is PushCount.UNANSWERED or reply.patience is not None
+        if reply.trouble and is_down:
+            patience = reply.patience.total_seconds() if reply.patience else 0.0
+            self._hosts.failed(hub, self._clock.monotonic(), patience)
+        else:
+            self._hosts.answered(hub, self._clock.monotonic())
+
+    async def _leave(self, callback: PushCallback) -> None:
+        await self._pushes.leave(callback, self._clock.now() + ENDED_WITHIN)
+        await self._requests.unsubscribe(callback)
+
+    async def _drop(self, upstream: Upstream, callback: PushCallback) -> None:
+        if callback.state is CallbackState.ASKED:
+            reply = HubReply(trouble=NOT_CONFIRMED, counted=PushCount.UNANSWERED)
+            await self._fail(upstream, callback, reply)
+            return
+        if callback.state is CallbackState.ACTIVE:
+            await self._pushes.count(callback.hub, PushCount.LAPSED)
+            log.info("push_lapsed", feed=callback.feed_id, hub=callback.hub)
+        await self._pushes.drop(callback)
+
+    async def _fail(
+        self, upstream: Upstream, callback: PushCallback, reply: HubReply
+    ) -> None:
+        pause = backoff(upstream.failures, self._random.random())
+        if reply.patience is not None:
+            pause = max(pause, min(reply.patience, LONGEST_BACKOFF))
+        log.info(
+            "push_not_granted",
+            feed=callback.feed_id,
+            hub=callback.hub,
+            reason=reply.trouble,
+        )
+        await self._pushes.fail(
+            callback,
+            reply.counted,
+            trouble=reply.trouble,
+            retry_at=self._clock.now() + pause,
+        )

@@ -1,0 +1,136 @@
+"""``/upstream/{token}``: where hubs of others confirm subscriptions and push.
+
+Whoever does not know a token learns nothing here, and nothing of any feed is shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from hub.net.messages import MEBIBYTE
+from hub.services.errors import ServiceError
+from hub.services.upstream import Room, UpstreamService
+from hub.web.decoding import BODY_SECONDS, read_bytes
+from hub.web.problems import Problem, as_problem
+from protocols.errors import InvalidValue
+from protocols.websub.forms import Form, read_form
+from protocols.websub.subscriber import CONFIRMATION_TYPE, read_question
+from storage.errors import NotFound, StorageError
+from storage.records import PushCallback, PushWay
+
+PATH = "/upstream/{token}"
+LARGEST_PUSH = 10 * MEBIBYTE
+"""As much as is fetched of a feed."""
+RETRY_SECONDS = "60"
+_SAFE = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Disposition": "attachment",
+    "Cache-Control": "no-store",
+}
+_NOT_FOUND = "There is no such subscription.\n"
+
+
+class UpstreamRoutes:
+    def __init__(self, upstream: UpstreamService) -> None:
+        self._upstream = upstream
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(PATH, self.confirm, methods=["GET"]),
+            Route(PATH, self.take, methods=["POST"]),
+        ]
+
+    async def confirm(self, request: Request) -> Response:
+        """404 for whatever was not asked for, however it is put."""
+        try:
+            text = await self._confirm(request)
+        except (InvalidValue, NotFound):
+            return PlainTextResponse(_NOT_FOUND, HTTPStatus.NOT_FOUND, headers=_SAFE)
+        except StorageError as error:
+            return _refusal(as_problem(error))
+        return Response(text, headers={**_SAFE, "Content-Type": CONFIRMATION_TYPE})
+
+    async def _confirm(self, request: Request) -> str:
+        form = read_form(b"", request.scope["query_string"].decode("latin-1"))
+        token = request.path_params["token"]
+        if form.one("hub.mode"):
+            return await self._upstream.answer(token, read_question(form))
+        return await self._upstream.answer_cloud(
+            token, form.one("url"), _challenge(form)
+        )
+
+    async def take(self, request: Request) -> Response:
+        try:
+            callback = await self._upstream.open(request.path_params["token"])
+            if callback.way is PushWay.CLOUD:
+                form = read_form(await read_bytes(request))
+                await self._upstream.take_notice(callback, form.one("url"))
+            else:
+                await self._take(request, callback)
+        except (InvalidValue, Problem, ServiceError, StorageError) as error:
+            return _refusal(as_problem(error))
+        return Response(status_code=HTTPStatus.ACCEPTED)
+
+    async def _take(self, request: Request, callback: PushCallback) -> None:
+        with self._upstream.reading() as room:
+            body = await _read_in_time(request, room)
+            if body is None:
+                await self._upstream.reject(callback)
+                raise Problem(
+                    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                    f"the body is larger than {LARGEST_PUSH} bytes",
+                )
+            await self._upstream.take(
+                callback,
+                body,
+                request.headers.get("content-type", ""),
+                request.headers.get("x-hub-signature", ""),
+            )
+
+
+async def _read_in_time(request: Request, room: Room) -> bytes | None:
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await _read(request, room)
+    except ClientDisconnect:
+        raise Problem(HTTPStatus.BAD_REQUEST, "the body ended early") from None
+    except TimeoutError:
+        raise Problem(
+            HTTPStatus.REQUEST_TIMEOUT, f"the body took over {BODY_SECONDS:g} s"
+        ) from None
+
+
+async def _read(request: Request, room: Room) -> bytes | None:
+    """None: too large. Raises `Problem` where there is no room."""
+    body = bytearray()
+    async for chunk in request.stream():
+        if len(body) + len(chunk) > LARGEST_PUSH:
+            return None
+        if not room.take(len(chunk)):
+            raise Problem(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "too much is being read at once",
+                headers={"Retry-After": RETRY_SECONDS},
+            )
+        body += chunk
+    return bytes(body)
+
+
+def _challenge(form: Form) -> str:
+    challenge = form.required("challenge", "what is to be sent back")
+    if len(challenge) > 1_024 or not challenge.isascii() or not challenge.isprintable():
+        raise InvalidValue("challenge", "1 to 1024 printable ASCII characters")
+    return challenge
+
+
+def _refusal(problem: Problem) -> Response:
+    return PlainTextResponse(
+        f"{problem.detail}\n",
+        problem.status,
+        headers={**(problem.headers or {}), **_SAFE},
+    )

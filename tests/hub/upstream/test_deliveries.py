@@ -1,0 +1,181 @@
+"""What is pushed waits in bounds, and is worked off one by one of each feed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from hub.core.fetched import Fetched
+from hub.polling.bringing import Bringing
+from hub.upstream.deliveries import (
+    MOST_BYTES,
+    MOST_OF_FEED,
+    MOST_WAITING,
+    Deliveries,
+    Delivery,
+)
+from hub.websub.pings import Pings
+from storage.errors import WriteFailed
+from storage.interface import Storage
+from storage.records import (
+    CallbackState,
+    FeedId,
+    FeedState,
+    NewFeed,
+    Push,
+    PushCallback,
+    PushOffer,
+    PushWay,
+    PushWrite,
+    StoredFeed,
+)
+from storage.sqlite import open_database
+from tests.support.clock import ManualClock
+from tests.support.eventually import eventually
+from tests.support.services import FakePoller
+from tests.support.storage_scene import START, fetch
+
+
+@dataclass
+class Brought:
+    """Takes what is brought, unless it ``refuses``."""
+
+    refuses: bool = False
+    failure: Exception | None = None
+    taken: list[Fetched] = field(default_factory=list)
+
+    @contextmanager
+    def bring(self, url: str, fetched: Fetched) -> Iterator[Callable[[], bool]]:
+        if self.failure is not None:
+            raise self.failure
+        if not self.refuses:
+            self.taken.append(fetched)
+        yield lambda: not self.refuses
+
+
+@dataclass
+class Scene:
+    storage: Storage
+    poller: FakePoller
+    brought: Brought
+    deliveries: Deliveries
+    feed: StoredFeed
+
+    def delivery(self, body: bytes = b"news", feed_id: int | None = None) -> Delivery:
+        return Delivery(
+            callback=PushCallback(
+                id=1,
+                feed_id=FeedId(feed_id or self.feed.id),
+                way=PushWay.WEBSUB,
+                hub="https://hub.example/",
+                topic="https://a.example/feed",
+                token="a token",
+                secret="a secret",
+                state=CallbackState.ACTIVE,
+                asked_at=START,
+                until=START + timedelta(days=1),
+            ),
+            body=body,
+            content_type="application/atom+xml",
+        )
+
+    async def hinted_at(self) -> object:
+        upstream = await self.storage.pushes.get(self.feed.id)
+        assert upstream is not None
+        return upstream.push.hinted_at
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    storage = await open_database(tmp_path / "hub.db")
+    try:
+        clock, brought = ManualClock(), Brought()
+        poller = FakePoller(storage, clock)
+        feed, _ = await storage.feeds.add(NewFeed(url="https://a.example/feed"), START)
+        offer = PushOffer(way=PushWay.WEBSUB, hub="https://h.example/", topic=feed.url)
+        push = PushWrite(push=Push(offer=offer))
+        await storage.log.commit(replace(fetch(feed), push=push))
+        bringing = Bringing(poller, brought.bring, clock)
+        deliveries = Deliveries(storage, bringing, Pings(poller, clock), clock)
+        yield Scene(storage, poller, brought, deliveries, feed)
+    finally:
+        await storage.close()
+
+
+async def test_content_is_taken_as_what_the_feed_answered(scene: Scene) -> None:
+    await scene.deliveries.take(scene.delivery())
+    [fetched] = scene.brought.taken
+    assert (fetched.body, fetched.status) == (b"news", 200)
+    assert fetched.is_partial
+    assert fetched.is_pushed
+    assert fetched.content_type == "application/atom+xml"
+    assert scene.poller.asked == []
+
+
+async def test_what_cannot_be_taken_has_the_feed_asked(scene: Scene) -> None:
+    scene.brought.refuses = True
+    await scene.deliveries.take(scene.delivery())
+    assert scene.poller.asked == [scene.feed.id]
+    assert await scene.hinted_at() is not None
+
+
+async def test_a_notice_without_content_has_the_feed_asked(scene: Scene) -> None:
+    await scene.deliveries.take(scene.delivery(b""))
+    assert scene.poller.asked == [scene.feed.id]
+
+
+async def test_a_feed_that_is_not_polled_is_not_pushed(scene: Scene) -> None:
+    await scene.storage.feeds.set_state(scene.feed.id, FeedState.PAUSED, START)
+    await scene.deliveries.take(scene.delivery())
+    await scene.deliveries.take(scene.delivery(feed_id=99))
+    assert scene.brought.taken == []
+    assert scene.poller.asked == []
+
+
+async def test_too_many_of_one_feed_are_refused_and_others_taken(scene: Scene) -> None:
+    for number in range(MOST_OF_FEED):
+        assert scene.deliveries.put(scene.delivery(b"%d" % number))
+    assert not scene.deliveries.put(scene.delivery(b"one more"))
+    assert scene.deliveries.put(scene.delivery(feed_id=2))
+
+
+async def test_too_many_are_refused(scene: Scene) -> None:
+    for number in range(MOST_WAITING):
+        assert scene.deliveries.put(scene.delivery(feed_id=number + 1))
+    assert not scene.deliveries.put(scene.delivery(feed_id=MOST_WAITING + 1))
+
+
+async def test_bodies_that_are_read_or_wait_have_so_much_room(scene: Scene) -> None:
+    half = MOST_BYTES // 2
+    with scene.deliveries.reading() as first, scene.deliveries.reading() as second:
+        assert first.take(half)
+        assert second.take(half)
+        assert not second.take(1)
+        assert not scene.deliveries.put(scene.delivery(b"x"))
+        assert scene.deliveries.put(scene.delivery(b""))
+    assert scene.deliveries.put(scene.delivery(b"x"))
+
+
+async def test_all_of_them_are_worked_off_and_one_fault_harms_no_other(
+    scene: Scene,
+) -> None:
+    running = asyncio.create_task(scene.deliveries.run())
+    for failure in (RuntimeError("a fault"), WriteFailed("no room")):
+        scene.brought.failure = failure
+        assert scene.deliveries.put(scene.delivery(b"lost"))
+        await eventually(lambda: not scene.deliveries.held)
+    scene.brought.failure = None
+    assert scene.deliveries.put(scene.delivery(b"found"))
+    await eventually(lambda: not scene.deliveries.held)
+    assert [each.body for each in scene.brought.taken] == [b"found"]
+    assert scene.deliveries.put(scene.delivery(b"found"))  # needs no second look
+    assert not scene.deliveries.held
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running

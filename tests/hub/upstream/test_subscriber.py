@@ -1,0 +1,413 @@
+"""What hubs of others are asked, over days that pass in a moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from urllib.parse import parse_qs
+
+import pytest
+
+from hub.core.cadence import Plan, PollingRules, explain
+from hub.core.push.steps import LEASE
+from hub.errors import NetworkError, Unreachable
+from hub.net import Answer, Purpose, Request
+from hub.polling.opt_outs import OptOuts
+from hub.services.errors import Gone
+from hub.services.upstream import UpstreamService
+from hub.upstream.deliveries import Delivery, Reading
+from hub.upstream.hub_hosts import FIRST_PAUSE, LONGEST_PAUSE, HubHosts, Turn
+from hub.upstream.requests import HubRequests
+from hub.upstream.subscriber import NOT_CONFIRMED, Polls, Subscriber
+from protocols.websub.subscriber import HubQuestion
+from storage.interface import Storage
+from storage.records import (
+    FeedState,
+    NewFeed,
+    Polling,
+    Push,
+    PushOffer,
+    PushWay,
+    PushWrite,
+    StoredFeed,
+    Upstream,
+)
+from storage.sqlite import open_database
+from tests.support.clock import ManualClock
+from tests.support.eventually import eventually
+from tests.support.storage_scene import fetch
+
+HUB = "https://hub.exempt/"
+PACED = "https://hub.example/"
+OUR_URL = "https://us.example"
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+
+
+@dataclass
+class ScriptedHub:
+    """Takes every request, unless told otherwise; hosts in .exempt are not paced."""
+
+    statuses: dict[str, int] = field(default_factory=dict)  # by URL
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    failure: NetworkError | None = None
+    broken: str = ""  # a URL that brings a fault about
+    requests: list[Request] = field(default_factory=list)
+
+    async def send(self, request: Request) -> Answer:
+        if request.url == self.broken:
+            raise RuntimeError("a fault of the hub")
+        self.requests.append(request)
+        if self.failure is not None:
+            raise self.failure
+        return Answer(
+            url=request.url,
+            status=self.statuses.get(request.url, 202),
+            headers=self.headers,
+            body=self.body,
+            complete=True,
+            milliseconds=1,
+        )
+
+    def is_exempt(self, host: str, purpose: Purpose) -> bool:
+        assert purpose is Purpose.CALLBACK
+        return host.endswith(".exempt")
+
+    @property
+    def forms(self) -> list[dict[str, str]]:
+        return [
+            {name: values[-1] for name, values in parse_qs(body.decode()).items()}
+            for body in (each.body or b"" for each in self.requests)
+        ]
+
+    @property
+    def modes(self) -> list[str]:
+        return [each["hub.mode"] for each in self.forms]
+
+
+class NoDeliveries:
+    def put(self, delivery: Delivery) -> bool:
+        raise NotImplementedError
+
+    def reading(self) -> Reading:
+        raise NotImplementedError
+
+
+def normal_plan(feed: StoredFeed) -> Plan:
+    at = feed.polling.last_fetch
+    assert at is not None
+    return explain(feed.polling, 1, PollingRules(), at)
+
+
+@dataclass
+class Scene:
+    storage: Storage
+    clock: ManualClock
+    hub: ScriptedHub
+    subscriber: Subscriber
+    service: UpstreamService
+    woken: list[bool]  # the poller, each time
+
+    async def add_feed(
+        self, name: str = "a", *, hub: str = HUB, way: PushWay = PushWay.WEBSUB
+    ) -> StoredFeed:
+        new = NewFeed(url=f"https://{name}.example/feed")
+        feed, _ = await self.storage.feeds.add(new, self.clock.now())
+        await self.offer(feed, PushOffer(way=way, hub=hub, topic=feed.url))
+        return feed
+
+    async def offer(self, feed: StoredFeed, offer: PushOffer | None) -> None:
+        """Its document names a hub; and it is polled rarely from then on."""
+        polling = Polling(last_fetch=self.clock.now(), code=200, subscribers=1)
+        await self.storage.log.commit(
+            replace(
+                fetch(feed, polling=polling),
+                next_fetch=self.clock.now() + 30 * DAY,
+                push=PushWrite(push=Push(offer=offer), is_turned=True),
+            )
+        )
+
+    async def settle(self) -> None:
+        """Do all that is due now, as the subscriber does in its rounds."""
+        for upstream in await self.storage.pushes.due(self.clock.now(), limit=99):
+            await self.subscriber.settle(upstream)
+
+    async def confirm(
+        self, feed: StoredFeed, *, mode: str = "subscribe", lease: timedelta = LEASE
+    ) -> None:
+        """The last request, as its hub would."""
+        token = self.hub.forms[-1]["hub.callback"].rpartition("/")[2]
+        question = HubQuestion(
+            mode=mode,
+            topic=feed.url,
+            challenge="c",
+            lease_seconds=int(lease.total_seconds()),
+        )
+        assert await self.service.answer(token, question) == "c"
+        await self.settle()
+
+    async def upstream(self, feed: StoredFeed) -> Upstream:
+        found = await self.storage.pushes.get(feed.id)
+        assert found is not None
+        return found
+
+    async def is_overdue(self, feed: StoredFeed) -> bool:
+        found = await self.storage.feeds.get(feed.id)
+        assert found is not None
+        return found.next_fetch <= self.clock.now()
+
+    async def pass_time(self, span: timedelta, step: timedelta = HOUR) -> None:
+        end = self.clock.now() + span
+        while self.clock.now() < end:
+            self.clock.advance(min(step, end - self.clock.now()).total_seconds())
+            await self.settle()
+
+
+@pytest.fixture
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
+    storage = await open_database(tmp_path / "hub.db")
+    try:
+        clock, hub = ManualClock(), ScriptedHub()
+        woken: list[bool] = []
+        polls = Polls(storage, normal_plan, lambda: woken.append(True))
+        subscriber = Subscriber(
+            storage,
+            HubRequests(hub, clock, OUR_URL, "Fanfare", OptOuts(["no.exempt"])),
+            HubHosts(hub),
+            polls,
+            clock,
+            Random(1),
+        )
+        service = UpstreamService(
+            storage, NoDeliveries(), clock, subscriber.wake, is_on=True
+        )
+        yield Scene(storage, clock, hub, subscriber, service, woken)
+    finally:
+        await storage.close()
+
+
+async def test_it_renews_before_the_lease_ends_under_another_callback_and_secret(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.settle()
+    await scene.confirm(feed)
+    scene.woken.clear()
+    await scene.pass_time(LEASE * 0.79, step=DAY)
+    assert scene.hub.modes == ["subscribe"]
+    await scene.pass_time(3 * HOUR)
+    assert scene.hub.modes == ["subscribe"] * 2
+    first, second = scene.hub.forms
+    assert first["hub.callback"] != second["hub.callback"]
+    assert first["hub.secret"] != second["hub.secret"]
+    assert len((await scene.upstream(feed)).callbacks) == 2  # both are good until then
+
+    await scene.confirm(feed)
+    confirmed_at = scene.clock.now()
+    assert scene.hub.modes == ["subscribe", "subscribe", "unsubscribe"]
+    assert scene.hub.forms[-1]["hub.callback"] == first["hub.callback"]
+    await scene.confirm(feed, mode="unsubscribe")
+    [callback] = (await scene.upstream(feed)).callbacks
+    assert callback.until == confirmed_at + LEASE
+    with pytest.raises(Gone):
+        await scene.service.open(first["hub.callback"].rpartition("/")[2])
+    assert scene.woken == []
+
+
+async def test_a_hub_that_vanishes_has_its_feeds_polled_when_the_lease_ends(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.settle()
+    await scene.offer(feed, (await scene.upstream(feed)).push.offer)
+    await scene.confirm(feed)
+    scene.woken.clear()
+    scene.hub.failure = Unreachable("connection refused")
+    await scene.pass_time(LEASE - HOUR)
+    assert not await scene.is_overdue(feed)
+    await scene.pass_time(2 * HOUR)
+    assert await scene.is_overdue(feed)
+    assert scene.woken
+    upstream = await scene.upstream(feed)
+    assert (upstream.push.until, upstream.callbacks) == (None, ())
+    assert upstream.trouble == "connection refused"
+
+
+async def test_one_that_fails_is_asked_ever_less_often(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    scene.hub.statuses[HUB] = 500
+    await scene.settle()
+    await scene.pass_time(timedelta(days=60), step=3 * HOUR)
+    assert (await scene.upstream(feed)).trouble == "the hub answered 500"
+    assert 10 < len(scene.hub.requests) < 30
+
+
+async def test_one_that_never_confirms_is_asked_ever_less_often_too(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.settle()
+    await scene.pass_time(timedelta(days=60), step=3 * HOUR)
+    assert (await scene.upstream(feed)).trouble == NOT_CONFIRMED
+    assert 10 < len(scene.hub.requests) < 30
+
+
+async def test_one_that_asks_for_patience_gets_it(scene: Scene) -> None:
+    await scene.add_feed()
+    scene.hub.statuses[HUB] = 429
+    scene.hub.headers = {"Retry-After": str(3 * 86_400)}
+    await scene.settle()
+    await scene.pass_time(timedelta(days=2.9))
+    assert len(scene.hub.requests) == 1
+    await scene.pass_time(DAY)
+    assert len(scene.hub.requests) == 2
+
+
+async def test_many_feeds_of_a_dead_hub_are_few_requests(scene: Scene) -> None:
+    for number in range(20):
+        await scene.add_feed(f"f{number}")
+    scene.hub.failure = Unreachable("connection refused")
+    await scene.settle()
+    assert len(scene.hub.requests) == 1
+    await scene.pass_time(timedelta(minutes=30), step=timedelta(minutes=1))
+    assert len(scene.hub.requests) < 8
+
+
+async def test_a_hub_is_asked_for_one_feed_a_second_and_for_each_in_the_end(
+    scene: Scene,
+) -> None:
+    """Those that would wait for long are put off, in nobody's way."""
+    hosts, now = HubHosts(scene.hub), 0.0
+    waiting = {number: now for number in range(100)}
+    asked: list[float] = []
+    while waiting and now < 1_000:
+        for number in [each for each, due in waiting.items() if due <= now]:
+            turn = hosts.turn(PACED, now)
+            if turn.is_taken:
+                asked.append(turn.at)
+                del waiting[number]
+            else:
+                waiting[number] = turn.at
+        now += 0.5
+    gaps = [later - earlier for earlier, later in pairwise(asked)]
+    assert len(asked) == 100
+    assert min(gaps) >= 1.0
+    assert asked[-1] < 110
+
+
+async def test_who_is_put_off_for_its_hub_is_asked_for_later(scene: Scene) -> None:
+    feeds = [await scene.add_feed(f"f{number}") for number in range(3)]
+    scene.hub.failure = Unreachable("connection refused")
+    await scene.settle()
+    scene.hub.failure = None
+    await scene.pass_time(timedelta(seconds=59), step=timedelta(seconds=1))
+    assert len(scene.hub.requests) == 1
+    await scene.pass_time(3 * HOUR, step=timedelta(minutes=1))
+    topics = {each["hub.topic"] for each in scene.hub.forms}
+    assert topics == {feed.url for feed in feeds}
+
+
+async def test_a_listed_host_is_not_asked(scene: Scene) -> None:
+    feed = await scene.add_feed(hub="https://hub.no.exempt/")
+    await scene.settle()
+    assert scene.hub.requests == []
+    assert "lists this host" in (await scene.upstream(feed)).trouble
+
+
+@pytest.mark.parametrize(
+    ("location", "trouble"),
+    [
+        (HUB, "the hub redirects too often"),
+        ("ftp://elsewhere.example/", "the hub redirects to nowhere"),
+        ("", "the hub redirects to nowhere"),
+    ],
+)
+async def test_redirects_have_an_end(scene: Scene, location: str, trouble: str) -> None:
+    feed = await scene.add_feed()
+    scene.hub.statuses[HUB] = 308
+    scene.hub.headers = {"Location": location} if location else {}
+    await scene.settle()
+    assert (await scene.upstream(feed)).trouble == trouble
+    assert len(scene.hub.requests) <= 3
+
+
+async def test_a_cloud_is_registered_with_each_day(scene: Scene) -> None:
+    feed = await scene.add_feed(hub="http://cloud.exempt:5337/x", way=PushWay.CLOUD)
+    scene.hub.body = b'<notifyResult success="true"/>'
+    await scene.settle()
+    upstream = await scene.upstream(feed)
+    assert upstream.push.until == scene.clock.now() + timedelta(hours=25)
+    await scene.pass_time(timedelta(hours=23.9))
+    assert len(scene.hub.requests) == 1
+    await scene.pass_time(HOUR)
+    assert len(scene.hub.requests) == 2
+    callback = (await scene.upstream(feed)).callbacks[-1]
+    assert callback.until == callback.asked_at + timedelta(hours=25)
+    await scene.storage.feeds.set_state(feed.id, FeedState.PAUSED, scene.clock.now())
+    await scene.settle()
+    assert len(scene.hub.requests) == 2  # a cloud cannot be told
+
+
+async def test_another_hub_takes_over_and_the_former_is_left(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.settle()
+    await scene.confirm(feed)
+    moved = PushOffer(way=PushWay.WEBSUB, hub="https://new.exempt/", topic=feed.url)
+    await scene.offer(feed, moved)
+    await scene.settle()
+    assert [each.url for each in scene.hub.requests] == [HUB, HUB]
+    await scene.pass_time(HOUR)
+    assert scene.hub.requests[-1].url == "https://new.exempt/"
+    await scene.confirm(feed)
+    assert (await scene.upstream(feed)).push.until is not None
+
+
+async def test_a_feed_that_names_no_hub_any_more_is_forgotten(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.settle()
+    await scene.confirm(feed)
+    await scene.offer(feed, None)
+    await scene.settle()
+    assert scene.hub.modes == ["subscribe", "unsubscribe"]
+    await scene.pass_time(3 * HOUR)
+    assert await scene.storage.pushes.get(feed.id) is None
+
+
+async def test_it_works_by_itself_and_one_fault_harms_no_other(scene: Scene) -> None:
+    scene.hub.broken = "https://broken.exempt/"
+    broken = await scene.add_feed("broken", hub=scene.hub.broken)
+    await scene.add_feed("good", hub="https://good.exempt/")
+    running = asyncio.create_task(scene.subscriber.run())
+
+    async def is_put_off() -> bool:
+        due = await scene.storage.pushes.due(scene.clock.now(), limit=9)
+        return broken.id not in [each.feed_id for each in due]
+
+    await eventually(lambda: len(scene.hub.requests) == 1)
+    await eventually(is_put_off)
+    assert scene.hub.requests[0].url == "https://good.exempt/"
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+def test_a_host_that_fails_is_left_alone_for_longer_each_time() -> None:
+    hosts = HubHosts(ScriptedHub())
+    assert hosts.turn(HUB, 0.0) == Turn(0.0, is_taken=True)
+    for expected in (FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE):
+        hosts.failed(HUB, 0.0)
+        assert hosts.turn(f"{HUB}x", 0.0).at >= expected
+    for _ in range(20):
+        hosts.failed(HUB, 0.0)
+    assert hosts.turn(HUB, 0.0).at == LONGEST_PAUSE
+    assert hosts.turn("https://b.exempt/", 0.0).at == 0.0
+    hosts.answered(HUB, 0.0)
+    assert hosts.turn(HUB, 0.0).at == 0.0
+    hosts.failed(HUB, 0.0, patience=9_999_999.0)
+    assert hosts.turn(HUB, 0.0).at == LONGEST_PAUSE

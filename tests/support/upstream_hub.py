@@ -1,0 +1,254 @@
+"""A publisher with a hub or a cloud of its own, which behave or misbehave as told."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import io
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode
+
+import aiohttp
+
+from tests.support.eventually import eventually
+from tests.support.hub_process import LOOPBACK, TOKEN, HubProcess
+from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
+
+ADMIN = {"Authorization": f"Bearer {TOKEN}"}
+TEN_DAYS = 864_000
+SETTINGS = {**LOOPBACK, "FANFARE_UPSTREAM": "on"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass(slots=True)
+class UpstreamHub:
+    """``requests`` are the forms it was sent, ``answers`` what its questions got."""
+
+    status: int = 202
+    verifies: bool = True
+    lease: str = str(TEN_DAYS)
+    requests: list[dict[str, str]] = field(default_factory=list)
+    answers: list[Answered] = field(default_factory=list)
+
+    def of_mode(self, mode: str) -> list[dict[str, str]]:
+        return [each for each in self.requests if each["hub.mode"] == mode]
+
+    @property
+    def callback(self) -> str:
+        return self.of_mode("subscribe")[-1]["hub.callback"]
+
+    @property
+    def secret(self) -> str:
+        return self.of_mode("subscribe")[-1]["hub.secret"]
+
+
+@dataclass(slots=True)
+class Cloud:
+    is_success: bool = True
+    requests: list[dict[str, str]] = field(default_factory=list)
+    answers: list[Answered] = field(default_factory=list)
+
+    @property
+    def callback(self) -> str:
+        asked = self.requests[-1]
+        return f"http://{asked['domain']}:{asked['port']}{asked['path']}"
+
+
+@dataclass(slots=True)
+class UpstreamScene:
+    hub: HubProcess
+    session: aiohttp.ClientSession
+    upstream: UpstreamHub = field(default_factory=UpstreamHub)
+    cloud: Cloud = field(default_factory=Cloud)
+    server_url: str = ""
+    links: str = ""  # in the feed's head
+    entries: list[str] = field(default_factory=lambda: ["one"])
+    polls: list[ServerRequest] = field(default_factory=list)
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    @property
+    def topic(self) -> str:
+        return f"{self.server_url}/feed"
+
+    def document(self, *entries: str, id: str = "x:the-feed", head: str = "") -> bytes:
+        items = "".join(
+            f"<entry><id>x:{each}</id><title>{each}</title>"
+            "<updated>2026-11-01T00:00:00Z</updated></entry>"
+            for each in entries
+        )
+        return (
+            f'<feed xmlns="http://www.w3.org/2005/Atom"><id>{id}</id>'
+            f"<title>A feed</title>{head or self.links}{items}</feed>"
+        ).encode()
+
+    def channel(self) -> bytes:
+        """The same feed as RSS, with a cloud."""
+        host, _, port = self.server_url.removeprefix("http://").partition(":")
+        items = "".join(
+            f"<item><guid>x:{each}</guid><title>{each}</title></item>"
+            for each in self.entries
+        )
+        return (
+            f'<rss version="2.0"><channel><title>A feed</title><cloud domain="{host}"'
+            f' port="{port}" path="/cloud" registerProcedure="" protocol="http-post"/>'
+            f"{items}</channel></rss>"
+        ).encode()
+
+    def name_hub(self, path: str = "/hub") -> None:
+        self.links = (
+            f'<link rel="hub" href="{self.server_url}{path}"/>'
+            f'<link rel="self" href="{self.topic}"/>'
+        )
+
+    async def answer(self, request: ServerRequest) -> ServerAnswer | None:
+        if request.path == "/feed":
+            self.polls.append(request)
+            return self._feed()
+        if request.path == "/cloud-feed":
+            self.polls.append(request)
+            headers = {"Content-Type": "application/rss+xml"}
+            return ServerAnswer(headers=headers, body=self.channel())
+        form = {
+            name: values[-1]
+            for name, values in parse_qs(
+                request.body.decode(), keep_blank_values=True
+            ).items()
+        }
+        if request.path == "/hub":
+            return self._asked(form)
+        if request.path == "/cloud":
+            return await self._registered(form)
+        if request.path == "/moved":
+            location = f"{self.server_url}/hub"
+            return ServerAnswer(status=307, headers={"Location": location})
+        return ServerAnswer(status=404)
+
+    def _feed(self) -> ServerAnswer:
+        headers = {"Content-Type": "application/atom+xml"}
+        return ServerAnswer(headers=headers, body=self.document(*self.entries))
+
+    def _asked(self, form: dict[str, str]) -> ServerAnswer:
+        self.upstream.requests.append(form)
+        if self.upstream.verifies and self.upstream.status < 300:
+            self.tasks.append(asyncio.create_task(self._verify(form)))
+        return ServerAnswer(status=self.upstream.status)
+
+    async def _verify(self, form: dict[str, str]) -> None:
+        asked = {
+            "hub.mode": form["hub.mode"],
+            "hub.topic": form["hub.topic"],
+            "hub.challenge": "a-challenge",
+        }
+        if form["hub.mode"] == "subscribe":
+            asked["hub.lease_seconds"] = self.upstream.lease
+        answered = await self.ask(form["hub.callback"], **asked)
+        self.upstream.answers.append(answered)
+
+    async def _registered(self, form: dict[str, str]) -> ServerAnswer:
+        self.cloud.requests.append(form)
+        asked = {"url": form["url1"], "challenge": "a-challenge"}
+        self.cloud.answers.append(await self.ask(self.cloud.callback, **asked))
+        success = "true" if self.cloud.is_success else "false"
+        body = f'<notifyResult success="{success}" msg="…"/>'.encode()
+        return ServerAnswer(body=body)
+
+    async def ask(self, callback: str, **parameters: str) -> Answered:
+        """A question to a callback, as a hub puts it."""
+        return await self.request("GET", f"{callback}?{urlencode(parameters)}")
+
+    async def push(
+        self,
+        body: bytes,
+        *,
+        callback: str = "",
+        signature: str | None = None,
+        algorithm: str = "sha256",
+    ) -> Answered:
+        """Signed with the secret that the hub was given, unless told otherwise."""
+        headers = {"Content-Type": "application/atom+xml"}
+        if signature is None:
+            secret = self.upstream.secret.encode()
+            digest = hmac.new(secret, body, algorithm).hexdigest()
+            signature = f"{algorithm}={digest}"
+        if signature:
+            headers["X-Hub-Signature"] = signature
+        return await self.request(
+            "POST",
+            callback or self.upstream.callback,
+            data=io.BytesIO(body),
+            headers=headers,
+        )
+
+    async def request(self, method: str, url: str, **options: object) -> Answered:
+        async with self.session.request(method, url, **options) as answer:  # type: ignore[arg-type]
+            headers = {name.lower(): value for name, value in answer.headers.items()}
+            return Answered(answer.status, headers, await answer.read())
+
+    async def api(self, method: str, path: str, **options: object) -> dict[str, object]:
+        url = f"{self.hub.url}/api{path}"
+        async with self.session.request(method, url, headers=ADMIN, **options) as got:  # type: ignore[arg-type]
+            document: dict[str, object] = await got.json(content_type=None)
+            return document
+
+    async def add_feed(self, path: str = "/feed") -> int:
+        added = await self.api("POST", "/feeds", json={"url": self.server_url + path})
+        feed_id = added["id"]
+        assert isinstance(feed_id, int)
+        return feed_id
+
+    async def push_of(self, feed_id: int) -> dict[str, object]:
+        """How a feed is pushed, as the API says."""
+        push = (await self.api("GET", f"/feeds/{feed_id}"))["push"]
+        assert isinstance(push, dict)
+        return push
+
+    async def until(
+        self, feed_id: int, is_so: Callable[[dict[str, object]], bool]
+    ) -> dict[str, object]:
+        async def look() -> bool:
+            return is_so(await self.push_of(feed_id))
+
+        await eventually(look, seconds=60)
+        return await self.push_of(feed_id)
+
+    async def subscribed(self) -> int:
+        """A feed that its hub has confirmed."""
+        feed_id = await self.add_feed()
+        await self.until(feed_id, lambda push: push["state"] == "subscribed")
+        return feed_id
+
+    async def titles(self, feed_id: int) -> list[str]:
+        """Of the entries that this hub has of the feed, in no order."""
+        found = await self.request("GET", f"{self.hub.url}/topics/{feed_id}.json")
+        items = json.loads(found.body)["items"]
+        return sorted(item["title"] for item in items)
+
+    async def until_titles(self, feed_id: int, *titles: str) -> None:
+        async def look() -> bool:
+            return await self.titles(feed_id) == sorted(titles)
+
+        await eventually(look, seconds=60)
+
+
+@asynccontextmanager
+async def upstream_scene(
+    directory: Path, **settings: str
+) -> AsyncIterator[UpstreamScene]:
+    hub = HubProcess(directory=directory, settings={**SETTINGS, **settings})
+    async with hub, aiohttp.ClientSession() as session:
+        scene = UpstreamScene(hub, session)
+        async with WebServer(scene.answer) as server:
+            scene.server_url = server.url
+            scene.name_hub()
+            yield scene
+            await asyncio.gather(*scene.tasks, return_exceptions=True)
