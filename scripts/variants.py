@@ -54,6 +54,10 @@ VARIANTS: dict[str, Numbers] = {
     "entries at once count in full": {"posting.TOGETHER": -1.0},
     "all feeds' habits believed": {"habits.EVEN_POSTS": 1.0},
     "no habits of its own": {"habits.DAYS_SEEN": _NEVER, "habits.WEEKS_SEEN": _NEVER},
+    "habits believed in any case": {
+        "trust.LEAST_TRUST": 1.0,
+        "trust.MOST_TRUST": 1.0,
+    },
     "no minutes": {"habits.PRIOR_MINUTES": _NEVER},
     "beta 0": {"forecast.EXCITED": 0.0},
     "beta 0.15": {"forecast.EXCITED": 0.15},

@@ -88,20 +88,21 @@ def simulate(
 def _traces(
     path: str | None, seed: int | None, feeds: int, days: int
 ) -> tuple[Trace, ...]:
-    from hub.simulation.traces import bundled_traces, read_traces
+    from hub.simulation.traces import MOST_BYTES, bundled_traces, read_traces
     from hub.simulation.traffic import generate
     from protocols.errors import InvalidValue
 
     if path is not None:
         try:
-            return read_traces(Path(path).read_bytes())
+            with Path(path).open("rb") as file:
+                return read_traces(file.read(MOST_BYTES + 1))
         except (InvalidValue, OSError) as error:
             raise Failure(f"cannot replay {path}: {error}") from error
     return bundled_traces() if seed is None else generate(seed, feeds, days)
 
 
 def _history() -> tuple[Trace, ...]:
-    from hub.simulation.traces import LEAST_POSTS, Trace
+    from hub.simulation.traces import LEAST_POSTS, LONGEST_SPAN, Trace
     from storage.errors import StorageError
     from storage.opening import read_entry_times
 
@@ -113,7 +114,7 @@ def _history() -> tuple[Trace, ...]:
     traces = tuple(
         Trace(feed=url, posts=posts)
         for url, posts in times.items()
-        if len(set(posts)) >= LEAST_POSTS
+        if len(set(posts)) >= LEAST_POSTS and posts[-1] - posts[0] <= LONGEST_SPAN
     )
     if not traces:
         raise Failure(f"no feed in {database} has {LEAST_POSTS} entries yet")

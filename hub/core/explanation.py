@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from hub.core.cadence import Plan, Term
 from hub.core.durations import duration
-from hub.core.habits import Counts
+from hub.core.habits import Counts, read_habits
 from storage.records import FeedState, StoredFeed
 
 HOURS_A_WEEK = 168
 _MONDAY = 4 * 86_400.0  # the first one after 1970 began
 _HOUR = 3_600.0
 _WAITS = ("pushed", "wanted", "floor", "ttl", "sy:updatePeriod")
+_HABITS = ("hours", "weekdays", "minutes")
 _HINTS = ("ttl", "sy:updatePeriod", "fresh", "retry after", "skip")
 _REASONS = {
     "pushed": "its hub pushes what is new, and it is asked every {span} in case that"
@@ -65,8 +66,18 @@ def explain_plan(feed: StoredFeed, plan: Plan) -> Explanation:
         in_force=tuple(name for name in _HINTS if _counts(terms.get(name))),
         hours=tuple(round(profile.at(hour), 3) for hour in hours),
         minutes=tuple(round(factor, 3) for factor in profile.steps()),
-        terms=plan.terms,
+        terms=_with_trust(plan.terms, read_habits(feed.polling.posting.habits).trust),
     )
+
+
+def _with_trust(terms: tuple[Term, ...], trust: Counts) -> tuple[Term, ...]:
+    """Behind the habit, how far it is believed (`hub.core.trust`)."""
+    told = [
+        Term(name=f"trust, {name}", value=value, unit="", note=f"of the habit: {name}")
+        for name, value in zip(_HABITS, trust, strict=True)
+    ]
+    behind = 1 + [term.name for term in terms].index("habit")
+    return (*terms[:behind], *told, *terms[behind:])
 
 
 def _sentence(feed: StoredFeed, terms: dict[str, Term]) -> str:

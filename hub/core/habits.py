@@ -9,6 +9,9 @@ feeds, as if that had been seen for `PRIOR_POSTS` posts before the feed's own:
 with g the shares of all feeds (Bright, Gal and Raschid, TODS 2006, poll by such
 profiles). Many publishers have a timer, so the five minutes of the hour are a profile
 too, shrunk to an even one: M(m) = 12 (n12[m] + k'/12) / (n + k').
+
+Habits are believed as far as they have foretold (`hub.core.trust`): all n of a profile
+above are times its trust.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from itertools import repeat
 from math import inf, sqrt
 from struct import Struct
 
+from hub.core.trust import FIRST_TRUST, trust_after
 from protocols.quick import quick_init
 
 PRIOR_POSTS = 12.0
@@ -35,7 +39,9 @@ STEP = 300
 _HOURS, _DAYS, _STEPS = 24, 7, 12
 _LAST_HOUR = _HOURS - 1
 _THURSDAY = 3  # the first day of the epoch, with Monday as 0
-_layout = Struct(f"<{_HOURS + _DAYS + _STEPS}e")
+_layout = Struct(f"<{_HOURS + _DAYS + _STEPS + 3}e")
+_untried_layout = Struct(f"<{_HOURS + _DAYS + _STEPS}e")
+"""Of the state from before it was kept how far habits foretell."""
 _WEEKLY = _HOURS * _DAYS
 
 ALIKE = repeat(1.0)
@@ -62,12 +68,14 @@ def step_of(moment: float) -> int:
 @quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Habits:
-    """Counts of posts by hour, weekday and part of the hour, with the sum of each."""
+    """Counts of posts by hour, weekday and part of the hour, with the sum of each, and
+    ``trust`` in each of the three, from 0 to 1."""
 
     hours: Counts = (0.0,) * _HOURS
     days: Counts = (0.0,) * _DAYS
     steps: Counts = (0.0,) * _STEPS
     total: float = 0.0
+    trust: Counts = (FIRST_TRUST,) * 3
 
 
 NOTHING_KNOWN = Habits()
@@ -75,38 +83,65 @@ NOTHING_KNOWN = Habits()
 
 def read_habits(packed: bytes) -> Habits:
     """The counts of a feed; none for the state of a feed from before there were any."""
-    if len(packed) != _layout.size:
+    if len(packed) == _layout.size:
+        counts = _layout.unpack(packed)
+    elif len(packed) == _untried_layout.size:
+        counts = (*_untried_layout.unpack(packed), *NOTHING_KNOWN.trust)
+    else:
         return NOTHING_KNOWN
-    counts = _layout.unpack(packed)
     return Habits(
         hours=counts[:_HOURS],
         days=counts[_HOURS : _HOURS + _DAYS],
-        steps=counts[_HOURS + _DAYS :],
+        steps=counts[_HOURS + _DAYS : -3],
         total=sum(counts[_HOURS : _HOURS + _DAYS]),
+        trust=counts[-3:],
     )
 
 
 def pack_habits(habits: Habits) -> bytes:
-    """86 bytes: half floats, exact enough for counts up to `MOST_COUNTED`."""
-    return _layout.pack(*habits.hours, *habits.days, *habits.steps)
+    """92 bytes: half floats, exact enough for counts up to `MOST_COUNTED`."""
+    return _layout.pack(*habits.hours, *habits.days, *habits.steps, *habits.trust)
 
 
 def count_habits(
     habits: Habits, posts: Iterable[float], weights: Iterable[float] = ALIKE
 ) -> Habits:
-    """Add posts, given in Unix seconds, and what each counts for."""
+    """Add posts, given in Unix seconds, and what each counts for.
+
+    One that counts for less than 1 came with the one before it, and does not show
+    whether the habits foretell.
+    """
     hours, days, steps = list(habits.hours), list(habits.days), list(habits.steps)
-    total = habits.total
+    total, trust = habits.total, habits.trust
     for post, each in zip(posts, weights, strict=False):
-        hours[hour_of(post)] += each
-        days[weekday_of(post)] += each
-        steps[step_of(post)] += each
+        hour, day, step = hour_of(post), weekday_of(post), step_of(post)
+        if each == 1:
+            expected = (
+                _factor(_smooth(hours, hour), total, _HOURS, PRIOR_POSTS),
+                _factor(days[day], total, _DAYS, PRIOR_POSTS),
+                _factor(steps[step], total, _STEPS, PRIOR_MINUTES),
+            )
+            trust = tuple(map(trust_after, trust, expected))
+        hours[hour] += each
+        days[day] += each
+        steps[step] += each
         total += each
         if total > MOST_COUNTED:
             total /= 2
             for counts in (hours, days, steps):
                 counts[:] = [count / 2 for count in counts]
-    return Habits(hours=tuple(hours), days=tuple(days), steps=tuple(steps), total=total)
+    return Habits(
+        hours=tuple(hours),
+        days=tuple(days),
+        steps=tuple(steps),
+        total=total,
+        trust=trust,
+    )
+
+
+def _factor(count: float, total: float, parts: int, prior: float) -> float:
+    """What a feed's own profile makes of a rate, shrunk to an even one."""
+    return (parts * count + prior) / (total + prior)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +199,8 @@ class Profile:
     def at(self, moment: float) -> float:
         """P(h) P(d) of a time in Unix seconds."""
         own, prior = self.own, self.prior
-        of_hours, of_days = (
-            min(self.days / DAYS_SEEN, 1),
-            min(self.days / WEEKS_SEEN, 1),
-        )
+        of_hours = own.trust[0] * min(self.days / DAYS_SEEN, 1)
+        of_days = own.trust[1] * min(self.days / WEEKS_SEEN, 1)
         in_hours = int(moment) // 3_600
         hour, day = in_hours % _HOURS, (in_hours // _HOURS + _THURSDAY) % _DAYS
         hours, total = own.hours, own.total
@@ -180,9 +213,10 @@ class Profile:
 
     def steps(self) -> Counts:
         """M of each five minutes of an hour."""
-        scale = _STEPS / (self.own.total + PRIOR_MINUTES)
-        even = PRIOR_MINUTES / _STEPS
-        return tuple([scale * (count + even) for count in self.own.steps])
+        trust = self.own.trust[2]
+        scale = _STEPS / (trust * self.own.total + PRIOR_MINUTES)
+        even = scale * PRIOR_MINUTES / _STEPS
+        return tuple([scale * trust * count + even for count in self.own.steps])
 
 
 def _smooth(hours: Sequence[float], hour: int) -> float:

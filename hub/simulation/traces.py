@@ -8,21 +8,30 @@ from typing import Annotated
 
 import msgspec
 
-from hub.core.habits import Counts
 from protocols.errors import InvalidValue
 from protocols.model import Hints
 
 TRAINED = 0.6
 """The part of a feed's span that planners may learn from before they are tested."""
 LEAST_POSTS = 3
+MOST_BYTES = 64 * 2**20
+"""Of a file of traces."""
+LONGEST_SPAN = 30 * 365 * 86_400.0
+"""Seconds from a feed's first post to its last: polls of centuries take for ever."""
+_MOST_WINDOW = 1_000_000
+_LONGEST_MAX_AGE = 365 * 86_400.0
+
+_Time = Annotated[float, msgspec.Meta(ge=0, le=4_102_444_800)]  # to the year 2100
+_Hour = Annotated[int, msgspec.Meta(ge=0, le=23)]
+_Factor = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
     """What posts were generated from: entries a day, and factors of mean 1, UTC."""
 
-    per_day: float
-    hours: Counts
-    days: Counts
+    per_day: Annotated[float, msgspec.Meta(gt=0, le=1e6)]
+    hours: Annotated[tuple[_Factor, ...], msgspec.Meta(min_length=24, max_length=24)]
+    days: Annotated[tuple[_Factor, ...], msgspec.Meta(min_length=7, max_length=7)]
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,10 +42,10 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     feed: str
-    posts: tuple[float, ...]
-    window: int = 0
-    max_age: float = 0.0
-    skip_hours: tuple[int, ...] = ()
+    posts: tuple[_Time, ...]
+    window: Annotated[int, msgspec.Meta(ge=0, le=_MOST_WINDOW)] = 0
+    max_age: Annotated[float, msgspec.Meta(ge=0, le=_LONGEST_MAX_AGE)] = 0.0
+    skip_hours: Annotated[tuple[_Hour, ...], msgspec.Meta(max_length=23)] = ()
     rates: Rates | None = None
     trained: Annotated[float, msgspec.Meta(gt=0, lt=1)] = TRAINED
 
@@ -70,8 +79,11 @@ def held_back(trace: Trace) -> Span:
 def read_traces(document: bytes) -> tuple[Trace, ...]:
     """From JSON: an object whose ``feeds`` have a ``feed`` name and ``posts``.
 
-    Feeds of fewer than three different times are left out. Raises `InvalidValue`.
+    Feeds of fewer than three different times are left out. Raises `InvalidValue`,
+    which names the feed and its field by their path in the document.
     """
+    if len(document) > MOST_BYTES:
+        raise InvalidValue("traces", f"at most {MOST_BYTES:,} bytes")
     try:
         read = msgspec.json.decode(document, type=_TraceFile)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -83,7 +95,14 @@ def read_traces(document: bytes) -> tuple[Trace, ...]:
     ]
     traces = tuple(each for each in ordered if len(set(each.posts)) >= LEAST_POSTS)
     if not traces:
-        raise InvalidValue("traces", f"a feed with {LEAST_POSTS} posts or more")
+        raise InvalidValue(
+            "posts", f"a feed with {LEAST_POSTS} different times or more"
+        )
+    for trace in traces:
+        if trace.posts[-1] - trace.posts[0] > LONGEST_SPAN:
+            raise InvalidValue(
+                f"posts of {trace.feed}", "30 years at most between them"
+            )
     return traces
 
 

@@ -6,17 +6,13 @@ planner assumes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from random import Random
 
 from hub.simulation.traces import Trace
-
-HOUR, DAY = 3_600.0, 86_400.0
-START = 1_767_571_200.0  # Monday, 5 January 2026
-DAYS = 56
-END = START + DAYS * DAY
-
-Draw = Callable[[Random], Iterator[float]]
+from tests.support.feed_calendars import CALENDARS
+from tests.support.feed_moods import MOODS
+from tests.support.feed_span import DAY, DAYS, END, HOUR, START, Draw
 
 
 def newsroom(draw: Random) -> Iterator[float]:
@@ -97,6 +93,8 @@ FAMILIES: tuple[Draw, ...] = (
     waker,
     timer,
     steady,
+    *CALENDARS,
+    *MOODS,
 )
 
 

@@ -109,6 +109,24 @@ def test_the_profile_is_of_a_week_from_monday_on() -> None:
     assert found.rate > found.rate_now / max(found.hours)
 
 
+def test_it_is_told_how_far_habits_are_believed() -> None:
+    posting = with_posts(
+        Posting(since=NOW - timedelta(days=70)),
+        [(NOW - timedelta(days=7 * week)).timestamp() for week in range(9, 0, -1)],
+        NOW,
+    )
+
+    terms = explained(posting=posting).terms
+
+    assert [term.name for term in terms[1:5]] == [
+        "habit",
+        "trust, hours",
+        "trust, weekdays",
+        "trust, minutes",
+    ]
+    assert all(0.9 < term.value < 1 for term in terms[2:5])
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(45, "45 s"), (720, "12 min"), (12_600, "3.5 h"), (172_800, "2 d")],

@@ -26,6 +26,7 @@ from hub.simulation.policies import (
 )
 from hub.simulation.replay import Planning, replay
 from hub.simulation.traces import (
+    MOST_BYTES,
     Trace,
     bundled_traces,
     held_back,
@@ -115,11 +116,49 @@ def test_posts_are_put_in_order_and_feeds_of_too_few_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "document", [b"", b"\xff", b"[]", b'{"feeds": []}', b'{"feeds": [{"feed": 1}]}']
+    "document", [b"", b"\xff", b"[]", b'{"feeds": 3}', b'{"feeds": [{"feed": 1}]}']
 )
 def test_what_is_no_trace_file_is_refused(document: bytes) -> None:
     with pytest.raises(InvalidValue, match="traces"):
         read_traces(document)
+
+
+@pytest.mark.parametrize("posts", ["[]", "[1700000000]", "[1, 1, 2]"])
+def test_a_file_of_feeds_that_hardly_posted_is_refused(posts: str) -> None:
+    with pytest.raises(InvalidValue, match="posts: expected a feed with 3 different"):
+        read_traces(f'{{"feeds": [{{"feed": "a", "posts": {posts}}}]}}'.encode())
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ('"posts": [-5, 1, 2]', r"feeds\[0\]\.posts\[0\]"),
+        ('"posts": ["x", 1, 2]', r"feeds\[0\]\.posts\[0\]"),
+        ('"posts": [1, 2, 1e300]', r"feeds\[0\]\.posts\[2\]"),
+        ('"posts": [1700000000000, 2, 1]', r"feeds\[0\]\.posts\[0\]"),
+        ('"posts": [1, 2, 3], "window": -3', r"feeds\[0\]\.window"),
+        ('"posts": [1, 2, 3], "max_age": -3', r"feeds\[0\]\.max_age"),
+        ('"posts": [1, 2, 3], "max_age": 1e18', r"feeds\[0\]\.max_age"),
+        ('"posts": [1, 2, 3], "skip_hours": [24]', r"feeds\[0\]\.skip_hours"),
+        (f'"posts": [1, 2, 3], "skip_hours": {[*range(24)]}', "skip_hours"),
+        ('"posts": [1, 2, 3], "trained": 1', r"feeds\[0\]\.trained"),
+        (
+            '"posts": [1, 2, 3], "rates": {"per_day": 1, "hours": [1], "days": []}',
+            r"feeds\[0\]\.rates\.hours",
+        ),
+        ('"posts": [1, 2, 1700000000]', "posts of a: expected 30 years at most"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_named_by_its_path(
+    fields: str, path: str
+) -> None:
+    with pytest.raises(InvalidValue, match=path):
+        read_traces(f'{{"feeds": [{{"feed": "a", {fields}}}]}}'.encode())
+
+
+def test_a_file_that_is_far_too_large_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="at most 67,108,864 bytes"):
+        read_traces(b" " * (MOST_BYTES + 1))
 
 
 def test_generated_traffic_is_the_same_for_a_seed() -> None:
