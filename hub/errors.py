@@ -4,6 +4,7 @@ NetworkError       no usable answer; ``reason`` is for people, ``status`` the an
 ├── Blocked        the address guard refused to connect
 ├── OptedOut       the operator lists the host among those that want no requests
 ├── Unreachable    no name, no connection, no TLS, or not a URL that can be asked for
+│   └── Untrusted  a certificate that is not valid
 ├── TimedOut       nothing within a deadline
 ├── TooLarge       more bytes than the request takes
 └── BadAnswer      not HTTP, cut short, or not decodable
@@ -11,13 +12,18 @@ NetworkError       no usable answer; ``reason`` is for people, ``status`` the an
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class NetworkError(Exception):
     """A request brought no usable answer.
 
     ``reason`` is a short text for people without addresses or secrets. ``status`` is
-    that of the answer that could not be used, 0 when none had begun.
+    that of the answer that could not be used, 0 when none had begun. ``is_lasting``:
+    to ask again soon would bring the same.
     """
+
+    is_lasting: ClassVar[bool] = False
 
     def __init__(self, reason: str, status: int = 0) -> None:
         self.reason = reason
@@ -28,12 +34,16 @@ class NetworkError(Exception):
 class Blocked(NetworkError):
     """The guard refuses the address or port; says neither which nor why."""
 
+    is_lasting = True
+
     def __init__(self) -> None:
         super().__init__("blocked: the hub does not connect to this address")
 
 
 class OptedOut(NetworkError):
     """The host is on the operator's list of those that want no requests."""
+
+    is_lasting = True
 
     def __init__(self) -> None:
         super().__init__(
@@ -43,6 +53,12 @@ class OptedOut(NetworkError):
 
 class Unreachable(NetworkError):
     """No connection came about."""
+
+
+class Untrusted(Unreachable):
+    """The server's certificate is not valid."""
+
+    is_lasting = True
 
 
 class TimedOut(NetworkError):

@@ -43,6 +43,7 @@ class Fetched:
     instead_of: str = ""  # the URL of a later version of it, which nobody here reads
     status: int
     error: str = ""
+    is_lasting: bool = False  # the error: to ask again soon would bring the same
     hops: tuple[Hop, ...] = ()
     body: bytes = b""
     conditional: bool = False  # validators were sent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import ssl
 
-from hub.errors import Blocked, NetworkError, Unreachable
+from hub.errors import Blocked, NetworkError, Unreachable, Untrusted
 from hub.net.resolving import AddressBlocked, LookupFailed
 
 _ERRORS = {
@@ -24,7 +24,7 @@ def not_connected(failure: OSError | UnicodeError) -> NetworkError:
         return Unreachable(str(failure))
     if isinstance(failure, ssl.SSLCertVerificationError):
         why = failure.verify_message
-        return Unreachable(f"the server's certificate is not valid: {why}")
+        return Untrusted(f"the server's certificate is not valid: {why}")
     if isinstance(failure, ssl.SSLError):
         return Unreachable("TLS cannot be agreed on with the server")
     if isinstance(failure, UnicodeError):  # a name that TLS cannot ask for

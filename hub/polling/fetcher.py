@@ -152,6 +152,7 @@ class Fetcher:
             url=journey.url,
             status=error.status,
             error=error.reason,
+            is_lasting=error.is_lasting,
             hops=journey.hops,
             conditional=journey.conditional,
         )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.support.certificates import server_context
 from tests.support.eventually import eventually
 from tests.support.hub_api import HubApi
 from tests.support.hub_process import HubProcess
@@ -172,7 +173,11 @@ async def test_where_collections_cannot_be_used_the_feed_is_read_until_they_can(
         scene.scp.forget()
         scene.scp.snapshot()
         await scene.api.fetch(feed_id)
-        await scene.until_told(("new", "From the feed"), ("new", "Spoiled"))
+        await scene.until_told(
+            ("new", "From the feed"),
+            ("new", "Spoiled"),
+            ("deleted", "https://site.example/fed"),  # the snapshot has no such page
+        )
         assert (await scene.api.feed(feed_id))["problems"] == []
 
 
@@ -246,3 +251,59 @@ async def test_a_site_that_is_the_same_is_asked_for_its_sitemap_only(
         await scene.api.fetch(feed_id)
         await scene.api.fetch(feed_id)
         assert scene.site.asked == [SITEMAP, SITEMAP]
+
+
+@pytest.mark.parametrize(
+    "place", ["before-commit:1", "after-commit:1", "before-commit:4", "after-commit:5"]
+)
+async def test_a_hub_that_dies_in_the_first_snapshot_goes_on_and_tells_nobody_of_it(
+    tmp_path: Path, place: str
+) -> None:
+    async with a_scene(tmp_path) as scene:
+        for number in range(1_000):
+            scene.scp.put(f"old/{number}", f"Old {number}")
+        first = scene.scp.snapshot()
+        await scene.hub.kill()
+        await scene.hub.start(failpoint=place)
+        await scene.hub.wait_ready()
+        url = scene.scp.url
+        added = await scene.api.request("POST", "/api/feeds?wait=0", url=url)
+        await scene.hub.wait_exit()
+
+        await scene.hub.start()
+        await scene.hub.wait_ready()
+        await scene.api.fetch(added["id"])
+        shown = await scene.api.feed(added["id"])
+        assert (shown["site"]["is_read"], shown["entries"]) == (True, 1_000)
+        assert scene.site.asked.count(first) == 2
+        await scene.api.subscribe(
+            callback=scene.callback, topic=url, format="json", updates="all"
+        )
+        scene.scp.delta(scene.scp.put("new", "New"))
+        await scene.api.fetch(added["id"])
+        await scene.until_told(("new", "New"))
+
+
+async def test_a_server_whose_certificate_nobody_signed_is_not_believed(
+    tmp_path: Path,
+) -> None:
+    async with (
+        a_scene(tmp_path) as scene,
+        WebServer(Told(), tls=server_context(tmp_path)) as elsewhere,
+    ):
+        padded(scene.scp)
+        scene.scp.snapshot()
+        feed_id = await scene.subscribe()
+        feed = NEWS % (ITEM % ("From the feed", "fed"))
+        scene.site.put("/", feed, type="application/rss+xml")
+
+        path = scene.scp.delta(scene.scp.put("a", "A"))
+        here, there = scene.site.url(path), elsewhere.url + path
+        scene.scp.named[-1] = scene.scp.named[-1].replace(here, there)
+        scene.scp.publish()
+        await scene.api.fetch(feed_id)
+
+        await scene.until_told(("new", "From the feed"))
+        problems = (await scene.api.feed(feed_id))["problems"]
+        expected = f"{there}: the server's certificate is not valid: self-signed"
+        assert any(expected in each for each in problems), problems

@@ -75,7 +75,7 @@ class ScpSite:
     def forget(self) -> None:
         """The sitemap names nothing any more."""
         self.named.clear()
-        self._publish()
+        self.publish()
 
     def _make(
         self,
@@ -123,10 +123,11 @@ class ScpSite:
         words = " ".join(f'{name}="{value}"' for name, value in attributes.items())
         self.named.append(f"<scp:{element} {words}/>")
         self.reached[section] = self.at
-        self._publish()
+        self.publish()
         return path
 
-    def _publish(self) -> None:
+    def publish(self) -> None:
+        """The sitemap, with what is named."""
         end = "<url><loc>https://site.example/</loc></url></urlset>"
         body = _OPENING + "".join(self.named) + end
         self.site.put(SITEMAP, body, type="application/xml")

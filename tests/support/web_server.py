@@ -8,6 +8,7 @@ drops the connection without a word, and a handler that sleeps is a slow server.
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -67,15 +68,18 @@ class Served:
 
 
 class WebServer:
-    """Listens on 127.0.0.1, port 0, while it is entered."""
+    """Listens on 127.0.0.1, port 0, while it is entered; with ``tls`` by https."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, tls: ssl.SSLContext | None = None) -> None:
         self._handler = handler
+        self._tls = tls
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(
+            self._accept, "127.0.0.1", 0, ssl=self._tls
+        )
         return self
 
     async def __aexit__(
@@ -94,7 +98,7 @@ class WebServer:
     def url(self) -> str:
         assert self._server is not None
         host, port = self._server.sockets[0].getsockname()
-        return f"http://{host}:{port}"
+        return f"{'https' if self._tls else 'http'}://{host}:{port}"
 
     async def _accept(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -9,6 +9,7 @@ from typing import Final
 
 from hub.core.sites.openfeeder.facts import openfeeder_facts
 from hub.core.sites.reading_facts import ReadingFacts
+from hub.core.sites.scp.facts import scp_facts
 from hub.core.sites.state import read_state
 from protocols.model import FeedFormat
 
@@ -30,6 +31,7 @@ class SiteFacts:
 
 FACTS: Final[Mapping[str, Callable[[bytes], ReadingFacts]]] = {
     FeedFormat.OPENFEEDER: openfeeder_facts,
+    FeedFormat.SCP: scp_facts,
 }
 """Of the state of each kind of walk."""
 

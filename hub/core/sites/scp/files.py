@@ -66,7 +66,8 @@ def _fetch(session: Session, file: File) -> Part[Downloaded]:
     downloaded = yield from download(want)
     fetched = downloaded.fetched
     if fetched.error:
-        if fetched.status in _TEMPORARY or fetched.status >= 500:
+        is_temporary = fetched.status in _TEMPORARY or fetched.status >= 500
+        if is_temporary and not fetched.is_lasting:
             raise Failed(fetched, fetched.error)
         raise Unusable(f"{file.url}: {fetched.error}")
     if downloaded.error is not None:

@@ -9,6 +9,8 @@ import pytest
 from hub.core.sites.facts import site_facts
 from hub.core.sites.openfeeder.state import OpenFeederState
 from hub.core.sites.openfeeder.state import pack_state as pack_walk
+from hub.core.sites.scp.state import File, ScpState, Section
+from hub.core.sites.scp.state import pack_state as pack_scp
 from hub.core.sites.state import SiteState, pack_state, read_state
 from storage.packing import pack
 
@@ -48,6 +50,38 @@ def test_cursor_and_times_are_told_as_far_as_there_are_any() -> None:
     assert facts.walked_at == datetime(1970, 1, 1, 0, 1, tzinfo=UTC)
     assert facts.reread_at is None
     assert ignored.cursor == ""
+
+
+FILE = File(section="all", url="https://a.example/1.scp", generated=60.0)
+
+
+@pytest.mark.parametrize(
+    ("walk", "phase"),
+    [
+        (ScpState(), ""),
+        (ScpState(pending=(FILE,)), "reading https://a.example/1.scp"),
+        (
+            ScpState(pending=(FILE,), line=7),
+            "reading https://a.example/1.scp, from line 8",
+        ),
+        (
+            ScpState(pending=(FILE,), failing="it is no file"),
+            "reading the site's feed instead of its collections",
+        ),
+    ],
+)
+def test_of_collections_it_is_told_which_is_read(walk: ScpState, phase: str) -> None:
+    state = SiteState(format="scp", walk=pack_scp(walk), pages=7)
+    facts = site_facts(pack_state(state), "scp")
+    assert (facts.phase, facts.cursor, facts.walked_at) == (phase, "", None)
+
+
+def test_of_collections_it_is_told_how_far_all_are_read() -> None:
+    sections = {"a": Section(reached=120.0), "b": Section(reached=60.0)}
+    walk = pack_scp(ScpState(sections=sections, full_at=30.0))
+    facts = site_facts(pack_state(SiteState(format="scp", walk=walk)), "scp")
+    assert facts.cursor == "1970-01-01T00:01:00+00:00"
+    assert facts.walked_at == datetime(1970, 1, 1, 0, 0, 30, tzinfo=UTC)
 
 
 def test_a_state_of_another_format_or_version_is_begun_anew() -> None:

@@ -376,6 +376,18 @@ def test_a_server_in_trouble_is_left_alone(walks: Walks) -> None:
     assert len(walks.known) == 10
 
 
+def test_a_server_that_nobody_may_believe_is_not_waited_for(walks: Walks) -> None:
+    with_feed(walks)
+    nowhere = walks.answer(walks.site.url("/none"))
+    walks.site.answers["/scp/all-1.scp.gz"] = replace(
+        nowhere, status=0, error="the certificate is not valid", is_lasting=True
+    )
+    ended = walks.visit()
+    assert ended is not None
+    assert ended.trouble == ""
+    assert any("the site's feed is read instead" in each for each in ended.problems)
+
+
 def test_what_was_listed_before_and_has_expired_is_asked_for_no_more(
     walks: Walks,
 ) -> None:
