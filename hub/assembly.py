@@ -10,15 +10,15 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from hub.clock import SystemClock
 from hub.config import Settings
 from hub.core.rate_limit import Rate, per_minute
 from hub.core.standing import WordList
-from hub.ground import Ground, create_network
+from hub.ground import Ground, Seams, create_network
 from hub.jobs import Housekeeping
 from hub.live.stream import LiveStream
 from hub.maintenance import Maintenance
 from hub.metrics import Metrics
+from hub.net import Network
 from hub.part import Part
 from hub.search_index import SearchIndex
 from hub.server import Server, create_server
@@ -36,6 +36,7 @@ class BuiltHub:
     """A built hub: its parts that run in the background, and its server."""
 
     server: Server
+    services: Services
     operations: OperationsService
     live: LiveStream
     background: dict[str, Part]
@@ -47,21 +48,25 @@ async def build_hub(
     token: str,
     public_url: str,
     stack: AsyncExitStack,
+    seams: Seams | None = None,
 ) -> BuiltHub:
     """Put the parts together; what must be closed goes on the stack."""
+    seams = seams or Seams()
     ground = Ground(
         settings=settings,
         storage=storage,
-        clock=SystemClock(),
+        clock=seams.clock,
         metrics=Metrics(),
-        network=await stack.enter_async_context(create_network(settings)),
+        network=seams.network or await _real_network(settings, stack),
         public_url=public_url,
+        seams=seams,
     )
     way_in = await build_way_in(ground, stack)
     way_out = await build_way_out(ground)
     built = await build_use_cases(ground, way_in, way_out, stack)
     return BuiltHub(
         server=_server(ground, built.services, token),
+        services=built.services,
         operations=built.services.operations,
         live=way_out.live,
         background={
@@ -72,6 +77,10 @@ async def build_hub(
             "housekeeping": _housekeeping(ground, way_out.live).run,
         },
     )
+
+
+async def _real_network(settings: Settings, stack: AsyncExitStack) -> Network:
+    return await stack.enter_async_context(create_network(settings))
 
 
 def _server(ground: Ground, services: Services, token: str) -> Server:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Final, Protocol
+
+SLEW: Final = 0.1
+"""A clock that was set is followed so much faster or slower, seconds for a second."""
+LARGEST_STEP: Final = 86_400.0
+"""Seconds. A clock that was set by more has been wrong, and is followed at once."""
 
 
 class Clock(Protocol):
@@ -17,9 +23,42 @@ class Clock(Protocol):
         ...
 
 
+def _awake_and_asleep() -> float:
+    """Seconds that never go back, and go on while the machine sleeps."""
+    return time.clock_gettime(_STEADY)
+
+
+_STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
 class SystemClock:
+    """The system's; but when that is set, the hub follows it little by little.
+
+    Leases, retries and polls are kept as times of the day. Were these to jump an hour
+    ahead, all that is under way would be taken for abandoned and sent once more; an
+    hour back, and nothing would be sent for an hour. So an hour is made up for in ten.
+    ``wall`` is the time of the day, ``steady`` goes on evenly; both are in seconds.
+    """
+
+    def __init__(
+        self,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = _awake_and_asleep,
+    ) -> None:
+        self._wall = wall
+        self._steady = steady
+        self._last = wall(), steady()  # one value, for it is read by several threads
+
     def now(self) -> datetime:
-        return datetime.fromtimestamp(time.time(), UTC)
+        wall, steady = self._wall(), self._steady()
+        shown, since = self._last
+        elapsed = max(0.0, steady - since)
+        gap = wall - (shown + elapsed)
+        if abs(gap) <= LARGEST_STEP:
+            most = SLEW * elapsed
+            wall = shown + elapsed + max(-most, min(gap, most))
+        self._last = wall, steady
+        return datetime.fromtimestamp(wall, UTC)
 
     def monotonic(self) -> float:
         return time.monotonic()

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random, SystemRandom
 
 import hub
-from hub.clock import Clock
+from hub.clock import Clock, SystemClock
 from hub.config import Settings
 from hub.metrics import Metrics
 from hub.net import HttpNetwork, Network
+from hub.net.resolving import Lookup
+from hub.parsing.parser import Parser
 from hub.polling.identity import Identity
+from hub.polling.visitor import draw_jitter
 from storage.interface import Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seams:
+    """What a simulation puts in the place of the world around a hub."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    random: Random = field(default_factory=SystemRandom)
+    jitter: Callable[[], float] = draw_jitter  # of polls, from -1 to 1
+    network: Network | None = None  # None: the real one
+    parser: Parser | None = None  # None: worker processes
+    lookup: Lookup | None = None  # None: the system's resolver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +38,7 @@ class Ground:
     metrics: Metrics
     network: Network
     public_url: str
+    seams: Seams = field(default_factory=Seams)
 
     @property
     def hub_url(self) -> str:

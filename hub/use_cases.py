@@ -162,8 +162,7 @@ def _topics(
 
 
 def _address_check(ground: Ground, stack: AsyncExitStack) -> AddressCheck:
-    lookup = SystemLookup()
-    stack.callback(lookup.close)
+    lookup = ground.seams.lookup or _system_lookup(stack)
     settings = ground.settings
     return AddressCheck(
         topics=Guard(settings.allow_networks + settings.allow_topic_networks),
@@ -171,6 +170,12 @@ def _address_check(ground: Ground, stack: AsyncExitStack) -> AddressCheck:
         lookup=lookup,
         opt_outs=OptOuts(settings.blocked_hosts),
     )
+
+
+def _system_lookup(stack: AsyncExitStack) -> SystemLookup:
+    lookup = SystemLookup()
+    stack.callback(lookup.close)
+    return lookup
 
 
 def _subscribing(

@@ -41,7 +41,7 @@ class WayIn:
 
 async def build_way_in(ground: Ground, stack: AsyncExitStack) -> WayIn:
     """What must be closed goes on the stack."""
-    parser = await stack.enter_async_context(WorkerParser())
+    parser = ground.seams.parser or await _worker_parser(stack)
     fetcher = HandedOver(_guest(ground))
     asking = identity(ground.settings).of_hub
     paced = PacedFetcher(fetcher, ground.network, ground.clock)
@@ -70,6 +70,10 @@ def _rules(ground: Ground) -> PollingRules:
     return replace(rules, push_url=ground.public_url)
 
 
+async def _worker_parser(stack: AsyncExitStack) -> Parser:
+    return await stack.enter_async_context(WorkerParser())
+
+
 async def _poller_options(ground: Ground, stack: AsyncExitStack) -> PollerOptions:
     settings = ground.settings
     return PollerOptions(
@@ -77,6 +81,7 @@ async def _poller_options(ground: Ground, stack: AsyncExitStack) -> PollerOption
         site_bounds=settings.site_bounds,
         identity=identity(settings),
         hub_url=ground.hub_url,
+        jitter=ground.seams.jitter,
         metrics=ground.metrics,
         sanitizer=await _sanitizer(ground, stack),
         tracker=await _tracker(ground, stack),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from random import Random
 
 import hub
 from hub.delivery.callback_pace import CallbackPace
@@ -58,6 +57,7 @@ def _dispatcher(ground: Ground, credits: Credits) -> Dispatcher:
         ground.clock,
         ground.hub_url,
         DeliveryLimits(requests=ground.settings.delivery_concurrency),
+        ground.seams.random,
         metrics=ground.metrics,
         credits=credits,
     )
@@ -80,7 +80,7 @@ async def _live_stream(ground: Ground) -> LiveStream:
         ground.storage.log,
         ground.hub_url,
         await ground.storage.log.head(),
-        random=Random(),  # noqa: S311 - spreads reconnects
+        random=ground.seams.random,
         metrics=ground.metrics,
         most_connections=ground.settings.stream_connections,
     )

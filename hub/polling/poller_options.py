@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hub.clock import Clock
@@ -23,7 +24,7 @@ from hub.polling.schedule import Schedule
 from hub.polling.site_documents import SiteDocuments
 from hub.polling.sites import SiteReader
 from hub.polling.tracker import Tracker
-from hub.polling.visitor import Visitor
+from hub.polling.visitor import Visitor, draw_jitter
 from protocols.scp.reading.checksums import ChecksumRule
 from storage.interface import Storage
 
@@ -34,6 +35,7 @@ class PollerOptions:
     identity: Identity = field(default_factory=Identity)
     hub_url: str = ""  # that documents of sites name
     budget: Budget = field(default_factory=Budget)
+    jitter: Callable[[], float] = draw_jitter  # from -1 to 1
     metrics: Metrics = field(default_factory=Metrics)
     sanitizer: Sanitizer | None = None  # of what is stored; None: stored as it came
     tracker: Tracker | None = None  # None: there are no track queries
@@ -72,6 +74,7 @@ class VisitorMeans:
             rules=self.rules,
             identity=options.identity,
             outlook=self.accounts.outlook,
+            jitter=options.jitter,
             sites=self._sites(options),
         )
 

@@ -16,6 +16,7 @@ from hub.core.outlook import Outlook
 from hub.core.redirects import lands_elsewhere
 from hub.core.sites.reformatting import page_keys, seen_as_pages
 from hub.core.trouble import diagnose
+from hub.failpoints import failpoint
 from hub.polling.committer import Committer
 from hub.polling.documents import DocumentReader
 from hub.polling.fetcher import FeedFetcher, FetchRequest
@@ -68,7 +69,9 @@ class Visitor:
         Raises `StorageError`: then nothing is stored and the fetch never happened.
         """
         fetched = await self.fetcher.fetch(self._request(target))
+        failpoint("after-fetch")
         understood = await self.reader.read(target, fetched)
+        failpoint("after-parse")
         if isinstance(understood.error, UnsupportedVersion) and not fetched.is_pushed:
             fetched, understood = await self._older(target, fetched, understood)
         decision = self._decision(target, fetched, understood, occasion)

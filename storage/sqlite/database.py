@@ -13,6 +13,7 @@ from storage.secrets import SecretBox
 from .backup import copy_database
 from .deliveries import SqliteDeliveries
 from .digests import SqliteDigests
+from .driving import Worker
 from .due_feeds import NEXT_DUE
 from .ended import EndedSubscriptions
 from .entries import SqliteEntries
@@ -39,7 +40,7 @@ from .writer import Writer
 
 
 class SqliteStorage:
-    """Made by `open_database`; owns its thread, connections and file lock."""
+    """Made by `open_database`; owns its worker, connections and file lock."""
 
     def __init__(
         self,
@@ -51,13 +52,14 @@ class SqliteStorage:
         box: SecretBox,
         epoch: str,
         head: Position,
+        worker: Worker,
     ) -> None:
         self._path = path
         self._lock = lock
         self._readers = readers
         self._epoch = epoch
         self._head = LogHead(head)
-        self._writer = Writer(connection)
+        self._writer = Writer(connection, worker=worker)
         self._closing: asyncio.Future[None] | None = None
         queries = QueryWatchers()
         self.feeds = SqliteFeeds(self._writer, readers, box, queries)

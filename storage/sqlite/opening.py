@@ -13,22 +13,25 @@ from storage.records import Position
 from storage.secrets import SecretBox, create_key, key_path, read_key
 
 from .backup import drop_foreign_wal
-from .connections import open_for_writing, prepare_for_writing
+from .connections import prepare_for_writing
 from .database import SqliteStorage
+from .driving import BY_THREADS, Driving
 from .lock import FileLock
 from .readers import Readers
 from .schema import check_version, run_pending
 
 
-async def open_database(path: Path, *, migrate: bool = True) -> SqliteStorage:
+async def open_database(
+    path: Path, *, migrate: bool = True, driving: Driving = BY_THREADS
+) -> SqliteStorage:
     """Open a file, created if need be. Close what is returned.
 
     Raises `DatabaseUnusable`: `DatabaseLocked` if another process has it,
     `DatabaseTooNew`, and, if not to ``migrate``, `DatabaseOutdated`.
     """
-    opened = await asyncio.to_thread(_open, path, migrate)
+    opened = await asyncio.to_thread(_open, path, migrate, driving)
     try:
-        readers = await Readers.open(opened.path)
+        readers = await Readers.open(opened.path, driving)
     except sqlite3.Error as error:
         opened.close()
         raise DatabaseUnusable(str(path), str(error)) from error
@@ -40,6 +43,7 @@ async def open_database(path: Path, *, migrate: bool = True) -> SqliteStorage:
         box=opened.box,
         epoch=opened.epoch,
         head=opened.head,
+        worker=driving.worker(),
     )
 
 
@@ -57,11 +61,11 @@ class _Opened:
         self.lock.release()
 
 
-def _open(path: Path, migrate: bool) -> _Opened:
+def _open(path: Path, migrate: bool, driving: Driving) -> _Opened:
     path = path.absolute()
     lock = _take_lock(path)
     try:
-        connection = _prepare(path, migrate)
+        connection = _prepare(path, migrate, driving)
         try:
             box = _open_box(path, connection)
             epoch, head = _begin(connection)
@@ -87,9 +91,9 @@ def _take_lock(path: Path) -> FileLock:
         raise DatabaseUnusable(str(path), reason) from error
 
 
-def _prepare(path: Path, migrate: bool) -> sqlite3.Connection:
+def _prepare(path: Path, migrate: bool, driving: Driving) -> sqlite3.Connection:
     drop_foreign_wal(path)
-    connection = open_for_writing(path)
+    connection = driving.open_for_writing(path)
     try:
         check_version(connection, str(path), migrate=migrate)
         path.chmod(0o600)

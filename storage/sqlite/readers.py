@@ -4,38 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-import aiosqlite
-
 from storage.errors import StorageClosed
 
-from .connections import open_for_reading
+from .driving import BY_THREADS, Driving, Parameters, ReadConnection
 from .failures import read_failure
 
 READERS = 3
 
 Row = tuple[Any, ...]
 """A row as the driver gives it; read at once into a value of `storage.records`."""
-Parameters = Sequence[object] | Mapping[str, object]
 
 
 class Readers:
     """A fixed number of connections; a read waits until one is free."""
 
-    def __init__(self, connections: Sequence[aiosqlite.Connection]) -> None:
+    def __init__(self, connections: Sequence[ReadConnection]) -> None:
         self._connections = connections
-        self._idle: asyncio.LifoQueue[aiosqlite.Connection] = asyncio.LifoQueue()
+        self._idle: asyncio.LifoQueue[ReadConnection] = asyncio.LifoQueue()
         self._is_closed = False
         for connection in connections:
             self._idle.put_nowait(connection)
 
     @classmethod
-    async def open(cls, path: Path) -> Readers:
+    async def open(cls, path: Path, driving: Driving = BY_THREADS) -> Readers:
         """Raises `sqlite3.Error`."""
-        return cls([await open_for_reading(path) for _ in range(READERS)])
+        return cls([await driving.open_for_reading(path) for _ in range(READERS)])
 
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Every row of a short page, in one trip to the reading thread."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from storage.errors import StorageBusy, StorageClosed
 
+from .driving import ThreadWorker, Worker
 from .groups import SINGLE, UNIT, GroupCommits, Result, Run, Unit
 
 CAPACITY = 10_000
@@ -31,8 +31,13 @@ class Writer:
     """Owns the connection from `start` to `close`. Use from the event loop only."""
 
     def __init__(
-        self, connection: sqlite3.Connection, *, capacity: int = CAPACITY
+        self,
+        connection: sqlite3.Connection,
+        *,
+        capacity: int = CAPACITY,
+        worker: Worker | None = None,
     ) -> None:
+        """``worker``: where the connection is used; by default a thread."""
         self._connection = connection
         self._capacity = capacity
         self._loop = asyncio.get_running_loop()
@@ -44,14 +49,11 @@ class Writer:
         self._gathered_size = 0  # without the last run
         self._accepted = 0  # ever; without the last run
         self._groups: deque[list[Run]] = deque()  # from the loop to the thread
-        self._arrived = threading.Event()
         self._taken = 0  # ever, by the thread
         self._closed = self._loop.create_future()
         self._commits = GroupCommits(connection)
-        self._thread = threading.Thread(
-            target=self._work, name="storage-writer", daemon=True
-        )
-        self._thread.start()
+        self._worker = worker or ThreadWorker()
+        self._worker.start(self._work)
 
     @property
     def trouble(self) -> str:
@@ -103,7 +105,7 @@ class Writer:
         if not self._is_closing:
             self._hand_over()  # before the thread may end
             self._is_closing = True
-            self._arrived.set()
+            self._worker.wake()
         await asyncio.shield(self._closed)
 
     def _begin_run(self, kind: str) -> Run:
@@ -136,19 +138,20 @@ class Writer:
         if self._gathered:
             self._groups.append(self._gathered)
             self._gathered, self._gathered_size = [], 0
-        self._arrived.set()
+        self._worker.wake()
 
     # --- the thread ---
 
-    def _work(self) -> None:
-        while not self._is_closing or self._groups:
-            self._arrived.wait()
-            self._arrived.clear()
-            while group := self._next_group():
-                self._commits.write(group)
-                self._call_loop(_deliver, group)
+    def _work(self) -> bool:
+        """Write what waits; whether more may come."""
+        while group := self._next_group():
+            self._commits.write(group)
+            self._call_loop(_deliver, group)
+        if not self._is_closing or self._groups:
+            return True
         _checkpoint_and_close(self._connection)
         self._call_loop(self._finish)
+        return False
 
     def _next_group(self) -> list[Run]:
         """What waits, the oldest first, as far as it fits into one COMMIT."""

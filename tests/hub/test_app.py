@@ -40,6 +40,7 @@ async def forever() -> None:
 def built_with(hub: Hub, **parts: Part) -> BuiltHub:
     return BuiltHub(
         server=create_server(Starlette()),
+        services=hub.services,
         operations=hub.services.operations,
         live=hub.services.live.stream,
         background=parts,

@@ -40,7 +40,14 @@ READING_SECONDS = 2.0
 LAG_SECONDS = 2.0
 """How long before a kill counts as its moment: everything on a busy machine is late."""
 
-_FAILPOINTS = {"before-commit": 3, "after-commit": 3, "mid-post": 60, "after-2xx": 60}
+_FAILPOINTS = {
+    "after-fetch": 6,
+    "after-parse": 6,
+    "before-commit": 3,
+    "after-commit": 3,
+    "mid-post": 60,
+    "after-2xx": 60,
+}
 """Where to die, and at most at which time of passing the place."""
 
 

@@ -1,0 +1,120 @@
+"""Clients of the live stream that come, go, and resume by their last cursor."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from random import Random
+
+from hub.assembly import BuiltHub
+from hub.live.errors import NoRoom
+from hub.live.prepared import Prepared
+from protocols.cursor import read_cursor
+from protocols.live.closing import SLOW, Closing
+from protocols.live.messages import NotificationMessage, Reset, Subscribe, Subscribed
+from storage.errors import StorageError
+from tests.support.publisher import entries_named_in
+
+
+@dataclass(slots=True)
+class Listener:
+    """Remembers over all its connections. ``first``: the entry it has to get first."""
+
+    name: str
+    topic: str
+    feed: int
+    first: int
+    random: Random
+    cursor: str | None = None
+    numbers: list[int] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    connections: int = 0
+
+    async def listen(self, hub: BuiltHub) -> None:
+        """One connection after the other, for as long as the process lives."""
+        while True:
+            try:
+                hub.live.check_room()
+                await self._connect(hub)
+            except* (NoRoom, StorageError):
+                pass  # an answer of 503; it comes again
+            except* Exception as errors:
+                self.complaints.append(repr(errors.exceptions[0]))
+            await asyncio.sleep(self.random.uniform(0, 5))
+
+    async def _connect(self, hub: BuiltHub) -> None:
+        outlet = _Outlet(self)
+        wanted = Subscribe(topic=self.topic, cursor=self.cursor)
+        async with asyncio.TaskGroup() as tasks:
+            with hub.live.connected(outlet, tasks, "websocket") as connection:
+                interest = await hub.services.live.find(None, wanted)
+                await hub.services.live.subscribe(connection, [interest])
+                self.connections += 1
+                try:
+                    async with asyncio.timeout(self.random.uniform(0, 120)):
+                        await outlet.closed.wait()
+                except TimeoutError:
+                    outlet.closed.set()
+
+    def take(self, message: Prepared) -> None:
+        told = message.message
+        if isinstance(told, Reset):
+            self.complaints.append("was told that something is gone, and nothing was")
+        elif isinstance(told, Subscribed):
+            self._move(told.cursor, is_new=False)
+        elif isinstance(told, NotificationMessage):
+            if self.cursor and told.prev and _after(told.prev, self.cursor):
+                self.complaints.append(f"missed what came before {told.cursor}")
+            self._move(told.cursor, is_new=True)
+            body = told.body if isinstance(told.body, str) else told.body.decode()
+            for feed, number in entries_named_in(body):
+                self._read(feed, number)
+
+    def _move(self, cursor: str, *, is_new: bool) -> None:
+        known = self.cursor
+        if known is not None and (
+            _after(known, cursor) or (is_new and known == cursor)
+        ):
+            self.complaints.append(f"went from {known} back to {cursor}")
+        self.cursor = cursor
+
+    def _read(self, feed: int, number: int) -> None:
+        if feed != self.feed:
+            self.complaints.append(f"was given an entry of feed {feed}")
+        self.numbers.append(number)
+
+    def judge(self, last: int) -> list[str]:
+        """What is wrong when all was to have come, up to that entry."""
+        found = list(self.complaints)
+        lost = set(range(self.first, last + 1)) - set(self.numbers)
+        if lost:
+            found.append(f"never received {sorted(lost)}")
+        if len(set(self.numbers)) < len(self.numbers):
+            found.append(f"received an entry twice: {self.numbers}")
+        return [f"{self.name}: {each}" for each in found]
+
+
+def _after(one: str, other: str) -> bool:
+    return read_cursor(one)[1] > read_cursor(other)[1]
+
+
+class _Outlet:
+    """Takes all at once, or closes now and then because it was too slow."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.closed = asyncio.Event()
+        self._listener = listener
+
+    def write(self, message: Prepared) -> None:
+        if self.closed.is_set():
+            return
+        if self._listener.random.random() < 0.02:
+            self.close(SLOW)
+            return
+        self._listener.take(message)
+
+    async def room(self) -> None:
+        await asyncio.sleep(self._listener.random.uniform(0, 0.05))
+
+    def close(self, closing: Closing) -> None:
+        self.closed.set()

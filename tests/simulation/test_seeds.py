@@ -1,0 +1,83 @@
+"""A whole hub in played time: whatever a seed does to it, it keeps its promises.
+
+Clock, network, disk and chance are played, and all else is the hub that serves. One
+seed again, and thousands of them:
+
+    .venv/bin/python -m tests.simulation 7
+    .venv/bin/python -m tests.simulation 1 --count 5000 --jobs 2
+"""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import count
+
+import pytest
+
+from tests.simulation.__main__ import summary
+from tests.simulation.loop import MOST_TURNS, Stuck, VirtualLoop
+from tests.simulation.story import run_seed
+
+SEEDS = range(1, 26)
+
+
+def test_no_seed_breaks_a_promise() -> None:
+    verdicts = [run_seed(seed) for seed in SEEDS]
+    print(summary(verdicts))
+    broken = [
+        f"{verdict.seed}; again: python -m tests.simulation {verdict.seed}\n"
+        + "\n".join(verdict.complaints)[:1_000]
+        for verdict in verdicts
+        if verdict.complaints
+    ]
+    assert not broken, "\n".join(broken)
+    assert sum(verdict.kills for verdict in verdicts) > len(SEEDS) // 2
+    assert sum(verdict.delivered for verdict in verdicts) > len(SEEDS)
+    assert sum(verdict.listened for verdict in verdicts) > len(SEEDS)
+
+
+def test_a_seed_is_the_same_run_every_time() -> None:
+    first, second = run_seed(3), run_seed(3)
+    assert first.fingerprint == second.fingerprint
+    assert first == second
+    assert run_seed(4).fingerprint != first.fingerprint
+
+
+def test_a_disk_that_forgets_is_found_out() -> None:
+    """The oracle sees what it has to see: entries that are lost, cursors that go back,
+    and what is sent again without a reason."""
+    verdicts = (run_seed(seed, disk_forgets=True) for seed in range(5, 15))
+    assert any(verdict.complaints for verdict in verdicts)
+
+
+def test_time_passes_only_while_everybody_waits() -> None:
+    async def wait() -> list[float]:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with asyncio.TaskGroup() as group:
+            for seconds in (3_600.0, 60.0):
+                group.create_task(asyncio.sleep(seconds))
+        await asyncio.to_thread(lambda: None)
+        return [began, loop.time()]
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        began, ended = runner.run(wait())
+    assert ended - began == pytest.approx(3_600.0)
+
+
+def test_what_waits_for_ever_is_an_error_and_no_hang() -> None:
+    async def wait() -> None:
+        await asyncio.Event().wait()
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner, pytest.raises(Stuck):
+        runner.run(wait())
+
+
+def test_what_spins_is_an_error_and_no_hang() -> None:
+    async def spin() -> None:
+        for _ in count():
+            await asyncio.sleep(0)
+
+    assert MOST_TURNS < 10**6
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner, pytest.raises(Stuck):
+        runner.run(spin())
