@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import ceil, inf, sqrt
 from typing import Protocol
@@ -16,6 +16,7 @@ from hub.core.outlook import Outlook
 from hub.core.posting import posting_rate, with_posts
 from hub.simulation.replay import Planning, history
 from hub.simulation.traces import Rates, Trace, held_back
+from protocols.quick import changed
 from storage.records import Polling, Posting, Validators
 
 SHORTEST, LONGEST = 60.0, DAY
@@ -138,7 +139,7 @@ class PlannedFeed:
     def next_wait(self, now: float, posted: Sequence[float]) -> float:
         at = datetime.fromtimestamp(now, UTC)
         posting = self.polling.posting
-        self.polling = replace(
+        self.polling = changed(
             self.polling,
             last_success=at,
             fresh_until=at + timedelta(seconds=self.max_age) if self.max_age else None,

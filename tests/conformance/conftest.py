@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.sqlite import open_database
 from tests.support.memory.storage import MemoryStorage
+from tests.support.new_database import open_new
 from tests.support.storage_scene import Scene
 
 
@@ -16,7 +16,7 @@ async def scene(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     if request.param == "memory":
         yield Scene(MemoryStorage())
         return
-    storage = await open_database(tmp_path / "hub.db")
+    storage = await open_new(tmp_path / "hub.db")
     try:
         yield Scene(storage)
     finally:

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
@@ -39,8 +40,8 @@ from storage.records import (
     StragglerOpened,
     Updates,
 )
-from storage.sqlite import open_database
 from tests.support.memory.storage import MemoryStorage
+from tests.support.new_database import open_new
 from tests.support.storage_scene import START, record
 from tests.support.storage_scene import fetch as fetch_of
 
@@ -63,7 +64,7 @@ class Comparison(RuleBasedStateMachine):
         self._runner = asyncio.Runner()
         self._directory = tempfile.TemporaryDirectory()
         path = Path(self._directory.name) / "hub.db"
-        self._engine: Storage = self._runner.run(open_database(path))
+        self._engine: Storage = self._runner.run(open_new(path))
         self._model: Storage = MemoryStorage()
         self._now = START
         self._leases = 0
@@ -83,14 +84,8 @@ class Comparison(RuleBasedStateMachine):
         self._directory.cleanup()
 
     def _do(self, operation: Callable[[Storage], Awaitable[object]]) -> object:
-        async def attempt(storage: Storage) -> object:
-            try:
-                return await operation(storage)
-            except (NotFound, StorageBusy) as error:
-                return type(error)
-
-        expected = self._runner.run(attempt(self._model))
-        found = self._runner.run(attempt(self._engine))
+        expected = self._runner.run(_attempt(operation, self._model))
+        found = self._runner.run(_attempt(operation, self._engine))
         assert found == expected
         return found
 
@@ -376,36 +371,73 @@ class Comparison(RuleBasedStateMachine):
 
     # --- what can be read ---
 
+    def _agree(self, *reads: Callable[[Storage], Awaitable[object]]) -> None:
+        async def read_all(storage: Storage) -> list[object]:
+            return [await _attempt(read, storage) for read in reads]
+
+        self._do(read_all)
+
     @invariant()
     def feeds_agree(self) -> None:
-        self._do(lambda storage: storage.feeds.page(after=0, limit=9))
         removed = FeedState.REMOVED
-        self._do(lambda storage: storage.feeds.page(after=0, limit=9, state=removed))
-        self._do(lambda storage: storage.feeds.due(self._now, after={}, limit=9))
-        self._do(lambda storage: storage.feeds.targets([3, 1, 2]))
-        for each in (1, 2, 3):
-            self._do(lambda storage, each=each: storage.log.body(each))
-            self._do(lambda storage, each=each: storage.log.latest_entries(each, 9))
+        self._agree(
+            lambda storage: storage.feeds.page(after=0, limit=9),
+            lambda storage: storage.feeds.page(after=0, limit=9, state=removed),
+            lambda storage: storage.feeds.due(self._now, after={}, limit=9),
+            lambda storage: storage.feeds.targets([3, 1, 2]),
+            *(partial(_body, feed) for feed in (1, 2, 3)),
+            *(partial(_latest_entries, feed) for feed in (1, 2, 3)),
+        )
 
     @invariant()
     def the_log_agrees(self) -> None:
-        self._do(lambda storage: storage.log.records(after=0, limit=99))
-        self._do(lambda storage: storage.log.entries(range(1, 80)))
+        self._agree(
+            lambda storage: storage.log.records(after=0, limit=99),
+            lambda storage: storage.log.entries(range(1, 80)),
+        )
 
     @invariant()
     def subscriptions_agree(self) -> None:
-        self._do(lambda storage: storage.subscriptions.page(after=0, limit=99))
-        self._do(lambda storage: storage.subscriptions.ending(9))
-        for each in range(1, 12):
-            self._do(lambda storage, each=each: storage.subscriptions.get(each))
-            self._do(lambda storage, each=each: storage.deliveries.attempts(each, 5))
+        self._agree(
+            lambda storage: storage.subscriptions.page(after=0, limit=99),
+            lambda storage: storage.subscriptions.ending(9),
+            *(partial(_subscription, each) for each in range(1, 12)),
+            *(partial(_attempts, each) for each in range(1, 12)),
+        )
 
     @invariant()
     def deliveries_agree(self) -> None:
-        self._do(lambda storage: storage.deliveries.stragglers(after=0, limit=99))
-        self._do(lambda storage: storage.deliveries.next_straggler())
-        self._do(lambda storage: storage.deliveries.dead(after=0, limit=99))
-        self._do(lambda storage: storage.backlog())
+        self._agree(
+            lambda storage: storage.deliveries.stragglers(after=0, limit=99),
+            lambda storage: storage.deliveries.next_straggler(),
+            lambda storage: storage.deliveries.dead(after=0, limit=99),
+            lambda storage: storage.backlog(),
+        )
+
+
+async def _attempt(
+    operation: Callable[[Storage], Awaitable[object]], storage: Storage
+) -> object:
+    try:
+        return await operation(storage)
+    except (NotFound, StorageBusy) as error:
+        return type(error)
+
+
+async def _body(feed: int, storage: Storage) -> object:
+    return await storage.log.body(feed)
+
+
+async def _latest_entries(feed: int, storage: Storage) -> object:
+    return await storage.log.latest_entries(feed, 9)
+
+
+async def _subscription(each: int, storage: Storage) -> object:
+    return await storage.subscriptions.get(each)
+
+
+async def _attempts(each: int, storage: Storage) -> object:
+    return await storage.deliveries.attempts(each, 5)
 
 
 TestComparison = Comparison.TestCase

@@ -21,8 +21,8 @@ from storage.records import (
     NewFeed,
     Standing,
 )
-from storage.sqlite import open_database
 from tests.support.clock import ManualClock
+from tests.support.new_database import open_new
 from tests.support.storage_scene import Scene, fetch
 
 WORDS = WordList("plug")
@@ -30,7 +30,7 @@ WORDS = WordList("plug")
 
 @pytest.fixture
 async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
-    opened = await open_database(tmp_path / "hub.db")
+    opened = await open_new(tmp_path / "hub.db")
     try:
         yield opened
     finally:

@@ -27,11 +27,11 @@ from storage.records import (
     VerificationState,
     VerificationTry,
 )
-from storage.sqlite import open_database
 from tests.support.memory.feeds import MemoryFeeds
 from tests.support.memory.state import State
 from tests.support.memory.subscriptions import MemorySubscriptions
 from tests.support.memory.verifications import MemoryVerifications
+from tests.support.new_database import open_new
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
 LATER = NOW + timedelta(days=9)
@@ -97,7 +97,7 @@ async def stores(
             MemoryFeeds(state), MemorySubscriptions(state), MemoryVerifications(state)
         )
         return
-    storage = await open_database(tmp_path / "hub.db")
+    storage = await open_new(tmp_path / "hub.db")
     yield Stores(storage.feeds, storage.subscriptions, storage.verifications)
     await storage.close()
 

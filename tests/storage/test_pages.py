@@ -22,8 +22,8 @@ from storage.records import (
     Polling,
     StoredFeed,
 )
-from storage.sqlite import open_database
 from tests.support.clock import ManualClock
+from tests.support.new_database import open_new
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.storage_scene import START, fetch
 
@@ -32,7 +32,7 @@ DAY = 24 * 3_600.0
 
 @pytest.fixture
 async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
-    opened = await open_database(tmp_path / "hub.db")
+    opened = await open_new(tmp_path / "hub.db")
     try:
         yield opened
     finally:

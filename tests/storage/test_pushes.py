@@ -26,7 +26,7 @@ from storage.records import (
     StoredFeed,
     Upstream,
 )
-from storage.sqlite import open_database
+from tests.support.new_database import open_new
 from tests.support.storage_scene import MINUTE, START, Scene, fetch
 
 DAY = timedelta(days=1)
@@ -40,7 +40,7 @@ OFFER = PushOffer(
 
 @pytest.fixture
 async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
-    opened = await open_database(tmp_path / "hub.db")
+    opened = await open_new(tmp_path / "hub.db")
     try:
         yield opened
     finally:

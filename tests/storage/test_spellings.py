@@ -17,10 +17,10 @@ from storage.records import (
     Subscription,
     SubscriptionId,
 )
-from storage.sqlite import open_database
 from tests.support.memory.feeds import MemoryFeeds
 from tests.support.memory.state import State
 from tests.support.memory.subscriptions import MemorySubscriptions
+from tests.support.new_database import open_new
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
 TOPIC, OTHER_TOPIC = "https://feeds.example/~me", "https://FEEDS.example:443/%7Eme"
@@ -37,7 +37,7 @@ async def stores(
         state = State()
         yield MemoryFeeds(state), MemorySubscriptions(state)
         return
-    storage = await open_database(tmp_path / "hub.db")
+    storage = await open_new(tmp_path / "hub.db")
     yield storage.feeds, storage.subscriptions
     await storage.close()
 

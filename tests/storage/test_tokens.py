@@ -11,8 +11,8 @@ import pytest
 from storage.errors import NotFound
 from storage.interface import TokenStore
 from storage.records import OPERATOR, NewToken, Right, TokenId
-from storage.sqlite import open_database
 from tests.support.memory.tokens import MemoryTokens
+from tests.support.new_database import open_new
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
@@ -25,7 +25,7 @@ async def store(
     if request.param == "model":
         yield MemoryTokens()
         return
-    storage = await open_database(tmp_path / "hub.db")
+    storage = await open_new(tmp_path / "hub.db")
     yield storage.tokens
     await storage.close()
 

@@ -27,7 +27,7 @@ from storage.records import (
     StoredFeed,
     TrackQuery,
 )
-from storage.sqlite import open_database
+from tests.support.new_database import open_new
 from tests.support.storage_scene import START, Scene, fetch, record
 
 DAY = timedelta(days=1)
@@ -36,7 +36,7 @@ ALL = Retention(soft_age=inf, soft_count=0, hard_age=inf, hard_count=0)
 
 @pytest.fixture
 async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
-    opened = await open_database(tmp_path / "hub.db")
+    opened = await open_new(tmp_path / "hub.db")
     try:
         yield opened
     finally:

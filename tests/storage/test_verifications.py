@@ -18,9 +18,9 @@ from storage.records import (
     VerificationState,
     VerificationTry,
 )
-from storage.sqlite import open_database
 from tests.support.memory.state import State
 from tests.support.memory.verifications import MemoryVerifications
+from tests.support.new_database import open_new
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -35,7 +35,7 @@ async def store(
     if request.param == "model":
         yield MemoryVerifications(State())
         return
-    storage = await open_database(tmp_path / "hub.db")
+    storage = await open_new(tmp_path / "hub.db")
     yield storage.verifications
     await storage.close()
 

@@ -32,7 +32,7 @@ from storage.records import (
     StoredBody,
     Subscription,
 )
-from storage.sqlite import open_database
+from tests.support.new_database import open_new
 from tests.support.receiver import Receiver
 
 HUB_URL = "https://hub.example/hub"
@@ -173,7 +173,7 @@ async def delivery_scene(
         Receiver() as receiver,
         HttpNetwork(allow_callbacks=(LOOPBACK,)) as network,
     ):
-        storage = cast("Storage", await open_database(directory / "hub.db"))
+        storage = cast("Storage", await open_new(directory / "hub.db"))
         try:
             yield DeliveryScene(
                 storage,

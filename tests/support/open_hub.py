@@ -27,9 +27,9 @@ from protocols.model import ParsedFeed
 from protocols.websub.requests import SubscribeRequest, UnsubscribeRequest
 from storage.interface import Storage
 from storage.records import NewFeed, StoredFeed, Verification
-from storage.sqlite import open_database
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import an_answer
+from tests.support.new_database import open_new
 from tests.support.services import FakePoller
 
 HUB_URL = "https://hub.example/hub"
@@ -171,7 +171,7 @@ def a_subscription_request(**changes: object) -> SubscribeRequest:
 async def open_hub_scene(
     directory: Path, policy: OpenHub = OpenHub.KNOWN
 ) -> AsyncIterator[OpenHubScene]:
-    storage = await open_database(directory / "hub.db")
+    storage = await open_new(directory / "hub.db")
     try:
         clock, callbacks, fetches = ManualClock(), ScriptedCallbacks(), ScriptedTopics()
         poller = FakePoller(storage, clock)

@@ -73,9 +73,9 @@ from storage.records import (
     Subscription,
     VerificationTry,
 )
-from storage.sqlite import open_database
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import an_answer
+from tests.support.new_database import open_new
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -283,7 +283,7 @@ async def open_hub(
 
     clock = ManualClock()
     metrics = Metrics()
-    storage = await open_database(directory / "hub.db")
+    storage = await open_new(directory / "hub.db")
     try:
         poller = FakePoller(storage, clock)
         addresses = AddressCheck(topics=Guard(), callbacks=Guard(), lookup=look_up)

@@ -33,11 +33,11 @@ from storage.records import (
     Subscription,
     SubscriptionId,
 )
-from storage.sqlite import open_database
 from storage.sqlite.database import SqliteStorage
 from tests.support.callbacks import Callbacks
 from tests.support.clock import ManualClock
 from tests.support.eventually import eventually
+from tests.support.new_database import open_new
 
 DAY = timedelta(days=1)
 
@@ -77,7 +77,7 @@ class Scene:
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     clock, callback = ManualClock(), Callbacks()
-    storage = await open_database(tmp_path / "hub.db")
+    storage = await open_new(tmp_path / "hub.db")
     try:
         new_feed = NewFeed(url="https://a.example/feed")
         feed, _ = await storage.feeds.add(new_feed, clock.now())

@@ -38,9 +38,9 @@ from storage.records import (
     SubscriptionId,
     Updates,
 )
-from storage.sqlite import open_database
 from storage.wanted import DOCUMENT_KINDS
 from tests.support.memory.storage import MemoryStorage
+from tests.support.new_database import open_new
 from tests.support.storage_scene import Scene, at, fetch, record
 
 OK, REFUSED = Reply(status=200, milliseconds=1), Reply(status=500, milliseconds=1)
@@ -194,7 +194,7 @@ async def run(storage: Storage, steps: list, replies: list[bool]) -> Course:
 async def compare(steps: list, replies: list[bool]) -> None:
     model = await run(cast("Storage", MemoryStorage()), steps, replies)
     with tempfile.TemporaryDirectory() as directory:
-        engine = cast("Storage", await open_database(Path(directory) / "hub.db"))
+        engine = cast("Storage", await open_new(Path(directory) / "hub.db"))
         try:
             found = await run(engine, steps, replies)
         finally:

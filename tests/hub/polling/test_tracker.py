@@ -31,9 +31,9 @@ from storage.records import (
     RecordWrite,
     TrackQuery,
 )
-from storage.sqlite import open_database
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import START, a_feed, a_target
+from tests.support.new_database import open_new
 from tests.support.polled import LineParser, ScriptedFetcher
 from tests.support.visiting import a_visitor
 
@@ -210,7 +210,7 @@ async def test_all_pages_are_loaded_and_what_cannot_be_read_is_passed_over() -> 
 
 @asynccontextmanager
 async def opened(directory: Path) -> AsyncIterator[tuple[Storage, Tracker]]:
-    storage = await open_database(directory / "hub.db")
+    storage = await open_new(directory / "hub.db")
     try:
         tracker = Tracker(storage.tracking, Metrics())
         with storage.tracking.watch(tracker.tell):

@@ -19,8 +19,8 @@ from storage.records import (
     NewSubscription,
     SubscriptionId,
 )
-from storage.sqlite import open_database
 from storage.sqlite.listings import page_query, total_query
+from tests.support.new_database import open_new
 from tests.support.storage_scene import START, Scene
 
 ACCOUNT = AccountId(7)
@@ -49,7 +49,7 @@ INDEXED = {
 
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
-    storage = await open_database(tmp_path / "hub.db")
+    storage = await open_new(tmp_path / "hub.db")
     try:
         yield Scene(storage)
     finally:

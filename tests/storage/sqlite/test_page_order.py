@@ -14,11 +14,11 @@ import pytest
 from hub.collections.pages import PageKeeper
 from storage.interface import Storage
 from storage.records import FeedState, ListedPage
-from storage.sqlite import open_database
 from storage.sqlite.page_counts import SHIFTS
 from storage.sqlite.page_order import CHANGES, LAST_BEFORE, PAGE
 from storage.sqlite.schema import run_pending
 from tests.support.clock import ManualClock
+from tests.support.new_database import open_new
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.storage_scene import START
 
@@ -28,7 +28,7 @@ FAR_APART = (0, 1, 20, 3_600, 86_400, 400 * 86_400, -1_000 * 86_400, -20_000 * 8
 
 @pytest.fixture
 async def storage(tmp_path: Path) -> AsyncIterator[Storage]:
-    storage = await open_database(tmp_path / "hub.db")
+    storage = await open_new(tmp_path / "hub.db")
     yield storage
     await storage.close()
 

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from storage.records import RecordKind, StoredFeed, Updates
-from storage.sqlite import SqliteStorage, open_database
+from storage.sqlite import SqliteStorage
 from storage.sqlite.splitting import PAGE_SIZE, PAGES
+from tests.support.new_database import open_new
 from tests.support.storage_scene import Scene
 
 
 @pytest.fixture
 async def storage(tmp_path: Path) -> AsyncIterator[SqliteStorage]:
-    storage = await open_database(tmp_path / "hub.db")
+    storage = await open_new(tmp_path / "hub.db")
     yield storage
     await storage.close()
 

@@ -11,15 +11,16 @@ import pytest
 
 from storage.errors import StorageError, StorageFull
 from storage.records import PACES, EntryWrite
-from storage.sqlite import SqliteStorage, open_database
+from storage.sqlite import SqliteStorage
 from storage.sqlite.due_feeds import NEXT_DUE
 from storage.sqlite.readers import Readers
+from tests.support.new_database import open_new
 from tests.support.storage_scene import START, Scene, fetch, record
 
 
 @pytest.fixture
 async def storage(tmp_path: Path) -> AsyncIterator[SqliteStorage]:
-    storage = await open_database(tmp_path / "hub.db")
+    storage = await open_new(tmp_path / "hub.db")
     yield storage
     await storage.close()
 

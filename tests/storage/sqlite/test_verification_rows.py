@@ -14,14 +14,14 @@ from storage.records import (
     NewVerification,
     VerificationMode,
 )
-from storage.sqlite import open_database
+from tests.support.new_database import open_new
 
 
 async def test_parameters_and_headers_of_a_request_are_encrypted(
     tmp_path: Path,
 ) -> None:
     wish = AccountWish(shown=(("own", "planted"),), headers=(("x-own", "planted"),))
-    storage = await open_database(tmp_path / "hub.db")
+    storage = await open_new(tmp_path / "hub.db")
     await storage.verifications.add(
         NewVerification(
             account=OPERATOR,
