@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from protocols.feeds.atomelements import ATOM_ELEMENTS
 from protocols.feeds.drafts import EntryDraft
 from protocols.feeds.element import Element, text_of
 from protocols.feeds.extensions import keep_element, keep_value
+from protocols.feeds.longtexts import LongTexts
 from protocols.feeds.modules import Table, read_children
 from protocols.feeds.names import qualified
 from protocols.feeds.references import make_absolute
@@ -26,7 +28,11 @@ def _object_type(draft: EntryDraft, element: Element, scope: Scope) -> None:
 def _object(draft: EntryDraft, element: Element, scope: Scope) -> None:
     """An ``as:object``: an entry in small."""
     read = EntryDraft()
-    read_children(read, element, scope.within(element), _OBJECT)
+    scope = scope.within(element)
+    if scope.texts is not None:
+        # It may be kept as a whole, which has to be without stand-ins.
+        scope = replace(scope, texts=LongTexts())
+    read_children(read, element, scope, _OBJECT)
     read.settle()
     if read.extensions or read.rights or read.contributors:
         keep_element(draft.extensions, element)

@@ -10,6 +10,7 @@ from protocols.feeds.constructs import (
     read_person,
     read_plain_text,
     read_text,
+    whole_text,
 )
 from protocols.feeds.drafts import Draft, EntryDraft, read_date
 from protocols.feeds.element import Element, text_of
@@ -88,20 +89,21 @@ def _created(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _summary(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.put("summary", _read_text(element, scope), element)
+    summary = _read_text(element, scope, draft.summary)
+    draft.put("summary", summary, element)
 
 
-def _read_text(element: Element, scope: Scope) -> Text | None:
+def _read_text(element: Element, scope: Scope, present: Text | None) -> Text | None:
     """With absolute references, where the text has a base of its own."""
     if scope.is_uniform:
-        return read_text(element)
+        return whole_text(read_text(element), scope, present)
     inner = scope.within(element)
     for child in element:
         if child.tag.startswith(XHTML):
             inner = inner.within(child)
             resolve_inside(child, inner)
         break
-    text = read_text(element)
+    text = whole_text(read_text(element), scope, present)
     return text if inner.base == scope.base else make_absolute(text, inner.base)
 
 
@@ -117,7 +119,8 @@ def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
     if element.get("src") is not None:
         keep_element(draft.extensions, element)
     else:
-        draft.put("content", _read_text(element, scope), element)
+        content = _read_text(element, scope, draft.content)
+        draft.put("content", content, element)
 
 
 def _best_alternative(element: Element) -> Element:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from protocols.feeds.element import Element, local_name, text_of
+from protocols.feeds.longtexts import STAND_IN, StandInFound
 from protocols.feeds.makers import new_author, new_link, new_text
 from protocols.feeds.markup import markup_inside, xhtml_inside
 from protocols.feeds.names import ATOM_03, XML, qualified
@@ -151,6 +152,18 @@ def read_text(element: Element) -> Text | None:
     if kind == "xhtml":
         kind = "html"  # nothing but text, escaped where it should not be
     return _text((element.text or "").strip(), kind)
+
+
+def whole_text(text: Text | None, scope: Scope, present: Text | None) -> Text | None:
+    """The text that a stand-in is for (`protocols.feeds.longtexts`), or the same.
+
+    Only for a place that is free: what else there is would be kept with the stand-in.
+    """
+    if text is None or scope.texts is None or not text.value.startswith(STAND_IN):
+        return text
+    if present is not None:
+        raise StandInFound
+    return _text(scope.texts.hand_out(text.value).strip(), text.type)
 
 
 def _kind(declared: str) -> str:

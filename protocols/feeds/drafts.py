@@ -145,8 +145,7 @@ class Draft:
         """Add a category, unless it is there or has no name."""
         key = (term, scheme, label)
         if term and key not in self.categories_by_name:
-            category = new_category(term=term, scheme=scheme, label=label)
-            self.categories_by_name[key] = category
+            self.categories_by_name[key] = new_category(term, scheme, label)
 
     def all_authors(self) -> tuple[Author, ...]:
         """Authors and creators; one with a name only and one with an address only,
@@ -236,6 +235,7 @@ class EntryDraft(Draft):
 
     def finish(self, identity: Identity) -> Entry:
         """The entry as a value, after `settle`."""
+        links, categories = self.links_by_use, self.categories_by_name
         return new_entry(
             identity.key,
             identity.id,
@@ -245,14 +245,14 @@ class EntryDraft(Draft):
             self.content,
             self.published,
             self.updated,
-            self.links,
+            (*links.values(),) if links else (),
             self.all_authors(),
-            tuple(self.contributors),
-            self.categories,
+            tuple(self.contributors) if self.contributors else (),
+            (*categories.values(),) if categories else (),
             self.geo,
-            tuple(self.verbs),
-            tuple(self.object_types),
-            tuple(self.objects),
+            tuple(self.verbs) if self.verbs else (),
+            tuple(self.object_types) if self.object_types else (),
+            tuple(self.objects) if self.objects else (),
             self.language,
             self.rights,
             self.source,

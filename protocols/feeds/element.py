@@ -51,4 +51,5 @@ def text_of(element: Element) -> str:
     """All text inside, trimmed; markup inside is passed over."""
     if len(element):
         return "".join(element.itertext()).strip()
-    return (element.text or "").strip()
+    text = element.text
+    return text.strip() if text else ""

@@ -9,7 +9,6 @@ a text, under ``markup``. ``xml:`` attributes are not kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import deepcopy
 from functools import lru_cache
 from itertools import islice
@@ -24,21 +23,31 @@ Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | Non
 Group: TypeAlias = dict[str, Json]
 Groups: TypeAlias = dict[str, Group]
 Attributes: TypeAlias = dict[str, str]
+Inside: TypeAlias = list[tuple[Element, Attributes]]
 
 
 def keep_element(
-    groups: Groups, element: Element, attributes: Attributes | None = None
+    groups: Groups,
+    element: Element,
+    attributes: Attributes | None = None,
+    inside: Inside | None = None,
 ) -> None:
     """Keep an element under its prefix and local name, unless it says nothing.
 
-    ``attributes`` are its own, where they were read before; they are taken over.
+    ``attributes`` are its own, and ``inside`` is what `parts_of` has, where they were
+    read before; they are taken over.
     """
     if attributes is None:
         attributes = dict(element.items())
-    value = _value(element, attributes, MAX_EXTENSION_DEPTH - 1)
+    value = _value(element, attributes, MAX_EXTENSION_DEPTH - 1, inside)
     if value:
         prefix, name = _place(element.tag)
         keep_value(groups, prefix or _own_prefix(element), name, value)
+
+
+def parts_of(element: Element) -> Inside:
+    """The elements inside, each with its attributes."""
+    return [(child, dict(child.items())) for child in element]
 
 
 def keep_value(groups: Groups, prefix: str, name: str, value: Json) -> None:
@@ -61,16 +70,19 @@ def _own_prefix(element: Element) -> str:
     return own if own and own not in NAMESPACES else namespace_of(element.tag)
 
 
-def _value(element: Element, attributes: Attributes, depth: int) -> str | Group:
+def _value(
+    element: Element, attributes: Attributes, depth: int, inside: Inside | None = None
+) -> str | Group:
     text = (element.text or "").strip()
     group = _named(element, attributes) if attributes else {}
-    if len(element):
-        children = [*element]
-        if not depth or _is_markup(children):
+    if inside is None and len(element):
+        inside = parts_of(element)
+    if inside:
+        if not depth or _is_markup(inside):
             # Of a copy: it is taken out of the tree, which has more readers.
             _put(group, "markup", markup_inside(deepcopy(element)))
             return group
-        _put_children(group, element.tag, children, depth)
+        _put_inside(group, element.tag, inside, depth)
     if not group:
         return text
     if text:
@@ -91,19 +103,17 @@ def _named(element: Element, attributes: Attributes) -> Group:
     }
 
 
-def _put_children(
-    group: Group, tag: str, children: Sequence[Element], depth: int
-) -> None:
+def _put_inside(group: Group, tag: str, inside: Inside, depth: int) -> None:
     own = tag[: tag.rfind("}") + 1]
-    for child in children:
-        value = _value(child, dict(child.items()), depth - 1)
+    for child, attributes in inside:
+        value = _value(child, attributes, depth - 1)
         if value:
             name = child.tag.removeprefix(own)
             _put(group, _foreign_name(child) if name[0] == "{" else name, value)
 
 
-def _is_markup(children: Sequence[Element]) -> bool:
-    for child in children:
+def _is_markup(inside: Inside) -> bool:
+    for child, _ in inside:
         tail = child.tail
         if (tail and not tail.isspace()) or child.tag.startswith(XHTML):
             return True

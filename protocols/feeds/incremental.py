@@ -33,7 +33,13 @@ from protocols.feeds.slices import (
     region_of,
     replace_known,
 )
-from protocols.feeds.xml import build_tree, parse_tree, parse_xml, read_tree
+from protocols.feeds.xml import (
+    build_tree,
+    parse_tree,
+    parse_xml,
+    read_shortened,
+    read_tree,
+)
 from protocols.model import Outline, ParsedFeed
 
 PATH: Final = "incremental"
@@ -59,9 +65,7 @@ def read_incrementally(
 
 
 def _read_all(document: Document, slices: Slices, context: ParseContext) -> ParsedFeed:
-    opened, root = build_tree(document)
-    place = find_place(root) if opened is document else None
-    parsed = opened.sign(read_tree(root, opened.body, context))
+    place, parsed = _read_with_place(document, context)
     count = len(slices.spans)
     if place is None or parsed.deletions or parsed.problems:
         return parsed
@@ -76,6 +80,24 @@ def _read_all(document: Document, slices: Slices, context: ParseContext) -> Pars
         region=region_of(document.body, slices),
     )
     return replace(parsed, outline=outline)
+
+
+def _read_with_place(
+    document: Document, context: ParseContext
+) -> tuple[Place | None, ParsedFeed]:
+    """The whole document; no place of what had to be mended."""
+    found = read_shortened(
+        document.body,
+        lambda root, body, texts: (
+            find_place(root),
+            read_tree(root, body, context, texts),
+        ),
+    )
+    if found is not None:
+        return found[0], document.sign(found[1])
+    opened, root = build_tree(document)
+    place = find_place(root) if opened is document else None
+    return place, opened.sign(read_tree(root, opened.body, context))
 
 
 def _read_around(

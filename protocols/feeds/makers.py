@@ -8,7 +8,7 @@ from protocols.model import Author, Category, Entry, Link, Text
 from protocols.quick import maker, maker_by_position
 
 new_author: Final = maker(Author)
-new_category: Final = maker(Category)
+new_category: Final = maker_by_position(Category)
 new_entry: Final = maker_by_position(Entry)
 new_link: Final = maker(Link)
 new_text: Final = maker(Text)

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from protocols.feeds.constructs import make_link
 from protocols.feeds.drafts import Draft
 from protocols.feeds.element import Element, text_of
-from protocols.feeds.extensions import Attributes, keep_element
+from protocols.feeds.extensions import Attributes, Inside, keep_element, parts_of
 from protocols.feeds.makers import new_text
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
@@ -24,28 +24,32 @@ SCHEME: Final = "http://search.yahoo.com/mrss/category_schema"
 """Of categories without one, as Media RSS 1.5.1 has it (media:category)."""
 
 
-def _kept(read: Reader) -> Handler:
-    """Read, and kept as an extension, too."""
+def _kept(read: Reader, readers: Mapping[str, Reader] | None = None) -> Handler:
+    """Read, with the parts that have a reader, and kept as an extension, too."""
 
     def read_and_keep(draft: Draft, element: Element, scope: Scope) -> None:
         said = dict(element.items())
-        read(draft, element, said, scope.within(element))
-        keep_element(draft.extensions, element, said)
+        scope = scope.within(element)
+        read(draft, element, said, scope)
+        inside = parts_of(element) if len(element) else []
+        if readers:
+            _read_parts(draft, inside, scope, readers)
+        keep_element(draft.extensions, element, said, inside)
 
     return read_and_keep
 
 
 def _group(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:
-    _read_parts(draft, element, scope, _PARTS)
+    """It says nothing of its own."""
 
 
 def _read_parts(
-    draft: Draft, element: Element, scope: Scope, readers: Mapping[str, Reader]
+    draft: Draft, inside: Inside, scope: Scope, readers: Mapping[str, Reader]
 ) -> None:
-    for child in element:
+    for child, said in inside:
         read = readers.get(child.tag)
         if read:
-            read(draft, child, dict(child.items()), scope.within(child))
+            read(draft, child, said, scope.within(child))
 
 
 def _content(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:
@@ -56,8 +60,14 @@ def _content(draft: Draft, element: Element, said: Attributes, scope: Scope) -> 
         is_image = said.get("medium") == "image" or type.startswith("image/")
         rel = "image" if is_image else "enclosure"
         draft.add_link(make_link(url, rel, type, length=said.get("fileSize")))
+
+
+def _content_in_group(
+    draft: Draft, element: Element, said: Attributes, scope: Scope
+) -> None:
+    _content(draft, element, said, scope)
     if len(element):
-        _read_parts(draft, element, scope, _DETAILS)
+        _read_parts(draft, parts_of(element), scope, _DETAILS)
 
 
 def _thumbnail(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:
@@ -102,6 +112,10 @@ _DETAILS: Final = qualified(
         "title": _title,
     },
 )
-_PARTS: Final = {**_DETAILS, **qualified("media", {"content": _content})}
-_ELEMENTS: Final = {**_PARTS, **qualified("media", {"group": _group})}
-MEDIA: Final = {tag: _kept(read) for tag, read in _ELEMENTS.items()}
+_PARTS: Final = {**_DETAILS, **qualified("media", {"content": _content_in_group})}
+MEDIA: Final = {
+    **{tag: _kept(read) for tag, read in _DETAILS.items()},
+    **qualified(
+        "media", {"content": _kept(_content, _DETAILS), "group": _kept(_group, _PARTS)}
+    ),
+}

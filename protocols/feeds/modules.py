@@ -30,8 +30,9 @@ def read_children(
     draft: SomeDraft, element: Element, scope: Scope, table: Table[SomeDraft]
 ) -> None:
     """Read every child of an item, entry or head into the draft."""
+    find = table.get
     for child in element:
-        handler = table.get(child.tag) or find_in_capitals(table, child)
+        handler = find(child.tag) or find_in_capitals(table, child)
         if handler is None:
             keep_element(draft.extensions, child)
         else:
@@ -42,7 +43,11 @@ def find_in_capitals(
     table: Table[SomeDraft], element: Element
 ) -> Handler[SomeDraft] | None:
     """The handler of an element by its usual name, which it then gets."""
-    handler = table.get(usual_name(element.tag))
+    tag = element.tag
+    usual = usual_name(tag)
+    if usual == tag:
+        return None
+    handler = table.get(usual)
     if handler is not None:
-        element.tag = usual_name(element.tag)
+        element.tag = usual
     return handler

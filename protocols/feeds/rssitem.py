@@ -12,6 +12,7 @@ from protocols.feeds.constructs import (
     read_html,
     read_link,
     read_person,
+    whole_text,
 )
 from protocols.feeds.drafts import Draft, EntryDraft, begin_entry, read_date
 from protocols.feeds.element import Element, text_of
@@ -78,11 +79,13 @@ def read_publication_date(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _description(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    draft.put("summary", read_html(element), element)
+    summary = whole_text(read_html(element), scope, draft.summary)
+    draft.put("summary", summary, element)
 
 
 def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    draft.put("content", read_html(element), element)
+    content = whole_text(read_html(element), scope, draft.content)
+    draft.put("content", content, element)
 
 
 def _body(draft: EntryDraft, element: Element, scope: Scope) -> None:

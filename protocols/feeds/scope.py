@@ -10,6 +10,7 @@ from typing import Final
 
 from protocols.feeds.context import ParseContext
 from protocols.feeds.element import Element
+from protocols.feeds.longtexts import LongTexts
 from protocols.feeds.names import XML
 from protocols.model import Link
 from protocols.urls import is_web_url, resolve
@@ -26,6 +27,7 @@ class Scope:
 
     ``is_uniform``: no element inside has a base or a language of its own, which need
     not be looked for then. ``is_unspoken``: an empty ``xml:lang`` took one back.
+    ``texts`` were taken out of the document.
     """
 
     base: str
@@ -33,10 +35,13 @@ class Scope:
     is_stated: bool = False
     is_uniform: bool = False
     is_unspoken: bool = False
+    texts: LongTexts | None = None
 
     @classmethod
-    def of_document(cls, context: ParseContext) -> Scope:
-        return cls(context.url if is_web_url(context.url) else "")
+    def of_document(
+        cls, context: ParseContext, texts: LongTexts | None = None
+    ) -> Scope:
+        return cls(context.url if is_web_url(context.url) else "", texts=texts)
 
     def within_root(self, root: Element, body: bytes) -> Scope:
         """The scope inside the root of a document in UTF-8."""
@@ -59,6 +64,7 @@ class Scope:
             spoken,
             self.is_stated or bool(base),
             is_unspoken=not spoken and (self.is_unspoken or bool(self.language)),
+            texts=self.texts,
         )
 
     def within_site(self, links: Iterable[Link], rels: tuple[str, ...]) -> Scope:

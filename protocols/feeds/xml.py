@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
 from lxml import etree
 
-from protocols.errors import LimitExceeded, MalformedDocument, NotAFeed
+from protocols.errors import FeedError, LimitExceeded, MalformedDocument, NotAFeed
 from protocols.feeds.atom import read_atom
 from protocols.feeds.capitals import has_containers_in_capitals, use_usual_names
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document
 from protocols.feeds.element import Element, local_name, namespace_of
 from protocols.feeds.limits import MAX_DEPTH, MAX_TEXT_BYTES
+from protocols.feeds.longtexts import LongTexts, StandInFound, shorten
 from protocols.feeds.names import ATOM, ATOM_03, NAMESPACES
 from protocols.feeds.rdf import read_rdf
 from protocols.feeds.repair import repair
@@ -22,6 +23,9 @@ from protocols.feeds.rss import read_rss
 from protocols.feeds.scope import Scope
 from protocols.model import ParsedFeed
 from protocols.xml_safety import SAFE
+
+Result = TypeVar("Result")
+TreeReader: TypeAlias = Callable[[Element, bytes, LongTexts], Result]
 
 _READERS: Final[Mapping[str, Callable[[Element, Scope], ParsedFeed]]] = {
     "channel": read_rss,
@@ -43,8 +47,30 @@ _RESOURCE_LIMIT: Final = etree.ErrorTypes.ERR_RESOURCE_LIMIT
 
 def parse_xml(document: Document, context: ParseContext) -> ParsedFeed:
     """Read an RSS, RDF or Atom document, repaired if need be. Raises a `FeedError`."""
+    parsed = read_shortened(
+        document.body,
+        lambda root, body, texts: read_whole_tree(root, body, context, texts),
+    )
+    if parsed is not None:
+        return document.sign(parsed)
     document, root = build_tree(document)
     return document.sign(read_whole_tree(root, document.body, context))
+
+
+def read_shortened(body: bytes, read: TreeReader[Result]) -> Result | None:
+    """Read without the long texts; ``None`` where that is not certain to be the same.
+
+    ``read`` is given the tree, the body it is of, and the texts to hand out.
+    """
+    shortened = shorten(body)
+    if shortened is None:
+        return None
+    body, texts = shortened
+    try:
+        result = read(parse_tree(body), body, texts)
+    except (FeedError, StandInFound):
+        return None  # the whole document shows what is wrong with it, and where
+    return None if texts.are_left else result
 
 
 def build_tree(document: Document) -> tuple[Document, Element]:
@@ -88,19 +114,26 @@ def syntax_error(
     return LimitExceeded("the size of one text in bytes", MAX_TEXT_BYTES)
 
 
-def read_whole_tree(root: Element, body: bytes, context: ParseContext) -> ParsedFeed:
+def read_whole_tree(
+    root: Element, body: bytes, context: ParseContext, texts: LongTexts | None = None
+) -> ParsedFeed:
     """As `read_tree`, whatever the case of the names. Raises `NotAFeed`."""
-    parsed = read_tree(root, body, context)
+    parsed = read_tree(root, body, context, texts)
     if parsed.entries or not has_containers_in_capitals(root):
         return parsed
     use_usual_names(root)
-    parsed = read_tree(root, body, context)
+    parsed = read_tree(root, body, context, texts)
     problem = "names of elements in capitals were read as the usual ones"
     return replace(parsed, path="names", problems=(problem, *parsed.problems))
 
 
-def read_tree(root: Element, body: bytes, context: ParseContext) -> ParsedFeed:
-    """Read the tree of a body by its root. Raises `NotAFeed`, naming the root."""
+def read_tree(
+    root: Element, body: bytes, context: ParseContext, texts: LongTexts | None = None
+) -> ParsedFeed:
+    """Read the tree of a body by its root. Raises `NotAFeed`, naming the root.
+
+    ``texts``: those that the body lacks, as `read_shortened` gives them.
+    """
     name = local_name(root.tag)
     reader = _READERS.get(name.lower())
     if reader is None or (name == "entry" and not root.tag.startswith((ATOM, ATOM_03))):
@@ -110,7 +143,7 @@ def read_tree(root: Element, body: bytes, context: ParseContext) -> ParsedFeed:
         _rename(root, namespace_of(root.tag), _OF_ATOM, ATOM)
     else:
         _rename(root, _rss_namespace(root), _OF_RSS, "")
-    return reader(root, Scope.of_document(context).within_root(root, body))
+    return reader(root, Scope.of_document(context, texts).within_root(root, body))
 
 
 def _rss_namespace(root: Element) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from protocols.dates import parse_date
+from protocols.errors import InvalidDocument
 from protocols.feeds import parse
 from protocols.feeds.names import NAMESPACES
 from protocols.model import Entry, Text
@@ -114,10 +115,10 @@ def test_what_a_json_feed_says_in_another_type_is_an_extension() -> None:
     assert parsed.entries[0].extensions == {"jsonfeed": item}
 
 
-def test_items_that_are_no_list_are_no_extension() -> None:
+def test_items_that_are_no_list_are_refused_by_name() -> None:
     document = {"version": "https://jsonfeed.org/version/1.1", "items": {"1": 2}}
-    parsed = parse(json.dumps(document).encode(), CONTEXT)
-    assert (parsed.entries, parsed.feed.extensions) == ((), {})
+    with pytest.raises(InvalidDocument, match="/items: expected an array"):
+        parse(json.dumps(document).encode(), CONTEXT)
 
 
 def _moment(text: str) -> str:

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import feedparser
 import pytest
 
 from protocols.errors import LimitExceeded, MalformedDocument, NotAFeed
-from protocols.feeds import feedparsing, lenient
+from protocols.feeds import lenient
 from protocols.feeds.document import Document
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.lenient import parse_leniently
@@ -229,12 +230,10 @@ def test_atom_contents_keep_their_types() -> None:
 def test_a_failure_of_feedparser_is_a_malformed_document(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Failing:
-        @staticmethod
-        def parse(*_: object, **__: object) -> None:
-            raise RecursionError
+    def fail(*_: object, **__: object) -> None:
+        raise RecursionError
 
-    monkeypatch.setattr(feedparsing, "feedparser", Failing)
+    monkeypatch.setattr(feedparser, "parse", fail)
     with pytest.raises(MalformedDocument, match="feedparser failed: RecursionError"):
         _read(b"<rss/>")
 
