@@ -100,6 +100,8 @@ def text_of_block(block: Block) -> str:
 
 
 def _collapse(text: str) -> str:
+    if "  " not in text and text.isprintable():  # there are only single spaces
+        return text.strip()
     if _BREAK not in text:
         return " ".join(text.split())
     lines = (" ".join(line.split()) for line in text.split(_BREAK))
@@ -126,17 +128,19 @@ class _Walk:
 
     def flush(self) -> None:
         """The text that was gathered is a block."""
-        if self._text:
-            if text := _collapse("".join(self._text)):
+        if gathered := self._text:
+            said = "".join(gathered) if len(gathered) > 1 else gathered[0]
+            if text := _collapse(said):
                 self.blocks.append({"type": "text", "text": text})
-            self._text = []
+            gathered.clear()
         if self._following:
             self.blocks += self._following
             self._following = []
 
     def _inside(self, element: Any, depth: int) -> None:
+        gather = self._text.append
         if text := element.text:
-            self._text.append(text)
+            gather(text)
         if depth >= DEEPEST:
             return
         # This is where the time of a page goes: what most elements are comes first, and
@@ -147,13 +151,13 @@ class _Walk:
                 if len(child):
                     self._inside(child, depth + 1)
                 elif text := child.text:
-                    self._text.append(text)
+                    gather(text)
             elif read := _READERS.get(tag):
                 read(self, child, depth + 1)
             elif isinstance(tag, str) and tag not in _DROPPED:
                 self.block(child, depth + 1)
             if tail := child.tail:
-                self._text.append(tail)
+                gather(tail)
 
     def _apart(self, element: Any, depth: int) -> tuple[list[Block], list[Block]]:
         """What is inside, as blocks of its own: those of text, and the others."""

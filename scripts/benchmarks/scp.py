@@ -1,20 +1,29 @@
-"""Collections: all pages at once, and a delta of few among many."""
+"""Collections: all pages at once, and a delta of few among a million."""
 
 from __future__ import annotations
 
 import gzip
 import resource
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 
 from hub.clock import SystemClock
 from hub.collections.builder import BuildOptions, CollectionBuilder
 from hub.collections.pages import PageKeeper
-from hub.collections.shelf import Shelf
+from hub.collections.shelf import Chain, Generation, Shelf, StoredCollection
 from protocols.model import Author, Category, Entry, Link, Status, Text
-from scripts.benchmarks.measuring import Finding, Stopwatch
+from protocols.scp.collection import ALL, CollectionType, Encoding
+from scripts.benchmarks.measuring import (
+    Finding,
+    Sample,
+    Stopwatch,
+    alternate,
+    cpu_finding,
+)
+from scripts.benchmarks.stored_pages import FEEDS, START, open_pages, page_url
 from storage.interface import Storage
 from storage.packing import pack
 from storage.records import (
@@ -30,12 +39,10 @@ from storage.sqlite import open_database
 
 PAGES = 100_000
 QUICK_PAGES = 10_000
-FEEDS = 100
 CHANGED = 1_000
 LEAST_MEGABYTES = 8.0
 MOST_MEMORY = 80.0
 MOST_DELTA_RATIO = 1.5
-START = datetime(2026, 1, 1, tzinfo=UTC)
 _WORDS = tuple(
     f"{first}{middle}{last}"
     for first in ("br", "c", "d", "fl", "gr", "m", "pl", "s", "t", "w")
@@ -48,61 +55,41 @@ _WORDS = tuple(
 class _Scene:
     storage: Storage
     builder: CollectionBuilder
-    directory: Path
+    shelf: Shelf
 
 
 async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
-    """CPU of this process, its threads included; the delta of a small database is the
-
-    floor for that of a large one.
-    """
-    few, many = (QUICK_PAGES // 10, QUICK_PAGES) if is_quick else (10_000, PAGES)
-    small = await _open(directory / "small")
-    await _fill(small.storage, few)
-    await small.builder.build()
-    of_few = await _delta(small)
-    await small.storage.close()
-    large = await _open(directory / "large")
-    await _fill(large.storage, many)
-    found = await _snapshot(large, many)
-    of_many = await _delta(large)
-    await large.storage.close()
-    ratio = of_many / of_few
-    return [
-        *found,
-        Finding(
-            bench="scp",
-            measure=f"CPU ms for a delta of {CHANGED:,} among {many:,} pages",
-            hub=of_many,
-            floor=of_few,
-            ratio=ratio,
-            target=f"<= {MOST_DELTA_RATIO:g} x of {few:,}",
-            met=ratio <= MOST_DELTA_RATIO,
-        ),
-    ]
-
-
-async def _open(directory: Path) -> _Scene:
-    clock, shelf = SystemClock(), Shelf(directory / "scp")
-    shelf.open()
+    """CPU of this process, its threads included."""
+    pages = QUICK_PAGES if is_quick else PAGES
     storage = await open_database(directory / "hub.db")
+    try:
+        await _fill(storage, pages)
+        found = await _snapshot(_scene(storage, directory / "scp"), pages)
+    finally:
+        await storage.close()
+    return [*found, await _deltas(directory, is_quick=is_quick)]
+
+
+def _scene(storage: Storage, directory: Path) -> _Scene:
+    clock, shelf = SystemClock(), Shelf(directory)
+    shelf.open()
     keeper = PageKeeper(storage.pages, clock, "https://hub.example")
     builder = CollectionBuilder(storage, keeper, shelf, clock, BuildOptions())
-    return _Scene(storage, builder, directory / "scp")
+    return _Scene(storage, builder, shelf)
 
 
 async def _fill(storage: Storage, pages: int) -> None:
     draw = Random(1)  # noqa: S311 - hides nothing
+    each = pages // FEEDS
     for number in range(FEEDS):
         new = NewFeed(url=f"https://{number}.example/feed")
         feed, _ = await storage.feeds.add(new, START)
-        for begin in range(0, pages // FEEDS, 500):
-            count = min(500, pages // FEEDS - begin)
-            keys = range(begin, begin + count)
-            await _commit(storage, feed, [_entry(feed, key, draw) for key in keys])
+        for begin in range(number * each, (number + 1) * each, 500):
+            keys = range(begin, min(begin + 500, (number + 1) * each))
+            await _commit(storage, feed, [_entry(key, draw) for key in keys])
 
 
-def _entry(feed: StoredFeed, key: int, draw: Random) -> Entry:
+def _entry(key: int, draw: Random) -> Entry:
     """Some 2.5 kB of HTML, as a middling post has."""
 
     def words(count: int) -> str:
@@ -116,11 +103,11 @@ def _entry(feed: StoredFeed, key: int, draw: Random) -> Entry:
     body = f"<h2>{words(5)}</h2>{''.join(paragraphs)}<ul><li>{words(6)}</li></ul>"
     return Entry(
         key=str(key),
-        id=f"tag:{feed.id},{key}",
+        id=f"tag:example.org,2026:{key}",
         title=words(6),
         content=Text(value=body),
         published=START + timedelta(minutes=key),
-        links=(Link(href=f"https://{feed.id}.example/posts/{key}"),),
+        links=(Link(href=f"https://entries.example/posts/{key}"),),
         authors=(Author(name=words(2)),),
         categories=(Category(term=words(1)),),
     )
@@ -157,7 +144,7 @@ async def _snapshot(scene: _Scene, pages: int) -> list[Finding]:
     watch = Stopwatch()
     (built,) = await scene.builder.build()
     seconds = watch.sample(1).microseconds / 1e6
-    raw = _raw_size(scene.directory / built.name)
+    raw = _raw_size(scene.shelf.path(built.name))
     speed, memory = raw / 1e6 / seconds, _peak() - before
     return [
         Finding(
@@ -182,19 +169,82 @@ async def _snapshot(scene: _Scene, pages: int) -> list[Finding]:
     ]
 
 
-async def _delta(scene: _Scene) -> float:
-    """CPU milliseconds for so many changed pages, judged and built."""
+async def _deltas(directory: Path, *, is_quick: bool) -> Finding:
+    """Of as many changed pages, among very many and among no others."""
+    many = 100_000 if is_quick else 1_000_000
+    storages = [
+        await open_pages(directory / f"{count}.db", count) for count in (many, CHANGED)
+    ]
+    try:
+        large, small = [
+            await _published(_scene(storage, directory / f"scp{number}"))
+            for number, storage in enumerate(storages)
+        ]
+        samples = await alternate(
+            3 if is_quick else 9,
+            large=_changing(large, many),
+            small=_changing(small, CHANGED),
+        )
+    finally:
+        for storage in storages:
+            await storage.close()
+    return cpu_finding(
+        "scp",
+        f"page of a delta of {CHANGED:,} among {many:,} pages (floor: {CHANGED:,})",
+        samples["large"],
+        samples["small"],
+        MOST_DELTA_RATIO,
+    )
+
+
+async def _published(scene: _Scene) -> _Scene:
+    """As if a snapshot of all there is had just been built."""
+    now = SystemClock().now().replace(microsecond=0)
+    position = await scene.storage.pages.position()
+    snapshot = StoredCollection(
+        name="snapshot.scp.gz",
+        section=ALL,
+        type=CollectionType.SNAPSHOT,
+        generated=now,
+        since=None,
+        expires=now + timedelta(days=2),
+        gone=now + timedelta(days=3),
+        encoding=Encoding.GZIP,
+        digest="",
+        pages=position,
+        size=0,
+        position=position,
+    )
+    epoch = (await scene.storage.log.head()).epoch
+    chains = {ALL: Chain(position=position, generated=now)}
+    scene.shelf.generation = Generation(
+        epoch=epoch, collections=(snapshot,), chains=chains
+    )
+    return scene
+
+
+def _changing(scene: _Scene, count: int) -> Callable[[], Awaitable[Sample]]:
     draw = Random(2)  # noqa: S311 - hides nothing
-    feeds = await scene.storage.feeds.page(after=0, limit=10)  # type: ignore[arg-type]
-    each = CHANGED // len(feeds)
-    for feed in feeds:
-        keys = range(min(each, 100))
-        await _commit(scene.storage, feed, [_entry(feed, key, draw) for key in keys])
-    watch = Stopwatch()
-    (built,) = await scene.builder.build()
-    if built.pages != CHANGED:
-        raise AssertionError(f"{built.pages} pages, not {CHANGED}")
-    return watch.sample(1).microseconds / 1e3
+
+    async def run() -> Sample:
+        numbers = draw.sample(range(count), CHANGED)
+        for feed in await scene.storage.feeds.page(after=0, limit=FEEDS):  # type: ignore[arg-type]
+            edited = [
+                _edited(each, draw) for each in numbers if each % FEEDS == feed.id - 1
+            ]
+            await _commit(scene.storage, feed, edited)
+        watch = Stopwatch()
+        (built,) = await scene.builder.build()
+        if built.pages != CHANGED:
+            raise AssertionError(f"{built.pages} pages, not {CHANGED}")
+        return watch.sample(CHANGED)
+
+    return run
+
+
+def _edited(number: int, draw: Random) -> Entry:
+    link = Link(href=page_url(number))
+    return replace(_entry(number, draw), links=(link,))
 
 
 def _raw_size(path: Path) -> int:

@@ -213,3 +213,17 @@ MARKUP = st.lists(
 def test_whatever_markup_makes_valid_blocks(markup: str) -> None:
     if blocks := blocks_of_html(markup):
         assert faults_of_page({**PAGE, "content": blocks}) == []
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [" ", "  ", "\t", "\n", "\xa0", "\u3000", "a", "\u00df", "\u00ad"]
+        ),
+        max_size=12,
+    )
+)
+def test_white_space_of_any_kind_is_one_space(parts: list[str]) -> None:
+    words = " ".join("".join(parts).split())
+    expected = [{"type": "text", "text": words}] if words else []
+    assert blocks_of_html(f"<p>{''.join(parts)}</p>") == expected
