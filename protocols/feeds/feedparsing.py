@@ -5,6 +5,8 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Final
 
+import feedparser
+
 from protocols.dates import parse_date
 from protocols.errors import MalformedDocument
 from protocols.feeds.assembly import assemble
@@ -42,11 +44,8 @@ def read_with_feedparser(
     """Read a UTF-8 document; ``None`` when feedparser finds no feed in it.
 
     It is given a stream and nothing else: bytes or text that happen to name a file
-    make it open that file. Few documents need it, and loading it takes as long as
-    loading all our readers: so it is loaded by the first one.
+    make it open that file.
     """
-    import feedparser
-
     try:
         result = feedparser.parse(
             BytesIO(document.body),

@@ -17,7 +17,6 @@ from protocols.errors import LimitExceeded, MalformedDocument
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document, open_document
 from protocols.feeds.element import Element, local_name
-from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.reading import read_document
 from protocols.feeds.repair import repair
 from protocols.feeds.sniff import Kind
@@ -75,6 +74,16 @@ def _read_somehow(document: Document, context: ParseContext) -> ParsedFeed | Non
     if recovered and (parsed is None or len(parsed.entries) < len(recovered.entries)):
         return recovered
     return parsed
+
+
+def read_with_feedparser(
+    document: Document, context: ParseContext
+) -> ParsedFeed | None:
+    """Few documents need it, and loading it takes as long as loading all our readers:
+    the first one loads it."""
+    from protocols.feeds import feedparsing
+
+    return feedparsing.read_with_feedparser(document, context)
 
 
 def _is_quickly_read(body: bytes) -> bool:
