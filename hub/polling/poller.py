@@ -72,6 +72,7 @@ class Poller:
             rules=rules,
             accounts=self._accounts,
             schedule=self._schedule,
+            site_places=self._site_places,
         )
         self._turns = Turns(
             schedule=self._schedule,

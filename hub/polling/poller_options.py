@@ -22,6 +22,7 @@ from hub.polling.identity import Identity
 from hub.polling.languages import Detector
 from hub.polling.schedule import Schedule
 from hub.polling.site_documents import SiteDocuments
+from hub.polling.site_places import SitePlaces
 from hub.polling.sites import SiteReader
 from hub.polling.tracker import Tracker
 from hub.polling.visitor import Visitor, draw_jitter
@@ -55,6 +56,7 @@ class VisitorMeans:
     rules: PollingRules
     accounts: Accounts
     schedule: Schedule
+    site_places: SitePlaces
 
     def create(self, options: PollerOptions) -> Visitor:
         return Visitor(
@@ -89,6 +91,7 @@ class VisitorMeans:
             parser=self.parser,
             bounds=options.site_bounds,
             checksum=options.scp_checksum,
+            places=self.site_places,
         )
 
     async def _wait_for_host(self, url: str) -> None:

@@ -39,6 +39,7 @@ from hub.core.sites.steps import (
 from hub.parsing.parser import Parser
 from hub.polling.fetcher import FetchRequest
 from hub.polling.site_documents import SiteDocuments
+from hub.polling.site_places import SitePlaces
 from hub.polling.site_reading import SiteReading, entries_of_day
 from hub.polling.spool import spooling_request
 from hub.polling.spools import Spools, unroll, verify
@@ -75,14 +76,22 @@ class SiteReader:
     bounds: SiteBounds = field(default_factory=SiteBounds)
     checksum: ChecksumRule = ChecksumRule.LENIENT
     spools: Spools = field(default_factory=Spools)
+    places: SitePlaces
 
     async def visit(
         self, decision: Decision, format: str, request: FetchRequest, apply: Apply
     ) -> FetchCommit:
         """Walk from the front document, which was fetched already; the last commit.
 
-        Raises `StorageError`: then what was committed before stays.
+        Raises `StorageError`: then what was committed before stays. Raises `NoPlace`
+        before anything is read, where too many sites are.
         """
+        with self.places.hold_for_new(decision.target.feed):
+            return await self._visit(decision, format, request, apply)
+
+    async def _visit(
+        self, decision: Decision, format: str, request: FetchRequest, apply: Apply
+    ) -> FetchCommit:
         reading = await self._begin(decision, format, request)
         try:
             ended = await self._walk(self._walk_of(reading, format), reading, apply)

@@ -14,6 +14,7 @@ from hub.polling.accounts import Accounts
 from hub.polling.asked import Asked
 from hub.polling.outage import Outage
 from hub.polling.schedule import Schedule
+from hub.polling.site_places import NoPlace
 from hub.polling.visitor import Visit, Visitor
 from hub.polling.wheel import Due
 from storage.errors import StorageError
@@ -55,6 +56,8 @@ class Turns:
                 self.accounts.count(target.feed, visit.fetched.at)
                 self.asked.learn(target.feed.id, visit.commit.polling)
                 self._heed(visit)
+        except NoPlace:
+            self._come_back(due)
         except StorageError as error:
             failure = error
             self.schedule.rest(due.feed_id, STORAGE_PAUSE)
@@ -68,8 +71,7 @@ class Turns:
     def put_off(self, due: Due, target: FetchTarget) -> None:
         """The worker is left to feeds; whoever waits for the site does so no longer."""
         if self._is_wanted(target):
-            self.schedule.put_site_off(due)
-            self.awake.set()
+            self._come_back(due)
         self.give_up(due, None)
 
     def give_up(self, due: Due, failure: StorageError | None) -> None:
@@ -79,6 +81,10 @@ class Turns:
     def storage_failed(self, error: StorageError) -> None:
         """No feed gets a turn until it works again."""
         self.outage.begin(error)
+        self.awake.set()
+
+    def _come_back(self, due: Due) -> None:
+        self.schedule.put_site_off(due)
         self.awake.set()
 
     def _occasion(self, due: Due) -> Occasion:

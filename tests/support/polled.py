@@ -57,6 +57,10 @@ class PolledStorage:
     def sites(self) -> PolledStorage:
         return self
 
+    async def state(self, feed_id: FeedId) -> bytes:
+        """Of a site: none was ever read."""
+        return b""
+
     def put(self, feed: StoredFeed) -> None:
         self.known[feed.id] = a_target(feed)
 

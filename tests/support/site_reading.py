@@ -16,6 +16,7 @@ from hub.core.sites.bounds import SiteBounds
 from hub.core.sites.walks import WALKS
 from hub.polling.fetcher import FetchRequest
 from hub.polling.site_documents import SiteDocuments
+from hub.polling.site_places import SitePlaces
 from hub.polling.sites import SiteReader
 from protocols.feeds import ParseContext, parse
 from protocols.model import Entry
@@ -53,6 +54,7 @@ class Reading:
     shows_front: bool = False  # though it is known
     meanwhile: Callable[[], Awaitable[object]] | None = None  # before a request
     position: Position = BEFORE_ALL
+    places: SitePlaces = field(default_factory=lambda: SitePlaces(4))
 
     async def visit(self, *, seconds: float = 3_600.0) -> StoredFeed:
         """One visit, so much later; the feed as it is afterwards."""
@@ -90,6 +92,7 @@ class Reading:
             ),
             parser=InlineParser(),
             bounds=self.bounds,
+            places=self.places,
         )
         request = FetchRequest(url=front.url, user_agent="Fanfare")
         await reader.visit(decision, "openfeeder", request, self._apply)

@@ -10,7 +10,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from hub.core.cadence import PollingRules
+from hub.core.fetched import Fetched
 from hub.core.habits import NOTHING_KNOWN, count_habits, pack_habits
+from hub.parsing.parser import Parser
 from hub.polling.fetcher import FetchRequest
 from hub.polling.identity import Identity
 from hub.polling.poller import Poller
@@ -30,6 +32,7 @@ from storage.records import (
 from tests.support.clock import ManualClock
 from tests.support.eventually import eventually
 from tests.support.fetch_targets import START, a_feed, an_answer
+from tests.support.open_hub import InlineParser
 from tests.support.polled import (
     ExemptNetwork,
     LineParser,
@@ -49,13 +52,14 @@ class Stage:
     storage: PolledStorage = field(default_factory=PolledStorage)
     clock: ManualClock = field(default_factory=ManualClock)
     concurrency: int = 8
+    parser: Parser = field(default_factory=LineParser)
 
     def __post_init__(self) -> None:
         self.fetcher = ScriptedFetcher(self.clock)
         self.poller = Poller(
             self.storage,
             self.fetcher,
-            LineParser(),
+            self.parser,
             ExemptNetwork(),
             self.clock,
             PollingRules(),
@@ -361,6 +365,32 @@ async def test_sites_take_a_quarter_of_the_workers_and_come_back(stage: Stage) -
         times = [moment for _, moment in stage.storage.deferred]
         assert len(set(times)) == 4
         assert min(times) > START + timedelta(seconds=10)
+
+
+async def test_what_turns_out_to_be_a_site_has_a_place_or_comes_back() -> None:
+    stage = Stage(parser=InlineParser())
+    discovery = an_answer(
+        200, b'{"version": "1.0", "site": {}, "feed": {"endpoint": "/of"}}'
+    )
+
+    def answer(request: FetchRequest) -> Fetched:
+        stage.fetcher.gate.clear()  # for whatever is asked next
+        return discovery
+
+    stage.fetcher.answers = answer
+    stage.fetcher.gate.clear()
+    stage.add(*feeds_of_hosts(3))
+    async with stage.running():
+        await eventually(lambda: len(stage.fetcher.requests) == 3)
+        stage.fetcher.gate.set()
+        await eventually(lambda: len(stage.fetcher.requests) == 5)
+        await eventually(lambda: len(stage.storage.deferred) == 1)
+        await stage.settled()
+        assert [url for url in stage.fetcher.urls if "/of?" in url] == [
+            "https://h1.example/of?page=1&limit=50",
+            "https://h2.example/of?page=1&limit=50",
+        ]
+    assert stage.storage.commits == []
 
 
 async def test_who_waits_for_a_site_that_has_no_place_is_told(stage: Stage) -> None:

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from hub.polling.site_places import SitePlaces
+from hub.polling.site_places import NoPlace, SitePlaces
 from tests.support.fetch_targets import a_feed
+from tests.support.openfeeder import WELL_KNOWN
+from tests.support.site_reading import Reading
 
 SITE = replace(a_feed(1), format="openfeeder")
 
@@ -24,3 +26,18 @@ def test_a_quarter_is_for_sites_and_a_place_is_given_back(
             got = [held.enter_context(free.hold(SITE)) for _ in range(places + 1)]
             assert got == [True] * places + [False]
             assert held.enter_context(free.hold(a_feed(2)))
+
+
+async def test_a_site_that_is_new_takes_a_place_once_it_shows_to_be_one() -> None:
+    reading = Reading()
+    reading.site.add("/a")
+    with reading.places.hold(SITE), pytest.raises(NoPlace):
+        await reading.visit()
+    assert reading.requests == [f"{reading.site.base}{WELL_KNOWN}"]
+    assert await reading.entries() == {}
+
+    await reading.visit()
+    with reading.places.hold(SITE) as is_free:
+        assert is_free
+        await reading.visit()  # whoever visits what is known to be a site holds a place
+    assert set(await reading.entries()) == {"/a"}
