@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from protocols.model import ActivityObject, Author, Entry, Feed, Link
+from protocols.people import display_name
 from protocols.urls import is_web_url
 
 SAFE_SCHEMES: Final = frozenset(
@@ -69,7 +70,12 @@ def safe_entry(entry: Entry) -> Entry:
 def _people(people: Sequence[Author]) -> tuple[Author, ...]:
     """Without mail addresses, too: they are not for everybody."""
     return tuple(
-        replace(_with_safe_links(each), uri=_safe(each.uri), email="")
+        replace(
+            _with_safe_links(each),
+            name=display_name(each) if "@" in each.name else each.name,
+            uri=_safe(each.uri),
+            email="",
+        )
         for each in people
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from typing import Final
 import orjson
 
 from protocols.model import Author, Entry, Feed, Text
+from protocols.people import display_name
 from protocols.scp.addresses import page_address
 from protocols.scp.blocks import (
     Block,
@@ -26,8 +26,6 @@ from protocols.text import collapse, text_of_html
 TITLE_LENGTH: Final = 80
 DESCRIPTION_LENGTH: Final = 300
 """Characters, where one is made of the text."""
-
-_MAIL = re.compile(r"[^\s@<>()]+@[^\s@<>()]+\.[^\s@<>()]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,16 +125,11 @@ def shorten(text: str, length: int) -> str:
 
 
 def author_name(people: tuple[Author, ...]) -> str:
-    """The first name; mail addresses are nobody's business."""
+    """The first name."""
     for person in people:
         if name := display_name(person):
             return name
     return ""
-
-
-def display_name(person: Author) -> str:
-    """A name without the mail address that may stand in it."""
-    return collapse(_MAIL.sub("", person.name)).strip(" <>()")
 
 
 def _schema(

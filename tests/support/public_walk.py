@@ -27,6 +27,7 @@ MOST_IDS = 8
 WALKED_ELSEWHERE = {
     "/stream",  # endless; what it opens is tested with it
     "/hub/subscriptions/{token}",  # whoever has the token asked for it
+    "/upstream/{token}",  # what other hubs are told, and nobody else
 }
 ABOUT_THE_HUB = ("/healthz", "/readyz", "/metrics")
 """These tell of the process, and are not published."""

@@ -14,7 +14,7 @@ from protocols.text import collapse
 
 SUMMARY_LENGTH = 300
 """Characters; up to three sentences fit."""
-_SENTENCES = re.compile(r".+?[.!?\u3002](?=\s|$)", re.DOTALL)
+_ENDS = re.compile(r"[.!?\u3002](?=\s|$)")
 _MOST_SENTENCES = 3
 _TAG = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
 
@@ -86,12 +86,9 @@ def _first_words(chunks: tuple[Chunk, ...]) -> str:
 
 def _summary(words: str) -> str:
     """Up to three whole sentences, or as many words as fit."""
-    taken, length = 0, 0
-    for sentence in _SENTENCES.finditer(words):
-        if sentence.end() > SUMMARY_LENGTH or taken == _MOST_SENTENCES:
-            break
-        taken, length = taken + 1, sentence.end()
-    return words[:length] or shorten(words, SUMMARY_LENGTH)
+    ends = [each.end() for each in _ENDS.finditer(words, 0, SUMMARY_LENGTH + 1)]
+    fitting = [end for end in ends if end <= SUMMARY_LENGTH][:_MOST_SENTENCES]
+    return words[: fitting[-1]] if fitting else shorten(words, SUMMARY_LENGTH)
 
 
 def _author(entry: Entry, setting: PageSetting) -> str:

@@ -52,7 +52,8 @@ async def plant(hub: Hub) -> set[str]:
         await feeds.publish(feed, secret_entry(str(number)))
     await hub.storage.feeds.set_state(hidden[-1].id, FeedState.REMOVED, START)
     public = await feeds.add("public", section="open")
-    author = Author(name="Ann", email=f"{SECRET}@example.org", uri=UNSAFE)
+    mail = f"{SECRET}@example.org"
+    author = Author(name=f"Ann <{mail}>", email=mail, uri=UNSAFE)
     open_entry = an_entry(
         "open", authors=(author,), links=(Link(href=UNSAFE), Link(href="https://a.b/"))
     )

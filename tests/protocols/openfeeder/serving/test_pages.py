@@ -70,6 +70,8 @@ def test_the_entrys_own_summary_comes_first_and_is_no_chunk_beside_content() -> 
         ((Author(name="Ann <ann@b.example>"),), (), "Ann"),
         ((Author(name="ann@b.example"),), (Author(name="Bob"),), "Bob"),
         ((Author(email="ann@b.example"),), (), ""),
+        ((Author(name="Ann " + "a" * 1_000_000),), (), "Ann"),
+        ((Author(name=f"Ann {'b' * 190}@c.example"),), (), "Ann"),
     ],
 )
 def test_names_of_authors_are_shown_and_no_addresses(

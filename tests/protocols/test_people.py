@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from protocols.model import Author, Entry
+from protocols.people import LONGEST_NAME, display_name
+from protocols.safe_urls import safe_entry
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Ann", "Ann"),
+        (" Ann  Bee ", "Ann Bee"),
+        ("Ann <ann@b.example>", "Ann"),
+        ("ann@b.example (Ann)", "Ann"),
+        ("ann@b.example", ""),
+        ("Ann @ Bee", "Ann @ Bee"),
+        ("word " * LONGEST_NAME, ("word " * 40).strip()),
+        ("a" * 10_000_000, ""),  # nothing is read that takes the square of its length
+        ("Ann " + "b" * LONGEST_NAME + "@c.example", "Ann"),
+    ],
+)
+def test_a_name_is_shown_without_a_mail_address(name: str, shown: str) -> None:
+    assert display_name(Author(name=name)) == shown
+
+
+def test_topics_show_no_address_that_stands_in_a_name() -> None:
+    people = (Author(name="Ann <ann@b.example>"), Author(name=" Bob "))
+    (ann, bob) = safe_entry(Entry(key="a", id="a", authors=people)).authors
+    assert (ann.name, bob.name) == ("Ann", " Bob ")
