@@ -32,7 +32,8 @@ class Hop:
 class Fetched:
     """One finished request for a feed, redirects included.
 
-    ``status`` is that of the last answer, 0 when there was none. ``error`` is "" only
+    ``status`` is that of the last answer, 0 when there was none; ``is_unanswered``: and
+    one was asked for, of the host of ``url``. ``error`` is "" only
     for a whole 200 or a 304. Headers are as sent, "" when absent. ``body`` is
     decompressed and complete, ``b""`` unless the answer is a 200.
     """
@@ -44,6 +45,7 @@ class Fetched:
     status: int
     error: str = ""
     is_lasting: bool = False  # the error: to ask again soon would bring the same
+    is_unanswered: bool = False
     hops: tuple[Hop, ...] = ()
     body: bytes = b""
     conditional: bool = False  # validators were sent

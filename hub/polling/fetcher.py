@@ -15,7 +15,7 @@ from typing import Protocol
 
 from hub.clock import Clock
 from hub.core.fetched import Fetched, Hop
-from hub.errors import NetworkError, OptedOut
+from hub.errors import Blocked, NetworkError, OptedOut
 from hub.net import Answer, Limits, Network, Purpose, Request, Sink
 from hub.polling.hops import RedirectRefused, bare_url, origin, redirect_target
 from hub.polling.opt_outs import OptOuts
@@ -23,6 +23,7 @@ from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers
 from protocols.quick import quick_init
 from storage.records import Credentials, Validators
 
+_NEVER_ASKED = (Blocked, OptedOut)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -153,6 +154,7 @@ class Fetcher:
             status=error.status,
             error=error.reason,
             is_lasting=error.is_lasting,
+            is_unanswered=not error.status and not isinstance(error, _NEVER_ASKED),
             hops=journey.hops,
             conditional=journey.conditional,
         )

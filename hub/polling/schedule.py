@@ -15,6 +15,7 @@ from hub.clock import Clock
 from hub.core.allowance import first_allowance, refilled, seconds_until_one
 from hub.core.budget import Budget
 from hub.net import Network, Purpose
+from hub.polling.dead_hosts import DeadHosts
 from hub.polling.deferral import Deferrals
 from hub.polling.pacing import HostPacer
 from hub.polling.wheel import Due, Wheel
@@ -63,6 +64,7 @@ class Schedule:
         self._wheel = Wheel(capacity=capacity, per_host=HOST_SHARE)
         self._pacer = HostPacer(interval=HOST_INTERVAL)
         self._deferrals = Deferrals(HOST_INTERVAL)
+        self._dead = DeadHosts()
         self._deferred: list[tuple[FeedId, datetime]] = []
         self._under_way: set[FeedId] = set()
         self._resting: dict[FeedId, float] = {}
@@ -170,6 +172,24 @@ class Schedule:
         now = self._clock.monotonic()
         wait = (until - self._clock.now()).total_seconds()
         self._pacer.hold(host, now + wait, now)
+        return self._withdraw(host, now)
+
+    def silent(self, url: str) -> list[FeedId]:
+        """Its host gave no answer; the feeds that were put off, if it seems dead.
+
+        Whoever is asked for by hand or by a ping is visited all the same.
+        """
+        host, now = self._host(url), self._clock.monotonic()
+        if not host or not self._dead.silent(host, now):
+            return []
+        return self._withdraw(host, now)
+
+    def answered(self, url: str) -> None:
+        """Its host is there."""
+        if len(self._dead):
+            self._dead.answered(self._host(url))
+
+    def _withdraw(self, host: str, now: float) -> list[FeedId]:
         withdrawn = self._wheel.withdraw(host)
         for due in withdrawn:
             self._defer(due, now)
@@ -213,7 +233,7 @@ class Schedule:
             return
         host = self._host(feed.url)
         due = Due(feed.id, host, feed.pace)
-        is_held = self._hold(host, now) > LONGEST_HOLD
+        is_held = self._alone(host, now) > LONGEST_HOLD
         displaced = due if is_held else self._wheel.add(due)
         if displaced is not None:
             self._defer(displaced, now)
@@ -229,12 +249,16 @@ class Schedule:
 
     def _defer(self, due: Due, now: float) -> None:
         wall = self._clock.now()
-        allowed = wall + timedelta(seconds=self._hold(due.host, now))
+        allowed = wall + timedelta(seconds=self._alone(due.host, now))
         later = self._deferrals.next_time(due.host, due.pace, allowed, wall)
         self._deferred.append((due.feed_id, later))
 
     def _hold(self, host: str, now: float) -> float:
         return max(0.0, self._pacer.held_until(host) - now)
+
+    def _alone(self, host: str, now: float) -> float:
+        """Seconds for which a host is left alone, by its wish or for its silence."""
+        return max(self._hold(host, now), self._dead.rest(host, now))
 
     def _host(self, url: str) -> str:
         """Whose pace counts for a URL; "" if nobody's does."""

@@ -9,7 +9,7 @@ from datetime import timedelta
 import structlog
 
 from hub.clock import Clock
-from hub.core.fetched import Occasion
+from hub.core.fetched import Fetched, Occasion
 from hub.polling.accounts import Accounts
 from hub.polling.asked import Asked
 from hub.polling.outage import Outage
@@ -102,8 +102,10 @@ class Turns:
             await asyncio.sleep(wait)
 
     def _heed(self, visit: Visit) -> None:
-        """Plan on by what the visit brought; a throttled host is left alone whole."""
+        """Plan on by what the visit brought; a host that is throttled, or dead, is left
+        alone whole."""
         polling = visit.commit.polling
+        self._mind_silence(visit.fetched)
         if self.schedule.expect(visit.commit.next_fetch):
             self.awake.set()
         if polling.code == 429 or (polling.code == 503 and polling.retry_after):
@@ -113,6 +115,13 @@ class Turns:
             )
             for feed_id in self.schedule.hold(visit.fetched.url, until):
                 self.asked.answer(feed_id, None)
+
+    def _mind_silence(self, fetched: Fetched) -> None:
+        if not fetched.is_unanswered:
+            self.schedule.answered(fetched.url)
+            return
+        for feed_id in self.schedule.silent(fetched.url):
+            self.asked.answer(feed_id, None)
 
     def _finish(self, due: Due, started: float, failure: StorageError | None) -> None:
         self.asked.answer(due.feed_id, failure)

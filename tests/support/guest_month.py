@@ -173,9 +173,9 @@ class Month:
             await storage.feeds.set_state(feed_id, FeedState.REMOVED, now)
 
     def _url(self, site: Site) -> str:
-        return f"http://{site.host}.test:{self._port}{site.path}"
+        return f"http://{site.host}.test:{self._port}{site.target}"
 
-    async def _answer(self, request: ServerRequest) -> ServerAnswer:
+    async def _answer(self, request: ServerRequest) -> ServerAnswer | None:
         host = request.headers["host"].partition(".")[0]
         site = self._sites.get((host, request.path)) or self._hosts[host]
         now = self._clock.now()
@@ -189,7 +189,7 @@ class Month:
                 subscribers=self._subscribers[self._url(site)],
             )
         )
-        return answer
+        return answer if answer.status else None
 
     @asynccontextmanager
     async def _running_hub(self) -> AsyncIterator[RunningHub]:

@@ -14,12 +14,15 @@ from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from itertools import pairwise
 
-from tests.support.guest_sites import END, START, Site
+from tests.support.guest_sites import DAY, END, START, Site
 from tests.support.web_server import ServerAnswer, ServerRequest
 
 DECODED = {"gzip", "br", "deflate", "zstd", "identity"}
 REPAIRING = 300.0
 """Seconds after which a server that failed may be tried again: "5 min * 2^n"."""
+MOST_SILENCES = 40
+"""Requests in a row to a host that does not answer, by all of its feeds, in four days:
+each feed's own back-off would make it a hundred."""
 CONFIRMED = 2
 """410s that are asked for, each time somebody has registered the feed."""
 IDENTITY = re.compile(
@@ -64,6 +67,7 @@ class Score:
     asleep: int = 0  # in hours it wants skipped
     strays: int = 0  # for what nobody had named
     hammering: int = 0  # more requests than the site bears with, or after it was gone
+    forsaken: int = 0  # fewer than a site deserves that was in trouble for a while
     headers: int = 0  # Accept, Accept-Encoding, User-Agent, or what readers do not send
 
     @property
@@ -103,10 +107,14 @@ def score(site: Site, requests: Sequence[Request]) -> Score:
         _score_validators(result, each, book)
         _score_headers(result, each)
         result.strays += each.request.path not in site.paths
-        result.asleep += bool(book.tags) and each.at.hour in site.quiet_hours
+        result.asleep += bool(book.tags) and _is_asleep(site, each.at)
         book.enter(each.answer)
     _score_times(result, site, requests)
     return result
+
+
+def _is_asleep(site: Site, at: datetime) -> bool:
+    return at.hour in site.quiet_hours or at.weekday() in site.quiet_days
 
 
 def _score_validators(result: Score, each: Request, book: _Book) -> None:
@@ -130,7 +138,10 @@ def _score_headers(result: Score, each: Request) -> None:
     headers = each.request.headers
     result.cookies += "cookie" in headers
     result.referrers += "referer" in headers
-    result.queries += "?" in each.request.target or "#" in each.request.target
+    at_own_url = each.request.path == each.site.path
+    result.queries += each.request.target != (
+        each.site.target if at_own_url else each.request.path
+    )
     encodings = {name.strip() for name in headers["accept-encoding"].split(",")}
     sayings = (
         each.request.method == "GET",
@@ -160,6 +171,7 @@ def _score_times(result: Score, site: Site, requests: Sequence[Request]) -> None
             result.stale += gap < _freshness(before.answer)
     gone = sum(each.answer.status == 410 for each in first)
     result.hammering += max(0, len(requests) - site.most_requests)
+    result.forsaken += max(0, site.least_requests - len(requests))
     result.hammering += max(0, gone - CONFIRMED * site.registrations)
     if site.manners.status in (301, 308) and site.manners.moved_to:
         believed = START + timedelta(days=3)
@@ -167,19 +179,19 @@ def _score_times(result: Score, site: Site, requests: Sequence[Request]) -> None
 
 
 def _fails(each: Request) -> bool:
-    return each.answer.status >= 500
+    return each.answer.status == 0 or each.answer.status >= 500
 
 
 def _is_final(each: Request) -> bool:
-    return each.answer.status not in (301, 302, 307, 308)
+    return each.answer.status not in (301, 302, 303, 307, 308)
 
 
 def _freshness(answer: ServerAnswer) -> float:
-    """Seconds by RFC 9111 4.2.1, for one cache of its own."""
+    """Seconds by RFC 9111 4.2.1, for one cache of its own; a day at most."""
     match = re.search(r"(?<!s-)max-?age=(\d+)", answer.headers.get("Cache-Control", ""))
     if match:
-        return float(match[1]) - float(answer.headers.get("Age", "0"))
-    if "Expires" in answer.headers:
+        return min(DAY, float(match[1])) - float(answer.headers.get("Age", "0"))
+    if "Date" in answer.headers and "Expires" in answer.headers:
         until = parsedate_to_datetime(answer.headers["Expires"])
         return (until - parsedate_to_datetime(answer.headers["Date"])).total_seconds()
     return 0.0
@@ -188,7 +200,7 @@ def _freshness(answer: ServerAnswer) -> float:
 def score_host(requests: Iterable[Request]) -> Score:
     """What concerns a host as a whole: its pace, and its patience."""
     result = Score()
-    held_until, before = START, None
+    held_until, before, silences = START, None, 0
     for each in requests:
         result.requests += 1
         result.impatient += each.at < held_until
@@ -197,6 +209,8 @@ def score_host(requests: Iterable[Request]) -> Score:
             result.crowding += gap < 1.0
         held_until = max(held_until, _held_until(each))
         before = each
+        silences = silences + 1 if each.answer.status == 0 else 0
+        result.hammering += silences > MOST_SILENCES
     return result
 
 

@@ -58,6 +58,7 @@ class Manners:
     encode: Encode | None = None
     encoding: str = ""
     moved_to: str = ""  # path
+    hops: int = 0  # from there on, one after the other
     status: int = 301
 
 
@@ -72,8 +73,11 @@ class Site:
     posts_a_day: float = 0.5
     floor: float = 900.0
     quiet_hours: tuple[int, ...] = ()  # skipHours
+    quiet_days: tuple[int, ...] = ()  # skipDays, Monday 0
     path: str = PATH
-    most_requests: int = 10_000  # in all the time
+    query: str = ""  # of its URL
+    least_requests: int = 0  # in all the time
+    most_requests: int = 10_000
     registrations: int = 1
 
     def __post_init__(self) -> None:
@@ -85,7 +89,13 @@ class Site:
 
     @property
     def paths(self) -> set[str]:
-        return {self.path, self.manners.moved_to or self.path}
+        hops = {f"/hop-{number}" for number in range(1, self.manners.hops + 1)}
+        return {self.path, self.manners.moved_to or self.path, *hops}
+
+    @property
+    def target(self) -> str:
+        """What is asked for at its own URL, byte for byte."""
+        return self.path + self.query
 
     def edition(self, now: datetime) -> Edition:
         number = bisect_right(self._posts, (now - START).total_seconds())
@@ -96,10 +106,8 @@ class Site:
         edition, manners = self.edition(now), self.manners
         if request.path not in self.paths:
             return ServerAnswer(status=404)
-        if manners.moved_to and request.path == self.path:
-            return ServerAnswer(
-                status=manners.status, headers={"Location": manners.moved_to}
-            )
+        if where := self._moved_to(request.path):
+            return ServerAnswer(status=manners.status, headers={"Location": where})
         trouble = manners.trouble(edition)
         if trouble is not None:
             return trouble
@@ -111,6 +119,14 @@ class Site:
         if manners.honours and _is_known(request, headers):
             return ServerAnswer(status=304, headers=headers)
         return self._whole(edition, headers)
+
+    def _moved_to(self, path: str) -> str:
+        if path == self.path:
+            return self.manners.moved_to
+        number = path.removeprefix("/hop-")
+        if number == path or int(number) >= self.manners.hops:
+            return ""
+        return f"/hop-{int(number) + 1}"
 
     def _whole(self, edition: Edition, headers: dict[str, str]) -> ServerAnswer:
         body = self.body(edition)
@@ -218,6 +234,36 @@ def _alternating(edition: Edition) -> str:
     return f'"{edition.number}-{int(edition.day * 48) % 2}"'
 
 
+def _silence(edition: Edition) -> ServerAnswer:
+    """No answer: the connection is closed without a word."""
+    return ServerAnswer(status=0)
+
+
+def _patience_by_date_429(edition: Edition) -> ServerAnswer:
+    until = http_date(edition.at + timedelta(hours=3))
+    return ServerAnswer(status=429, headers={"Retry-After": until})
+
+
+def _expired(edition: Edition) -> Mapping[str, str]:
+    return {
+        "Date": http_date(edition.at),
+        "Expires": http_date(edition.at - timedelta(days=400)),
+    }
+
+
+def _twice_fresh(edition: Edition) -> Mapping[str, str]:
+    """RFC 9111 5.3: with a max-age, "a recipient MUST ignore the Expires field"."""
+    headers = dict(_expiring(edition))
+    return headers | {"Cache-Control": "max-age=7200"}
+
+
+def _once(
+    day: float, answer: Callable[[Edition], ServerAnswer]
+) -> Callable[[Edition], ServerAnswer | None]:
+    """Trouble for a quarter of an hour, and never again."""
+    return _between(day, day + 0.01, answer)
+
+
 def _page(edition: Edition) -> ServerAnswer:
     body = b"<!doctype html><title>Sorry</title><p>Back soon.</p>"
     return ServerAnswer(headers={"Content-Type": "text/html"}, body=body)
@@ -267,6 +313,21 @@ _CACHING = (
     Site("expiring", "Expires in 5 h", Manners(headers=_expiring)),
     Site("no-cache", "no-cache", Manners(headers=_always(Cache_Control="no-cache"))),
     Site("shared", "s-maxage", Manners(headers=_always(Cache_Control="s-maxage=9000"))),
+    Site("no-store", "no-store", Manners(headers=_always(Cache_Control="no-store"))),
+    Site(
+        "stale-now",
+        "max-age of 0",
+        Manners(headers=_always(Cache_Control="max-age=0, must-revalidate")),
+    ),
+    Site(
+        "for-ever",
+        "max-age of a year, of which a day is waited for",
+        Manners(headers=_always(Cache_Control="public, max-age=31536000, immutable")),
+        most_requests=35,
+    ),
+    Site("expired", "Expires long ago", Manners(headers=_expired)),
+    Site("never", "Expires 0", Manners(headers=_always(Expires="0"))),
+    Site("twice", "max-age of 2 h, Expires in 5", Manners(headers=_twice_fresh)),
     Site(
         "ttl",
         "a ttl of an hour",
@@ -281,6 +342,14 @@ _CACHING = (
         posts_a_day=4,
         quiet_hours=_NIGHT,
     ),
+    Site(
+        "weekend",
+        "skipDays",
+        Manners(document="<skipDays><day>Saturday</day><day>Sunday</day></skipDays>"),
+        posts_a_day=4,
+        quiet_days=(5, 6),
+    ),
+    Site("query", "a URL with a query", query="?format=rss&a=%7Eb+c&&d"),
 )
 
 _REDIRECTS = (
@@ -288,6 +357,20 @@ _REDIRECTS = (
     Site("moved-8", "308", Manners(moved_to="/new.xml", status=308)),
     Site("elsewhere", "302", Manners(moved_to="/now.xml", status=302)),
     Site("elsewhere-7", "307", Manners(moved_to="/now.xml", status=307)),
+    Site("elsewhere-3", "303", Manners(moved_to="/now.xml", status=303)),
+    Site("five", "five hops", Manners(moved_to="/hop-1", hops=5, status=302)),
+    Site(
+        "six",
+        "six hops, of which five are followed",
+        Manners(moved_to="/hop-1", hops=6, status=302),
+        most_requests=6 * 60,
+    ),
+    Site(
+        "circle",
+        "a redirect to itself",
+        Manners(moved_to=PATH, status=302),
+        most_requests=60,
+    ),
 )
 
 _TROUBLE = (
@@ -309,6 +392,28 @@ _TROUBLE = (
         Manners(trouble=_at_times(_status(429, Retry_After="14400"))),
     ),
     Site("throttling", "its neighbour", path="/other.xml"),
+    Site(
+        "once", "410 once", Manners(trouble=_once(6, _status(410))), least_requests=60
+    ),
+    Site(
+        "back",
+        "404 for two days",
+        Manners(trouble=_between(6, 8, _status(404))),
+        least_requests=40,
+    ),
+    Site(
+        "throttling-date",
+        "429 until a date",
+        Manners(trouble=_at_times(_patience_by_date_429)),
+    ),
+    Site(
+        "busy-seconds",
+        "503 for 2 h, in seconds",
+        Manners(trouble=_at_times(_status(503, Retry_After="7200"))),
+    ),
+    Site(
+        "refusing-4", "401 for a week", Manners(trouble=_between(8, 15, _status(401)))
+    ),
     Site(
         "throttling-dumb",
         "429 without patience",
@@ -333,6 +438,17 @@ _HOST_OF_MANY = tuple(
     Site("many", f"one of eight of a host ({n})", path=f"/{n}.xml") for n in range(8)
 )
 
+_DEAD_HOST = tuple(
+    Site(
+        "dead",
+        f"one of eight of a host that is dead for four days ({n})",
+        Manners(headers=_always(Connection="close"), trouble=_between(5, 9, _silence)),
+        path=f"/{n}.xml",
+        least_requests=20,
+    )
+    for n in range(8)
+)
+
 SITES = (
     *_VALIDATORS,
     *_CACHING,
@@ -340,4 +456,5 @@ SITES = (
     *_TROUBLE,
     *_ENCODINGS,
     *_HOST_OF_MANY,
+    *_DEAD_HOST,
 )
