@@ -38,7 +38,11 @@ class Room(Protocol):
 class DeliveryQueue(Protocol):
     """What is needed of `hub.upstream.deliveries.Deliveries`."""
 
-    def put(self, delivery: Delivery) -> bool: ...
+    def is_known(self, delivery: Delivery) -> bool: ...
+
+    def has_place(self, delivery: Delivery) -> bool: ...
+
+    def put(self, delivery: Delivery) -> None: ...
 
     def reading(self) -> AbstractContextManager[Room]: ...
 
@@ -136,10 +140,14 @@ class UpstreamService:
         callback = delivery.callback
         if callback.state is CallbackState.ENDING:  # a later one gets it, too
             return
-        if not self._deliveries.put(delivery):
+        if self._deliveries.is_known(delivery):
+            await self._pushes.count(callback.hub, PushCount.DELIVERED)
+            return
+        if not self._deliveries.has_place(delivery):
             await self._pushes.count(callback.hub, PushCount.REJECTED)
             raise TooManyWaiting("too much is waiting to be read")
-        await self._pushes.count(callback.hub, PushCount.DELIVERED)
+        await self._pushes.hint(callback, self._clock.now())
+        self._deliveries.put(delivery)
 
     async def _found(self, token: str) -> PushCallback:
         callback = await self._pushes.find(token) if self._is_on else None

@@ -1,7 +1,7 @@
 """What hubs of others push, taken in and worked off in bounds.
 
-The answer comes before the work, for hubs do not wait long. What waits here when the
-hub dies is found by the next poll of its feed.
+The answer comes before the work, for hubs do not wait long, and after a note that the
+feed has news: of what waits here when the hub dies, the feed itself is asked.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ MOST_BYTES = 64 * 1024 * 1024
 MOST_WAITING = 1_000
 MOST_OF_FEED = 20
 AT_ONCE = 8
+PAGE = 500
 REMEMBERED = 10_000
 
 log = structlog.get_logger()
@@ -88,24 +89,29 @@ class Deliveries:
         finally:
             reading.end()
 
-    def put(self, delivery: Delivery) -> bool:
-        """False: too many wait, of all or of this feed. One that was just pushed needs
-        no second look."""
-        feed_id = delivery.callback.feed_id
-        if delivery.body and self._last.get(feed_id) == checksum(delivery.body):
-            return True
+    def is_known(self, delivery: Delivery) -> bool:
+        """Whether it was just pushed, and needs no second look."""
+        last = self._last.get(delivery.callback.feed_id)
+        return bool(delivery.body) and last == checksum(delivery.body)
+
+    def has_place(self, delivery: Delivery) -> bool:
+        """False: too many wait, of all or of this feed."""
         is_full = len(self._waiting) >= MOST_WAITING
-        size = len(delivery.body)
-        if is_full or self._of_feed[feed_id] >= MOST_OF_FEED or not self.has_room(size):
-            return False
-        self._of_feed[feed_id] += 1
-        self.held += size
+        of_feed = self._of_feed[delivery.callback.feed_id]
+        return (
+            not is_full and of_feed < MOST_OF_FEED and self.has_room(len(delivery.body))
+        )
+
+    def put(self, delivery: Delivery) -> None:
+        """Where it `has_place`."""
+        self._of_feed[delivery.callback.feed_id] += 1
+        self.held += len(delivery.body)
         self._waiting.append(delivery)
         self._arrived.set()
-        return True
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled, first on what an end of the hub left undone."""
+        await self._ask_for_hinted()
         async with asyncio.TaskGroup() as tasks:
             for number in range(AT_ONCE):
                 tasks.create_task(self._work(), name=f"upstream-{number}")
@@ -143,8 +149,18 @@ class Deliveries:
         if delivery.body and await self._bring(feed, delivery):
             self._remember(feed.id, delivery.body)
             return
-        await self._pushes.hint(feed.id, self._clock.now())
         self._pings.add(feed)
+
+    async def _ask_for_hinted(self) -> None:
+        last = FeedId(0)
+        try:
+            while page := await self._pushes.hinted(after=last, limit=PAGE):
+                for last in page:
+                    feed = await self._feeds.get(last)
+                    if feed is not None and feed.state is FeedState.ACTIVE:
+                        self._pings.add(feed)
+        except StorageError as error:
+            log.warning("hints_not_read", error=str(error))
 
     async def _bring(self, feed: StoredFeed, delivery: Delivery) -> bool:
         now = self._clock.now()

@@ -13,7 +13,7 @@ LONGEST_WAIT = 2.0
 """Seconds that somebody may wait for a turn; who would for longer is put off."""
 FIRST_PAUSE = 60.0
 LONGEST_PAUSE = 6 * 3_600.0
-MOST_HOSTS = 10_000
+MOST_PACES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,9 @@ class Turn:
 
 
 @dataclass(slots=True)
-class _Host:
+class _Pace:
+    """Of a host, and of one of its servers: trouble is a server's alone."""
+
     next_free: float = 0.0
     next_again: float = 0.0
     failures: int = 0
@@ -41,45 +43,49 @@ class HubHosts:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._hosts: dict[str, _Host] = {}
+        self._paces: dict[str, _Pace] = {}
 
     def turn(self, hub: str, now: float) -> Turn:
         """Whoever is put off takes no place, and so is in nobody's way."""
         name = urlsplit(hub).hostname or ""
-        host = self._use(name, now)
+        host, server = self._use(name, now), self._server(hub, now)
         is_exempt = self._network.is_exempt(name, Purpose.CALLBACK)
         interval = 0.0 if is_exempt else INTERVAL
-        start = max(now, host.next_free, host.until)
+        start = max(now, host.next_free, server.until)
         if start - now <= LONGEST_WAIT:
             host.next_free = start + interval
             return Turn(start, is_taken=True)
-        again = max(start, host.next_again)
-        host.next_again = again + INTERVAL
+        again = max(start, server.next_again)
+        server.next_again = again + INTERVAL
         return Turn(again, is_taken=False)
 
     def answered(self, hub: str, now: float) -> None:
         """Whatever it said of one feed, it is there."""
-        host = self._use(urlsplit(hub).hostname or "", now)
-        host.failures, host.until, host.next_again = 0, 0.0, 0.0
+        server = self._server(hub, now)
+        server.failures, server.until, server.next_again = 0, 0.0, 0.0
 
     def failed(self, hub: str, now: float, patience: float = 0.0) -> None:
         """No answer, or one that says the hub is in trouble, or wants patience."""
-        host = self._use(urlsplit(hub).hostname or "", now)
-        host.failures += 1
-        pause = min(FIRST_PAUSE * 2 ** min(host.failures - 1, 20), LONGEST_PAUSE)
-        host.until = now + max(pause, min(patience, LONGEST_PAUSE))
+        server = self._server(hub, now)
+        server.failures += 1
+        pause = min(FIRST_PAUSE * 2 ** min(server.failures - 1, 20), LONGEST_PAUSE)
+        server.until = now + max(pause, min(patience, LONGEST_PAUSE))
 
-    def _use(self, name: str, now: float) -> _Host:
-        host = self._hosts.pop(name, None) or _Host()
-        if len(self._hosts) >= MOST_HOSTS:
+    def _server(self, hub: str, now: float) -> _Pace:
+        parts = urlsplit(hub)
+        return self._use(f"{parts.scheme}://{parts.netloc}", now)
+
+    def _use(self, name: str, now: float) -> _Pace:
+        pace = self._paces.pop(name, None) or _Pace()
+        if len(self._paces) >= MOST_PACES:
             self._forget(now)
-        self._hosts[name] = host
-        return host
+        self._paces[name] = pace
+        return pace
 
     def _forget(self, now: float) -> None:
         """Those that are idle, or else the one longest unused."""
-        self._hosts = {
-            name: host for name, host in self._hosts.items() if not host.is_idle(now)
+        self._paces = {
+            name: pace for name, pace in self._paces.items() if not pace.is_idle(now)
         }
-        if len(self._hosts) >= MOST_HOSTS:
-            del self._hosts[next(iter(self._hosts))]
+        if len(self._paces) >= MOST_PACES:
+            del self._paces[next(iter(self._paces))]

@@ -73,9 +73,13 @@ class PushStore(Protocol):
         """By the last part of its path."""
         ...
 
-    async def hint(self, feed_id: FeedId, at: datetime) -> None:
-        """The hub says that there is news; the earliest hint that is not heeded yet
-        counts."""
+    async def hint(self, callback: PushCallback, at: datetime) -> None:
+        """The hub says that there is news, or what; counted as delivered. The earliest
+        hint that no fetch has heeded yet stays."""
+        ...
+
+    async def hinted(self, *, after: FeedId, limit: int) -> list[FeedId]:
+        """Feeds with hints that no fetch has heeded yet, by id."""
         ...
 
     async def count(self, hub: str, what: PushCount) -> None: ...

@@ -121,11 +121,16 @@ class SqlitePushes:
         )
         return None if row is None else read_callback(row, self._box)
 
-    async def hint(self, feed_id: FeedId, at: datetime) -> None:
-        await self._writer.execute(
-            "UPDATE pushes SET hinted_at = ? WHERE feed_id = ? AND hinted_at IS NULL",
-            (to_milliseconds(at), feed_id),
+    async def hint(self, callback: PushCallback, at: datetime) -> None:
+        await self._writer.submit(partial(_hint, callback, to_milliseconds(at)))
+
+    async def hinted(self, *, after: FeedId, limit: int) -> list[FeedId]:
+        rows = await self._readers.all(
+            "SELECT feed_id FROM pushes WHERE hinted_at IS NOT NULL AND feed_id > ?"
+            " ORDER BY feed_id LIMIT ?",
+            (after, limit),
         )
+        return [FeedId(feed_id) for (feed_id,) in rows]
 
     async def count(self, hub: str, what: PushCount) -> None:
         await self._writer.submit(partial(count_of_hub, hub, what))
@@ -141,6 +146,14 @@ class SqlitePushes:
         for hub, what, count in rows:
             counts[hub].append((PushCount(what), count))
         return [PushHub(hub=hub, counts=tuple(all)) for hub, all in counts.items()]
+
+
+def _hint(callback: PushCallback, at: int, connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "UPDATE pushes SET hinted_at = ? WHERE feed_id = ? AND hinted_at IS NULL",
+        (at, callback.feed_id),
+    )
+    count_of_hub(callback.hub, PushCount.DELIVERED, connection)
 
 
 def _ask(

@@ -241,14 +241,16 @@ class UpstreamScene:
 
 
 @asynccontextmanager
-async def upstream_scene(
-    directory: Path, **settings: str
-) -> AsyncIterator[UpstreamScene]:
-    hub = HubProcess(directory=directory, settings={**SETTINGS, **settings})
-    async with hub, aiohttp.ClientSession() as session:
+async def upstream_scene(hub: HubProcess) -> AsyncIterator[UpstreamScene]:
+    """A publisher for a hub that may have had others before."""
+    async with aiohttp.ClientSession() as session:
         scene = UpstreamScene(hub, session)
         async with WebServer(scene.answer) as server:
             scene.server_url = server.url
             scene.name_hub()
             yield scene
             await asyncio.gather(*scene.tasks, return_exceptions=True)
+
+
+def upstream_process(directory: Path, **settings: str) -> HubProcess:
+    return HubProcess(directory=directory, settings={**SETTINGS, **settings})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from hub.core.fetched import Fetched
@@ -16,6 +17,8 @@ from protocols.websub.callbacks import read_web_url
 from storage.records import PushOffer, PushWay
 
 MOST_MARKS = 4
+SITE = "site "
+"""Before the address of a site, as a mark."""
 _LONGEST_MARK = 2_048
 
 
@@ -37,16 +40,34 @@ def offer_of(fetched: Fetched, head: Feed, url: str, own_url: str) -> PushOffer 
         way=PushWay.WEBSUB if hub else PushWay.CLOUD,
         hub=hub or cloud,
         topic=topic,
-        marks=marks_of(head),
+        marks=_all_marks(head),
     )
 
 
 def marks_of(head: Feed) -> tuple[str, ...]:
-    """What a document is known by: its id, and the addresses of itself and its site."""
-    links = (link for link in head.links if link.rel in ("self", "alternate"))
-    found = [head.id, *(resource_url(link.href) for link in links)]
-    marks = dict.fromkeys(mark for mark in found if mark and len(mark) <= _LONGEST_MARK)
+    """What a document is known by: its id and its own addresses, or else its site.
+
+    Of two feeds of a site the site says nothing.
+    """
+    own = [head.id, *_addresses(head, "self")]
+    site = _addresses(head, "alternate")
+    found = list(filter(None, own)) or [f"{SITE}{each}" for each in site]
+    marks = dict.fromkeys(mark for mark in found if len(mark) <= _LONGEST_MARK)
     return tuple(marks)[:MOST_MARKS]
+
+
+def _all_marks(head: Feed) -> tuple[str, ...]:
+    """What any document of it may be known by."""
+    nameless = replace(
+        head, id="", links=tuple(link for link in head.links if link.rel != "self")
+    )
+    return marks_of(head) + marks_of(nameless)[:1]
+
+
+def _addresses(head: Feed, relation: str) -> list[str]:
+    """By http or https, they are one."""
+    links = (resource_url(link.href) for link in head.links if link.rel == relation)
+    return [f"https://{url.partition('://')[2]}" for url in links if url]
 
 
 def _self_of(fetched: Fetched, head: Feed) -> str:

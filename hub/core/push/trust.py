@@ -30,6 +30,7 @@ class PushChange:
 
     push: Push
     counted: tuple[PushCount, ...] = ()
+    is_useless: bool = False  # what was told is still to be asked for
 
 
 def is_trusted(push: Push | None, at: datetime) -> bool:
@@ -43,13 +44,13 @@ def is_trusted(push: Push | None, at: datetime) -> bool:
 def is_useless(push: Push | None, understood: Understood) -> bool:
     """Whether what was pushed is nothing, or no document of the feed: whoever signs may
     still send what belongs elsewhere. One that names neither its id nor its address
-    nor its site is not believed."""
+    nor its site is not believed, nor one that names only another id and address."""
     if push is None or push.offer is None or understood.error is not None:
         return True
     document = understood.feed
     if document is None:  # the bytes are known
         return False
-    known = {*push.offer.marks, push.offer.topic}
+    known = {*push.offer.marks, f"https://{push.offer.topic.partition('://')[2]}"}
     return document.format.is_site or known.isdisjoint(marks_of(document.feed))
 
 
@@ -80,7 +81,7 @@ def after_useless(push: Push, at: datetime) -> PushChange:
     """It may still mean that there is news."""
     record = changed(push.record, foreign=push.record.foreign + 1, proofs=0)
     hinted = changed(push, record=record, hinted_at=push.hinted_at or at)
-    return PushChange(push=hinted, counted=(PushCount.FOREIGN,))
+    return PushChange(push=hinted, counted=(PushCount.FOREIGN,), is_useless=True)
 
 
 def write_of(
@@ -88,7 +89,8 @@ def write_of(
 ) -> PushWrite | None:
     """What of it is to be stored; None if it is as it was."""
     was, push = before or NOTHING, after.push
-    heeds = not fetched.is_partial and _is_hinted(push, fetched)
+    is_answer = fetched.is_pushed or not fetched.is_partial
+    heeds = is_answer and not after.is_useless and _is_hinted(push, fetched)
     if push == was and not heeds:
         return None
     is_doubted = push.record.missed > was.record.missed and is_trusted(was, fetched.at)

@@ -92,7 +92,13 @@ class ScriptedHub:
 
 
 class NoDeliveries:
-    def put(self, delivery: Delivery) -> bool:
+    def is_known(self, delivery: Delivery) -> bool:
+        raise NotImplementedError
+
+    def has_place(self, delivery: Delivery) -> bool:
+        raise NotImplementedError
+
+    def put(self, delivery: Delivery) -> None:
         raise NotImplementedError
 
     def reading(self) -> Reading:
@@ -407,6 +413,7 @@ def test_a_host_that_fails_is_left_alone_for_longer_each_time() -> None:
         hosts.failed(HUB, 0.0)
     assert hosts.turn(HUB, 0.0).at == LONGEST_PAUSE
     assert hosts.turn("https://b.exempt/", 0.0).at == 0.0
+    assert hosts.turn("https://hub.exempt:8443/", 0.0).at == 0.0  # another server
     hosts.answered(HUB, 0.0)
     assert hosts.turn(HUB, 0.0).at == 0.0
     hosts.failed(HUB, 0.0, patience=9_999_999.0)

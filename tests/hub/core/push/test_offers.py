@@ -120,11 +120,34 @@ def test_a_cloud_is_asked_where_it_says(
         assert (offer.way, offer.hub, offer.topic) == (PushWay.CLOUD, hub, URL)
 
 
-def test_a_feed_is_known_by_its_id_and_its_addresses() -> None:
-    head = read(
-        "<feed xmlns='http://www.w3.org/2005/Atom'><id>x:1</id>"
-        "<link rel='self' href='https://FEED.example:443/a'/>"
-        f"<link href='https://feed.example/{'b' * 3_000}'/>"
-        "<link rel='hub' href='https://hub.example/'/></feed>"
+LINKS = (
+    "<link rel='self' href='http://FEED.example:80/a'/>"
+    "<link href='https://feed.example/'/><link rel='hub' href='https://hub.example/'/>"
+)
+
+
+@pytest.mark.parametrize(
+    ("head", "marks"),
+    [
+        (f"<id>x:1</id>{LINKS}", ("x:1", "https://feed.example/a")),
+        (LINKS, ("https://feed.example/a",)),
+        ("<link href='http://feed.example'/>", ("site https://feed.example/",)),
+        (f"<id>x:1</id><link rel='self' href='/{'b' * 3_000}'/>", ("x:1",)),
+        ("<title>nothing</title>", ()),
+    ],
+)
+def test_a_document_is_known_by_its_id_and_addresses_or_else_by_its_site(
+    head: str, marks: tuple[str, ...]
+) -> None:
+    document = f"<feed xmlns='http://www.w3.org/2005/Atom'>{head}</feed>"
+    assert marks_of(read(document)) == marks
+
+
+def test_an_offer_remembers_all_that_its_documents_may_be_known_by() -> None:
+    offer = offered(head=LINKS)
+    assert offer is not None
+    assert offer.marks == (
+        "x:1",
+        "https://feed.example/a",
+        "site https://feed.example/",
     )
-    assert marks_of(head) == ("x:1", "https://feed.example/a")

@@ -345,6 +345,27 @@ def test_a_document_of_another_feed_is_not_told_but_the_feed_is_asked_soon() -> 
     assert story.push.record.foreign == 2
 
 
+def test_another_feed_of_the_same_site_is_another_feed() -> None:
+    site = Link(href="https://feed.example/", rel="alternate")
+    ours = replace(HEAD, links=(*HEAD.links, site))
+    story = Story()
+    story.poll("a", head=ours)
+    comments = Link(href="https://feed.example/comments", rel="self")
+    story.push_of("x", head=Feed(id="feed:2", links=(comments, site)))
+    assert story.push.record.foreign == 1
+    story.push_of("b", head=Feed(links=(site,)))  # it names nothing else
+    assert story.push.record.brought == 1
+
+
+def test_what_a_push_told_is_heeded_unless_it_was_of_no_use() -> None:
+    story = a_story()
+    story.hint()
+    story.push_of("x", head=OTHER)
+    assert story.push.hinted_at is not None
+    story.push_of("b")
+    assert story.push.hinted_at is None
+
+
 def test_what_is_no_document_brings_about_a_fetch_too() -> None:
     story = a_trusted_story()
     failures = story.target.feed.polling.failures
