@@ -104,7 +104,8 @@ class HubRequests:
             try:
                 answer = await self._send(url, body)
             except NetworkError as error:
-                counted = PushCount.REFUSED if error.status else PushCount.UNANSWERED
+                is_there = error.status or url != hub  # it has answered somehow
+                counted = PushCount.REFUSED if is_there else PushCount.UNANSWERED
                 return HubReply(trouble=error.reason, counted=counted), None
             if answer.status not in _REDIRECTS:
                 return self._judge(answer), answer

@@ -126,6 +126,7 @@ async def internet(
             "FANFARE_OPEN_HUB": "any",
             "FANFARE_RATE_LIMIT_ADDRESS": "0",
             "FANFARE_ROBOTS": "on",
+            "FANFARE_UPSTREAM": "on",
         },
     )
     async with (
@@ -227,6 +228,27 @@ async def a_hub_that_a_feed_names(internet: Internet, url: str) -> None:
 
 
 @door
+async def a_hub_that_redirects_a_subscriber(internet: Internet, url: str) -> None:
+    if fits_a_header(url):
+        hub = internet.put_answer(redirect(url, 307))
+        await add(internet, internet.put(feed(f'<link rel="hub" href="{hub}"/>')))
+        await eventually(lambda: internet.asked(hub) > 0)
+
+
+@door
+async def a_cloud_that_a_feed_names(internet: Internet, url: str) -> None:
+    place = url.partition("://")[2]
+    authority, _, path = place.partition("/")
+    domain, _, port = authority.rpartition(":")
+    cloud = (
+        f'<cloud domain="{escape(domain)}" port="{escape(port)}"'
+        f' path="{escape(path)}" protocol="http-post"/>'
+    )
+    channel = f'<rss version="2.0"><channel>{cloud}<title>A</title></channel></rss>'
+    await add(internet, internet.put(channel, "application/rss+xml"))
+
+
+@door
 async def a_topic_of_the_open_hub(internet: Internet, url: str) -> None:
     callback = internet.put_answer(confirm)
     await internet.form("/hub", mode="subscribe", topic=url, callback=callback)
@@ -318,7 +340,6 @@ async def a_topic_that_is_pinged(internet: Internet, url: str) -> None:
 NEVER_ASKED = {
     "a callback that is unsubscribed": "there is nothing to end",
     "a topic that is pinged": "it would have to be known",
-    "a hub that a feed names": "hubs of others are not asked",
     "a callback that redirects its question": "callbacks' redirects are not followed",
     "a callback that redirects what is delivered": "nor there",
 }
