@@ -7,26 +7,47 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import chain
+from time import monotonic
 
 from tests.simulation.story import Verdict, run_seed
+
+HANDED_OUT = 20
+"""Seeds that processes are given at a time."""
 
 
 def main() -> int:
     arguments = _read_arguments()
     seeds = range(arguments.seed, arguments.seed + arguments.count)
+    end = monotonic() + arguments.seconds
+    verdicts: list[Verdict] = []
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        verdicts = list(pool.map(run_seed, seeds, chunksize=1))
-    broken = [verdict for verdict in verdicts if verdict.complaints]
-    for verdict in broken:
-        print(f"seed {verdict.seed} ({verdict.fingerprint}):")
-        for complaint in verdict.complaints:
-            print(f"  {complaint[:400]}")
+        for verdict in _run(pool, seeds):
+            verdicts.append(verdict)
+            _tell_broken(verdict)
+            if monotonic() > end:
+                pool.shutdown(wait=True, cancel_futures=True)
+                break
     print(summary(verdicts))
-    return 1 if broken else 0
+    return 1 if any(verdict.complaints for verdict in verdicts) else 0
+
+
+def _run(pool: ProcessPoolExecutor, seeds: range) -> Iterator[Verdict]:
+    for start in range(seeds.start, seeds.stop, HANDED_OUT):
+        some = range(start, min(start + HANDED_OUT, seeds.stop))
+        yield from pool.map(run_seed, some)
+
+
+def _tell_broken(verdict: Verdict) -> None:
+    if verdict.complaints:
+        print(f"seed {verdict.seed} ({verdict.fingerprint}):")
+    for complaint in verdict.complaints:
+        print(f"  {complaint[:400]}", flush=True)
 
 
 def summary(verdicts: list[Verdict]) -> str:
@@ -56,6 +77,9 @@ def _read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation")
     parser.add_argument("seed", type=int, help="the first seed")
     parser.add_argument("--count", type=int, default=1, help="how many seeds")
+    parser.add_argument(
+        "--seconds", type=float, default=math.inf, help="begin no seed after so long"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes at once")
     return parser.parse_args()
 

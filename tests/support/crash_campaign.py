@@ -40,7 +40,7 @@ READING_SECONDS = 2.0
 LAG_SECONDS = 2.0
 """How long before a kill counts as its moment: everything on a busy machine is late."""
 
-_FAILPOINTS = {
+FAILPOINTS = {
     "after-fetch": 6,
     "after-parse": 6,
     "before-commit": 3,
@@ -138,7 +138,7 @@ class Campaign:
             format=("json", "atom", "as-is")[index % 3],
         )
         if index % 7 >= 5:
-            subscriber.replies = _moody(random.Random(self._random.random()))
+            subscriber.replies = moody(random.Random(self._random.random()))
         return subscriber
 
     async def _live_and_die(self) -> None:
@@ -177,7 +177,7 @@ class Campaign:
             return Plan(
                 after=self._random.uniform(0.0, 1.2), is_ready_first=is_ready_first
             )
-        place, most = self._random.choice(sorted(_FAILPOINTS.items()))
+        place, most = self._random.choice(sorted(FAILPOINTS.items()))
         return Plan(failpoint=f"{place}:{self._random.randint(1, most)}")
 
     async def _keep_busy(self) -> None:
@@ -236,7 +236,7 @@ class Campaign:
         ]
 
 
-def _moody(mood: random.Random) -> Iterator[Reply]:
+def moody(mood: random.Random) -> Iterator[Reply]:
     """Now and then an error, or an answer that takes longer than a chunk waits."""
     while True:
         throw = mood.random()

@@ -1,0 +1,62 @@
+"""`scripts/soak`: put a hub under fire, and say what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from tests.soak.soak import Outcome, Soak
+
+
+def main(arguments: list[str] | None = None) -> int:
+    asked = _parser().parse_args(arguments)
+    print(f"seed {asked.seed}, {asked.seconds:g} seconds", flush=True)
+    with tempfile.TemporaryDirectory(prefix="fanfare-soak-") as directory:
+        soak = Soak(asked.seed, asked.seconds, Path(directory))
+        outcome = asyncio.run(soak.run())
+    print(report(outcome))
+    return 1 if outcome.complaints else 0
+
+
+def report(outcome: Outcome) -> str:
+    lines = [
+        "faults",
+        *(f"  {count:5}  {name}" for name, count in outcome.faults.most_common()),
+        f"published  {outcome.published} entries",
+        f"delivered  {outcome.delivered} notifications, {outcome.copies} of them again"
+        " after a kill",
+        f"live       {outcome.read_live} entries read over"
+        f" {outcome.connections} connections",
+        f"hostile    {sum(outcome.hostile.values())} requests to"
+        f" {len(outcome.hostile)} callbacks that misbehave",
+        f"ready      {_middle(outcome.recoveries):.1f} s after a start (half of all),"
+        f" {max(outcome.recoveries, default=0.0):.1f} s at most",
+        f"memory     {outcome.largest / 1e6:.0f} MB at most",
+        *(f"BROKEN     {complaint[:300]}" for complaint in outcome.complaints[:50]),
+        "verdict    "
+        + (
+            f"{len(outcome.complaints)} promises broken; again: --seed {outcome.seed}"
+            if outcome.complaints
+            else "nothing lost, nothing out of order, nothing twice without a kill"
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def _middle(values: list[float]) -> float:
+    return median(values) if values else 0.0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""Live clients over real connections: websockets and event streams, some slow."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+
+from hub.live.prepared import Prepared
+from protocols.live.messages import NotificationMessage, Reset
+from tests.simulation.listeners import Listener
+
+
+class LiveReader:
+    """Connects, reads for a while, goes away, and comes again with its cursor."""
+
+    def __init__(self, listener: Listener, url: str, *, is_socket: bool, pause: float):
+        """``pause``: seconds between two messages that it reads."""
+        self.listener = listener
+        self._url = f"{url}/stream"
+        self._is_socket = is_socket
+        self._pause = pause
+
+    async def find_cursor(self) -> str:
+        """Where the log ends now."""
+        query = {"topic": self.listener.topic}
+        async with aiohttp.ClientSession() as session:
+            async for message in self._of_socket(session, query):
+                return str(message["cursor"])
+        raise AssertionError("the hub says nothing")
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        random = self.listener.random
+        async with aiohttp.ClientSession() as session:
+            while True:
+                try:
+                    async with asyncio.timeout(random.uniform(0.1, 8)):
+                        await self._read(session)
+                except (aiohttp.ClientError, TimeoutError, OSError):
+                    pass  # the hub is gone, or this one is
+                await asyncio.sleep(random.uniform(0, 0.5))
+
+    async def _read(self, session: aiohttp.ClientSession) -> None:
+        query = {"topic": self.listener.topic}
+        if self.listener.cursor:
+            query["cursor"] = self.listener.cursor
+        messages = self._of_socket if self._is_socket else self._of_events
+        async for message in messages(session, query):
+            self._take(message)
+            if self._pause:
+                await asyncio.sleep(self._pause)
+
+    async def _of_socket(
+        self, session: aiohttp.ClientSession, query: dict[str, str]
+    ) -> AsyncIterator[dict[str, Any]]:
+        async with session.ws_connect(self._url, params=query) as socket:
+            self.listener.connections += 1
+            async for message in socket:
+                if message.type is aiohttp.WSMsgType.TEXT:
+                    yield json.loads(message.data)
+
+    async def _of_events(
+        self, session: aiohttp.ClientSession, query: dict[str, str]
+    ) -> AsyncIterator[dict[str, Any]]:
+        headers = {"Accept": "text/event-stream"}
+        async with session.get(self._url, params=query, headers=headers) as answer:
+            if answer.status != 200:
+                return
+            self.listener.connections += 1
+            async for line in answer.content:
+                if line.startswith(b"data:") and line.strip() != b"data:":
+                    yield json.loads(line[5:])
+
+    def _take(self, message: dict[str, Any]) -> None:
+        topic, cursor = message.get("topic", ""), message.get("cursor", "")
+        if message.get("type") == "notification":
+            body = message["body"]
+            told = NotificationMessage(
+                topic=topic,
+                cursor=cursor,
+                prev=message.get("prev"),
+                kind=message.get("kind", ""),
+                body=body if isinstance(body, str) else json.dumps(body),
+            )
+            self.listener.take(Prepared(told))
+        elif message.get("type") == "reset":
+            self.listener.take(Prepared(Reset(topic=topic, cursor=cursor)))

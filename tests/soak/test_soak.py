@@ -1,0 +1,16 @@
+"""The soak, for a few seconds; `scripts/soak` is the long one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.soak.__main__ import main
+
+
+def test_a_hub_under_fire_keeps_its_promises(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code = main(["--seed", "1", "--seconds", "6"])
+    said = capsys.readouterr().out
+    assert code == 0, said
+    assert "verdict    nothing lost" in said
