@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 from protocols.feeds.drafts import EntryDraft, HeadDraft
 from protocols.feeds.limits import MAX_ENTRIES
@@ -33,6 +32,7 @@ from protocols.feeds.makers import new_link
 from protocols.feeds.references import make_absolute, may_be_relative
 from protocols.identity import Identity, identify, key_of_id, key_of_link
 from protocols.model import Deletion, Entry, FeedFormat, ParsedFeed
+from protocols.quick import changed
 from protocols.urls import is_absolute, is_same_site, is_web_url
 
 _MOST_PROBLEMS = 50
@@ -175,5 +175,5 @@ def _identify_by_id(draft: EntryDraft) -> Identity:
     identity = identify(id=draft.id)
     if draft.source and draft.source.id and not is_absolute(draft.id):
         # Collected from several feeds, and unique only within its own.
-        return replace(identity, key=key_of_id(f"{draft.source.id} {draft.id}"))
+        return changed(identity, key=key_of_id(f"{draft.source.id} {draft.id}"))
     return identity

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from protocols.errors import HTML_PAGE, EmptyDocument, MalformedDocument, NotAFeed
@@ -16,7 +16,7 @@ from protocols.feeds.region import find_region
 from protocols.feeds.slices import Slices
 from protocols.feeds.sniff import Kind, leading_junk, refuse_binary, sniff
 from protocols.model import Outline, ParsedFeed
-from protocols.quick import quick_init
+from protocols.quick import changed, quick_init
 
 _AS_IT_IS: Final = "strict"
 
@@ -65,7 +65,7 @@ class Document:
         if parsed.path != _AS_IT_IS:
             names.append(parsed.path)
         problems = tuple(repair.problem for repair in self.repairs)
-        return replace(
+        return changed(
             parsed,
             path="+".join(names),
             problems=problems + parsed.problems,
@@ -108,7 +108,7 @@ def _open_any(body: bytes, context: ParseContext) -> Document:
         raise NotAFeed(HTML_PAGE, discover(document.body, context.url).feeds)
     if kind == Kind.JSON:
         check_json(document.body)
-        return replace(document, kind=kind)
+        return changed(document, kind=kind)
     check_xml(document.body)
     opened = without_doctype(document.body, prolog)
     if opened is not body:
@@ -133,9 +133,9 @@ def _trimmed(document: Document) -> Document:
     if junk:
         problem = f"{junk} bytes before the document were dropped"
         lines += body.count(b"\n", 0, junk)
-        document = replace(document, lines_before=lines)
+        document = changed(document, lines_before=lines)
         return document.repaired(body[junk:], Repair(name="trimmed", problem=problem))
-    document = replace(document, lines_before=lines) if lines else document
+    document = changed(document, lines_before=lines) if lines else document
     if body is not document.body and body.startswith(b"<?xml"):
         problem = "blanks before the XML declaration were dropped"
         return document.repaired(body, Repair(name="trimmed", problem=problem))

@@ -10,7 +10,6 @@ the whole document is read.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from protocols.errors import FeedError
@@ -41,6 +40,7 @@ from protocols.feeds.xml import (
     read_tree,
 )
 from protocols.model import Outline, ParsedFeed
+from protocols.quick import changed
 
 PATH: Final = "incremental"
 
@@ -79,7 +79,7 @@ def _read_all(document: Document, slices: Slices, context: ParseContext) -> Pars
         keys=(0,) * count,
         region=region_of(document.body, slices),
     )
-    return replace(parsed, outline=outline)
+    return changed(parsed, outline=outline)
 
 
 def _read_with_place(
@@ -130,8 +130,8 @@ def _read_unknown(
         return None
     # Of what had to be mended it is not said that it needs no mending.
     region = 0 if document.repairs else region_of(document.body, slices)
-    outline = replace(parsed.outline, slices=slices.hashes, region=region)
-    return replace(parsed, outline=outline)
+    outline = changed(parsed.outline, slices=slices.hashes, region=region)
+    return changed(parsed, outline=outline)
 
 
 def _read_parts(

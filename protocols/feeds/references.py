@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import unescape
 from typing import Final
 
 from protocols.feeds.element import Element
 from protocols.feeds.scope import Scope
 from protocols.model import Text
+from protocols.quick import changed
 from protocols.urls import is_absolute, resolve
 
 _NAMES: Final = (
@@ -151,7 +152,7 @@ def make_absolute(text: Text | None, base: str) -> Text | None:
     """The same text with absolute references, if it is markup and there is a base."""
     if text is None or not base or not may_be_relative(text):
         return text
-    return replace(text, value=resolve_references(text.value, base))
+    return changed(text, value=resolve_references(text.value, base))
 
 
 def resolve_references(markup: str, url: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
 
 from lxml import etree
@@ -22,6 +21,7 @@ from protocols.feeds.repair import repair
 from protocols.feeds.rss import read_rss
 from protocols.feeds.scope import Scope
 from protocols.model import ParsedFeed
+from protocols.quick import changed
 from protocols.xml_safety import SAFE
 
 Result = TypeVar("Result")
@@ -124,7 +124,7 @@ def read_whole_tree(
     use_usual_names(root)
     parsed = read_tree(root, body, context, texts)
     problem = "names of elements in capitals were read as the usual ones"
-    return replace(parsed, path="names", problems=(problem, *parsed.problems))
+    return changed(parsed, path="names", problems=(problem, *parsed.problems))
 
 
 def read_tree(
