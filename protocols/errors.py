@@ -7,7 +7,7 @@ ProtocolError
 │   ├── MalformedDocument      line, column and cause
 │   ├── InvalidDocument        well-formed, but not as its format has it: where, and why
 │   ├── UnsupportedVersion     of a format that is known otherwise
-│   └── LimitExceeded          which limit, and its value
+│   └── LimitExceeded          which limit, its value, and the line where it is known
 └── InvalidValue               a parameter, header or URL: field, value, expectation
 """
 
@@ -97,10 +97,12 @@ class UnsupportedVersion(FeedError):
 class LimitExceeded(FeedError):
     """The document is larger, deeper or more intricate than a feed may be."""
 
-    def __init__(self, what: str, limit: int) -> None:
+    def __init__(self, what: str, limit: int, line: int | None = None) -> None:
         self.what = what
         self.limit = limit
-        super().__init__(f"{what} exceeds the limit of {limit}")
+        self.line = line
+        place = "" if line is None else f"line {line}: "
+        super().__init__(f"{place}{what} exceeds the limit of {limit}")
 
 
 class InvalidValue(ProtocolError, ValueError):

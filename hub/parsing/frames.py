@@ -85,6 +85,7 @@ class Unsupported(msgspec.Struct, frozen=True, tag=True):
 class Exceeded(msgspec.Struct, frozen=True, tag=True):
     what: str
     limit: int
+    line: int | None = None
 
 
 Result = Parsed | Empty | Other | Malformed | Invalid | Unsupported | Exceeded
@@ -145,7 +146,7 @@ def describe(error: FeedError) -> Result:
         case UnsupportedVersion():
             return Unsupported(error.format, error.version)
         case LimitExceeded():
-            return Exceeded(error.what, error.limit)
+            return Exceeded(error.what, error.limit, error.line)
         case _:
             return Malformed(str(error))
 
@@ -166,4 +167,4 @@ def unwrap(result: Result) -> ParsedFeed:
         case Unsupported():
             raise UnsupportedVersion(result.format, result.version)
         case Exceeded():
-            raise LimitExceeded(result.what, result.limit)
+            raise LimitExceeded(result.what, result.limit, result.line)

@@ -6,7 +6,13 @@ from codecs import BOM_UTF8
 from dataclasses import dataclass
 from typing import Final
 
-from protocols.errors import HTML_PAGE, EmptyDocument, MalformedDocument, NotAFeed
+from protocols.errors import (
+    HTML_PAGE,
+    EmptyDocument,
+    LimitExceeded,
+    MalformedDocument,
+    NotAFeed,
+)
 from protocols.feeds.context import ParseContext
 from protocols.feeds.discovery import discover
 from protocols.feeds.encoding import to_utf8
@@ -48,11 +54,15 @@ class Document:
             lines_before=self.lines_before,
         )
 
-    def locate(self, error: MalformedDocument) -> MalformedDocument:
+    def locate(
+        self, error: MalformedDocument | LimitExceeded
+    ) -> MalformedDocument | LimitExceeded:
         """The error with its line in what was fetched."""
         if not self.lines_before or error.line is None:
             return error
         line = error.line + self.lines_before
+        if isinstance(error, LimitExceeded):
+            return LimitExceeded(error.what, error.limit, line)
         return MalformedDocument(error.cause, line, error.column)
 
     def sign(
@@ -109,7 +119,7 @@ def _open_any(body: bytes, context: ParseContext) -> Document:
     if kind == Kind.JSON:
         check_json(document.body)
         return changed(document, kind=kind)
-    check_xml(document.body)
+    check_xml(document.body, document.lines_before)
     opened = without_doctype(document.body, prolog)
     if opened is not body:
         region = find_region(opened, prolog.root, context.known)

@@ -23,7 +23,12 @@ from protocols.feeds.feedparserextras import (
 )
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.scope import Scope
-from protocols.feeds.writtenids import as_written, relative_guids
+from protocols.feeds.writtenids import (
+    as_written,
+    channel_id,
+    first_guids,
+    relative_guids,
+)
 from protocols.model import Author, FeedFormat, ParsedFeed, Text
 from protocols.text import text_of_title
 from protocols.urls import is_absolute, is_web_url, resolve
@@ -67,9 +72,12 @@ def read_with_feedparser(
     entries = result["entries"]
     drafts = [_read_entry(entry, scope) for entry in entries[:MAX_ENTRIES]]
     if format != FeedFormat.ATOM:
+        head.id = head.id or channel_id(document.body)
         guids, base = relative_guids(document.body), base_at(result["feed"])
-        for entry, draft in zip(entries, drafts, strict=False):
+        firsts = first_guids(document.body, len(entries))
+        for entry, draft, first in zip(entries, drafts, firsts, strict=False):
             _mend_id(draft, base_at(entry) or base, guids, format)
+            draft.id = first or draft.id
             _complete_item(draft, entry)
     parsed = assemble(format, head, drafts, written=len(entries))
     return document.sign(parsed, "feedparser")

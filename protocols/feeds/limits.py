@@ -30,18 +30,18 @@ def check_body(body: bytes) -> None:
         raise LimitExceeded("the document's size in bytes", MAX_BODY_BYTES)
 
 
-def check_xml(body: bytes) -> None:
-    """Bound the tree before it is built: every tag and attribute takes memory."""
+def check_xml(body: bytes, lines_before: int = 0) -> None:
+    """Bound the tree before it is built: every tag and attribute takes memory.
+
+    ``lines_before`` were dropped; errors count them.
+    """
     if len(body) <= MAX_MARKUP:
         return  # no need to count: each takes a byte
-    if body.count(b"<") > MAX_MARKUP:
-        raise LimitExceeded("the number of tags", MAX_MARKUP)
+    _check(body, b"<", "the number of tags", MAX_MARKUP, lines_before)
     if len(body) <= 2 * MAX_MARKUP:
         return
-    if body.count(b"=") > 2 * MAX_MARKUP:
-        raise LimitExceeded("the number of attributes", 2 * MAX_MARKUP)
-    if body.count(b"&") > 2 * MAX_MARKUP:
-        raise LimitExceeded("the number of references", 2 * MAX_MARKUP)
+    _check(body, b"=", "the number of attributes", 2 * MAX_MARKUP, lines_before)
+    _check(body, b"&", "the number of references", 2 * MAX_MARKUP, lines_before)
 
 
 def check_json(body: bytes) -> None:
@@ -50,3 +50,22 @@ def check_json(body: bytes) -> None:
     values = body.count(b"[") + body.count(b"{") + body.count(b",")
     if values > 2 * MAX_MARKUP:
         raise LimitExceeded("the number of JSON values", 2 * MAX_MARKUP)
+
+
+def _check(body: bytes, sign: bytes, what: str, most: int, lines_before: int) -> None:
+    if body.count(sign) > most:
+        line = body.count(b"\n", 0, _place_beyond(body, sign, most)) + 1
+        raise LimitExceeded(what, most, line + lines_before)
+
+
+def _place_beyond(body: bytes, sign: bytes, most: int) -> int:
+    """Of the first one too many."""
+    start, end = 0, len(body)
+    while end - start > 1:
+        middle = (start + end) // 2
+        count = body.count(sign, start, middle)
+        if count > most:
+            end = middle
+        else:
+            start, most = middle, most - count
+    return start

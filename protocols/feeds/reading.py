@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocols.errors import MalformedDocument
+from protocols.errors import LimitExceeded, MalformedDocument
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document, open_document
 from protocols.feeds.incremental import read_incrementally
@@ -36,7 +36,7 @@ def read_document(document: Document, context: ParseContext) -> ParsedFeed:
     """As `parse`, for a document that was opened before."""
     try:
         return _read(document, context)
-    except MalformedDocument as error:
+    except (MalformedDocument, LimitExceeded) as error:
         raise document.locate(error) from None
 
 

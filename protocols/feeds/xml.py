@@ -110,8 +110,8 @@ def syntax_error(
     if code != _RESOURCE_LIMIT:
         return MalformedDocument(cause or "not well-formed", line)
     if "depth" in cause.lower():
-        return LimitExceeded("the depth of nested elements", MAX_DEPTH)
-    return LimitExceeded("the size of one text in bytes", MAX_TEXT_BYTES)
+        return LimitExceeded("the depth of nested elements", MAX_DEPTH, line)
+    return LimitExceeded("the size of one text in bytes", MAX_TEXT_BYTES, line)
 
 
 def read_whole_tree(

@@ -114,6 +114,7 @@ def test_a_feed_arrives_as_it_was_sent(count: int) -> None:
         InvalidDocument("/creator", "expected an object"),
         UnsupportedVersion("feed.json", "2"),
         LimitExceeded("the depth of elements", 200),
+        LimitExceeded("the depth of elements", 200, 7),
     ],
     ids=lambda error: type(error).__name__ + str(len(str(error))),
 )

@@ -173,6 +173,26 @@ def test_a_document_beyond_a_limit_is_refused_at_once(
 
 
 @pytest.mark.parametrize("read", [parse, parse_leniently])
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (b"\n\n<rss>\n" + b"<a/>\n" * (MAX_MARKUP + 5), MAX_MARKUP + 3),
+        (b"<rss " + b'a=""\n' * (2 * MAX_MARKUP + 5) + b"/>", 2 * MAX_MARKUP + 1),
+        (b"<rss>\n" + b"&\n" * (2 * MAX_MARKUP + 5), 2 * MAX_MARKUP + 2),
+        (b"\n\n<rss>" + b"\n<a>" * 300, 3 + MAX_DEPTH),
+        (rss(f"\n<item>\n<title>{'x' * 10_100_000}</title></item>"), 3),
+    ],
+    ids=["tags", "attributes", "references", "levels", "bytes of a text"],
+)
+def test_a_limit_names_the_line_on_which_it_is_exceeded(
+    read: object, body: bytes, line: int
+) -> None:
+    assert callable(read)
+    with pytest.raises(LimitExceeded, match=rf"^line {line}: the .* exceeds the limit"):
+        read(body, CONTEXT)
+
+
+@pytest.mark.parametrize("read", [parse, parse_leniently])
 def test_an_entity_bomb_is_refused_by_the_name_of_its_entity(read: object) -> None:
     assert callable(read)
     bomb = '<?xml version="1.0"?>\n<!DOCTYPE rss [\n<!ENTITY lol "lol">\n' + "".join(

@@ -203,3 +203,44 @@ def test_what_an_item_of_rdf_is_about_has_a_base(about: str, base: str) -> None:
         <item rdf:about="{about}"><title>T</title></item></rdf:RDF>"""
     [ours], [theirs] = both(body.encode())
     assert (theirs.id, theirs.key, theirs.links) == (ours.id, ours.key, ours.links)
+
+
+def test_of_two_guids_the_first_is_the_id() -> None:
+    body = rss(
+        "<item><guid isPermaLink='false'>a&amp;b</guid><guid>2</guid></item>"
+        "<item><guid>3</guid></item>"
+        "<item><guid>https://a.example/4</guid><guid>5</guid></item>"
+    )
+    ours, theirs = both(body)
+    assert [entry.id for entry in ours] == ["a&b", "3", "https://a.example/4"]
+    assert [entry.id for entry in theirs] == [entry.id for entry in ours]
+
+
+def test_two_guids_are_left_as_they_are_where_items_cannot_be_told_apart() -> None:
+    _, [theirs] = both(
+        rss(
+            "<item><guid>1</guid><guid>2</guid>"
+            "<description><![CDATA[<item>]]></description></item>"
+        )
+    )
+    assert theirs.id == "2"
+
+
+@pytest.mark.parametrize(
+    ("about", "id"),
+    [
+        (' rdf:about="https://a.example/?a&amp;b "', "https://a.example/?a&b"),
+        ("", ""),
+    ],
+)
+def test_what_the_channel_of_rdf_is_about_is_the_id_of_the_feed(
+    about: str, id: str
+) -> None:
+    body = (
+        '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
+        f' xmlns="http://purl.org/rss/1.0/"><channel{about}><title>T</title></channel>'
+        '<item rdf:about="https://a.example/1"><title>1</title></item></rdf:RDF>'
+    ).encode()
+    theirs = read_with_feedparser(Document(kind=Kind.XML, body=body), CONTEXT)
+    assert theirs is not None
+    assert theirs.feed.id == parse(body, CONTEXT).feed.id == id
