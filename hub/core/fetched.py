@@ -60,6 +60,7 @@ class Fetched:
     rate_limit_reset: str = ""  # X-RateLimit-Reset
     refusal: bytes = b""  # the body of a 429, or its beginning
     link: str = ""
+    speaks_openfeeder: bool = False  # X-OpenFeeder
     is_partial: bool = False  # the publisher brought it: perhaps the new entries alone
     is_pushed: bool = False  # a hub of others did: is_partial, and to be held in doubt
 

@@ -144,6 +144,7 @@ class Fetcher:
             rate_limit_reset=_header(answer, "X-RateLimit-Reset"),
             refusal=answer.body if answer.status == 429 else b"",
             link=_header(answer, "Link"),
+            speaks_openfeeder=bool(answer.headers.get("X-OpenFeeder")),
         )
 
     def _fail(self, journey: _Journey, error: NetworkError) -> Fetched:

@@ -12,7 +12,7 @@ from hub.beside import run_beside
 from hub.core.fetched import Fetched
 from protocols.errors import FeedError, FeedLink
 from protocols.model import FeedFormat, ParsedFeed
-from protocols.openfeeder.places import discovery_places
+from protocols.openfeeder.places import LLMS, discovery_places, places_in_llms
 from protocols.scp.reading.robots import sitemaps_of_robots
 from protocols.scp.reading.sitemaps import read_sitemap
 
@@ -41,7 +41,23 @@ SiteFinder: TypeAlias = Callable[[Fetched, Fetch, Read], Awaitable[FoundSite | N
 
 
 async def find_openfeeder(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
-    for place in discovery_places(page.url, page.link, page.body):
+    places = discovery_places(
+        page.url, page.link, page.body, is_spoken=page.speaks_openfeeder
+    )
+    return await _find_among(places, fetch, read)
+
+
+async def find_in_llms(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
+    """Where ``llms.txt`` says; it is asked for last of all."""
+    fetched = await fetch(urljoin(page.url, LLMS))
+    places = () if fetched.error else places_in_llms(fetched.body, fetched.url)
+    return await _find_among(places, fetch, read)
+
+
+async def _find_among(
+    places: Sequence[str], fetch: Fetch, read: Read
+) -> FoundSite | None:
+    for place in places:
         found = await find_at(place, FeedFormat.OPENFEEDER, fetch, read)
         if found is not None:
             return found
@@ -107,5 +123,6 @@ def _found(fetched: Fetched, feed: ParsedFeed, format: FeedFormat) -> FoundSite 
 SITE_FINDERS: Final[Sequence[tuple[FeedFormat, SiteFinder]]] = (
     (FeedFormat.OPENFEEDER, find_openfeeder),
     (FeedFormat.SCP, find_scp),
+    (FeedFormat.OPENFEEDER, find_in_llms),
 )
 """The best kind first."""

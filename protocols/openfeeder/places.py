@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from typing import Final
 from urllib.parse import urljoin
 
@@ -13,29 +14,51 @@ from protocols.urls import is_web_url, resolve
 WELL_KNOWN: Final = "/.well-known/openfeeder.json"
 WORDPRESS: Final = "/wp-json/openfeeder/v1/discovery"
 """There, where a server has no rewriting of addresses."""
+ENDPOINT: Final = "/openfeeder"
+"""There, where nothing but a header tells that there is one."""
+LLMS: Final = "/llms.txt"
 MOST_PLACES: Final = 4
+MOST_OF_LLMS: Final = 2
+_IN_LLMS: Final = re.compile(r"[^\s<>()\[\]\"'`]{0,500}openfeeder\.json", re.IGNORECASE)
 _NAME: Final = "openfeeder"
 _READ_BYTES: Final = 1_000_000
 _SIGNS_OF_WORDPRESS: Final = (b"wp-content/", b"wp-json", b"wp-includes/")
 
 
-def discovery_places(url: str, link: str, page: bytes) -> tuple[str, ...]:
+def discovery_places(
+    url: str, link: str, page: bytes, *, is_spoken: bool = False
+) -> tuple[str, ...]:
     """What a page's header and the page itself name, then the usual places.
 
     ``link`` is the value of its ``Link`` header, ``page`` its bytes, b"" if it has
-    none that matter.
+    none that matter; ``is_spoken`` if it came with an ``X-OpenFeeder``.
     """
     named = (
         each.href
         for each in parse_typed_links(link, url)
-        if _NAME in each.relations and is_web_url(each.href)
+        if _is_named(each.relations, each.title) and is_web_url(each.href)
     )
     signs = (sign in page for sign in _SIGNS_OF_WORDPRESS)
     is_wordpress = "wp-json" in link or any(signs)
     places = [*named, *_named_in(page, url), urljoin(url, WELL_KNOWN)]
     if is_wordpress:
         places.append(urljoin(url, WORDPRESS))
+    if is_spoken:
+        places.append(urljoin(url, ENDPOINT))
     return tuple(dict.fromkeys(places))[:MOST_PLACES]
+
+
+def places_in_llms(body: bytes, url: str) -> tuple[str, ...]:
+    """Discovery documents that an ``llms.txt`` names; ``url`` is its own."""
+    text = body[:_READ_BYTES].decode("utf-8-sig", "replace")
+    named = (resolve(match[0], url) for match in _IN_LLMS.finditer(text))
+    return tuple(dict.fromkeys(filter(is_web_url, named)))[:MOST_OF_LLMS]
+
+
+def _is_named(relations: Collection[str], title: str) -> bool:
+    """By a relation of its own, or as an alternate of that title."""
+    is_titled = "alternate" in relations and title.strip().lower() == _NAME
+    return _NAME in relations or is_titled
 
 
 def _named_in(page: bytes, url: str) -> Iterator[str]:
@@ -46,6 +69,7 @@ def _named_in(page: bytes, url: str) -> Iterator[str]:
             continue
         is_meta = element.tag == "meta"
         names = (element.get("name" if is_meta else "rel") or "").lower().split()
+        title = "" if is_meta else element.get("title") or ""
         href = resolve(element.get("content" if is_meta else "href"), url)
-        if _NAME in names and is_web_url(href):
+        if _is_named(names, title) and is_web_url(href):
             yield href

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from protocols.openfeeder.places import LLMS, WELL_KNOWN
 from tests.support.command import fanfare, knowing
 from tests.support.creator import a_creator_feed
 from tests.support.hub_process import HubProcess
@@ -27,7 +28,7 @@ async def test_of_a_page_its_feed_is_added_and_asked_for_once(tmp_path: Path) ->
         assert done.code == 0, done.err
         assert f"added  {site.url('/a')}" in done.out
         assert f"known  {site.url('/a')}" in direct.out
-        looked = ["/.well-known/openfeeder.json", "/robots.txt", "/sitemap.xml"]
+        looked = [WELL_KNOWN, "/robots.txt", "/sitemap.xml", LLMS]
         assert site.asked == ["/", *looked, "/a"]
 
 

@@ -18,14 +18,14 @@ from hub.polling.site_finders import LARGEST_UNPACKED, find_scp
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext, parse
 from protocols.model import ParsedFeed
-from protocols.openfeeder.places import WELL_KNOWN, WORDPRESS
+from protocols.openfeeder.places import LLMS, WELL_KNOWN, WORDPRESS
 from storage.records import Credentials
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import an_answer
 from tests.support.polled import ScriptedFetcher
 
 SITE = "https://site.example"
-SITE_PLACES = (WELL_KNOWN, "/robots.txt", "/sitemap.xml")
+SITE_PLACES = (WELL_KNOWN, "/robots.txt", "/sitemap.xml", LLMS)
 ELSEWHERE = "https://elsewhere.example/page"
 RSS = b"<rss version='2.0'><channel><item><guid>1</guid></item></channel></rss>"
 
@@ -284,6 +284,35 @@ async def test_a_site_is_found_where_the_header_says() -> None:
 
     assert best_of(sight) == f"{SITE}/of.json"
     assert paths(asked) == ["/", "/of.json"]
+
+
+async def test_a_site_is_found_where_a_titled_link_says() -> None:
+    link = b"<link rel=alternate type=application/json title=OpenFeeder href=/of.json>"
+    in_page, _ = await look({"/": b"<html>" + link, "/of.json": DISCOVERY})
+    header = '</of.json>; rel="alternate"; title="OpenFeeder"'
+    answer = replace(an_answer(200, b"<html></html>"), link=header)
+    in_header, _ = await look({"/": answer, "/of.json": DISCOVERY})
+
+    assert best_of(in_page) == best_of(in_header) == f"{SITE}/of.json"
+
+
+async def test_a_site_that_only_says_that_it_is_one_has_the_usual_endpoint() -> None:
+    answer = replace(an_answer(200, b"<html></html>"), speaks_openfeeder=True)
+    index = b'{"schema": "openfeeder/1.0", "type": "index", "items": []}'
+
+    sight, _ = await look({"/": answer, "/openfeeder": index})
+
+    assert best_of(sight) == f"{SITE}/openfeeder"
+
+
+async def test_a_site_is_found_where_its_llms_txt_says() -> None:
+    llms = b"# A site\n\n- [All of it](/api/openfeeder.json): in pages\n"
+    pages = {"/": b"<html></html>", LLMS: llms, "/api/openfeeder.json": DISCOVERY}
+
+    sight, asked = await look(pages)
+
+    assert best_of(sight) == f"{SITE}/api/openfeeder.json"
+    assert paths(asked) == ["/", *SITE_PLACES, "/api/openfeeder.json"]
 
 
 async def test_a_kind_may_be_insisted_on() -> None:

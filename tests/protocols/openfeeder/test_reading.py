@@ -18,7 +18,12 @@ from protocols.model import FeedFormat
 from protocols.openfeeder.cursors import cursor_after, time_of, token_of
 from protocols.openfeeder.documents import Changes, Index
 from protocols.openfeeder.entries import content_of, entry_of, is_of
-from protocols.openfeeder.places import WELL_KNOWN, discovery_places
+from protocols.openfeeder.places import (
+    LLMS,
+    WELL_KNOWN,
+    discovery_places,
+    places_in_llms,
+)
 from protocols.openfeeder.reading import (
     MOST_CHUNKS,
     read_front,
@@ -376,6 +381,21 @@ def test_what_templates_write_for_json_is_mended(body: bytes) -> None:
 
     assert isinstance(index, Index)
     assert [(each.url, each.title) for each in index.items] == [(f"{SITE}a", "naïve")]
+
+
+def test_of_llms_txt_the_first_documents_count() -> None:
+    llms = f"{SITE}{LLMS[1:]}"
+    text = "<https://cdn.example/openfeeder.json> (OpenFeeder.json) (/openfeeder.json)"
+    assert places_in_llms(text.encode(), llms) == (
+        "https://cdn.example/openfeeder.json",
+        f"{SITE}OpenFeeder.json",
+    )
+    assert places_in_llms(b"mailto:openfeeder.json", llms) == ()
+
+
+@given(st.binary() | st.text().map(lambda text: f"{text}openfeeder.json".encode()))
+def test_any_llms_txt_can_be_read(body: bytes) -> None:
+    assert len(places_in_llms(body, f"{SITE}llms.txt")) <= 2
 
 
 NAMES = st.sampled_from(
