@@ -201,7 +201,10 @@ class UpstreamScene:
             return document
 
     async def add_feed(self, path: str = "/feed") -> int:
-        added = await self.api("POST", "/feeds", json={"url": self.server_url + path})
+        return await self.add(self.server_url + path)
+
+    async def add(self, url: str) -> int:
+        added = await self.api("POST", "/feeds", json={"url": url})
         feed_id = added["id"]
         assert isinstance(feed_id, int)
         return feed_id

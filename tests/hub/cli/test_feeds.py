@@ -547,3 +547,53 @@ def test_the_report_as_json_is_what_the_hub_said(
     api.answers[REPORT] = (200, {"feeds": feeds, "next": None})
 
     assert json.loads(fanfare("feeds", "report", "--json").stdout) == feeds
+
+
+PUSH = {
+    "way": "websub",
+    "hub": "https://hub.example/",
+    "topic": "https://example.org/feed.xml",
+    "state": "subscribed",
+    "is_trusted": True,
+    "until": "2026-02-01T12:00:00Z",
+    "asked_at": "2026-01-01T12:00:00Z",
+    "retry_at": None,
+    "trouble": "",
+    "pushed_at": "2026-01-02T12:00:00Z",
+    "brought": 7,
+    "late": 1,
+    "missed": 2,
+    "foreign": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown", "not_shown"),
+    [
+        ({}, ["subscribed; polled rarely", "7 brought, 1 late, 2 missed"], "trouble"),
+        (
+            {
+                "state": "waiting",
+                "is_trusted": False,
+                "until": None,
+                "pushed_at": None,
+                "trouble": "the hub answered 500",
+                "retry_at": "2026-01-03T12:00:00Z",
+            },
+            ["waiting; polled like any other", "the hub answered 500", "asked again"],
+            "pushed until",
+        ),
+    ],
+)
+def test_show_tells_how_a_feed_is_pushed(
+    fanfare: Fanfare,
+    api: FakeApi,
+    changes: dict[str, object],
+    shown: list[str],
+    not_shown: str,
+) -> None:
+    push = {**PUSH, **changes}
+    api.answers["GET /api/feeds/7"] = (200, feed_document(push=push))
+    text = fanfare("feeds", "show", "7").stdout
+    assert all(each in text for each in shown), text
+    assert not_shown not in text
