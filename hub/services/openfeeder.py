@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 
 from hub.beside import run_beside
 from hub.clock import Clock
+from hub.openfeeder.changes import PageChanges
 from hub.openfeeder.gatekeeper import Gatekeeper
 from hub.openfeeder.page_cache import MadePage, PageCache
 from hub.openfeeder.search import PageSearch
@@ -16,15 +16,13 @@ from protocols.openfeeder.serving.documents import (
     Cached,
     Scored,
     Site,
-    SyncResult,
-    Tombstone,
     render_discovery,
     render_index,
     render_page,
     render_sync,
 )
 from protocols.openfeeder.serving.errors import ErrorCode, OpenFeederError
-from protocols.openfeeder.serving.pages import Page, PageFacts
+from protocols.openfeeder.serving.pages import Page
 from protocols.openfeeder.serving.parameters import (
     IndexAsked,
     PageAsked,
@@ -33,16 +31,11 @@ from protocols.openfeeder.serving.parameters import (
     SyncAsked,
 )
 from protocols.openfeeder.serving.relevance import Candidate, Ranker, WordRanker
-from protocols.openfeeder.serving.times import SyncPoint
 from protocols.scp.addresses import page_address
 from protocols.urls import resolve
 from storage.interface import Storage
-from storage.records import ListedPage, PageChange, PagesState
+from storage.records import ListedPage
 
-MILLISECOND = timedelta(milliseconds=1)
-"""Between two moments that are told apart; both bounds are inclusive."""
-MOST_CHANGES = 500
-"""Told at once; more than are ever judged together, so that each answer leads on."""
 CAPABILITIES = ("search", "diff-sync")
 """The second is not in the specification's list, but what its own clients ask for."""
 
@@ -90,6 +83,13 @@ class OpenFeederService:
             clock, self.options.language, self.options.gatekeeper.authors
         )
         self._search = PageSearch(storage, self._cache, self._ranker)
+        self._changes = PageChanges(
+            storage,
+            self._cache,
+            clock,
+            self.options.gatekeeper,
+            self.options.tombstone_seconds,
+        )
 
     @property
     def endpoint(self) -> str:
@@ -177,83 +177,9 @@ class OpenFeederService:
         return _served(body, results=len(items))
 
     async def _sync(self, asked: SyncAsked) -> Served:
-        """What is read is not later than ``as_of``: that was known before."""
-        epoch = (await self._storage.log.head()).epoch
-        state = await self._storage.page_list.state()
-        after = await self._begin(asked.since, epoch, state)
-        changes = await self._storage.page_list.changes(
-            after=after,
-            through=await self._end(asked.until, state),
-            limit=MOST_CHANGES + 1,
-        )
-        is_truncated = len(changes) > MOST_CHANGES
-        del changes[MOST_CHANGES:]
-        last = changes[-1] if is_truncated else state
-        as_of = SyncPoint(moment=last.changed_at, epoch=epoch, change=last.change)
-        result = await self._result(asked, changes, as_of, is_truncated)
+        result = await self._changes.read(asked)
         count = len(result.added) + len(result.updated) + len(result.deleted)
         return _served(render_sync(result), results=count)
-
-    async def _begin(
-        self, since: SyncPoint | None, epoch: str, state: PagesState
-    ) -> int:
-        """The change that a reader has already: a token of this database names it."""
-        if since is None:
-            return 0
-        if since.epoch == epoch and 0 < since.change <= state.change:
-            return since.change
-        return await self._storage.page_list.last_before(since.moment)
-
-    async def _end(self, until: datetime | None, state: PagesState) -> int:
-        """The last change that is told of: none is from after what ``as_of`` says."""
-        if until is None or until >= state.changed_at:
-            return state.change
-        return await self._storage.page_list.last_before(until + MILLISECOND)
-
-    async def _result(
-        self,
-        asked: SyncAsked,
-        changes: Sequence[PageChange],
-        as_of: SyncPoint,
-        is_truncated: bool,
-    ) -> SyncResult:
-        added: list[PageFacts] = []
-        updated: list[PageFacts] = []
-        shown = [each.page for each in changes if each.page is not None]
-        made = iter(await self._cache.make(shown))
-        for each in changes:
-            if each.page is None:
-                continue
-            facts = next(made).page.facts
-            if self.options.gatekeeper.shows(facts):
-                is_new = _is_new(each.page.shown_at, each.changed_at, asked.since)
-                (added if is_new else updated).append(facts)
-        deleted, is_complete = self._tombstones(changes if asked.since else ())
-        return SyncResult(
-            since=asked.since.moment if asked.since else None,
-            until=asked.until,
-            as_of=as_of,
-            added=added,
-            updated=updated,
-            deleted=deleted,
-            tracks_deletions=is_complete,
-            is_truncated=is_truncated,
-        )
-
-    def _tombstones(
-        self, changes: Sequence[PageChange]
-    ) -> tuple[list[Tombstone], bool]:
-        """Those that are not too old, and whether these are all."""
-        gone = [each for each in changes if each.page is None]
-        seconds = min(self.options.tombstone_seconds, 3_650 * 86_400.0)
-        horizon = self._clock.now() - timedelta(seconds=seconds)
-        told = [
-            Tombstone(url=each.url, deleted_at=each.changed_at)
-            for each in gone
-            if each.changed_at >= horizon
-            and self.options.gatekeeper.shows_url(each.url)
-        ]
-        return told, all(each.changed_at >= horizon for each in gone)
 
     async def _find(self, url: str) -> ListedPage | None:
         """A key of ours, never fetched; a path is one of this hub's own."""
@@ -275,18 +201,6 @@ class OpenFeederService:
         texts = [Candidate(text=each.text) for each in page.chunks]
         scores = await run_beside(lambda: self._ranker.rank(query, texts))
         return dict(zip((each.id for each in page.chunks), scores, strict=True))
-
-
-def _is_new(shown_at: datetime, changed_at: datetime, since: SyncPoint | None) -> bool:
-    """Whether the page was not there at that point. Until alone, nothing is new.
-
-    At the very moment of a token, what appeared and has changed since was told before.
-    """
-    if since is None:
-        return False
-    if since.change and shown_at == since.moment:
-        return shown_at == changed_at
-    return shown_at >= since.moment
 
 
 def _pages(count: int, limit: int) -> int:

@@ -18,13 +18,10 @@ from hypothesis import strategies as st
 
 from hub.collections.pages import PageKeeper
 from hub.core.rate_limit import Rate
+from hub.openfeeder.changes import MOST_CHANGES
 from hub.openfeeder.gatekeeper import Gatekeeper
 from hub.search_index import SearchIndex
-from hub.services.openfeeder import (
-    MOST_CHANGES,
-    OpenFeederOptions,
-    OpenFeederService,
-)
+from hub.services.openfeeder import OpenFeederOptions, OpenFeederService
 from hub.services.tokens import CreateToken
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits

@@ -1,0 +1,124 @@
+"""What has changed, for readers that were there before (OpenFeeder 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hub.clock import Clock
+from hub.openfeeder.gatekeeper import Gatekeeper
+from hub.openfeeder.page_cache import PageCache
+from protocols.openfeeder.serving.documents import SyncResult, Tombstone
+from protocols.openfeeder.serving.pages import PageFacts
+from protocols.openfeeder.serving.parameters import SyncAsked
+from protocols.openfeeder.serving.times import SyncPoint
+from storage.interface import Storage
+from storage.records import PageChange, PagesState
+
+MILLISECOND = timedelta(milliseconds=1)
+"""Between two moments that are told apart; both bounds are inclusive."""
+MOST_CHANGES = 500
+"""Told at once; more than are ever judged together, so that each answer leads on."""
+LONGEST_HORIZON = 3_650 * 86_400.0
+"""Seconds; dates end before much more."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageChanges:
+    storage: Storage
+    cache: PageCache
+    clock: Clock
+    gatekeeper: Gatekeeper
+    tombstone_seconds: float
+
+    async def read(self, asked: SyncAsked) -> SyncResult:
+        """What is read is not later than ``as_of``: that was known before.
+
+        Raises `StorageError`.
+        """
+        epoch = (await self.storage.log.head()).epoch
+        state = await self.storage.page_list.state()
+        after = await self._begin(asked.since, epoch, state)
+        changes = await self.storage.page_list.changes(
+            after=after,
+            through=await self._end(asked.until, state),
+            limit=MOST_CHANGES + 1,
+        )
+        is_truncated = len(changes) > MOST_CHANGES
+        del changes[MOST_CHANGES:]
+        last = changes[-1] if is_truncated else state
+        as_of = SyncPoint(moment=last.changed_at, epoch=epoch, change=last.change)
+        return await self._result(asked, changes, as_of, is_truncated)
+
+    async def _begin(
+        self, since: SyncPoint | None, epoch: str, state: PagesState
+    ) -> int:
+        """The change that a reader has already: a token of this database names it."""
+        if since is None:
+            return 0
+        if since.epoch == epoch and 0 < since.change <= state.change:
+            return since.change
+        return await self.storage.page_list.last_before(since.moment)
+
+    async def _end(self, until: datetime | None, state: PagesState) -> int:
+        """The last change that is told of: none is from after what ``as_of`` says."""
+        if until is None or until >= state.changed_at:
+            return state.change
+        return await self.storage.page_list.last_before(until + MILLISECOND)
+
+    async def _result(
+        self,
+        asked: SyncAsked,
+        changes: Sequence[PageChange],
+        as_of: SyncPoint,
+        is_truncated: bool,
+    ) -> SyncResult:
+        added: list[PageFacts] = []
+        updated: list[PageFacts] = []
+        shown = [each.page for each in changes if each.page is not None]
+        made = iter(await self.cache.make(shown))
+        for each in changes:
+            if each.page is None:
+                continue
+            facts = next(made).page.facts
+            if self.gatekeeper.shows(facts):
+                is_new = _is_new(each.page.shown_at, each.changed_at, asked.since)
+                (added if is_new else updated).append(facts)
+        deleted, is_complete = self._tombstones(changes if asked.since else ())
+        return SyncResult(
+            since=asked.since.moment if asked.since else None,
+            until=asked.until,
+            as_of=as_of,
+            added=added,
+            updated=updated,
+            deleted=deleted,
+            tracks_deletions=is_complete,
+            is_truncated=is_truncated,
+        )
+
+    def _tombstones(
+        self, changes: Sequence[PageChange]
+    ) -> tuple[list[Tombstone], bool]:
+        """Those that are not too old, and whether these are all."""
+        gone = [each for each in changes if each.page is None]
+        seconds = min(self.tombstone_seconds, LONGEST_HORIZON)
+        horizon = self.clock.now() - timedelta(seconds=seconds)
+        told = [
+            Tombstone(url=each.url, deleted_at=each.changed_at)
+            for each in gone
+            if each.changed_at >= horizon and self.gatekeeper.shows_url(each.url)
+        ]
+        return told, all(each.changed_at >= horizon for each in gone)
+
+
+def _is_new(shown_at: datetime, changed_at: datetime, since: SyncPoint | None) -> bool:
+    """Whether the page was not there at that point. Until alone, nothing is new.
+
+    At the very moment of a token, what appeared and has changed since was told before.
+    """
+    if since is None:
+        return False
+    if since.change and shown_at == since.moment:
+        return shown_at == changed_at
+    return shown_at >= since.moment
