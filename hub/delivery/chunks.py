@@ -27,11 +27,22 @@ POLL_SECONDS = 5.0
 SMALL_CHUNK = 100
 """Members below which a chunk is not worth a transaction of its own."""
 
+LARGEST_CHUNK = 500
+"""Members, as storage splits a fan-out."""
+
+SMALL_PER_LARGE = 64
+"""Small chunks that may be open in the place of a large one."""
+
 log = structlog.get_logger()
 
 
 class Chunks:
-    """Keeps up to ``limit`` chunks open, so what is in memory stays bounded."""
+    """Keeps as many members in memory as ``limit`` of the largest chunks have.
+
+    A chunk is closed when what came of it is stored, which is every 100 ms. So were it
+    chunks that are counted, topics with one subscriber each would be served eight at a
+    time ten times a second.
+    """
 
     def __init__(
         self,
@@ -54,6 +65,7 @@ class Chunks:
         self._leases = leases
         self._limit = limit
         self._open: dict[int, OpenChunk] = {}
+        self._held = 0  # members of all that are open
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
@@ -111,7 +123,7 @@ class Chunks:
         ones, of topics with few subscribers, as many as there is room for.
         """
         at_once = 1
-        while room := self._limit - len(self._open):
+        while room := self._room:
             claimed = await self._claim(min(room, at_once))
             for one in claimed:
                 await self._start(one)
@@ -119,6 +131,13 @@ class Chunks:
                 return
             is_small = len(claimed[-1].pending) < SMALL_CHUNK
             at_once = self._limit if is_small else 1
+
+    @property
+    def _room(self) -> int:
+        """How many chunks may be claimed, each of which may be one of the largest."""
+        members = self._limit * LARGEST_CHUNK - self._held
+        chunks = self._limit * SMALL_PER_LARGE - len(self._open)
+        return max(0, min(members // LARGEST_CHUNK, chunks))
 
     async def _until_woken(self) -> None:
         try:
@@ -147,17 +166,19 @@ class Chunks:
         for chunk in list(self._open.values()):
             if chunk.expires <= now:
                 log.warning("chunk_lease_expired", chunk=chunk.id)
-                del self._open[chunk.id]
+                self._forget(chunk)
 
     async def _start(self, claimed: ClaimedChunk) -> None:
         chunk = OpenChunk(
             id=claimed.id,
             lease_id=claimed.lease_id,
             expires=self._clock.monotonic() + LEASE_SECONDS,
+            members=len(claimed.pending),
             unsettled=len(claimed.pending),
             close=self._close,
         )
         self._open[chunk.id] = chunk
+        self._held += chunk.members
         documents: dict[tuple[str, str, str], Document | NotRenderable | None] = {}
         members = []
         for index, subscription in claimed.pending:
@@ -194,5 +215,9 @@ class Chunks:
     def _close(self, chunk: OpenChunk) -> None:
         """All its outcomes are durable."""
         if self._open.get(chunk.id) is chunk:
-            del self._open[chunk.id]
+            self._forget(chunk)
         self.wake()
+
+    def _forget(self, chunk: OpenChunk) -> None:
+        del self._open[chunk.id]
+        self._held -= chunk.members

@@ -47,6 +47,7 @@ class OpenChunk:
     id: int
     lease_id: int
     expires: float
+    members: int
     unsettled: int  # members whose outcome is not yet known
     close: Callable[[OpenChunk], None]  # when all outcomes are durable
 

@@ -23,6 +23,8 @@ _NAMES = (
     "poll",
     "normalize",
     "fanout",
+    "deliveries",
+    "sustained",
     "live",
     "subscribe",
     "track",

@@ -78,26 +78,26 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
     storage = await open_database(directory / "hub.db")
     try:
         feeds = _Feeds(
-            heard=await _add_feed(storage, TOPIC),
-            unheard=await _add_feed(storage, UNHEARD),
+            heard=await add_feed(storage, TOPIC),
+            unheard=await add_feed(storage, UNHEARD),
         )
         async with (
-            _serving(storage) as (port, metrics),
+            serving(storage) as (port, metrics),
             _bare() as bare,
             listening(directory, "websocket", port, TARGET, CONNECTIONS) as sockets,
             listening(directory, "raw", bare.port, "", CONNECTIONS) as raw,
         ):
-            await _connected(metrics, "websocket")
+            await connected(metrics, "websocket")
             samples = await alternate(
                 rounds,
                 hub=partial(_publish, storage, feeds, sockets, messages),
                 floor=partial(_write, bare, raw, messages),
             )
         async with (
-            _serving(storage) as (port, metrics),
+            serving(storage) as (port, metrics),
             listening(directory, "sse", port, TARGET, CONNECTIONS) as events,
         ):
-            await _connected(metrics, "sse")
+            await connected(metrics, "sse")
             samples |= await alternate(
                 rounds, sse=partial(_publish, storage, feeds, events, messages)
             )
@@ -117,7 +117,7 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
     ]
 
 
-async def _add_feed(storage: Storage, topic: str) -> FeedId:
+async def add_feed(storage: Storage, topic: str) -> FeedId:
     now = SystemClock().now()
     feed, _is_new = await storage.feeds.add(NewFeed(url=topic), now)
     await storage.feeds.defer([(feed.id, now + timedelta(days=30))])
@@ -125,7 +125,7 @@ async def _add_feed(storage: Storage, topic: str) -> FeedId:
 
 
 @asynccontextmanager
-async def _serving(storage: Storage) -> AsyncIterator[tuple[int, Metrics]]:
+async def serving(storage: Storage) -> AsyncIterator[tuple[int, Metrics]]:
     """The hub's server with nothing but the live stream behind it."""
     clock, metrics = SystemClock(), Metrics()
     stream = LiveStream(
@@ -152,7 +152,7 @@ async def _serving(storage: Storage) -> AsyncIterator[tuple[int, Metrics]]:
             await asyncio.gather(reading, return_exceptions=True)
 
 
-async def _connected(metrics: Metrics, transport: str) -> None:
+async def connected(metrics: Metrics, transport: str) -> None:
     async def all_are() -> bool:
         return metrics.connections[transport] == CONNECTIONS
 
@@ -166,18 +166,18 @@ async def _publish(
     """Each received by all before the next, less what commits cost without them."""
     watch = Stopwatch()
     for _ in range(messages):
-        await storage.log.commit(_commit(feeds.unheard))
+        await storage.log.commit(message(feeds.unheard))
     unheard = watch.sample(messages)
     watch = Stopwatch()
     for _ in range(messages):
         expected = listeners.messages + CONNECTIONS
-        await storage.log.commit(_commit(feeds.heard))
+        await storage.log.commit(message(feeds.heard))
         await listeners.wait_for(expected)
     heard = watch.sample(messages * CONNECTIONS)
     return replace(heard, cpu=heard.cpu - unheard.cpu)
 
 
-def _commit(feed_id: FeedId) -> FetchCommit:
+def message(feed_id: FeedId) -> FetchCommit:
     now = SystemClock().now()
     text = "x" * (MESSAGE - 400) + MARK.decode()
     entry = Entry(key="key", id="id", title="One", summary=Text(value=text))
@@ -240,7 +240,7 @@ async def _idle_kibibytes(directory: Path) -> float:
     database = directory / "idle" / "hub.db"
     database.parent.mkdir()
     storage = await open_database(database)
-    await _add_feed(storage, TOPIC)
+    await add_feed(storage, TOPIC)
     await storage.close()
     async with running_hub(database) as hub:
         await hub.wait_ready()

@@ -132,6 +132,12 @@ def cpu_finding(
     )
 
 
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that so much of all do not exceed."""
+    ordered = sorted(values)
+    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
+
+
 def _median_ratio(ours: Sequence[float], bare: Sequence[float]) -> float:
     """Of each round by itself, so that a slow minute of the machine cancels out."""
     return median(mine / other for mine, other in zip(ours, bare, strict=True))

@@ -144,17 +144,45 @@ async def test_members_for_whom_nothing_is_left_are_skipped() -> None:
 async def test_only_so_many_chunks_are_open_and_a_closed_one_makes_room() -> None:
     scene = Scene(limit=2)
     for number in range(1, 6):
-        scene.store.put(number, a_record(number))
+        scene.store.put(number, a_record(number), members=500)
     async with scene.running():
-        await eventually(lambda: len(scene.taken.members) == 2)
+        await eventually(lambda: len(scene.taken.members) == 2 * 500)
         first = scene.taken.chunks()[0]
         first.close(first)
-        await eventually(lambda: len(scene.taken.members) == 3)
+        await eventually(lambda: len(scene.taken.members) == 3 * 500)
     assert scene.store.limits == [1, 1, 1]
 
 
+async def test_of_small_chunks_as_many_are_open_as_have_the_members_of_large_ones() -> (
+    None
+):
+    scene = Scene(limit=2)
+    for number in range(1, 41):
+        scene.store.put(number, a_record(1), members=20)
+    async with scene.running():
+        await eventually(lambda: len(scene.taken.members) == 26 * 20)
+        first = scene.taken.chunks()[0]
+        first.close(first)
+        await eventually(lambda: len(scene.taken.members) == 27 * 20)
+    assert len(scene.store.waiting) == 13
+
+
+async def test_of_the_smallest_chunks_no_more_are_open_than_64_for_each_large_one() -> (
+    None
+):
+    scene = Scene(limit=2)
+    for number in range(1, 200):
+        scene.store.put(number, a_record(1))
+    async with scene.running():
+        await eventually(lambda: len(scene.taken.members) == 128)
+        first = scene.taken.chunks()[0]
+        first.close(first)
+        await eventually(lambda: len(scene.taken.members) == 129)
+    assert len(scene.store.waiting) == 70
+
+
 @pytest.mark.parametrize(
-    ("members", "limits"), [(99, [1, 7, 4]), (100, [1, 1, 1, 1, 1])]
+    ("members", "limits"), [(99, [1, 7, 7]), (100, [1, 1, 1, 1, 1])]
 )
 async def test_large_chunks_are_claimed_one_at_a_time_and_small_ones_together(
     members: int, limits: list[int]

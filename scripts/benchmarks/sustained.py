@@ -1,0 +1,313 @@
+"""Two minutes of everything at once, in one process as in a hub.
+
+Deliveries at half the rate that the bare loop had just before, to 1,000 callbacks of
+ten topics; 6,000 feeds that are polled every minute and answer 304 but for the first
+time, which does not count: 100 polls a second; 1,000 websockets that receive one
+message a second. What counts is how long after the beginning of its commit a delivery
+arrives, and what memory grows by after the first quarter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from ipaddress import ip_network
+from pathlib import Path
+
+from hub.clock import SystemClock
+from hub.core.cadence import PollingRules
+from hub.delivery.dispatcher import Dispatcher
+from hub.net import HttpNetwork, Limits
+from hub.parsing.parser import WorkerParser
+from hub.polling.fetcher import Fetcher
+from hub.polling.poller import Poller
+from scripts.benchmarks.bare import Delivery, bare_session, post_all
+from scripts.benchmarks.listeners import Listeners, allow_files, listening
+from scripts.benchmarks.live import (
+    CONNECTIONS,
+    TARGET,
+    TOPIC,
+    add_feed,
+    connected,
+    message,
+    serving,
+)
+from scripts.benchmarks.measuring import Finding, Stopwatch, percentile
+from scripts.benchmarks.peers import Peer, loopback_addresses, running_peer
+from scripts.benchmarks.receivers import Receivers, running_receivers
+from scripts.benchmarks.topics import BODY_BYTES, add_topic, callbacks, news
+from storage.interface import Storage
+from storage.records import FeedId, Format, NewFeed
+from storage.sqlite import open_database
+
+TOPICS, EACH = 10, 100
+HOSTS = 1_000
+POLLS = 100  # a second
+WORKERS = 256
+MOST_LATE = 1.0
+MOST_GROWTH = 20.0
+BODY = b"<!-- " + b"x" * (BODY_BYTES - 9) + b" -->"
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Times:
+    """Seconds; feeds are asked once a ``period``."""
+
+    measured: float = 120.0
+    period: int = 60
+
+
+QUICK = _Times(measured=12.0, period=12)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scene:
+    storage: Storage
+    receivers: Receivers
+    publishers: Peer
+    listeners: Listeners
+    feeds: Sequence[FeedId]
+    heard: FeedId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """What came of it; rates are per second."""
+
+    seconds: float
+    sent: int
+    polls: int
+    messages: int
+    latencies: Sequence[float]
+    cpu: float
+    grown: float  # megabytes
+
+
+async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
+    allow_files(8 * CONNECTIONS)
+    times = QUICK if is_quick else _Times()
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        receivers = await enter(running_receivers(directory))
+        publishers = await enter(running_peer(directory, loopback_addresses(HOSTS)))
+        storage = await open_database(directory / "hub.db")
+        stack.push_async_callback(storage.close)
+        deliveries = callbacks(receivers.port, "at-once", TOPICS * EACH)
+        bare = await _bare_rate(deliveries)
+        feeds = [
+            await add_topic(
+                storage,
+                f"topic-{number}",
+                deliveries[EACH * number :][:EACH],
+                Format.JSON,  # every record is delivered; as it is only the latest
+            )
+            for number in range(TOPICS)
+        ]
+        heard = await add_feed(storage, TOPIC)
+        await _add_polled(storage, publishers.port, times.period)
+        port, metrics = await enter(serving(storage))
+        listeners = await enter(
+            listening(directory, "websocket", port, TARGET, CONNECTIONS)
+        )
+        await connected(metrics, "websocket")
+        await enter(_Working(storage, times.period))
+        await publishers.wait_for(POLLS * times.period)
+        scene = _Scene(
+            storage=storage,
+            receivers=receivers,
+            publishers=publishers,
+            listeners=listeners,
+            feeds=feeds,
+            heard=heard,
+        )
+        run = await _run(scene, bare / 2, times.measured)
+    return _findings(run, bare)
+
+
+async def _bare_rate(deliveries: Sequence[Delivery]) -> float:
+    """The better of two rounds, after one that opens the connections."""
+    async with bare_session(connections=WORKERS) as session:
+        rates = []
+        for _ in range(3):
+            watch = Stopwatch()
+            await post_all(session, deliveries, BODY, "application/atom+xml", WORKERS)
+            rates.append(watch.sample(len(deliveries)).rate)
+    return max(rates[1:])
+
+
+async def _add_polled(storage: Storage, port: int, period: int) -> None:
+    """As many feeds as fill the period, due one after the other."""
+    now = SystemClock().now()
+    hosts = loopback_addresses(HOSTS)
+    urls = [
+        f"http://{hosts[number % HOSTS]}:{port}/feed/{number}"
+        for number in range(POLLS * period)
+    ]
+    added = await asyncio.gather(
+        *(storage.feeds.add(NewFeed(url=url), now) for url in urls)
+    )
+    gap = timedelta(seconds=1) / POLLS
+    start = SystemClock().now() + timedelta(seconds=1)
+    await storage.feeds.defer(
+        [(feed.id, start + number * gap) for number, (feed, _) in enumerate(added)]
+    )
+
+
+class _Working:
+    """The dispatcher and the poller, until left."""
+
+    def __init__(self, storage: Storage, period: int) -> None:
+        self._storage = storage
+        self._rules = PollingRules(min_period=period, max_period=period)
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> None:
+        enter, clock = self._stack.enter_async_context, SystemClock()
+        loopback = (ip_network("127.0.0.0/8"),)
+        network = await enter(
+            HttpNetwork(allow_callbacks=loopback, allow_topics=loopback)
+        )
+        parser = await enter(WorkerParser())
+        poller = Poller(
+            self._storage,
+            Fetcher(network, clock, Limits()),
+            parser,
+            network,
+            clock,
+            self._rules,
+        )
+        dispatcher = Dispatcher(
+            self._storage, network, clock, "https://hub.example/hub"
+        )
+        for work in (poller.run(), dispatcher.run()):
+            self._stack.push_async_callback(_end, asyncio.create_task(work))
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def _run(scene: _Scene, rate: float, seconds: float) -> _Run:
+    before = (scene.receivers.answered, scene.publishers.requests)
+    told, messages = scene.receivers.told, scene.listeners.messages
+    watch, started = Stopwatch(), time.monotonic()
+    async with asyncio.TaskGroup() as group:
+        growth = group.create_task(_growth(seconds))
+        live = group.create_task(_speak(scene, started + seconds))
+        published = group.create_task(_publish(scene, rate, started + seconds))
+    sent = published.result()
+    polls = scene.publishers.requests - before[1]
+    sample = watch.sample(sent)
+    await scene.receivers.wait_for(before[0] + sent)
+    await scene.listeners.wait_for(messages + live.result() * CONNECTIONS)
+    return _Run(
+        seconds=sample.seconds,
+        sent=sent,
+        polls=polls,
+        messages=scene.listeners.messages - messages,
+        latencies=scene.receivers.latencies(told),
+        cpu=sample.cpu,
+        grown=growth.result(),
+    )
+
+
+async def _publish(scene: _Scene, rate: float, until: float) -> int:
+    """News of one topic after the other, so that as many are delivered a second.
+
+    However late the hub is: what is due is committed. Returns how many deliveries.
+    """
+    commits, started = 0, time.monotonic()
+    async with asyncio.TaskGroup() as group:
+        while (now := time.monotonic()) < until:
+            while commits * EACH < rate * (now - started):
+                feed = scene.feeds[commits % len(scene.feeds)]
+                group.create_task(scene.storage.log.commit(news(feed)))
+                commits += 1
+            await asyncio.sleep(EACH / rate / 4)
+    return commits * EACH
+
+
+async def _speak(scene: _Scene, until: float) -> int:
+    """One message a second to all who listen; returns how many."""
+    spoken, started = 0, time.monotonic()
+    while time.monotonic() < until:
+        await scene.storage.log.commit(message(scene.heard))
+        spoken += 1
+        await asyncio.sleep(max(0.0, started + spoken - time.monotonic()))
+    return spoken
+
+
+async def _growth(seconds: float) -> float:
+    """Megabytes of this process's memory, from the first quarter to the end."""
+    await asyncio.sleep(seconds / 4)
+    before = _megabytes()
+    await asyncio.sleep(seconds * 3 / 4)
+    return _megabytes() - before
+
+
+def _megabytes() -> float:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * _PAGE / 2**20
+
+
+def _findings(run: _Run, bare: float) -> list[Finding]:
+    late = percentile(run.latencies, 0.99)
+    rate = run.sent / run.seconds
+    polled = run.polls / run.seconds
+    return [
+        Finding(
+            bench="sustained",
+            measure="deliveries per second",
+            hub=rate,
+            floor=bare,
+            ratio=rate / bare,
+            target=">= 0.45 x",
+            met=rate >= 0.45 * bare,
+        ),
+        Finding(
+            bench="sustained",
+            measure="polls per second",
+            hub=polled,
+            target=">= 90",
+            met=polled >= 90,
+        ),
+        Finding(
+            bench="sustained",
+            measure="websocket messages per second",
+            hub=run.messages / run.seconds,
+        ),
+        Finding(
+            bench="sustained",
+            measure="CPU us per delivery, all else included",
+            hub=run.cpu / run.sent * 1e6,
+        ),
+        Finding(
+            bench="sustained",
+            measure="ms from commit to arrival, p50",
+            hub=1_000 * percentile(run.latencies, 0.5),
+        ),
+        Finding(
+            bench="sustained",
+            measure="ms from commit to arrival, p99",
+            hub=1_000 * late,
+            target=f"<= {1_000 * MOST_LATE:g}",
+            met=late <= MOST_LATE,
+        ),
+        Finding(
+            bench="sustained",
+            measure="memory growth after a quarter, MB",
+            hub=run.grown,
+            target=f"<= {MOST_GROWTH:g}",
+            met=run.grown <= MOST_GROWTH,
+        ),
+    ]
