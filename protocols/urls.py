@@ -60,7 +60,9 @@ def resolve(reference: str | None, base: str) -> str:
         and len(reference) <= LONGEST
     ):
         return reference  # most of all there are
-    url = (reference or "").strip()
+    if not reference:
+        return ""
+    url = reference.strip()
     if not url or len(url) > LONGEST:
         return ""
     if not _is_clean(url):

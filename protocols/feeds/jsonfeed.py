@@ -32,6 +32,8 @@ from protocols.model import Author, FeedFormat, ParsedFeed, Text
 from protocols.text import collapse
 from protocols.urls import is_web_url, resolve
 
+Problems = tuple[str, ...]
+
 MOST_PROBLEMS: Final = 10
 _VERSION_HOST: Final = "jsonfeed.org/version/"
 _ID_KEYS: Final = frozenset({"id", "url"})
@@ -96,10 +98,9 @@ def read_json_feed(value: Json, body: bytes, context: ParseContext) -> ParsedFee
     document, problem = _feed_of(value)
     if document is None:
         raise NotAFeed("a JSON document")
-    problems = ((problem,) if problem else ()) + _odd_items(document.get("items"))
     base = context.url if is_web_url(context.url) else ""
     head = _read_head(document, base)
-    items = objects_of(document, "items")
+    items, problems = _items_of(document)
     _make_ids_exact(items, body)
 
     def read(unknown: Sequence[dict[str, Json]]) -> ParsedFeed:
@@ -110,20 +111,27 @@ def read_json_feed(value: Json, body: bytes, context: ParseContext) -> ParsedFee
         parsed = read(items)
     else:
         parsed = read_unknown(items, context.known, _setting_of(head, base), read)
+    if problem:
+        problems = (problem, *problems)
     if not problems:
         return parsed
     path = "unlabelled" if problem else parsed.path
     return replace(parsed, path=path, problems=(*problems, *parsed.problems))
 
 
-def _odd_items(items: Json) -> tuple[str, ...]:
-    """What is said of those that are left out. None at all is as good as none."""
-    if items is None:
-        return ()
-    if not isinstance(items, list):
+def _items_of(document: dict[str, Json]) -> tuple[list[dict[str, Json]], Problems]:
+    """And what is said of those that are left out. None at all is as good as none."""
+    listed = document.get("items")
+    if listed is None:
+        return [], ()
+    if not isinstance(listed, list):
         raise InvalidDocument("/items", "expected an array")
-    odd = (n for n, each in enumerate(items) if not isinstance(each, dict))
-    return tuple(f"/items/{n}: expected an object" for n in islice(odd, MOST_PROBLEMS))
+    items = [each for each in listed if type(each) is dict]
+    if len(items) == len(listed):
+        return items, ()
+    odd = (n for n, each in enumerate(listed) if type(each) is not dict)
+    named = islice(odd, MOST_PROBLEMS)
+    return items, tuple(f"/items/{n}: expected an object" for n in named)
 
 
 def _setting_of(head: HeadDraft, base: str) -> int:
@@ -165,7 +173,10 @@ def _are_items(values: list[Json]) -> bool:
 
 def _make_ids_exact(items: list[dict[str, Json]], body: bytes) -> None:
     """Numbers of more than 64 bits are read as floats, which many of them share."""
-    if float not in {type(item.get("id")) for item in items}:
+    for item in items:
+        if type(item.get("id")) is float:
+            break
+    else:
         return
     with suppress(ValueError, RecursionError):
         document = json.loads(body, parse_float=str, parse_int=str)
