@@ -8,6 +8,7 @@ specification, and a parser that changes them changes what subscribers get.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -16,6 +17,14 @@ from typing import Any
 
 from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently
+from protocols.openfeeder.documents import Listed
+from protocols.openfeeder.entries import entry_of
+from protocols.openfeeder.reading import read_front, read_listing, read_page
+from protocols.outlines import read_outlines
+from protocols.scp.reading.collections import CollectionReader
+from protocols.scp.reading.entries import entry_of_page
+from protocols.scp.reading.heads import HeadRules
+from protocols.scp.reading.sitemaps import read_sitemap
 
 DATA = Path(__file__).parent.parent / "data"
 FORMATS = ("rss", "rdf", "atom", "jsonfeed", "creator")
@@ -41,6 +50,43 @@ def reading_path(document: Path) -> Path:
 def reading(document: Path) -> Any:
     """A `ParsedFeed` as JSON, without what is empty."""
     return _plain(parse_leniently(document.read_bytes(), CONTEXT))
+
+
+# --- what is no feed -----------------------------------------------------------------
+
+
+def _collection(body: bytes) -> Any:
+    reader = CollectionReader(HeadRules(now=CONTEXT.now))
+    pages = [*reader.feed(body), *reader.finish()]
+    entries = [entry_of_page(each, reader.warnings) for each in pages]
+    return [reader.head, entries, reader.warnings.lines]
+
+
+def _page(body: bytes) -> Any:
+    page = read_page(body, CONTEXT.url)
+    listed = Listed(reference="/a", url=page.url, digest=0, title="Listed")
+    return [page, entry_of(listed, page, "en")]
+
+
+OTHERS: Mapping[str, Callable[[bytes], Any]] = {
+    "openfeeder/discovery.document.json": lambda body: read_front(body, CONTEXT.url),
+    "openfeeder/index.document.json": lambda body: read_listing(body, CONTEXT.url),
+    "openfeeder/changes.document.json": lambda body: read_listing(body, CONTEXT.url),
+    "openfeeder/page.document.json": _page,
+    "opml/complete.opml": lambda body: read_outlines(body, CONTEXT.url),
+    "scp/complete.scp": _collection,
+    "scp/complete.sitemap.xml": lambda body: read_sitemap(body, CONTEXT.url),
+}
+"""Documents that lead to entries, by their paths, and what reads each."""
+
+
+def other_reading(path: str) -> Any:
+    return _plain(OTHERS[path]((DATA / path).read_bytes()))
+
+
+def other_reading_path(path: str) -> Path:
+    document = DATA / path
+    return document.with_name(f"{document.name}.reading.json")
 
 
 def _plain(value: Any) -> Any:
@@ -69,6 +115,9 @@ def main() -> None:
     for document in golden_documents():
         text = json.dumps(reading(document), indent=2, ensure_ascii=False)
         reading_path(document).write_text(text + "\n", encoding="utf-8")
+    for path in OTHERS:
+        text = json.dumps(other_reading(path), indent=2, ensure_ascii=False)
+        other_reading_path(path).write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

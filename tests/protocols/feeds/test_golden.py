@@ -16,7 +16,10 @@ from storage.packing import pack, unpack
 from tests.support.golden import (
     CONTEXT,
     DATA,
+    OTHERS,
     golden_documents,
+    other_reading,
+    other_reading_path,
     reading,
     reading_path,
 )
@@ -39,3 +42,9 @@ def test_what_is_read_survives_packing(document: Path) -> None:
     for entry in parsed.entries:
         assert unpack(pack(entry), Entry) == entry
     assert unpack(pack(parsed.feed), Feed) == parsed.feed
+
+
+@pytest.mark.parametrize("path", OTHERS)
+def test_what_leads_to_entries_is_read_as_its_golden_reading_says(path: str) -> None:
+    expected = json.loads(other_reading_path(path).read_text(encoding="utf-8"))
+    assert other_reading(path) == expected
