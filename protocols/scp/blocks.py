@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 from lxml import etree
 
 from protocols.scp.addresses import page_address
+from protocols.scp.elements import DROPPED, INLINE, is_pixel
 
 Block: TypeAlias = dict[str, Any]
 """A block as JSON has it."""
@@ -32,22 +33,6 @@ _PARSER: Final = etree.HTMLParser(
 )
 _BREAK: Final = "\u2028"
 """Stands for ``<br>`` until white space is collapsed."""
-_INLINE: Final = frozenset(
-    {
-        *("abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del"),
-        *("dfn", "em", "font", "i", "ins", "kbd", "label", "mark", "math", "meter"),
-        *("output", "progress", "q", "rp", "rt", "ruby", "s", "samp", "small", "span"),
-        *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
-    }
-)
-_DROPPED: Final = frozenset(
-    {
-        *("applet", "base", "button", "canvas", "command", "dialog", "embed", "frame"),
-        *("frameset", "head", "iframe", "input", "link", "map", "meta", "noembed"),
-        *("noframes", "noscript", "object", "option", "param", "script", "select"),
-        *("style", "svg", "template", "textarea", "title"),
-    }
-)
 _LANGUAGE = re.compile(
     r"(?:^|\s)(?:language-|lang-|highlight-source-|brush:\s*)([\w+#.-]+)"
 )
@@ -147,14 +132,14 @@ class _Walk:
         # nothing is called for a leaf.
         for child in element:
             tag = child.tag
-            if tag in _INLINE:
+            if tag in INLINE:
                 if len(child):
                     self._inside(child, depth + 1)
                 elif text := child.text:
                     gather(text)
             elif read := _READERS.get(tag):
                 read(self, child, depth + 1)
-            elif isinstance(tag, str) and tag not in _DROPPED:
+            elif isinstance(tag, str) and tag not in DROPPED:
                 self.block(child, depth + 1)
             if tail := child.tail:
                 gather(tail)
@@ -194,7 +179,7 @@ class _Walk:
 
     def image(self, element: Any, depth: int) -> None:
         url = page_address(element.get("src") or "")
-        if url and not _is_pixel(element):
+        if url and not is_pixel(element):
             alt = _collapse(element.get("alt") or "")
             self._following.append({"type": "image", "url": url, "alt": alt})
 
@@ -211,7 +196,7 @@ class _Walk:
         items: list[str] = []
         following: list[Block] = []
         for child in element:
-            if isinstance(child.tag, str) and child.tag not in _DROPPED:
+            if isinstance(child.tag, str) and child.tag not in DROPPED:
                 self._put_item(child, depth + 1, items, following)
         if items:
             ordered = element.tag == "ol"
@@ -289,14 +274,6 @@ class _Walk:
         if urls:
             name = _collapse(element.get("title") or "") or urls[0]["href"]
             self._following.append({"type": element.tag, "name": name, "url": urls})
-
-
-def _is_pixel(image: Any) -> bool:
-    """Too small to see: it is there to count who reads."""
-    return any(
-        (image.get(side) or "").strip().removesuffix("px") in ("0", "1")
-        for side in ("width", "height")
-    )
 
 
 _READERS: Final = {

@@ -83,6 +83,9 @@ def text(value: str) -> dict[str, Any]:
             text("a b"),
             {"type": "link", "url": LINK, "text": "a"},
         ]),
+        (f'<img src="{LINK}" width="640" style="max-width:1px;height:100px">', [
+            {"type": "image", "url": LINK, "alt": ""},
+        ]),
         (f'<img src="{LINK}" alt=" An\n image ">', [
             {"type": "image", "url": LINK, "alt": "An image"},
         ]),
@@ -130,6 +133,8 @@ def test_html_becomes_blocks(markup: str, blocks: list[dict[str, Any]]) -> None:
         "<iframe src='https://ads.example/'></iframe>",
         '<img src="https://t.example/p.gif" width="1" height="1">',
         '<img src="https://t.example/p.gif" style="" height="0px">',
+        '<img src="https://t.example/p.gif" style="border:0; WIDTH: 1px">',
+        '<img src="https://t.example/p.gif" style="display : none !important">',
         '<img src="javascript:alert(1)">',
         '<img src="data:image/png;base64,AAAA">',
         "<noscript>turn it on</noscript>",
