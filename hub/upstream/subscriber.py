@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from random import Random
 
 import structlog
@@ -158,12 +158,15 @@ class Subscriber:
         current: Upstream | None = upstream
         for _ in range(MOST_STEPS):
             if current is None or await self._do(current):
-                return
+                break
             current = await self._pushes.get(upstream.feed_id)
+        if _is_overlooked(upstream) or (current and _is_overlooked(current)):
+            await self._polls.resume(upstream.feed_id)
 
     async def _do(self, upstream: Upstream) -> bool:
         """One step; True: it was the last one for now."""
-        step = next_step(upstream, self._clock.now())
+        now = self._clock.now()
+        step = next_step(upstream, now)
         match step:
             case Ask(offer):
                 return await self._ask(upstream, offer)
@@ -171,19 +174,19 @@ class Subscriber:
                 await self._leave(callback)
             case Drop(callback):
                 await self._drop(upstream, callback)
-            case _:
-                await self._end(upstream, step)
+            case Forget():
+                await self._pushes.forget(upstream.feed_id)
                 return True
+            case Rest(until):
+                await self._pushes.postpone(upstream.feed_id, until)
+                return await self._is_unchanged(upstream.feed_id, step, now)
         return False
 
-    async def _end(self, upstream: Upstream, step: Step) -> None:
-        """The feed rests, and if it is not pushed now, is polled as if it never was."""
-        if isinstance(step, Forget):
-            await self._pushes.forget(upstream.feed_id)
-        if isinstance(step, Rest):
-            await self._pushes.postpone(upstream.feed_id, step.until)
-        if upstream.push.until is None:
-            await self._polls.resume(upstream.feed_id)
+    async def _is_unchanged(self, feed_id: FeedId, step: Step, now: datetime) -> bool:
+        """Whether there is still nothing else to do: the hub, or a fetch, may have made
+        it due just before it was postponed."""
+        upstream = await self._pushes.get(feed_id)
+        return upstream is None or next_step(upstream, now) == step
 
     async def _ask(self, upstream: Upstream, offer: PushOffer) -> bool:
         """False: there is more to do at once."""
@@ -262,3 +265,9 @@ class Subscriber:
             trouble=reply.trouble,
             retry_at=self._clock.now() + pause,
         )
+
+
+def _is_overlooked(upstream: Upstream) -> bool:
+    """Whether it may be polled rarely, for it was believed to be pushed, and is not."""
+    record = upstream.push.record
+    return upstream.push.until is None and record.proofs >= record.needed

@@ -33,6 +33,7 @@ from storage.records import (
     Polling,
     Push,
     PushOffer,
+    PushRecord,
     PushWay,
     PushWrite,
     StoredFeed,
@@ -128,14 +129,17 @@ class Scene:
         await self.offer(feed, PushOffer(way=way, hub=hub, topic=feed.url))
         return feed
 
-    async def offer(self, feed: StoredFeed, offer: PushOffer | None) -> None:
+    async def offer(
+        self, feed: StoredFeed, offer: PushOffer | None, *, proofs: int = 2
+    ) -> None:
         """Its document names a hub; and it is polled rarely from then on."""
         polling = Polling(last_fetch=self.clock.now(), code=200, subscribers=1)
+        push = Push(offer=offer, record=PushRecord(proofs=proofs))
         await self.storage.log.commit(
             replace(
                 fetch(feed, polling=polling),
                 next_fetch=self.clock.now() + 30 * DAY,
-                push=PushWrite(push=Push(offer=offer), is_turned=True),
+                push=PushWrite(push=push, is_turned=True),
             )
         )
 
@@ -243,6 +247,46 @@ async def test_a_hub_that_vanishes_has_its_feeds_polled_when_the_lease_ends(
     upstream = await scene.upstream(feed)
     assert (upstream.push.until, upstream.callbacks) == (None, ())
     assert upstream.trouble == "connection refused"
+
+
+async def test_a_feed_that_was_never_believed_to_be_pushed_keeps_its_polls(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.offer(feed, (await scene.upstream(feed)).push.offer, proofs=1)
+    scene.hub.failure = Unreachable("connection refused")
+    await scene.pass_time(DAY)
+    assert scene.woken == []
+
+
+async def test_a_feed_that_is_resumed_is_polled_though_it_is_pushed_again(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.settle()
+    await scene.confirm(feed)
+    feeds = scene.storage.feeds
+    await feeds.set_state(feed.id, FeedState.PAUSED, scene.clock.now())
+    await scene.settle()
+    await scene.confirm(feed, mode="unsubscribe")
+    await scene.pass_time(2 * DAY, step=DAY)
+    await feeds.defer([(feed.id, scene.clock.now() + 30 * DAY)])
+    await feeds.set_state(feed.id, FeedState.ACTIVE, scene.clock.now())
+    await scene.settle()
+    await scene.confirm(feed)
+    assert await scene.is_overdue(feed)
+
+
+async def test_what_turns_up_just_before_it_rests_is_not_overlooked(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.settle()
+    await scene.confirm(feed)
+    before = await scene.upstream(feed)
+    await scene.offer(feed, None)
+    await scene.subscriber.settle(before)  # as it was read
+    assert scene.hub.modes == ["subscribe", "unsubscribe"]
 
 
 async def test_one_that_fails_is_asked_ever_less_often(scene: Scene) -> None:

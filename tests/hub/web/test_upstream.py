@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from hub.core.push.steps import CONFIRMED_WITHIN, LONGEST_BACKOFF
-from hub.web import upstream as web
+from hub.web.upstream import LARGEST_PUSH
 from protocols.websub.leases import LONGEST_LEASE
 from protocols.websub.signatures import sign
 from storage.records import (
@@ -224,13 +224,10 @@ async def test_a_large_push_is_signed_too(door: Door) -> None:
     assert await door.counted(PushCount.FORGED) == 1
 
 
-async def test_too_large_a_push_is_refused(
-    door: Door, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(web, "LARGEST_PUSH", 3)
+async def test_too_large_a_push_is_refused(door: Door) -> None:
     await door.subscribe()
-    assert await door.push(b"news") == 413
-    assert await door.push(b"new") == 202
+    assert await door.push(b"x" * (LARGEST_PUSH + 1)) == 413
+    assert await door.push(b"x" * LARGEST_PUSH) == 202
     assert await door.counted(PushCount.REJECTED) == 1
 
 
