@@ -100,7 +100,7 @@ def _complete(draft: EntryDraft, head: HeadDraft) -> None:
     if not draft.first_link("alternate"):
         address = draft.permalink or draft.first_link("canonical")
         if address:
-            draft.add_link(new_link(href=address))
+            draft.add_link(new_link(address))
 
 
 def _make_texts_absolute(draft: EntryDraft, head: HeadDraft) -> None:

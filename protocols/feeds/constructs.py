@@ -62,13 +62,8 @@ def make_link(
     """A link whose type, when none is given, is a page's, or a file's by its name."""
     if not type:
         type = _file_type(href) if rel in _RELATIONS_TO_FILES else "text/html"
-    return new_link(
-        href=href,
-        rel=rel,
-        type=type,
-        title=title,
-        length=(whole_number(length) or None) if length else None,
-    )
+    size = (whole_number(length) or None) if length else None
+    return new_link(href, rel, type, title, size)
 
 
 def _file_type(url: str) -> str:
@@ -196,4 +191,4 @@ def _decoded(encoded: str, kind: str) -> Text | None:
 
 
 def _text(value: str, type: str) -> Text | None:
-    return new_text(value=value, type=type) if value else None
+    return new_text(value, type) if value else None

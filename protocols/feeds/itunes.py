@@ -35,13 +35,13 @@ def _image(draft: Draft, element: Element, scope: Scope) -> None:
 
 def _summary(draft: Draft, element: Element, scope: Scope) -> None:
     keep_element(draft.extensions, element)
-    draft.offer_summary(new_text(value=text_of(element)))
+    draft.offer_summary(new_text(text_of(element)))
 
 
 def _subtitle(draft: Draft, element: Element, scope: Scope) -> None:
     """Shorter than a summary, so it only counts when there is none."""
     keep_element(draft.extensions, element)
-    draft.offer_summary(new_text(value=text_of(element)), rank=2)
+    draft.offer_summary(new_text(text_of(element)), rank=2)
 
 
 def _title(draft: Draft, element: Element, scope: Scope) -> None:

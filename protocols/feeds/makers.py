@@ -10,5 +10,5 @@ from protocols.quick import maker, maker_by_position
 new_author: Final = maker(Author)
 new_category: Final = maker_by_position(Category)
 new_entry: Final = maker_by_position(Entry)
-new_link: Final = maker(Link)
-new_text: Final = maker(Text)
+new_link: Final = maker_by_position(Link)
+new_text: Final = maker_by_position(Text)

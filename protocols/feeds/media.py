@@ -85,7 +85,7 @@ def _description(
 ) -> None:
     """``type`` is plain by default (Media RSS 1.5.1, media:description)."""
     type = "html" if said.get("type") == "html" else "text"
-    draft.offer_summary(new_text(value=text_of(element), type=type), rank=1)
+    draft.offer_summary(new_text(text_of(element), type), rank=1)
 
 
 def _category(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:

@@ -29,5 +29,5 @@ def _read_attributes(draft: Draft, element: Element, scope: Scope) -> None:
     """The Channel Definition Format of 1997 has addresses and times as attributes."""
     href = scope.within(element).resolve(element.get("href"))
     if href and not draft.first_link("alternate"):
-        draft.add_link(new_link(href=href))
+        draft.add_link(new_link(href))
     draft.updated = draft.updated or parse_date(element.get("lastmod"))

@@ -47,7 +47,7 @@ def read_page_link(draft: Draft, element: Element, scope: Scope) -> None:
         # Escaped twice: a template did it, and a CDATA section was put around it.
         written = text_of(element).replace("&amp;", "&")
         href = scope.within(element).resolve(written)
-        link = new_link(href=href) if href else None
+        link = new_link(href) if href else None
     if link and not draft.add_link(link):
         keep_element(draft.extensions, element)
 
@@ -91,7 +91,7 @@ def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
 def _body(draft: EntryDraft, element: Element, scope: Scope) -> None:
     markup = markup_inside(element)
     if markup and draft.content is None:
-        draft.content = new_text(value=markup, type="xhtml")
+        draft.content = new_text(markup, "xhtml")
     elif markup:
         keep_value(draft.extensions, "xhtml", "body", {"markup": markup})
 
@@ -108,7 +108,7 @@ def _guid(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
 def _abstract(draft: EntryDraft, element: Element, scope: Scope) -> None:
     """Of the Channel Definition Format."""
-    draft.offer_summary(new_text(value=text_of(element)), element, rank=2)
+    draft.offer_summary(new_text(text_of(element)), element, rank=2)
 
 
 def _id(draft: EntryDraft, element: Element, scope: Scope) -> None:
@@ -127,7 +127,7 @@ def _modified(draft: EntryDraft, element: Element, scope: Scope) -> None:
 def _comments(draft: EntryDraft, element: Element, scope: Scope) -> None:
     href = scope.within(element).resolve(text_of(element))
     if href:
-        draft.add_link(new_link(href=href, rel="replies"))
+        draft.add_link(new_link(href, "replies"))
 
 
 def _enclosure(draft: EntryDraft, element: Element, scope: Scope) -> None:
@@ -152,7 +152,7 @@ def _source(draft: EntryDraft, element: Element, scope: Scope) -> None:
 def _comment_feed(draft: EntryDraft, element: Element, scope: Scope) -> None:
     href = scope.within(element).resolve(text_of(element))
     if href:
-        draft.add_link(new_link(href=href, rel="replies", type="application/rss+xml"))
+        draft.add_link(new_link(href, "replies", "application/rss+xml"))
 
 
 def _original_link(draft: EntryDraft, element: Element, scope: Scope) -> None:
@@ -163,7 +163,7 @@ def _original_link(draft: EntryDraft, element: Element, scope: Scope) -> None:
     keep_element(draft.extensions, element)
     href = scope.within(element).resolve(text_of(element))
     if href:
-        draft.add_link(new_link(href=href, rel="canonical"))
+        draft.add_link(new_link(href, "canonical"))
 
 
 _ENCLOSURE_ATTRIBUTES: Final = frozenset({"url", "type", "length"})
