@@ -15,13 +15,12 @@ from typing import Final
 import structlog
 
 from hub.clock import Clock
-from hub.delivery.credits import Credits, lease_end
+from hub.delivery.credits import Credits
 from hub.delivery.feed_documents import read_feed_document, render_feed_document
-from hub.delivery.requests import request_of
+from hub.delivery.requests import delivery_of, request_of
 from hub.errors import NetworkError
 from hub.net import Network
 from protocols.model import Entry, Notification
-from protocols.websub.delivery import Delivery
 from storage.errors import StorageError
 from storage.interface import Storage
 from storage.records import Subscription
@@ -113,19 +112,13 @@ class Digests:
             digest_of(found, now - DAY), subscription.format
         )
         seconds = int(now.timestamp())
-        credits = self._credits.take(subscription.account)
-        delivery = Delivery(
-            topic=subscription.topic,
-            callback=subscription.callback,
-            hub=self._hub_url,
-            content_type=document.content_type,
-            body=document.body,
+        delivery = delivery_of(
+            subscription,
+            document,
+            self._credits.take(subscription.account),
             id=f"digest-{seconds}-{subscription.id}",
-            timestamp=seconds,
-            secret=subscription.secret,
-            algorithm=subscription.algorithm,
-            credits=credits,
-            expires=None if credits is None else lease_end(subscription, seconds),
+            at=seconds,
+            hub_url=self._hub_url,
             user_agent=self._user_agent,
         )
         request = await request_of(delivery)

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from hub.clock import Clock
 from hub.core.replies import STRAINED_STATUSES, Reply, Verdict, verdict
-from hub.delivery.credits import Credits, lease_end
+from hub.delivery.credits import Credits
 from hub.delivery.notifications import Document
 from hub.delivery.origins import Origins
-from hub.delivery.requests import request_of
+from hub.delivery.requests import delivery_of, request_of
 from hub.delivery.slow_requests import SlowRequests
 from hub.errors import NetworkError
 from hub.failpoints import failpoint
 from hub.net import Answer, Request
 from protocols.http import parse_retry_after
-from protocols.websub.delivery import Delivery, notification_id
+from protocols.websub.delivery import notification_id
 from storage.records import Position, Subscription
 
 LONGEST_ERROR = 200
@@ -117,23 +117,16 @@ class Poster:
         failures: int,
         missed: tuple[Position, Position] | None,
     ) -> Request:
-        now = int(self._clock.now().timestamp())
-        credits = self._credits.take(subscription.account)
-        delivery = Delivery(
-            topic=subscription.topic,
-            callback=subscription.callback,
-            hub=self._sender.hub_url,
-            content_type=document.content_type,
-            body=document.body,
+        delivery = delivery_of(
+            subscription,
+            document,
+            self._credits.take(subscription.account),
             id=notification_id(self._sender.epoch, position, subscription.id),
-            timestamp=now,
-            secret=subscription.secret,
-            algorithm=subscription.algorithm,
+            at=int(self._clock.now().timestamp()),
+            hub_url=self._sender.hub_url,
+            user_agent=self._sender.user_agent,
             retries=failures,
             missed=missed,
-            credits=credits,
-            expires=None if credits is None else lease_end(subscription, now),
-            user_agent=self._sender.user_agent,
         )
         return await request_of(delivery)
 

@@ -16,12 +16,11 @@ import structlog
 from hub import __version__
 from hub.clock import Clock
 from hub.core.replies import Verdict, verdict
-from hub.delivery.credits import Credits, lease_end
+from hub.delivery.credits import Credits
 from hub.delivery.notifications import Document
-from hub.delivery.requests import request_of
+from hub.delivery.requests import delivery_of, request_of
 from hub.errors import NetworkError
 from hub.net import Answer, Request
-from protocols.websub.delivery import Delivery
 from storage.records import Subscription
 
 AT_ONCE: Final = 16
@@ -104,21 +103,14 @@ class Redeliveries:
                 )
 
     async def _request(self, subscription: Subscription, document: Document) -> Request:
-        now = int(self._clock.now().timestamp())
-        credits = self._credits.take(subscription.account)
-        delivery = Delivery(
-            topic=subscription.topic,
-            callback=subscription.callback,
-            hub=self._hub_url,
-            content_type=document.content_type,
-            body=document.body,
+        delivery = delivery_of(
+            subscription,
+            document,
+            self._credits.take(subscription.account),
             # Of its own: who drops what came before must get this one.
             id=f"replay-{secrets.token_hex(8)}-{subscription.id}",
-            timestamp=now,
-            secret=subscription.secret,
-            algorithm=subscription.algorithm,
-            credits=credits,
-            expires=None if credits is None else lease_end(subscription, now),
+            at=int(self._clock.now().timestamp()),
+            hub_url=self._hub_url,
             user_agent=f"Fanfare/{__version__} (+{self._hub_url})",
         )
         return await request_of(delivery)

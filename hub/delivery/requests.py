@@ -6,10 +6,45 @@ from functools import partial
 from typing import Final
 
 from hub.beside import LARGE_BYTES, run_beside
+from hub.delivery.credits import lease_end
+from hub.delivery.notifications import Document
 from hub.net import Limits, Purpose, Request
 from protocols.websub.delivery import Delivery, delivery_headers
+from storage.records import Position, Subscription
 
 LIMITS: Final = Limits(seconds=20.0, idle_seconds=20.0)
+
+
+def delivery_of(
+    subscription: Subscription,
+    document: Document,
+    credits: int | None,
+    *,
+    id: str,
+    at: int,
+    hub_url: str,
+    user_agent: str,
+    retries: int = 0,
+    missed: tuple[Position, Position] | None = None,
+) -> Delivery:
+    """A document for one subscriber, ``at`` a moment in Unix seconds. ``credits``: what
+    its account has left, None where it has none."""
+    return Delivery(
+        topic=subscription.topic,
+        callback=subscription.callback,
+        hub=hub_url,
+        content_type=document.content_type,
+        body=document.body,
+        id=id,
+        timestamp=at,
+        secret=subscription.secret,
+        algorithm=subscription.algorithm,
+        retries=retries,
+        missed=missed,
+        credits=credits,
+        expires=None if credits is None else lease_end(subscription, at),
+        user_agent=user_agent,
+    )
 
 
 async def request_of(delivery: Delivery) -> Request:
