@@ -95,9 +95,14 @@ def read_sitemap(body: bytes, url: str, *, largest: int = LARGEST) -> SiteMap:
             root = element.tag  # the last to end is the outermost
     except etree.XMLSyntaxError as error:
         raise MalformedDocument(error.msg or "no XML", error.lineno) from None
-    if etree.QName(root).localname not in ("urlset", "sitemapindex"):
-        raise NotAFeed(f"<{etree.QName(root).localname[:40]}>")
+    if _local_name(root) not in ("urlset", "sitemapindex"):
+        raise NotAFeed(f"<{_local_name(root)[:40]}>")
     return reading.finish()
+
+
+def _local_name(tag: str) -> str:
+    """A namespace may be anything, braces included."""
+    return tag.rpartition("}")[2]
 
 
 def _unpacked(body: bytes, largest: int) -> bytes:
@@ -120,7 +125,7 @@ def _elements(body: bytes) -> Iterator[Any]:
             raise LimitExceeded("the number of elements", MOST_ELEMENTS)
         yield element
         parent = element.getparent()
-        if parent is None or etree.QName(parent).localname in ("url", "sitemap"):
+        if parent is None or _local_name(parent.tag) in ("url", "sitemap"):
             continue
         element.clear()
         while element.getprevious() is not None:
@@ -158,7 +163,7 @@ class _Reading:
 
     def _read_child(self, element: Any) -> None:
         for part in element:
-            if etree.QName(part).localname != "loc":
+            if _local_name(part.tag) != "loc":
                 continue
             address = resolve(part.text, self.url)
             if is_web_url(address) and len(self.children) < MOST_CHILDREN:

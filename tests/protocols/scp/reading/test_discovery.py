@@ -228,6 +228,12 @@ def test_what_is_no_sitemap_is_refused(body: bytes, error: type[FeedError]) -> N
         read_sitemap(body, URL)
 
 
+@pytest.mark.parametrize("namespace", ["{}", "a}b", "{", "x{y}z", "}"])
+def test_a_namespace_may_be_anything(namespace: str) -> None:
+    body = f'<urlset xmlns="{namespace}"><url><loc>a</loc></url></urlset>'.encode()
+    assert read_sitemap(body, "https://a.example/sitemap.xml").files == ()
+
+
 def test_an_unpacked_size_may_be_asked_for() -> None:
     body = gzip.compress(urlset(SNAPSHOT, " " * 5_000))
     assert read_sitemap(body, URL, largest=6_000).files
