@@ -377,6 +377,24 @@ async def test_subscriptions_outlive_the_process(scene: UpstreamScene) -> None:
     assert len(scene.upstream.requests) == 1
 
 
+async def test_callbacks_and_secrets_are_told_to_the_hub_only(
+    scene: UpstreamScene,
+) -> None:
+    feed_id = await scene.subscribed()
+    await scene.push(scene.document("forged"), signature="sha256=00")
+    await scene.push(scene.document("two"))
+    await scene.until_titles(feed_id, "one", "two")
+    token = scene.upstream.callback.rpartition("/")[2]
+    paths = ("feeds", f"feeds/{feed_id}", f"feeds/{feed_id}/plan", "hubs", "findings")
+    said = [str(await scene.api("GET", f"/{path}")) for path in paths]
+    said.append(str((await scene.request("GET", f"{scene.hub.url}/metrics")).body))
+    said += scene.hub.log
+    stored = scene.hub.database.read_bytes()
+    for secret in (token, scene.upstream.secret):
+        assert not any(secret in each for each in said)
+        assert secret.encode() not in stored
+
+
 async def test_what_was_acknowledged_is_found_though_the_hub_dies(
     tmp_path: Path,
 ) -> None:
