@@ -101,7 +101,7 @@ def read_sitemap(body: bytes, url: str, *, largest: int = LARGEST) -> SiteMap:
 
 
 def _local_name(tag: str) -> str:
-    """A namespace may be anything, braces included."""
+    """`lxml.etree.QName` raises for a namespace with braces."""
     return tag.rpartition("}")[2]
 
 

@@ -229,9 +229,10 @@ def test_what_is_no_sitemap_is_refused(body: bytes, error: type[FeedError]) -> N
 
 
 @pytest.mark.parametrize("namespace", ["{}", "a}b", "{", "x{y}z", "}"])
-def test_a_namespace_may_be_anything(namespace: str) -> None:
+def test_a_namespace_that_is_none_is_an_error_of_ours(namespace: str) -> None:
     body = f'<urlset xmlns="{namespace}"><url><loc>a</loc></url></urlset>'.encode()
-    assert read_sitemap(body, "https://a.example/sitemap.xml").files == ()
+    with pytest.raises(MalformedDocument, match="is not a valid URI"):
+        read_sitemap(body, "https://a.example/sitemap.xml")
 
 
 def test_an_unpacked_size_may_be_asked_for() -> None:
