@@ -15,7 +15,7 @@ _EMPTY: list[bytes] = []
 
 async def open_new(path: Path) -> SqliteStorage:
     """As `open_database` does it where there is no file: with a key and an epoch of
-    its own."""
+    its own. A file that is there is opened as it is."""
     if not _EMPTY:
         _EMPTY.append(await _make())
     _write(path)
@@ -23,7 +23,8 @@ async def open_new(path: Path) -> SqliteStorage:
 
 
 def _write(path: Path) -> None:
-    path.write_bytes(_EMPTY[0])
+    if not path.exists():
+        path.write_bytes(_EMPTY[0])
 
 
 async def _make() -> bytes:
