@@ -15,8 +15,8 @@ import structlog
 
 from hub.core.budget import Budget
 from tests.support.guest_month import Month
+from tests.support.guest_population import SITES
 from tests.support.guest_scores import score_sheet
-from tests.support.guest_sites import SITES
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
-"""A month as a guest of fifty feeds: nobody finds a fault with a single request.
+"""A month as a guest of seventy feeds: nobody finds a fault with a single request.
 
 Each line of the etiquette (docs/etiquette.md) that shows in requests is a column of
-the score; the sites are in `tests.support.guest_sites`.
+the score; the sites are in `tests.support.guest_population`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import pytest
 
 from hub.core.budget import Budget
 from tests.support.guest_month import Month
-from tests.support.guest_sites import SITES, Site
+from tests.support.guest_population import SITES
+from tests.support.guest_sites import Site
 
 A_DAY = 3.0
 """Polls of a feed, on average: fewer than by default, for the sake of time."""

@@ -28,8 +28,9 @@ from storage.interface import Storage
 from storage.records import OPERATOR, FeedId, FeedState, NewFeed, NewSubscription
 from storage.sqlite import open_database
 from tests.support.clock import ManualClock
+from tests.support.guest_population import SITES
 from tests.support.guest_scores import Request, Score, score, score_host
-from tests.support.guest_sites import END, SITES, START, Site
+from tests.support.guest_sites import END, START, Site
 from tests.support.polled_site import DocumentParser
 from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
 
