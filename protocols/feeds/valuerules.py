@@ -101,7 +101,8 @@ def read_time(value: Json) -> tuple[datetime | None, bool]:
         return None, False
     try:
         time = datetime.fromisoformat(match[0])
-    except ValueError:  # such as a thirteenth month
-        return None, False
-    has_zone = time.tzinfo is not None
-    return time.astimezone(UTC) if has_zone else time.replace(tzinfo=UTC), has_zone
+        has_zone = time.tzinfo is not None
+        utc = time.astimezone(UTC) if has_zone else time.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None, False  # such as a thirteenth month, or the year 10000 in UTC
+    return utc, has_zone

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import orjson
@@ -18,6 +18,7 @@ from protocols.feeds.valuerules import read_time
 
 OVERLAP: Final = timedelta(seconds=5)
 LONGEST: Final = 2_000
+_FIRST: Final = datetime.min.replace(tzinfo=UTC) + OVERLAP
 
 
 def cursor_after(token: str, as_of: str) -> str:
@@ -28,11 +29,16 @@ def cursor_after(token: str, as_of: str) -> str:
     """
     named = _time_of_token(token)
     if named is not None:
-        return token_of(named - OVERLAP)
+        return token_of(_earlier(named))
     if token and len(token) <= LONGEST:
         return token
     moment, has_zone = read_time(as_of)
-    return time_of(moment - OVERLAP) if moment and has_zone else ""
+    return time_of(_earlier(moment)) if moment and has_zone else ""
+
+
+def _earlier(moment: datetime) -> datetime:
+    """Times begin with the year 1, which is what a server says that has none."""
+    return max(moment, _FIRST) - OVERLAP
 
 
 def token_of(moment: datetime) -> str:
@@ -42,7 +48,7 @@ def token_of(moment: datetime) -> str:
 def time_of(moment: datetime) -> str:
     """With ``Z``: a ``+`` is lost where a query is read carelessly, and a time without
     a zone is taken for a local one."""
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+    return f"{moment.isoformat('T', 'milliseconds')[:23]}Z"
 
 
 def _time_of_token(token: str) -> datetime | None:

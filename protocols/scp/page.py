@@ -51,10 +51,13 @@ def page_line(entry: Entry, context: PageContext) -> bytes:
 
     The same entry in the same context gives the same bytes.
     """
-    blocks = _blocks(entry) + media_blocks(entry, context.feed)
+    content = _blocks_of(entry.content)
+    blocks = content or _blocks_of(entry.summary)
+    blocks += media_blocks(entry, context.feed)
     text = next((found for each in blocks if (found := text_of_block(each))), "")
     title = collapse(entry.title) or shorten(text, TITLE_LENGTH) or context.url
-    description = _description(entry, _words(blocks)) or title
+    summary = _summary(entry) if content else ""
+    description = shorten(summary or _words(blocks), DESCRIPTION_LENGTH) or title
     page: dict[str, object] = {
         "url": context.url,
         "title": title,
@@ -80,10 +83,6 @@ def timestamp(moment: datetime) -> str:
     return moment.isoformat()[:19] + "Z"
 
 
-def _blocks(entry: Entry) -> list[Block]:
-    return _blocks_of(entry.content) or _blocks_of(entry.summary)
-
-
 def _blocks_of(text: Text | None) -> list[Block]:
     if text is None:
         return []
@@ -106,14 +105,16 @@ def _words(blocks: Sequence[Block]) -> str:
     return " ".join(said)
 
 
-def _description(entry: Entry, text: str) -> str:
+def _summary(entry: Entry) -> str:
+    """What a summary says beside the content, as far as it is read."""
     summary = entry.summary
-    if summary is not None and summary.type in ("html", "xhtml", "text"):
-        is_plain = summary.type == "text"
-        said = collapse(summary.value) if is_plain else text_of_html(summary.value)
-        if said:
-            return shorten(said, DESCRIPTION_LENGTH)
-    return shorten(text, DESCRIPTION_LENGTH)
+    if summary is None or summary.type not in ("html", "xhtml", "text"):
+        return ""
+    if summary.type == "text":
+        return collapse(summary.value)
+    if "<" not in summary.value:
+        return text_of_html(summary.value)
+    return _words(blocks_of_html(summary.value))
 
 
 def shorten(text: str, length: int) -> str:

@@ -57,6 +57,7 @@ class Ways:
     token: str = ""  # that is asked for as Bearer
     lists_chunks: bool = False  # differential answers have the whole pages
     summaries: bool = True  # that follow the text
+    date: str = ""  # of all its answers; "": the true one
 
 
 @dataclass(slots=True)
@@ -286,7 +287,7 @@ class FeederSite:
         headers = {
             "Content-Type": "application/json",
             "X-OpenFeeder": "1.0",
-            "Date": format_datetime(self.now, usegmt=True),
+            "Date": self.ways.date or format_datetime(self.now, usegmt=True),
         }
         if self.ways.has_etags:
             headers["ETag"] = f'"{_digest(body.decode())}"'

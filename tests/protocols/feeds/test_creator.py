@@ -132,6 +132,14 @@ def test_version_1_is_looked_for_beside_a_later_one(url: str, older: str) -> Non
             {"updatedAt": "2026-13-01T00:00:00Z"},
             "/items/1/updatedAt: expected an ISO 8601 time",
         ),
+        (
+            {"updatedAt": "9999-12-31T23:59:59-12:00"},
+            "/items/1/updatedAt: expected an ISO 8601 time",
+        ),
+        (
+            {"publishedAt": "0001-01-01T00:00:00+14:00"},
+            "/items/1/publishedAt: expected an ISO 8601 time",
+        ),
         ({"updatedAt": 1776679200}, "/items/1/updatedAt: expected an ISO 8601 time"),
         ({"kinds": []}, "/items/1/kinds: expected an array that is not empty"),
         ({"kinds": "text"}, "/items/1/kinds: expected an array that is not empty"),

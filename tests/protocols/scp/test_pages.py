@@ -106,6 +106,16 @@ def test_a_description_is_how_the_text_begins_below_its_headings() -> None:
     assert headed["description"] == headed["title"] == "Title of a"
 
 
+@pytest.mark.parametrize("beside", ["Said at length", ""])
+def test_a_description_keeps_the_paragraphs_of_a_summary_apart(beside: str) -> None:
+    markup = "<script>f()</script><p>One &amp;</p><ul><li>two</li></ul>three<br>four"
+    content = Text(value=beside, type="text")
+    found = page(an_entry("a", summary=Text(value=markup), content=content))
+    assert found["description"] == "One & two three four"
+    plain = page(an_entry("a", summary=Text(value="A &amp; B"), content=content))
+    assert plain["description"] == "A & B"
+
+
 def test_a_summary_that_says_nothing_is_no_description() -> None:
     summary = Text(value="<p><img src='/a'></p>", type="html")
     content = Text(value="Said at length", type="text")

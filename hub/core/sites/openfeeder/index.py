@@ -27,6 +27,8 @@ MOST_EMPTY: Final = 3
 """Pages of an index in a row that list nothing, before it is taken to end."""
 MARGIN: Final = timedelta(seconds=2)
 """Before the time of an answer, for what is changed while it is made."""
+_EARLIEST: Final = 1970
+"""The year. A clock that says less is none, and before the year 1 there is no time."""
 
 
 def index_is_same(session: Session) -> Part[bool]:
@@ -167,4 +169,6 @@ def _digest(fetched: Fetched) -> int:
 def _cursor_of(fetched: Fetched) -> str:
     """An index has no token: the time at which the server answered."""
     date = parse_date(fetched.date) if fetched.date else None
-    return time_of((date or fetched.started) - MARGIN)
+    if date is None or date.year < _EARLIEST:
+        date = fetched.started
+    return time_of(date - MARGIN)

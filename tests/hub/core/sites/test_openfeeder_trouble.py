@@ -100,6 +100,19 @@ async def test_a_cursor_that_is_refused_is_dropped_and_the_index_walked(
     assert await reading.told() == [("entries", "/new")]
 
 
+@pytest.mark.parametrize("year", ["0001", "1969"])
+async def test_a_server_whose_clock_says_nothing_is_asked_by_the_time_here(
+    year: str,
+) -> None:
+    reading = await a_reading(Ways(date=f"Mon, 01 Jan {year} 00:00:00 GMT"))
+    reading.site.add("/new")
+
+    feed = await reading.visit()
+
+    assert feed.polling.error == ""
+    assert await reading.told() == [("entries", "/new")]
+
+
 async def test_a_page_that_cannot_be_read_is_noted_and_tried_again() -> None:
     reading = await a_reading(Ways(has_since=False))
     for path in ("/bad", "/good"):

@@ -233,7 +233,7 @@ def test_a_snapshot_that_is_the_same_by_its_etag_is_not_read_again(
     walks.scp.named = [
         each.replace(path, "/scp/all-1.scp.gz") for each in walks.scp.named[1:]
     ]
-    walks.scp._publish()
+    walks.scp.publish()
     assert walks.well() == []
     assert walks.asked == [SITEMAP, "/scp/all-1.scp.gz"]
     walks.scp.delta(walks.scp.put("new", "New"))
@@ -339,7 +339,7 @@ def test_what_is_wanted_and_has_expired_is_told(walks: Walks) -> None:
 
 def test_no_more_problems_are_told_than_anybody_reads(walks: Walks) -> None:
     walks.scp.named += ["<scp:collection/>"] * 30
-    walks.scp._publish()
+    walks.scp.publish()
     ended = walks.visit()
     assert ended is not None
     assert len(ended.problems) == 20
@@ -353,7 +353,7 @@ def test_over_https_all_is_over_https() -> None:
     walks.scp.named = [
         each.replace("https://site.test", "http://x") for each in walks.scp.named
     ]
-    walks.scp._publish()
+    walks.scp.publish()
     ended = walks.visit()
     assert ended is not None
     assert "named over https, must be there too" in ended.trouble
@@ -422,7 +422,7 @@ def test_problems_of_the_sitemap_and_of_pages_are_told(walks: Walks) -> None:
     bad = walks.scp.put("bad", "Bad") | {"url": "ftp://site.example/"}
     walks.scp.delta(bad)
     walks.scp.named.append('<scp:section name="all" updateFreq="x" pages="1"/>')
-    walks.scp._publish()
+    walks.scp.publish()
     ended = walks.visit()
     assert ended is not None
     assert "updateFreq" in ended.problems[0]
