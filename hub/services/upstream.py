@@ -150,8 +150,10 @@ class UpstreamService:
         self._deliveries.put(delivery)
 
     async def _found(self, token: str) -> PushCallback:
-        callback = await self._pushes.find(token) if self._is_on else None
+        callback = await self._pushes.find(token)
         if callback is None or callback.until <= self._clock.now():
+            raise _unknown()
+        if not self._is_on and callback.state is not CallbackState.ENDING:
             raise _unknown()
         return callback
 

@@ -14,8 +14,9 @@ from hub.polling.opt_outs import OptOuts
 from hub.services.upstream import UpstreamService
 from hub.upstream.deliveries import Deliveries
 from hub.upstream.hub_hosts import HubHosts
+from hub.upstream.polls import Polls
 from hub.upstream.requests import HubRequests
-from hub.upstream.subscriber import Polls, Subscriber
+from hub.upstream.subscriber import Subscriber
 from hub.websub.pings import Pings
 
 
@@ -31,7 +32,9 @@ def build_upstream(
     pings: Pings,
     settings: Settings,
 ) -> BuiltUpstream:
-    """Switched off, it asks nobody, and all callbacks are gone."""
+    """Switched off, it asks nobody, leaves those it has asked before, and all
+    callbacks are gone."""
+    is_on = settings.takes_pushes
     deliveries = Deliveries(around.storage, bringing, pings, around.clock)
     subscriber = Subscriber(
         around.storage,
@@ -46,10 +49,12 @@ def build_upstream(
         Polls(around.storage, around.poller.explain, around.poller.wake),
         around.clock,
         Random(),  # noqa: S311 - spreads requests
+        is_on=is_on,
     )
-    is_on = settings.takes_pushes
     service = UpstreamService(
         around.storage, deliveries, around.clock, subscriber.wake, is_on=is_on
     )
-    parts = {"subscriber": subscriber.run, "upstream deliveries": deliveries.run}
-    return BuiltUpstream(service=service, background=parts if is_on else {})
+    parts: dict[str, Part] = {"subscriber": subscriber.run}
+    if is_on:
+        parts["upstream deliveries"] = deliveries.run
+    return BuiltUpstream(service=service, background=parts)

@@ -59,6 +59,9 @@ class HubHosts:
         server.next_again = again + INTERVAL
         return Turn(again, is_taken=False)
 
+    def is_in_trouble(self, hub: str, now: float) -> bool:
+        return self._server(hub, now).until > now
+
     def answered(self, hub: str, now: float) -> None:
         """Whatever it said of one feed, it is there."""
         server = self._server(hub, now)

@@ -72,16 +72,16 @@ class HubRequests:
         reply, _answer = await self._post(callback.hub, body)
         return reply
 
-    async def unsubscribe(self, callback: PushCallback) -> None:
-        """Once, and whatever comes of it: what a hub pushes all the same is refused.
-        A cloud cannot be told; its registrations end by themselves."""
-        if callback.way is PushWay.WEBSUB:
-            body = subscription_form(
-                mode="unsubscribe",
-                topic=callback.topic,
-                callback=self._url(callback.token),
-            )
-            await self._post(callback.hub, body)
+    async def unsubscribe(self, callback: PushCallback) -> HubReply:
+        """Of WebSub. Once, whatever comes of it: what is pushed all the same is
+        refused."""
+        body = subscription_form(
+            mode="unsubscribe",
+            topic=callback.topic,
+            callback=self._url(callback.token),
+        )
+        reply, _answer = await self._post(callback.hub, body)
+        return reply
 
     async def _register(self, callback: NewPushCallback) -> HubReply:
         form = registration_form(

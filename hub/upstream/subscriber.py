@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from random import Random
 
 import structlog
 
 from hub.clock import Clock
-from hub.core.cadence import Plan
 from hub.core.push.steps import (
     CONFIRMED_WITHIN,
     ENDED_WITHIN,
@@ -31,18 +29,18 @@ from hub.core.push.steps import (
     next_step,
 )
 from hub.upstream.hub_hosts import HubHosts
+from hub.upstream.polls import Polls
 from hub.upstream.requests import HubReply, HubRequests
 from storage.errors import StorageError
 from storage.interface import Storage
 from storage.records import (
     CallbackState,
     FeedId,
-    FeedState,
     NewPushCallback,
     PushCallback,
     PushCount,
     PushOffer,
-    StoredFeed,
+    PushWay,
     Upstream,
 )
 
@@ -57,30 +55,6 @@ NOT_CONFIRMED = "the hub did not confirm it"
 log = structlog.get_logger()
 
 
-class Polls:
-    """What is needed of the poller: feeds that are not pushed any more are polled."""
-
-    def __init__(
-        self,
-        storage: Storage,
-        explain: Callable[[StoredFeed], Plan],
-        wake: Callable[[], None],
-    ) -> None:
-        self._feeds = storage.feeds
-        self._explain = explain
-        self._wake = wake
-
-    async def resume(self, feed_id: FeedId) -> None:
-        """As often as if nobody had pushed it, from its last fetch on."""
-        feed = await self._feeds.get(feed_id)
-        if feed is None or feed.state is not FeedState.ACTIVE:
-            return
-        due = self._explain(feed).next_fetch
-        if due < feed.next_fetch:
-            await self._feeds.defer([(feed_id, due)])
-            self._wake()
-
-
 class Subscriber:
     def __init__(
         self,
@@ -90,13 +64,17 @@ class Subscriber:
         polls: Polls,
         clock: Clock,
         random: Random,
+        *,
+        is_on: bool = True,
     ) -> None:
+        """Switched off, it leaves all hubs, and asks none."""
         self._pushes = storage.pushes
         self._requests = requests
         self._hosts = hosts
         self._polls = polls
         self._clock = clock
         self._random = random
+        self._is_on = is_on
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._under_way: set[FeedId] = set()
         self._awake = asyncio.Event()
@@ -107,6 +85,7 @@ class Subscriber:
 
     async def run(self) -> None:
         """Until cancelled; what is under way then is dropped when its time is over."""
+        await self._switch()
         async with asyncio.TaskGroup() as tasks:
             while True:
                 self._awake.clear()
@@ -115,6 +94,13 @@ class Subscriber:
                 except StorageError as error:
                     log.warning("pushes_not_read", error=str(error))
                 await self._rest()
+
+    async def _switch(self) -> None:
+        """It may have been off, or on, before the hub was started."""
+        try:
+            await self._pushes.switch(is_on=self._is_on)
+        except StorageError as error:
+            log.warning("pushes_not_switched", error=str(error))
 
     async def _rest(self) -> None:
         try:
@@ -166,12 +152,12 @@ class Subscriber:
     async def _do(self, upstream: Upstream) -> bool:
         """One step; True: it was the last one for now."""
         now = self._clock.now()
-        step = next_step(upstream, now)
+        step = self._next_step(upstream, now)
         match step:
             case Ask(offer):
                 return await self._ask(upstream, offer)
             case Leave(callback):
-                await self._leave(callback)
+                return await self._leave(upstream, callback)
             case Drop(callback):
                 await self._drop(upstream, callback)
             case Forget():
@@ -186,18 +172,15 @@ class Subscriber:
         """Whether there is still nothing else to do: the hub, or a fetch, may have made
         it due just before it was postponed."""
         upstream = await self._pushes.get(feed_id)
-        return upstream is None or next_step(upstream, now) == step
+        return upstream is None or self._next_step(upstream, now) == step
+
+    def _next_step(self, upstream: Upstream, now: datetime) -> Step:
+        return next_step(upstream, now, is_on=self._is_on)
 
     async def _ask(self, upstream: Upstream, offer: PushOffer) -> bool:
         """False: there is more to do at once."""
-        monotonic = self._clock.monotonic()
-        turn = self._hosts.turn(offer.hub, monotonic)
-        wait = turn.at - monotonic
-        if not turn.is_taken:
-            due = self._clock.now() + timedelta(seconds=wait)
-            await self._pushes.postpone(upstream.feed_id, due)
+        if not await self._has_turn(upstream, offer.hub):
             return True
-        await asyncio.sleep(wait)
         now = self._clock.now()
         new = NewPushCallback(
             feed_id=upstream.feed_id,
@@ -212,6 +195,18 @@ class Subscriber:
         await self._pushes.ask(new)
         await self._heed(upstream, new, await self._requests.subscribe(new))
         return False
+
+    async def _has_turn(self, upstream: Upstream, hub: str) -> bool:
+        """Wait for the hub's next turn; False: it is far, and the feed is put off."""
+        monotonic = self._clock.monotonic()
+        turn = self._hosts.turn(hub, monotonic)
+        wait = turn.at - monotonic
+        if turn.is_taken:
+            await asyncio.sleep(wait)
+        else:
+            due = self._clock.now() + timedelta(seconds=wait)
+            await self._pushes.postpone(upstream.feed_id, due)
+        return turn.is_taken
 
     async def _heed(
         self, upstream: Upstream, new: NewPushCallback, reply: HubReply
@@ -233,9 +228,20 @@ class Subscriber:
         else:
             self._hosts.answered(hub, self._clock.monotonic())
 
-    async def _leave(self, callback: PushCallback) -> None:
+    async def _leave(self, upstream: Upstream, callback: PushCallback) -> bool:
+        """True: the hub's turn is yet to come. A cloud cannot be told: registrations
+        end by themselves; nor is a hub in trouble, whose pushes are refused."""
+        monotonic = self._clock.monotonic()
+        is_told = callback.way is PushWay.WEBSUB and not self._hosts.is_in_trouble(
+            callback.hub, monotonic
+        )
+        if is_told and not await self._has_turn(upstream, callback.hub):
+            return True
         await self._pushes.leave(callback, self._clock.now() + ENDED_WITHIN)
-        await self._requests.unsubscribe(callback)
+        if is_told:
+            reply = await self._requests.unsubscribe(callback)
+            self._tell_host(callback.hub, reply)
+        return False
 
     async def _drop(self, upstream: Upstream, callback: PushCallback) -> None:
         if callback.state is CallbackState.ASKED:

@@ -38,6 +38,11 @@ class PushStore(Protocol):
         """Not due before then, unless something happens to it."""
         ...
 
+    async def switch(self, *, is_on: bool) -> None:
+        """At the start. On: active feeds that rest until something happens are due.
+        Off: those that a hub may push are, and are not pushed any more."""
+        ...
+
     async def ask(self, new: NewPushCallback) -> None:
         """A hub is about to be told this callback; counted."""
         ...

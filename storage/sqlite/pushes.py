@@ -41,6 +41,15 @@ _DUE = (
     " ORDER BY p.due LIMIT ?"
 )
 
+_SWITCH_ON = (
+    "UPDATE pushes SET due = 0 WHERE due IS NULL AND way <> ''"
+    " AND feed_id IN (SELECT id FROM feeds WHERE state = 'active')"
+)
+_SWITCH_OFF = (
+    "UPDATE pushes SET due = 0, until = NULL WHERE feed_id IN"
+    " (SELECT feed_id FROM push_callbacks WHERE state <> 'ending')"
+)
+
 
 class SqlitePushes:
     def __init__(self, writer: Writer, readers: Readers, box: SecretBox) -> None:
@@ -80,6 +89,9 @@ class SqlitePushes:
             "UPDATE pushes SET due = ? WHERE feed_id = ?",
             (to_milliseconds_or_none(due), feed_id),
         )
+
+    async def switch(self, *, is_on: bool) -> None:
+        await self._writer.execute(_SWITCH_ON if is_on else _SWITCH_OFF, ())
 
     async def ask(self, new: NewPushCallback) -> None:
         row = (

@@ -70,11 +70,12 @@ class Rest:
 Step = Ask | Leave | Drop | Forget | Rest
 
 
-def next_step(upstream: Upstream, now: datetime) -> Step:
+def next_step(upstream: Upstream, now: datetime, *, is_on: bool = True) -> Step:
+    """Switched off, no feed is wanted to be pushed."""
     over = [each for each in upstream.callbacks if each.until <= now]
     if over:
         return Drop(over[0])
-    offer = wanted_offer(upstream)
+    offer = wanted_offer(upstream) if is_on else None
     kept = _kept(upstream, offer)
     for each in upstream.callbacks:
         if each not in kept and each.state is not CallbackState.ENDING:

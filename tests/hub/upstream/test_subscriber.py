@@ -23,9 +23,11 @@ from hub.services.errors import Gone
 from hub.services.upstream import UpstreamService
 from hub.upstream.deliveries import Delivery, Reading
 from hub.upstream.hub_hosts import FIRST_PAUSE, LONGEST_PAUSE, HubHosts, Turn
+from hub.upstream.polls import Polls
 from hub.upstream.requests import HubRequests
-from hub.upstream.subscriber import NOT_CONFIRMED, Polls, Subscriber
+from hub.upstream.subscriber import NOT_CONFIRMED, Subscriber
 from protocols.websub.subscriber import HubQuestion
+from storage.errors import NotFound
 from storage.interface import Storage
 from storage.records import (
     FeedState,
@@ -117,6 +119,7 @@ class Scene:
     storage: Storage
     clock: ManualClock
     hub: ScriptedHub
+    hosts: HubHosts
     subscriber: Subscriber
     service: UpstreamService
     woken: list[bool]  # the poller, each time
@@ -172,6 +175,15 @@ class Scene:
         assert found is not None
         return found.next_fetch <= self.clock.now()
 
+    async def pause(self, feed: StoredFeed) -> None:
+        feeds = self.storage.feeds
+        await feeds.set_state(feed.id, FeedState.PAUSED, self.clock.now())
+        await self.settle()
+
+    def switched(self, *, is_on: bool) -> Scene:
+        """Started anew, with the same storage, by somebody who has switched it."""
+        return build_scene(self.storage, self.clock, self.hub, is_on=is_on)
+
     async def pass_time(self, span: timedelta, step: timedelta = HOUR) -> None:
         end = self.clock.now() + span
         while self.clock.now() < end:
@@ -179,25 +191,31 @@ class Scene:
             await self.settle()
 
 
+def build_scene(
+    storage: Storage, clock: ManualClock, hub: ScriptedHub, *, is_on: bool
+) -> Scene:
+    woken: list[bool] = []
+    hosts = HubHosts(hub)
+    subscriber = Subscriber(
+        storage,
+        HubRequests(hub, clock, OUR_URL, "Fanfare", OptOuts(["no.exempt"])),
+        hosts,
+        Polls(storage, normal_plan, lambda: woken.append(True)),
+        clock,
+        Random(1),
+        is_on=is_on,
+    )
+    service = UpstreamService(
+        storage, NoDeliveries(), clock, subscriber.wake, is_on=is_on
+    )
+    return Scene(storage, clock, hub, hosts, subscriber, service, woken)
+
+
 @pytest.fixture
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     storage = await open_database(tmp_path / "hub.db")
     try:
-        clock, hub = ManualClock(), ScriptedHub()
-        woken: list[bool] = []
-        polls = Polls(storage, normal_plan, lambda: woken.append(True))
-        subscriber = Subscriber(
-            storage,
-            HubRequests(hub, clock, OUR_URL, "Fanfare", OptOuts(["no.exempt"])),
-            HubHosts(hub),
-            polls,
-            clock,
-            Random(1),
-        )
-        service = UpstreamService(
-            storage, NoDeliveries(), clock, subscriber.wake, is_on=True
-        )
-        yield Scene(storage, clock, hub, subscriber, service, woken)
+        yield build_scene(storage, ManualClock(), ScriptedHub(), is_on=True)
     finally:
         await storage.close()
 
@@ -462,3 +480,86 @@ def test_a_host_that_fails_is_left_alone_for_longer_each_time() -> None:
     assert hosts.turn(HUB, 0.0).at == 0.0
     hosts.failed(HUB, 0.0, patience=9_999_999.0)
     assert hosts.turn(HUB, 0.0).at == LONGEST_PAUSE
+
+
+async def test_a_hub_is_left_no_faster_than_it_is_asked(scene: Scene) -> None:
+    feed = await scene.add_feed(hub=PACED)
+    await scene.settle()
+    await scene.confirm(feed)
+    for _ in range(4):  # others ask it
+        scene.hosts.turn(PACED, scene.clock.monotonic())
+    await scene.pause(feed)
+    assert scene.hub.modes == ["subscribe"]
+    await scene.pass_time(timedelta(seconds=5), step=timedelta(seconds=1))
+    assert scene.hub.modes == ["subscribe", "unsubscribe"]
+
+
+async def test_a_hub_in_trouble_is_not_told_that_feeds_are_not_wanted(
+    scene: Scene,
+) -> None:
+    feeds = []
+    for number in range(3):
+        feeds.append(await scene.add_feed(f"f{number}"))
+        await scene.settle()
+        await scene.confirm(feeds[-1])
+    scene.hub.failure = Unreachable("connection refused")
+    for feed in feeds:
+        await scene.pause(feed)
+    assert scene.hub.modes == ["subscribe"] * 3 + ["unsubscribe"]
+    for feed in feeds:
+        assert (await scene.upstream(feed)).push.until is None
+
+
+async def test_switched_off_it_leaves_its_hubs_and_feeds_are_polled(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.settle()
+    await scene.confirm(feed)
+    off = scene.switched(is_on=False)
+    await off.storage.pushes.switch(is_on=False)
+    assert not await off.is_overdue(feed)
+    off.clock.advance(DAY.total_seconds())
+    await off.settle()
+    assert await off.is_overdue(feed)
+    assert off.hub.modes == ["subscribe", "unsubscribe"]
+    await off.confirm(feed, mode="unsubscribe")
+    upstream = await off.upstream(feed)
+    assert (upstream.push.until, upstream.callbacks) == (None, ())
+    await off.pass_time(3 * DAY, step=DAY)
+    assert off.hub.modes == ["subscribe", "unsubscribe"]
+
+
+async def test_switched_off_nothing_but_the_end_is_confirmed(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.settle()
+    off = scene.switched(is_on=False)
+    with pytest.raises(NotFound):
+        await off.confirm(feed)
+    token = scene.hub.forms[-1]["hub.callback"].rpartition("/")[2]
+    with pytest.raises(Gone):
+        await off.service.open(token)
+
+
+async def test_switched_on_again_it_asks_for_all_anew(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.settle()
+    await scene.confirm(feed)
+    off = scene.switched(is_on=False)
+    await off.storage.pushes.switch(is_on=False)
+    await off.settle()
+    await off.confirm(feed, mode="unsubscribe")
+    scene.clock.advance(DAY.total_seconds())
+    await scene.storage.pushes.switch(is_on=True)
+    await scene.settle()
+    await scene.confirm(feed)
+    assert scene.hub.modes == ["subscribe", "unsubscribe", "subscribe"]
+    assert (await scene.upstream(feed)).push.until is not None
+
+
+async def test_a_start_alone_asks_nobody(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.settle()
+    await scene.confirm(feed)
+    await scene.storage.pushes.switch(is_on=True)
+    assert await scene.storage.pushes.due(scene.clock.now(), limit=9) == []
