@@ -9,8 +9,15 @@ from hub.core.redirects import course_after_failure
 from hub.core.status import failure_line
 from hub.core.stopping import Absence, absence_after, state_after_absence
 from hub.core.validators import next_validators
+from protocols.errors import UnsupportedVersion
 from protocols.quick import changed
-from storage.records import FetchCommit, Polling, RecordKind, RecordWrite
+from storage.records import (
+    FetchCommit,
+    Polling,
+    RecordKind,
+    RecordWrite,
+    Validators,
+)
 
 
 def after_failure(decision: Decision, trouble: str) -> FetchCommit:
@@ -49,7 +56,7 @@ def _failed(decision: Decision, trouble: str, absence: Absence) -> Polling:
         gone_sightings=absence.gone,
         missing_sightings=absence.missing,
         missing_since=absence.since,
-        validators=next_validators(before, fetched),
+        validators=_validators(decision),
         retry_after=retry_after(fetched),
         fetch_url=course.fetch_url,
         redirect=course.redirect,
@@ -63,6 +70,14 @@ def _failed(decision: Decision, trouble: str, absence: Absence) -> Polling:
         body_error=trouble,
         fresh_until=fresh_until(before, fetched),
     )
+
+
+def _validators(decision: Decision) -> Validators | None:
+    """None for a version that nobody here reads: an older one may come to stand beside
+    it, and a 304 would not have that looked for."""
+    if isinstance(decision.understood.error, UnsupportedVersion):
+        return None
+    return next_validators(decision.polling, decision.fetched)
 
 
 def after_unreadable(decision: Decision, trouble: str) -> FetchCommit:

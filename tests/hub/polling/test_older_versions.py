@@ -35,7 +35,8 @@ async def visit(
         document = documents.get(request.url.removeprefix(SITE))
         if document is None:
             return an_answer(404)
-        return an_answer(200, json.dumps(document).encode())
+        body = json.dumps(document).encode()
+        return replace(an_answer(200, body), url=request.url, etag='"a"')
 
     storage, clock = PolledStorage(), ManualClock()
     known = a_feed(1, SITE + feed)
@@ -56,6 +57,8 @@ async def test_the_older_one_is_read_and_asked_for_from_then_on() -> None:
 
     assert asked == ["/feed.json", "/feed.v1.json"]
     assert commit.polling.fetch_url == f"{SITE}/feed.v1.json"
+    assert commit.polling.validators is not None
+    assert commit.polling.validators.url == f"{SITE}/feed.v1.json"
     assert (commit.polling.error, commit.polling.entry_count) == ("", 1)
 
 
@@ -68,6 +71,13 @@ async def test_without_one_that_can_be_read_the_later_one_is_trouble(
     assert asked == ["/feed.json", "/feed.v1.json"]
     assert commit.polling.error == "version 2 of feed.json is not supported"
     assert commit.polling.fetch_url == ""
+
+
+async def test_a_version_that_cannot_be_read_is_asked_for_whole_the_next_time() -> None:
+    """Unchanged as it is, an older one may stand beside it by then."""
+    commit, _ = await visit({"/feed.json": LATER})
+
+    assert commit.polling.validators is None
 
 
 async def test_none_is_looked_for_beside_what_should_be_the_older_one() -> None:
