@@ -27,6 +27,7 @@ _REASONS = {
     "skip": "it wishes not to be asked for {span} more (skipHours and skipDays)",
 }
 """Of the terms that may decide; where none of these does, the price did."""
+_HINTED = "its hub told of news, but not in a way that could be believed or read"
 _NOT_POLLED = {
     FeedState.PAUSED: "it is paused",
     FeedState.GONE: "it answered 410",
@@ -53,13 +54,18 @@ class Explanation:
     terms: tuple[Term, ...]
 
 
-def explain_plan(feed: StoredFeed, plan: Plan) -> Explanation:
-    """What the plan of a feed says, made as its state implies."""
+def explain_plan(
+    feed: StoredFeed, plan: Plan, *, is_hinted: bool = False
+) -> Explanation:
+    """What the plan of a feed says, made as its state implies. ``is_hinted``: its hub
+    told of news that no fetch has seen yet."""
     terms = {term.name: term for term in plan.terms}
     profile = plan.forecast.profile
     hours = (_MONDAY + _HOUR * hour for hour in range(HOURS_A_WEEK))
     return Explanation(
-        sentence=_sentence(feed, terms),
+        sentence=_sentence(
+            feed, terms, is_hinted=is_hinted and feed.next_fetch < plan.next_fetch
+        ),
         rate=terms["rate"].value,
         rate_now=terms["rate now"].value,
         price=terms["price"].value,
@@ -80,10 +86,11 @@ def _with_trust(terms: tuple[Term, ...], trust: Counts) -> tuple[Term, ...]:
     return (*terms[:behind], *told, *terms[behind:])
 
 
-def _sentence(feed: StoredFeed, terms: dict[str, Term]) -> str:
+def _sentence(feed: StoredFeed, terms: dict[str, Term], *, is_hinted: bool) -> str:
     if feed.state in _NOT_POLLED:
         return f"no next fetch because {_NOT_POLLED[feed.state]}"
-    return f"next fetch at {feed.next_fetch:%Y-%m-%d %H:%M:%S}Z because {_why(terms)}"
+    why = _HINTED if is_hinted else _why(terms)
+    return f"next fetch at {feed.next_fetch:%Y-%m-%d %H:%M:%S}Z because {why}"
 
 
 def _why(terms: dict[str, Term]) -> str:

@@ -95,9 +95,11 @@ class FeedReportService:
         """A feed, and why it is polled when it is. Raises `NotFound`."""
         feed = await existing_feed(self._storage.feeds, feed_id)
         push = await self._push(feed_id)
+        is_hinted = push is not None and push.is_hinted
+        plan = self._plan(feed, push)
         return ExplainedFeed(
             feed=feed,
-            explanation=explain_plan(feed, self._plan(feed, push)),
+            explanation=explain_plan(feed, plan, is_hinted=is_hinted),
             site=await self._site(feed),
             push=push,
         )

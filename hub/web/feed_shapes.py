@@ -139,6 +139,7 @@ FEED_SHAPES: Mapping[str, Mapping[str, str]] = {
         "late": "integer",
         "missed": "integer",
         "foreign": "integer",
+        "is_hinted": "boolean",
     },
     "PushHubs": {"hubs": "[PushHub]"},
     "PushHub": {"hub": "string", "counts": "PushCounts"},

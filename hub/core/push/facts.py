@@ -36,6 +36,7 @@ class PushFacts:
     late: int
     missed: int  # polls that found what nobody had pushed
     foreign: int
+    is_hinted: bool = False  # told of news that no fetch has seen yet
 
 
 def push_facts(upstream: Upstream | None, now: datetime) -> PushFacts | None:
@@ -59,6 +60,7 @@ def push_facts(upstream: Upstream | None, now: datetime) -> PushFacts | None:
         late=record.late,
         missed=record.missed,
         foreign=record.foreign,
+        is_hinted=upstream.push.hinted_at is not None,
     )
 
 

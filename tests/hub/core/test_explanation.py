@@ -77,6 +77,22 @@ def test_what_decided_is_said_in_a_sentence(
     assert why in sentence
 
 
+def test_a_fetch_that_its_hub_brings_about_is_not_said_to_be_a_rare_one() -> None:
+    """Nor is one that its hub tells of, but that is no earlier for it."""
+    plan = explain(KNOWN, 1, PollingRules(), NOW, is_pushed=True)
+    soon = a_feed(1, polling=KNOWN, next_fetch=NOW + timedelta(minutes=1))
+    late = replace(soon, next_fetch=plan.next_fetch)
+
+    said = explain_plan(soon, plan, is_hinted=True).sentence
+    assert said == (
+        "next fetch at 2026-03-03 08:08:00Z because its hub told of news, but not in a"
+        " way that could be believed or read"
+    )
+    for feed, is_hinted in ((late, True), (soon, False)):
+        sentence = explain_plan(feed, plan, is_hinted=is_hinted).sentence
+        assert "because its hub pushes what is new" in sentence
+
+
 @pytest.mark.parametrize("state", set(FeedState) - {FeedState.ACTIVE})
 def test_of_a_feed_that_is_not_polled_it_is_said_why(state: FeedState) -> None:
     assert explained(state).sentence.startswith("no next fetch because it ")

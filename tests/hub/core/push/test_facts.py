@@ -76,6 +76,8 @@ def test_they_say_where_and_how_well() -> None:
     assert (found.brought, found.late, found.missed, found.foreign) == (7, 1, 2, 3)
     assert found.is_trusted
     assert found.trouble == "answered 500"
+    assert not found.is_hinted
+    assert facts(Push(offer=OFFER, hinted_at=NOW)).is_hinted
 
 
 @pytest.mark.parametrize(
