@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from protocols.model import ActivityObject, Author, Entry, Feed, Link
-from protocols.people import display_name
+from protocols.people import display_name, without_addresses
 from protocols.urls import is_web_url
 
 SAFE_SCHEMES: Final = frozenset(
@@ -50,11 +50,13 @@ def safe_feed(feed: Feed) -> Feed:
         logo=_safe(feed.logo),
         authors=_people(feed.authors),
         contributors=_people(feed.contributors),
+        extensions=without_addresses(feed.extensions),
     )
 
 
 def safe_entry(entry: Entry) -> Entry:
-    """An entry without unsafe addresses; its texts are what the feed says."""
+    """An entry without unsafe addresses and mail addresses of people; its texts are
+    what the feed says."""
     return replace(
         _with_safe_links(entry),
         authors=_people(entry.authors),
@@ -64,6 +66,7 @@ def safe_entry(entry: Entry) -> Entry:
             for each in entry.objects
         ),
         source=None if entry.source is None else safe_feed(entry.source),
+        extensions=without_addresses(entry.extensions),
     )
 
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from protocols.model import Author, Entry
-from protocols.people import LONGEST_NAME, display_name
+from protocols.people import LONGEST_NAME, display_name, without_addresses
 from protocols.safe_urls import safe_entry
 
 
@@ -29,3 +31,21 @@ def test_topics_show_no_address_that_stands_in_a_name() -> None:
     people = (Author(name="Ann <ann@b.example>"), Author(name=" Bob "))
     (ann, bob) = safe_entry(Entry(key="a", id="a", authors=people)).authors
     assert (ann.name, bob.name) == ("Ann", " Bob ")
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ({"owner": {"name": "O", "email": "o@a.example"}}, {"owner": {"name": "O"}}),
+        ({"webMaster": "w@a.example (Ann)"}, {"webMaster": "Ann"}),
+        ({"play": {"email": "o@a.example"}, "x": {}}, {"x": {}}),
+        ({"mbox": ["mailto:w@a.example", "x", ""]}, {"mbox": ["x", ""]}),
+        ({"at": "https://a.example/@b.c", "none": ""}, None),
+        ({"account": "@ann@a.example", "n": 1, "text": "1 @ 2"}, None),
+        ({"text": "o@a.example " + "x" * 200}, None),
+    ],
+)
+def test_extensions_are_published_without_mail_addresses(
+    said: dict[str, Any], kept: dict[str, Any] | None
+) -> None:
+    assert without_addresses(said) == (said if kept is None else kept)

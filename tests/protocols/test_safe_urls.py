@@ -66,3 +66,10 @@ def test_so_does_the_head_of_a_feed() -> None:
     person = Author(name="A", email="a@b.c")
     safe = safe_feed(Feed(authors=(person,), contributors=(person,)))
     assert safe.authors == safe.contributors == (Author(name="A"),)
+
+
+def test_nor_have_their_extensions_mail_addresses() -> None:
+    said = {"itunes": {"author": "a@b.c", "episode": "1"}}
+    kept = {"itunes": {"episode": "1"}}
+    assert safe_entry(Entry(key="k", id="k", extensions=said)).extensions == kept
+    assert safe_feed(Feed(extensions=said)).extensions == kept
