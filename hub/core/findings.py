@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from hub.core.durations import duration
 from hub.core.posting import velocity
-from hub.core.push.facts import PushFacts
+from hub.core.push.facts import PushFacts, PushState
 from storage.records import FeedState, Polling, StoredFeed
 
 FAILING_AFTER = timedelta(days=2)
@@ -157,6 +157,14 @@ def _hub(polling: Polling) -> Finding | None:
     )
 
 
+_STANDS = {
+    PushState.UNWANTED: "is not asked to push it",
+    PushState.WAITING: "is yet to be asked to push it",
+    PushState.ASKED: "has yet to confirm that it pushes it",
+    PushState.SUBSCRIBED: "has yet to prove that it pushes it: {told}",
+}
+
+
 def _pushed(push: PushFacts) -> Finding:
     pushes = f"{push.brought} times" if push.brought != 1 else "once"
     told = f"{pushes} so far, {push.late} late, and missed {push.missed}"
@@ -175,6 +183,6 @@ def _pushed(push: PushFacts) -> Finding:
         )
     return Finding(
         kind=FindingKind.HUB,
-        what=f"its hub {push.hub} has yet to prove that it pushes it: {told}",
+        what=f"its hub {push.hub} {_STANDS[push.state].format(told=told)}",
         suggestion="nothing needs to be done: it is polled like any other",
     )

@@ -191,6 +191,21 @@ PUSH = PushFacts(
             FindingKind.HUB,
             "its hub https://hub.example/ does not push it: answered 500",
         ),
+        (
+            {"is_trusted": False, "state": PushState.WAITING},
+            FindingKind.HUB,
+            "its hub https://hub.example/ is yet to be asked to push it",
+        ),
+        (
+            {"is_trusted": False, "state": PushState.ASKED},
+            FindingKind.HUB,
+            "its hub https://hub.example/ has yet to confirm that it pushes it",
+        ),
+        (
+            {"is_trusted": False, "state": PushState.UNWANTED},
+            FindingKind.HUB,
+            "its hub https://hub.example/ is not asked to push it",
+        ),
     ],
 )
 def test_a_feed_is_pushed_or_is_not(
