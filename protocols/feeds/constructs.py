@@ -94,7 +94,7 @@ def link_of(said: Mapping[str, str], scope: Scope) -> Link | None:
 
 def has_more_than_link(said: Mapping[str, str]) -> bool:
     """Whether an ``atom:link`` says what `Link` has no place for."""
-    return not said.keys() <= _LINK_ATTRIBUTES
+    return not _LINK_ATTRIBUTES.issuperset(said)
 
 
 def read_person(element: Element, scope: Scope) -> tuple[Author | None, bool]:
@@ -127,7 +127,7 @@ def read_person(element: Element, scope: Scope) -> tuple[Author | None, bool]:
         links=tuple(links),
         object_types=tuple(object_types),
     )
-    has_more = not parts.keys() <= _PERSON_PARTS
+    has_more = not _PERSON_PARTS.issuperset(parts)
     return author if author.name or author != _NOBODY else None, has_more
 
 

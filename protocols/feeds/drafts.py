@@ -94,8 +94,11 @@ class Draft:
     def offer(
         self, field: str, value: Any, element: Element | None = None, rank: int = 0
     ) -> None:
-        """A module's value for a field, if it has one; see `Spare`."""
-        if value:
+        """A module's value for a field, if it has one; see `Spare`.
+
+        One that would not be kept comes too late for a field that has its value.
+        """
+        if value and (element is not None or not getattr(self, field)):
             self.append("spares", Spare(field, value, element, rank))
 
     def offer_summary(
@@ -262,9 +265,9 @@ class EntryDraft(Draft):
 
 def begin_entry(scope: Scope) -> EntryDraft:
     """An entry of which nothing is read yet, in the scope inside of its element."""
-    return EntryDraft(
-        language=scope.language,
-        base=scope.base,
-        is_base_stated=scope.is_stated,
-        is_unspoken=scope.is_unspoken,
-    )
+    draft = EntryDraft()  # without keywords, which take as long as all its fields
+    draft.language = scope.language
+    draft.base = scope.base
+    draft.is_base_stated = scope.is_stated
+    draft.is_unspoken = scope.is_unspoken
+    return draft

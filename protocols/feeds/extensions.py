@@ -106,7 +106,10 @@ def _named(element: Element, attributes: Attributes) -> Group:
 def _put_inside(group: Group, tag: str, inside: Inside, depth: int) -> None:
     own = tag[: tag.rfind("}") + 1]
     for child, attributes in inside:
-        value = _value(child, attributes, depth - 1)
+        if attributes or len(child):
+            value: str | Group = _value(child, attributes, depth - 1)
+        else:
+            value = (child.text or "").strip()
         if value:
             name = child.tag.removeprefix(own)
             _put(group, _foreign_name(child) if name[0] == "{" else name, value)

@@ -73,8 +73,10 @@ _IS_PLAIN: Final = re.compile(
     rf"[^<]*+(?:<(?:/[^<>=]*+|(?!(?i:{_RAW})[\s/>])[a-zA-Z][^\s<>/\"'=]*+"
     r"""(?:[\s/][^<>"'=]*+(?:(?<![A-Z\s])="[^"<>]*+"[^<>"'=]*+)*+)?)>[^<]*+)*+"""
 ).fullmatch
+# Asks for the last two letters first, too: those of a name in small letters.
 _PLAIN_ADDRESS: Final = re.compile(
-    rf"""=(?!"https?:)(?:(?:{_after(_NAMES)})"(?P<one>[^"<>]*+)"""
+    rf"""=(?<=[acdefnorst][acdefnrt]=)(?!"https?:)"""
+    rf"""(?:(?:{_after(_NAMES)})"(?P<one>[^"<>]*+)"""
     rf"""|(?:{_after(_LISTS)})"(?P<list>[^"<>]*+))"""
 )
 _SOURCE: Final = re.compile(r"([\s,]*+)(\S*[^\s,])(\s[^,]*)?")
@@ -239,7 +241,7 @@ def _resolve_value(name: str, value: str, base: _Base) -> str:
 def _resolve_reference(reference: str, base: _Base) -> str:
     """``&amp;`` stays as it is: it means nothing to how references are resolved."""
     plain = unescape(reference) if "&#" in reference else reference
-    if is_absolute(plain.strip()):
+    if not plain.startswith("/") and is_absolute(plain.strip()):
         return reference
     resolved = base.resolve(plain)
     if plain is not reference:

@@ -98,8 +98,12 @@ def parse_tree(body: bytes) -> Element:
 
 
 def xml_parser(*, recover: bool = False) -> etree.XMLParser:
-    """A parser for one document: lxml's are not to be shared between threads."""
-    return etree.XMLParser(**SAFE, recover=recover)
+    """A parser for one document: lxml's are not to be shared between threads.
+
+    Nobody asks for an element by its ``xml:id``. Collecting these takes time, and
+    refuses documents that have one twice, which are well-formed.
+    """
+    return etree.XMLParser(**SAFE, recover=recover, collect_ids=False)
 
 
 def syntax_error(

@@ -240,6 +240,19 @@ def test_a_harmless_document_type_is_passed_over(prolog: str) -> None:
     assert parse(body, CONTEXT).feed.title == "a\u00a0b"
 
 
+@pytest.mark.parametrize("id", ["a", "1", "a:b", ""])
+def test_an_id_of_xml_may_be_there_twice_and_be_no_name(id: str) -> None:
+    """Neither makes a document ill-formed (xml:id 1.0, section 5)."""
+    content = (
+        f'<x:body xmlns:x="http://www.w3.org/1999/xhtml" xml:id="{id}">{{}}</x:body>'
+    )
+    body = rss(
+        "".join(f"<item><guid>{n}</guid>{content.format(n)}</item>" for n in "12")
+    )
+    parsed = parse(body, CONTEXT)
+    assert (parsed.path, len(parsed.entries)) == ("strict", 2)
+
+
 def test_only_so_many_attributes_of_an_element_are_kept() -> None:
     many = " ".join(f'a{number}="{number}"' for number in range(MAX_ATTRIBUTES + 1))
     parsed = parse(rss(f"<item><guid>1</guid><x {many}/></item>"), CONTEXT)
