@@ -58,13 +58,15 @@ class Kind(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
     """What was found. ``fetched`` is None if the look took too long; ``trouble`` says
-    why there is no ``feed``."""
+    why there is no ``feed``. ``at_best`` is what answered at the best of what was
+    found, if that was asked for as well."""
 
     fetched: Fetched | None = None
     feed: ParsedFeed | None = None
     trouble: str = ""
     choice: Choice = _NOTHING
     site: FoundSite | None = None  # the best, if that is one
+    at_best: Fetched | None = None
 
 
 class Scout:
@@ -123,8 +125,7 @@ class Scout:
             if site is not None:
                 return _with_site(sight, site)
         if not named and is_page and kind.takes_feeds:
-            usual = await self._try_usual_places(fetched.url, given)
-            return replace(sight, choice=choose(usual))
+            return await self._try_usual_places(sight, fetched.url, given)
         return sight
 
     async def _find_site(
@@ -156,16 +157,17 @@ class Scout:
         return None
 
     async def _try_usual_places(
-        self, page: str, credentials: Credentials | None
-    ) -> tuple[FeedLink, ...]:
-        """The first of them that a feed is at."""
+        self, sight: Sight, page: str, credentials: Credentials | None
+    ) -> Sight:
+        """With the first of them that a feed is at."""
         for place in USUAL_PLACES:
             fetched = await self._fetch(urljoin(page, place), credentials)
             found = await self._read(fetched)
             if isinstance(found, ParsedFeed):
                 title, type = found.feed.title, found.format.media_type
-                return (FeedLink(href=fetched.url, title=title, type=type),)
-        return ()
+                link = FeedLink(href=fetched.url, title=title, type=type)
+                return replace(sight, choice=choose((link,)), at_best=fetched)
+        return sight
 
     async def _fetch(self, url: str, credentials: Credentials | None) -> Fetched:
         if not is_web_url(url):  # named by a page, or by robots.txt
@@ -203,4 +205,4 @@ def _with_site(sight: Sight, site: FoundSite) -> Sight:
         best=site.link,
         reason=f"the site offers all it has to programs ({site.format})",
     )
-    return replace(sight, choice=choice, site=site)
+    return replace(sight, choice=choice, site=site, at_best=site.fetched)

@@ -49,14 +49,15 @@ class Discovering:
             return nullcontext()
         return self.answers.hand_over(url, sight.fetched)
 
-    def site_answered(
+    def best_answered(
         self, sight: Sight, credentials: Credentials | None
     ) -> AbstractContextManager[None]:
-        """The same for the site that was found; not with credentials, for what they
+        """The same for the best that was found; not with credentials, for what they
         open is answered to nobody else."""
-        if self.answers is None or sight.site is None or credentials is not None:
+        best = sight.choice.best
+        if self.answers is None or best is None or credentials is not None:
             return nullcontext()
-        return self.answers.hand_over(sight.site.link.href, sight.site.fetched)
+        return self.answers.hand_over(best.href, sight.at_best)
 
 
 def check_kind(field: str, kind: Kind, sight: Sight) -> None:

@@ -158,7 +158,7 @@ class FeedService:
             raise SeveralFeeds(url, sight.choice.feeds)
         best = replace(request, url=sight.choice.best.href, discover=False)
         given = credentials if origin(best.url) == origin(url) else None
-        with self._discovering.site_answered(sight, given):
+        with self._discovering.best_answered(sight, given):
             return await self.add(replace(best, credentials=given), field=field)
 
     async def discover(

@@ -44,6 +44,17 @@ async def test_a_feed_that_is_added_is_asked_for_once(tmp_path: Path) -> None:
         assert site.asked == ["/feed.json"]
 
 
+async def test_a_feed_in_a_usual_place_is_asked_for_once(tmp_path: Path) -> None:
+    async with Site() as site, HubProcess(directory=tmp_path) as hub:
+        site.put("/", "<!doctype html><p>Hello", "text/html")
+        site.put("/feed", FEED, "application/atom+xml")
+
+        done = await fanfare("feeds", "add", site.url(), variables=knowing(hub))
+
+        assert f"added  {site.url('/feed')}" in done.out
+        assert site.asked.count("/feed") == 1
+
+
 async def test_a_choice_is_listed_and_left_with_status_3(tmp_path: Path) -> None:
     async with Site() as site, HubProcess(directory=tmp_path) as hub:
         page = (
