@@ -8,6 +8,7 @@ from dataclasses import replace
 import structlog
 
 from hub.config import Settings
+from hub.polling.lanes import slow_places
 
 MOST_FILES = 2**20
 """Asked for where there is no limit; Linux takes no more by default."""
@@ -35,7 +36,8 @@ def fit_connections(settings: Settings, files: int) -> Settings:
 
     would be in the way of all others, one too many is told to come back.
     """
-    used = RESERVED + settings.poll_concurrency + settings.delivery_concurrency
+    polls = settings.poll_concurrency + slow_places(settings.poll_concurrency)
+    used = RESERVED + polls + settings.delivery_concurrency
     room = max(files - used, files // 4)
     wanted = settings.stream_connections
     if wanted > room:

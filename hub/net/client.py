@@ -30,7 +30,7 @@ class HttpNetwork:
         allow_topics: Iterable[AddressRange] = (),
         allow_callbacks: Iterable[AddressRange] = (),
         denied_ports: frozenset[int] = DENIED_PORTS,
-        connections: int = 1000,
+        connections: int = 2000,
         tls: ssl.SSLContext | None = None,
         lookup: Lookup | None = None,
     ) -> None:

@@ -1,7 +1,8 @@
 """The poller: asks every feed when it is due, politely and with bounded means.
 
 Due feeds are a query; a bounded wheel holds the next of them by host, and a fixed
-number of workers visit them. Nothing here grows with the number of feeds.
+number of workers visit them, as many as there are places in both lanes. Nothing here
+grows with the number of feeds.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from hub.polling.accounts import Accounts
 from hub.polling.asked import Asked
 from hub.polling.common_habits import CommonHabits
 from hub.polling.fetcher import FeedFetcher
+from hub.polling.lanes import Lanes, Place, slow_places
 from hub.polling.outage import Outage
 from hub.polling.poller_options import PollerOptions, VisitorMeans
 from hub.polling.schedule import Schedule
@@ -64,6 +66,7 @@ class Poller:
         self._asked = Asked(self._schedule, clock, self._awake)
         self._askers = asyncio.Semaphore(MOST_ASKED)
         self._outage = Outage(storage)
+        self._lanes = Lanes(options.concurrency)
         means = VisitorMeans(
             storage=storage,
             fetcher=fetcher,
@@ -80,6 +83,7 @@ class Poller:
             visitor=means.create(options),
             accounts=self._accounts,
             outage=self._outage,
+            lanes=self._lanes,
             clock=clock,
             awake=self._awake,
         )
@@ -89,7 +93,8 @@ class Poller:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._plan_visits(), name="poller")
-                for number in range(self._concurrency):
+                workers = self._concurrency + slow_places(self._concurrency)
+                for number in range(workers):
                     group.create_task(self._work(), name=f"poller-{number}")
         finally:
             self._asked.answer_all()
@@ -206,11 +211,30 @@ class Poller:
 
     async def _work(self) -> None:
         while True:
-            due, target = await self._jobs.get()
-            if self._jobs.qsize() <= self._concurrency // 2:
-                self._awake.set()
-            with self._site_places.hold(target.feed) as is_free:
-                if is_free:
-                    await self._turns.take(due, target)
-                else:
-                    self._turns.put_off(due, target)
+            async with self._lanes.enter() as place:
+                due, target = await self._jobs.get()
+                if self._jobs.qsize() <= self._concurrency // 2:
+                    self._awake.set()
+                await self._take(due, target, place)
+                await self._serve_line(place)
+
+    async def _take(self, due: Due, target: FetchTarget, place: Place) -> None:
+        with self._site_places.hold(target.feed) as is_free:
+            if is_free:
+                await self._turns.take(due, target, place)
+            else:
+                self._turns.put_off(due, target)
+
+    async def _serve_line(self, place: Place) -> None:
+        """A slow place goes on to feeds that wait for one."""
+        while place.is_slow and (due := self._lanes.next_in_line()):
+            try:
+                targets = await self._storage.feeds.targets([due.feed_id])
+            except StorageError as error:
+                self._turns.give_up(due, error)
+                self._turns.storage_failed(error)
+                continue
+            for target in targets:
+                await self._take(due, target, place)
+            if not targets:
+                self._turns.give_up(due, None)  # removed meanwhile

@@ -12,6 +12,7 @@ from hub.clock import Clock
 from hub.core.fetched import Fetched, Occasion
 from hub.polling.accounts import Accounts
 from hub.polling.asked import Asked
+from hub.polling.lanes import Lanes, Place, TooSlow
 from hub.polling.outage import Outage
 from hub.polling.schedule import Schedule
 from hub.polling.site_places import NoPlace
@@ -24,6 +25,8 @@ STORAGE_PAUSE = 300.0
 """Seconds before a feed is asked again whose fetch could not be stored."""
 FAULT_PAUSE = 3_600.0
 """Seconds before a feed is asked again whose visit failed by the hub's own fault."""
+LINE_PAUSE = 300.0
+"""Seconds before a slow feed is asked again that found the line of such feeds full."""
 UNSAID_PATIENCE = timedelta(hours=1)
 """How long a host is left alone after a 429 that does not say."""
 
@@ -39,25 +42,27 @@ class Turns:
     visitor: Visitor
     accounts: Accounts
     outage: Outage
+    lanes: Lanes
     clock: Clock
     awake: asyncio.Event
 
-    async def take(self, due: Due, target: FetchTarget) -> None:
-        """One visit from its turn to its end; it harms no other, however it ends."""
+    async def take(self, due: Due, target: FetchTarget, place: Place) -> None:
+        """One visit from its turn to its end; it harms no other, however it ends. One
+        that is too slow for its place is in line afterwards, and not over."""
         started = self.clock.monotonic()
         failure = self.outage.failure
+        is_over = True
         try:
             if failure is None and self._is_wanted(target):
                 occasion = self._occasion(due)
+                self._choose_lane(target, occasion, place)
                 await self._wait(due, occasion)
                 started = self.clock.monotonic()
-                self.accounts.resume(target.feed.polling.price)
-                visit = await self.visitor.visit(target, occasion)
-                self.accounts.count(target.feed, visit.fetched.at)
-                self.asked.learn(target.feed.id, visit.commit.polling)
-                self._heed(visit)
+                await self._visit(target, occasion, place)
         except NoPlace:
             self._come_back(due)
+        except TooSlow:
+            is_over = not self._line_up(due)
         except StorageError as error:
             failure = error
             self.schedule.rest(due.feed_id, STORAGE_PAUSE)
@@ -66,7 +71,8 @@ class Turns:
             log.exception("visit_failed", feed=due.feed_id)
             self.schedule.rest(due.feed_id, FAULT_PAUSE)
         finally:
-            self._finish(due, started, failure)
+            if is_over:
+                self._finish(due, started, failure)
 
     def put_off(self, due: Due, target: FetchTarget) -> None:
         """The worker is left to feeds; whoever waits for the site does so no longer."""
@@ -82,6 +88,30 @@ class Turns:
         """No feed gets a turn until it works again."""
         self.outage.begin(error)
         self.awake.set()
+
+    def _choose_lane(
+        self, target: FetchTarget, occasion: Occasion, place: Place
+    ) -> None:
+        """Who gave no answer the last time has no claim to a quick place, unless it is
+        asked for. Raises `TooSlow`."""
+        was_silent = target.feed.polling.code == 0 and occasion is not Occasion.PING
+        if was_silent and not place.become_slow():
+            raise TooSlow
+
+    async def _visit(
+        self, target: FetchTarget, occasion: Occasion, place: Place
+    ) -> None:
+        self.accounts.resume(target.feed.polling.price)
+        visit = await self.visitor.visit(target, occasion, place.asking())
+        self.accounts.count(target.feed, visit.fetched.at)
+        self.asked.learn(target.feed.id, visit.commit.polling)
+        self._heed(visit)
+
+    def _line_up(self, due: Due) -> bool:
+        is_in_line = self.lanes.line_up(due)
+        if not is_in_line:
+            self.schedule.rest(due.feed_id, LINE_PAUSE)
+        return is_in_line
 
     def _come_back(self, due: Due) -> None:
         self.schedule.put_site_off(due)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -31,6 +32,8 @@ from storage.interface import FeedStore
 from storage.records import FetchCommit, FetchTarget
 
 _random = random.Random()  # noqa: S311 - spreads load, hides nothing, and is cheap
+
+_AT_LEISURE: AbstractAsyncContextManager[None] = nullcontext()
 
 
 def draw_jitter() -> float:
@@ -63,12 +66,20 @@ class Visitor:
     jitter: Callable[[], float] = draw_jitter
     sites: SiteReader | None = None
 
-    async def visit(self, target: FetchTarget, occasion: Occasion) -> Visit:
+    async def visit(
+        self,
+        target: FetchTarget,
+        occasion: Occasion,
+        asking: AbstractAsyncContextManager[None] = _AT_LEISURE,
+    ) -> Visit:
         """Fetch a feed and commit what that changes; validators are always sent.
 
-        Raises `StorageError`: then nothing is stored and the fetch never happened.
+        ``asking`` surrounds the first request, and what it raises ends the visit before
+        anything came of it. Raises `StorageError`: then nothing is stored and the fetch
+        never happened.
         """
-        fetched = await self.fetcher.fetch(self._request(target))
+        async with asking:
+            fetched = await self.fetcher.fetch(self._request(target))
         failpoint("after-fetch")
         understood = await self.reader.read(target, fetched)
         failpoint("after-parse")

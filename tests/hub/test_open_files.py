@@ -35,7 +35,7 @@ def test_the_soft_limit_is_raised_to_the_hard_one(few_files: int) -> None:
 
 @pytest.mark.parametrize(
     ("files", "connections"),
-    [(20_000, 10_000), (4_096, 3_520), (1_024, 448), (400, 100)],
+    [(20_000, 10_000), (4_096, 3_264), (1_024, 256), (400, 100)],
 )
 def test_live_connections_leave_files_for_everything_else(
     files: int, connections: int

@@ -1,0 +1,128 @@
+"""Two lanes for visits: slow publishers by the thousand do not hold up the others.
+
+Most visits are over within a second or two; one to a publisher who never answers takes
+ten times that. A visit begins in the quick lane, which has the poller's places. Is it
+not over in time, it goes on in the slow lane, and its place is free for the next. Is
+that lane full too, a publisher who has not answered yet is asked anew later: the visit
+is broken off, and its feed waits in line for a place among the slow ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from hub.polling.wheel import Due
+
+PATIENCE: Final = 3.0
+"""Seconds in the quick lane. A new site's robots.txt and its feed, a second apart, are
+asked within them."""
+SLOW_SHARE: Final = 4
+"""Slow visits for each place of the quick lane."""
+MOST_SLOW: Final = 500
+MOST_IN_LINE: Final = 1_000
+
+
+class TooSlow(Exception):
+    """A visit is broken off, or not begun: it is for the slow lane, which is full."""
+
+
+def slow_places(concurrency: int) -> int:
+    """Visits beyond those of the quick lane: sockets, and documents in memory."""
+    return min(SLOW_SHARE * concurrency, MOST_SLOW)
+
+
+class Lanes:
+    """``concurrency`` places for quick visits, and `slow_places` more."""
+
+    def __init__(self, concurrency: int) -> None:
+        self._quick = asyncio.Semaphore(concurrency)
+        self._slow_left = slow_places(concurrency)
+        self._line: deque[Due] = deque()
+
+    @asynccontextmanager
+    async def enter(self) -> AsyncIterator[Place]:
+        """A place in the quick lane, as soon as there is one."""
+        await self._quick.acquire()
+        place = Place(self)
+        try:
+            yield place
+        finally:
+            place.leave()
+
+    def line_up(self, due: Due) -> bool:
+        """Wait for the slow lane, still under way; False if the line is full."""
+        if len(self._line) >= MOST_IN_LINE:
+            return False
+        self._line.append(due)
+        return True
+
+    def next_in_line(self) -> Due | None:
+        """For who holds a slow place. There is a line only while all of these are
+        taken, so whoever has done with one serves it."""
+        return self._line.popleft() if self._line else None
+
+    def take_slow(self) -> bool:
+        """A slow place in exchange for a quick one, if there is any."""
+        if not self._slow_left:
+            return False
+        self._slow_left -= 1
+        self._quick.release()
+        return True
+
+    def give_back(self, *, is_slow: bool) -> None:
+        if is_slow:
+            self._slow_left += 1
+        else:
+            self._quick.release()
+
+
+class Place:
+    """Held by one visit at a time: quick at first, and once slow it stays so."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        self._lanes = lanes
+        self._timer: asyncio.TimerHandle | None = None
+        self._asking: asyncio.Timeout | None = None
+        self.is_slow = False
+
+    def become_slow(self) -> bool:
+        """False if the slow lane is full."""
+        self.is_slow = self.is_slow or self._lanes.take_slow()
+        return self.is_slow
+
+    @asynccontextmanager
+    async def asking(self) -> AsyncIterator[None]:
+        """While a publisher is asked, of whom nothing is known yet: what may be broken
+        off. Raises `TooSlow`. Whatever follows in the visit is seen to its end."""
+        if self.is_slow:
+            yield
+            return
+        self._watch()
+        try:
+            async with asyncio.timeout(None) as self._asking:
+                yield
+        except TimeoutError:
+            raise TooSlow from None
+        finally:
+            self._asking = None
+
+    def leave(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._lanes.give_back(is_slow=self.is_slow)
+
+    def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(PATIENCE, self._run_out)
+
+    def _run_out(self) -> None:
+        if self.become_slow():
+            return
+        if self._asking is not None:
+            self._asking.reschedule(asyncio.get_running_loop().time())
+        else:
+            self._watch()

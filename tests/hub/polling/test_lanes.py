@@ -1,0 +1,286 @@
+"""Slow publishers by the thousand, in played time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+import pytest
+from structlog.testing import capture_logs
+
+from hub.core.cadence import PollingRules
+from hub.core.fetched import Fetched
+from hub.polling.fetcher import FetchRequest
+from hub.polling.lanes import MOST_IN_LINE, MOST_SLOW, PATIENCE, Lanes, slow_places
+from hub.polling.poller import Poller
+from hub.polling.poller_options import PollerOptions
+from hub.polling.turns import STORAGE_PAUSE
+from storage.errors import StorageFull
+from storage.records import FeedId, Polling, StoredFeed
+from tests.simulation.loop import VirtualLoop
+from tests.support.fetch_targets import START, a_feed, an_answer
+from tests.support.polled import ExemptNetwork, LineParser, PolledStorage
+
+DEADLINE = 20.0
+"""Seconds of a fetch (`hub.net.Limits`)."""
+PLACES = 64
+ALL_AT_ONCE = PLACES + slow_places(PLACES)
+
+
+class LoopClock:
+    """Goes with the loop."""
+
+    def __init__(self) -> None:
+        self._start = asyncio.get_running_loop().time()
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.monotonic())
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time() - self._start
+
+
+@dataclass
+class Publishers:
+    """Black holes never answer; the others do, after ``seconds``."""
+
+    clock: LoopClock
+    seconds: float = 0.5
+    requests: list[str] = field(default_factory=list)
+    answered: dict[str, float] = field(default_factory=dict)  # when, at last
+    at_once: dict[str, int] = field(default_factory=dict)
+    most_at_once: int = 0
+    most_of_a_feed: int = 0
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        url = request.url
+        self.requests.append(url)
+        self.at_once[url] = self.at_once.get(url, 0) + 1
+        self.most_at_once = max(self.most_at_once, sum(self.at_once.values()))
+        self.most_of_a_feed = max(self.most_of_a_feed, self.at_once[url])
+        is_hole = "hole" in (urlsplit(url).hostname or "")
+        try:
+            await asyncio.sleep(DEADLINE if is_hole else self.seconds)
+        finally:
+            self.at_once[url] -= 1
+            if not self.at_once[url]:
+                del self.at_once[url]
+        self.answered[url] = self.clock.monotonic()
+        now = self.clock.now()
+        if is_hole:
+            error = "no answer in time"
+            return Fetched(
+                at=now, started=now, url=url, status=0, error=error, is_unanswered=True
+            )
+        return an_answer(200, b"a", at=now, url=url)
+
+
+class Scene:
+    """A poller in played time; it is to be made in its loop."""
+
+    def __init__(self, concurrency: int = PLACES, seconds: float = 0.5) -> None:
+        self.clock = LoopClock()
+        self.storage = PolledStorage()
+        self.publishers = Publishers(self.clock, seconds)
+        self.poller = Poller(
+            self.storage,
+            self.publishers,
+            LineParser(),
+            ExemptNetwork(),
+            self.clock,
+            PollingRules(),
+            PollerOptions(concurrency=concurrency, jitter=lambda: 0.0),
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.poller.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert self.publishers.at_once == {}
+
+    def add(self, count: int, kind: str, **polling: object) -> list[StoredFeed]:
+        first = len(self.storage.known) + 1
+        feeds = [
+            a_feed(
+                number,
+                f"https://{kind}{number}.example/",
+                polling=Polling(**polling),  # type: ignore[arg-type]
+                next_fetch=self.clock.now(),
+            )
+            for number in range(first, first + count)
+        ]
+        for feed in feeds:
+            self.storage.put(feed)
+        self.poller.wake()
+        return feeds
+
+    def status(self, feed: StoredFeed) -> Polling:
+        return self.storage.known[FeedId(feed.id)].feed.polling
+
+    async def fetched(self, feeds: list[StoredFeed], within: float) -> None:
+        """Raises TimeoutError if they are not."""
+        async with asyncio.timeout(within):
+            while any(self.status(each).code is None for each in feeds):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)  # played
+
+
+def played(story: Callable[[], Coroutine[object, object, None]]) -> None:
+    with capture_logs() as logs, asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(story())
+    assert [each for each in logs if each["event"] == "visit_failed"] == []
+
+
+def test_new_feeds_do_not_wait_for_a_thousand_black_holes() -> None:
+    async def story() -> None:
+        scene = Scene()
+        holes = scene.add(1_000, "hole")
+        async with scene.running():
+            await asyncio.sleep(4.5 * PATIENCE)  # no place is free, nor a slow one
+            assert scene.publishers.most_at_once == ALL_AT_ONCE
+            well = scene.add(20, "well")
+            async with asyncio.timeout(2 * PATIENCE), asyncio.TaskGroup() as adding:
+                for each in well:  # as whoever adds one waits for its first fetch
+                    adding.create_task(scene.poller.fetch_now(each.id))
+            assert {scene.status(each).code for each in well} == {200}
+
+            await scene.fetched(holes, within=150)
+
+        assert {scene.status(each).error for each in holes} == {"no answer in time"}
+        assert scene.publishers.most_at_once <= ALL_AT_ONCE
+        assert scene.publishers.most_of_a_feed == 1
+
+    played(story)
+
+
+def test_feeds_behind_a_thousand_black_holes_have_their_turn_in_patience_each() -> None:
+    async def story() -> None:
+        scene = Scene()
+        scene.add(1_000, "hole")
+        well = scene.add(20, "well")
+        async with scene.running():
+            await scene.fetched(well, within=(1_000 / PLACES + 1) * PATIENCE)
+
+    played(story)
+
+
+def test_known_feeds_do_not_wait_for_publishers_who_did_not_answer_before() -> None:
+    async def story() -> None:
+        scene = Scene()
+        holes = scene.add(1_000, "hole", code=0, failures=1, error="no answer in time")
+        well = scene.add(20, "well")
+        async with scene.running():
+            await scene.fetched(well, within=PATIENCE)
+            await asyncio.sleep(1_000 / slow_places(PLACES) * DEADLINE + DEADLINE)
+
+        assert {scene.status(each).failures for each in holes} >= {2}
+        assert min(scene.status(each).failures for each in holes) == 2
+        assert scene.publishers.most_at_once <= ALL_AT_ONCE
+        assert len(set(scene.publishers.requests)) == 1_020
+
+    played(story)
+
+
+def test_a_slow_publisher_is_asked_once_while_there_is_room_among_the_slow() -> None:
+    async def story() -> None:
+        scene = Scene(concurrency=2, seconds=2 * PATIENCE)
+        slow = scene.add(2 + slow_places(2), "slow")
+        async with scene.running():
+            await scene.fetched(slow, within=10 * PATIENCE)
+
+        assert len(scene.publishers.requests) == len(slow)
+
+    played(story)
+
+
+def test_whoever_waits_for_a_feed_in_line_is_told_when_it_was_fetched() -> None:
+    async def story() -> None:
+        scene = Scene(concurrency=1)
+        holes = scene.add(20, "hole")
+        async with scene.running():
+            await asyncio.sleep(1)
+            feed = await scene.poller.fetch_now(holes[-1].id)
+            assert feed.polling.error == "no answer in time"
+
+    played(story)
+
+
+def test_feeds_that_find_even_the_line_full_hold_up_nobody() -> None:
+    async def story() -> None:
+        scene = Scene(concurrency=8)
+        room = slow_places(8)
+        crowd = MOST_IN_LINE + room + 50
+        scene.add(crowd, "hole", code=0, failures=1, error="no answer in time")
+        async with scene.running():
+            await asyncio.sleep(1)
+            assert len(scene.publishers.requests) == room
+            well = scene.add(20, "well")
+            await scene.fetched(well, within=PATIENCE)
+
+        assert len(scene.publishers.requests) == room + len(well)
+
+    played(story)
+
+
+def test_a_line_outlives_storage_that_fails() -> None:
+    async def story() -> None:
+        scene = Scene(concurrency=1)
+        holes = scene.add(1 + slow_places(1) + 1, "hole")
+        async with scene.running():
+            await asyncio.sleep((slow_places(1) + 3) * PATIENCE)
+            scene.storage.commit_failure = scene.storage.failure = StorageFull("full")
+            await asyncio.sleep(DEADLINE)
+            scene.storage.commit_failure = scene.storage.failure = None
+            await scene.fetched(holes, within=2 * STORAGE_PAUSE)
+
+    played(story)
+
+
+def test_what_has_been_answered_is_never_broken_off_and_moves_when_it_can() -> None:
+    async def story() -> None:
+        lanes = Lanes(concurrency=1)
+        async with AsyncExitStack() as slow:
+            for _ in range(slow_places(1)):
+                place = await slow.enter_async_context(lanes.enter())
+                assert place.become_slow()
+            async with lanes.enter() as place:
+                async with place.asking():
+                    await asyncio.sleep(PATIENCE / 2)
+                await asyncio.sleep(PATIENCE)  # a large document, or a site
+                assert not place.is_slow
+                await slow.aclose()
+                await asyncio.sleep(PATIENCE)
+                assert place.is_slow
+
+    played(story)
+
+
+def test_a_feed_that_is_removed_in_line_is_not_asked_again() -> None:
+    async def story() -> None:
+        scene = Scene(concurrency=1)
+        *holes, last = scene.add(1 + slow_places(1) + 1, "hole")
+        async with scene.running():
+            await asyncio.sleep((slow_places(1) + 3) * PATIENCE)
+            assert scene.publishers.requests.count(last.url) == 1
+            del scene.storage.known[last.id]
+            await scene.fetched(holes, within=5 * DEADLINE)
+            await asyncio.sleep(DEADLINE)
+
+        assert scene.publishers.requests.count(last.url) == 1
+
+    played(story)
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "slow"), [(1, 4), (64, 256), (1_000, MOST_SLOW)]
+)
+def test_the_slow_lane_is_bounded(concurrency: int, slow: int) -> None:
+    assert slow_places(concurrency) == slow
