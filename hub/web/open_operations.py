@@ -6,78 +6,18 @@ is made from this table as from that of ``/api``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 from hub.services.public import DEFAULT_PAGE, LONGEST_PAGE
+from hub.web.door_operations import DOOR_OPERATIONS
 from hub.web.front import ASSETS
+from hub.web.open_operation import HTML, JSON, OPML, TEXT, OpenOperation
+from hub.web.openfeeder_operations import OPENFEEDER_OPERATIONS
 from hub.web.operation import Parameter
 from hub.web.scp import XML
-from hub.web.weblog_pings import MEDIA_TYPE as RPC_TYPE
 from protocols.live.messages import BodyFormat, WantedUpdates
 from protocols.live.sse import EVENT_STREAM
-from protocols.openfeeder.serving.parameters import (
-    DEFAULT_LIMIT,
-    LARGEST_LIMIT,
-    LONGEST_QUERY,
-    LONGEST_URL,
-)
 from protocols.scp.collection import MEDIA_TYPE
 from protocols.topic_pages import TopicFormat
-from protocols.websub.requests import FORMATS
-from protocols.websub.signatures import ALGORITHMS
-from protocols.websub.subscriber import CONFIRMATION_TYPE
 
-JSON = "application/json"
-TEXT = "text/plain"
-HTML = "text/html"
-OPML = "text/x-opml"
-
-Contents = Mapping[str, str]
-"""The shape of an answer by its media type."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenOperation:
-    """A method on a path. ``plain_problems`` are told as text, ``problems`` as JSON."""
-
-    method: str
-    path: str
-    summary: str
-    answers: Mapping[int, Contents]
-    description: str = ""
-    query: tuple[Parameter, ...] = ()
-    form: tuple[Parameter, ...] = ()
-    headers: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
-    problems: tuple[int, ...] = (429,)
-    plain_problems: tuple[int, ...] = ()
-    is_opened: bool = False
-
-
-_HUB_FORM = (
-    Parameter(
-        name="hub.mode",
-        help="what is asked",
-        choices=("subscribe", "unsubscribe", "publish"),
-        is_required=True,
-    ),
-    Parameter(name="hub.topic", help="the URL of the topic", longest=2_048),
-    Parameter(name="hub.callback", help="the subscriber's URL", longest=2_048),
-    Parameter(
-        name="hub.lease_seconds",
-        help="cut to 300 to 2592000",
-        kind="integer",
-        default=864_000,
-        least=0,
-    ),
-    Parameter(name="hub.secret", help="signs notifications", longest=199),
-    Parameter(
-        name="hub.signature_algorithm", help="of the signature", choices=ALGORITHMS
-    ),
-    Parameter(name="hub.verify_token", help="comes back", longest=1_024),
-    Parameter(name="format", help="none: the topic as it is", choices=FORMATS),
-    Parameter(name="hub.url", help="what has news", is_repeated=True),
-)
 _STREAM_QUERY = (
     Parameter(
         name="topic",
@@ -101,139 +41,9 @@ _PAGE_QUERY = (
     ),
 )
 
-_OPENFEEDER_QUERY = (
-    Parameter(name="url", help="the page to fetch", longest=LONGEST_URL),
-    Parameter(name="q", help="words to rank by", longest=LONGEST_QUERY),
-    Parameter(name="page", help="of the index", kind="integer", default=1, least=1),
-    Parameter(
-        name="limit",
-        help=f"items or chunks; cut to 1 to {LARGEST_LIMIT}",
-        kind="integer",
-        default=DEFAULT_LIMIT,
-    ),
-    Parameter(name="min_score", help="the least relevance, 0 to 1; only with q"),
-    Parameter(name="since", help="what has changed from then on: RFC 3339, or a token"),
-    Parameter(name="until", help="and not after then: RFC 3339"),
-)
-_OPENFEEDER_PROBLEMS = {
-    status: {JSON: "OpenFeederProblem"} for status in (404, 429, 500, 503)
-}
-
 OPEN_OPERATIONS: tuple[OpenOperation, ...] = (
-    OpenOperation(
-        method="GET",
-        path="/.well-known/openfeeder.json",
-        summary="What can be read by OpenFeeder 1.0, and where",
-        answers={200: {JSON: "object"}, 304: {}, **_OPENFEEDER_PROBLEMS},
-        problems=(),
-    ),
-    OpenOperation(
-        method="OPTIONS",
-        path="/.well-known/openfeeder.json",
-        summary="What pages of other sites may ask of the same",
-        answers={204: {}, **_OPENFEEDER_PROBLEMS},
-        problems=(),
-    ),
-    OpenOperation(
-        method="GET",
-        path="/openfeeder",
-        summary="By OpenFeeder: an index, a page in chunks, answers, what has changed",
-        description="Takes the key of the site, if it has one.",
-        query=_OPENFEEDER_QUERY,
-        answers={
-            200: {JSON: "object"},
-            304: {},
-            400: {JSON: "OpenFeederProblem"},
-            401: {JSON: "OpenFeederProblem"},
-            **_OPENFEEDER_PROBLEMS,
-        },
-        headers={200: {"X-OpenFeeder-Cache": "HIT or MISS"}},
-        problems=(),
-        is_opened=True,
-    ),
-    OpenOperation(
-        method="OPTIONS",
-        path="/openfeeder",
-        summary="What pages of other sites may ask of the same",
-        answers={204: {}, **_OPENFEEDER_PROBLEMS},
-        problems=(),
-    ),
-    OpenOperation(
-        method="POST",
-        path="/openfeeder/update",
-        summary="A hint that pages have changed: their feeds are fetched soon",
-        description="A body in JSON: urls, of pages or of feeds, and action, upsert or"
-        " delete. Takes any token.",
-        answers={
-            202: {JSON: "OpenFeederHints"},
-            400: {JSON: "OpenFeederProblem"},
-            401: {JSON: "OpenFeederProblem"},
-            408: {JSON: "OpenFeederProblem"},
-            413: {JSON: "OpenFeederProblem"},
-            **_OPENFEEDER_PROBLEMS,
-        },
-        problems=(),
-        is_opened=True,
-    ),
-    OpenOperation(
-        method="POST",
-        path="/hub",
-        summary="The open WebSub hub: subscribe, unsubscribe, publish",
-        description="202 whatever will come of it; the link with rel=status leads to"
-        " that. A publish request is answered with 204, or by URL where JSON is"
-        " accepted. It takes parameters in the query too.",
-        form=_HUB_FORM,
-        answers={202: {TEXT: "string"}, 204: {}, 200: {JSON: "Pings"}},
-        headers={202: {"Link": "the diagnostics of this request, rel=status"}},
-        plain_problems=(400, 403, 408, 413, 415, 503),
-    ),
-    OpenOperation(
-        method="POST",
-        path="/rpc",
-        summary="A blog's ping by XML-RPC: its feed is fetched soon",
-        description="A body in XML: weblogUpdates.ping or weblogUpdates.extendedPing,"
-        " with up to three URLs. Answered with a struct of flerror and message, or a"
-        " fault.",
-        answers={200: {RPC_TYPE: "string"}},
-        problems=(408, 413, 415, 429),
-    ),
-    OpenOperation(
-        method="GET",
-        path="/hub/subscriptions/{token}",
-        summary="What became of a request to the open hub",
-        answers={200: {JSON: "Diagnosis", HTML: "string"}},
-        problems=(404, 429),
-    ),
-    OpenOperation(
-        method="GET",
-        path="/upstream/{token}",
-        summary="A hub of others asks whether a subscription of this one was meant",
-        description="By WebSub, or by rssCloud with url and challenge.",
-        query=(
-            Parameter(
-                name="hub.mode",
-                help="what it asks, or tells",
-                choices=("subscribe", "unsubscribe", "denied"),
-            ),
-            Parameter(name="hub.topic", help="of the subscription", longest=2_048),
-            Parameter(name="hub.challenge", help="is sent back", longest=1_024),
-            Parameter(name="hub.lease_seconds", help="how long it will last"),
-            Parameter(name="hub.reason", help="of a denial"),
-            Parameter(name="url", help="of rssCloud: the feed", longest=2_048),
-            Parameter(name="challenge", help="of rssCloud", longest=1_024),
-        ),
-        answers={200: {CONFIRMATION_TYPE: "string"}},
-        plain_problems=(404, 503),
-    ),
-    OpenOperation(
-        method="POST",
-        path="/upstream/{token}",
-        summary="A hub of others pushes a feed",
-        description="Signed by X-Hub-Signature, of up to 10 MiB; what is not signed"
-        " rightly is ignored. Of rssCloud a form with url.",
-        answers={202: {}},
-        plain_problems=(400, 408, 410, 413, 503),
-    ),
+    *OPENFEEDER_OPERATIONS,
+    *DOOR_OPERATIONS,
     OpenOperation(
         method="GET",
         path="/stream",

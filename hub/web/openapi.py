@@ -14,7 +14,8 @@ from starlette.routing import Route
 import hub
 from hub.web.api_operations import OPERATIONS
 from hub.web.api_schemas import schemas
-from hub.web.open_operations import OPEN_OPERATIONS, OpenOperation
+from hub.web.open_operation import OpenOperation
+from hub.web.open_operations import OPEN_OPERATIONS
 from hub.web.openapi_responses import responses_of, responses_of_open
 from hub.web.operation import Operation, Parameter
 from hub.web.websub import FORM_TYPE

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
 from hub.web.api_schemas import member_schema
-from hub.web.open_operations import OpenOperation
+from hub.web.open_operation import OpenOperation
 from hub.web.operation import Operation
 from hub.web.problems import PROBLEM_TYPE
 
