@@ -80,8 +80,8 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
 def _findings(format: Format, hub: list[Sample], floor: list[Sample]) -> list[Finding]:
     name = f"fanout {format}"
     return [
-        rate_finding(name, "deliveries", hub, floor, 0.6),
-        cpu_finding(name, "delivery", hub, floor, 1.7),
+        rate_finding(name, "deliveries", hub, floor, 0.8),
+        cpu_finding(name, "delivery", hub, floor, 1.35),
     ]
 
 
