@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -190,6 +191,14 @@ def test_a_fault_has_the_line_that_it_has_in_the_whole_document() -> None:
 
     assert without_long_texts(body) is None
     assert f"line {line}" in parse_leniently(body, CONTEXT).problems[0]
+
+
+def test_entries_with_long_texts_are_known_the_next_time() -> None:
+    body = rss(f"<description>{SECTION}</description>")
+    read = parse(body, replace(CONTEXT, known=b""))
+
+    assert read.outline is not None
+    assert replace(read, outline=None) == parse(body, CONTEXT)
 
 
 def test_a_text_is_handed_out_once() -> None:

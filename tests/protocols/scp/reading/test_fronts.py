@@ -38,6 +38,7 @@ def test_a_sitemap_with_collections_is_a_site(body: bytes) -> None:
     [
         (SITEMAP.replace(b"scp-protocol", b"another"), "a sitemap"),
         (gzip.compress(b"words"), "gzip data"),
+        (gzip.compress(SITEMAP)[:3] + b"\xff" * 40, "gzip data"),
         (gzip.compress(SITEMAP.replace(b"scp:collection", b"url")), "gzip data"),
     ],
 )
