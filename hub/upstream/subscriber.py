@@ -85,22 +85,18 @@ class Subscriber:
 
     async def run(self) -> None:
         """Until cancelled; what is under way then is dropped when its time is over."""
-        await self._switch()
+        is_switched = False  # it may have been off, or on, before the hub was started
         async with asyncio.TaskGroup() as tasks:
             while True:
                 self._awake.clear()
                 try:
+                    if not is_switched:
+                        await self._pushes.switch(is_on=self._is_on)
+                        is_switched = True
                     await self._start_due(tasks)
                 except StorageError as error:
                     log.warning("pushes_not_read", error=str(error))
                 await self._rest()
-
-    async def _switch(self) -> None:
-        """It may have been off, or on, before the hub was started."""
-        try:
-            await self._pushes.switch(is_on=self._is_on)
-        except StorageError as error:
-            log.warning("pushes_not_switched", error=str(error))
 
     async def _rest(self) -> None:
         try:

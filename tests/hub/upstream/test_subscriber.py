@@ -10,6 +10,7 @@ from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
@@ -27,7 +28,7 @@ from hub.upstream.polls import Polls
 from hub.upstream.requests import HubRequests
 from hub.upstream.subscriber import NOT_CONFIRMED, Subscriber
 from protocols.websub.subscriber import HubQuestion
-from storage.errors import NotFound
+from storage.errors import NotFound, WriteFailed
 from storage.interface import Storage
 from storage.records import (
     FeedState,
@@ -189,6 +190,25 @@ class Scene:
         while self.clock.now() < end:
             self.clock.advance(min(step, end - self.clock.now()).total_seconds())
             await self.settle()
+
+
+class TroubledAtFirst:
+    """The pushes of a storage that does not take the first switch."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.feeds = storage.feeds
+        self.pushes = self
+        self._real = storage.pushes
+        self.is_well = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def switch(self, *, is_on: bool) -> None:
+        if not self.is_well:
+            self.is_well = True
+            raise WriteFailed("the disk is full")
+        await self._real.switch(is_on=is_on)
 
 
 def build_scene(
@@ -528,6 +548,18 @@ async def test_switched_off_it_leaves_its_hubs_and_feeds_are_polled(
     assert (upstream.push.until, upstream.callbacks) == (None, ())
     await off.pass_time(3 * DAY, step=DAY)
     assert off.hub.modes == ["subscribe", "unsubscribe"]
+
+
+async def test_it_is_switched_as_soon_as_storage_works(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.settle()
+    await scene.confirm(feed)
+    storage = TroubledAtFirst(scene.storage)
+    off = build_scene(storage, scene.clock, scene.hub, is_on=False)
+    running = asyncio.create_task(off.subscriber.run())
+    await eventually(lambda: scene.hub.modes == ["subscribe", "unsubscribe"])
+    running.cancel()
+    assert storage.is_well
 
 
 async def test_switched_off_nothing_but_the_end_is_confirmed(scene: Scene) -> None:
