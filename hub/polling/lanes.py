@@ -102,11 +102,14 @@ class Place:
             yield
             return
         self._watch()
+        self._asking = asking = asyncio.timeout(None)
         try:
-            async with asyncio.timeout(None) as self._asking:
+            async with asking:
                 yield
         except TimeoutError:
-            raise TooSlow from None
+            if asking.expired():
+                raise TooSlow from None
+            raise
         finally:
             self._asking = None
 
