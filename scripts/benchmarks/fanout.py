@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
@@ -19,8 +18,7 @@ import aiohttp
 from hub.clock import SystemClock
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.net import HttpNetwork
-from protocols.model import Entry, Feed, Status, Text
-from scripts.benchmarks.bare import Delivery, bare_session, post_all
+from scripts.benchmarks.bare import bare_session, post_all
 from scripts.benchmarks.measuring import (
     Finding,
     Sample,
@@ -31,26 +29,17 @@ from scripts.benchmarks.measuring import (
     until,
 )
 from scripts.benchmarks.peers import Peer, running_peer
+from scripts.benchmarks.topics import BODY_BYTES, add_topic, callbacks, news
 from storage.interface import Storage
-from storage.packing import pack, pack_bytes
 from storage.records import (
-    OPERATOR,
-    EntryWrite,
     FeedId,
-    FetchCommit,
     Format,
-    NewFeed,
-    NewSubscription,
-    Polling,
-    RecordKind,
-    RecordWrite,
-    StoredBody,
 )
 from storage.sqlite import open_database
 
 CALLBACKS = 1_000
 CONCURRENCY = 256
-BODY = b"<!-- " + b"x" * 4_086 + b" -->"
+BODY = b"<!-- " + b"x" * (BODY_BYTES - 9) + b" -->"
 _FORMATS = {Format.AS_IS: "application/atom+xml", Format.JSON: "application/json"}
 
 
@@ -66,7 +55,8 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
         session = await stack.enter_async_context(bare_session(connections=CONCURRENCY))
         dispatcher = asyncio.create_task(_dispatcher(storage, network).run())
         for format, content_type in _FORMATS.items():
-            feed_id = await _add_topic(storage, peer, format)
+            deliveries = callbacks(peer.port, format, CALLBACKS)
+            feed_id = await add_topic(storage, format, deliveries, format)
             samples = await alternate(
                 1 if is_quick else 11,
                 hub=partial(_publish, storage, feed_id, peer),
@@ -92,37 +82,9 @@ def _dispatcher(storage: Storage, network: HttpNetwork) -> Dispatcher:
     )
 
 
-async def _add_topic(storage: Storage, peer: Peer, format: Format) -> FeedId:
-    now = SystemClock().now()
-    topic = f"https://publisher.example/{format}"
-    feed, _is_new = await storage.feeds.add(NewFeed(url=topic), now)
-    async with asyncio.TaskGroup() as group:
-        for delivery in _deliveries(peer, format):
-            new = NewSubscription(
-                account=OPERATOR,
-                topic=topic,
-                feed_id=feed.id,
-                callback=delivery.url,
-                secret=delivery.secret.decode(),
-                format=format,
-            )
-            group.create_task(storage.subscriptions.add(new, now))
-    return feed.id
-
-
-def _deliveries(peer: Peer, format: str) -> list[Delivery]:
-    return [
-        Delivery(
-            url=f"http://127.0.0.1:{peer.port}/{format}/{number}",
-            secret=f"the secret of {number}".encode(),
-        )
-        for number in range(CALLBACKS)
-    ]
-
-
 async def _publish(storage: Storage, feed_id: FeedId, peer: Peer) -> Sample:
     expected = peer.requests + CALLBACKS
-    commit = _news(feed_id, SystemClock().now())
+    commit = news(feed_id)
     watch = Stopwatch()
     await storage.log.commit(commit)
     await peer.wait_for(expected)
@@ -142,32 +104,7 @@ async def _is_recorded(storage: Storage) -> bool:
 async def _post(
     session: aiohttp.ClientSession, peer: Peer, content_type: str
 ) -> Sample:
-    deliveries = _deliveries(peer, "floor")
+    deliveries = callbacks(peer.port, "floor", CALLBACKS)
     watch = Stopwatch()
     await post_all(session, deliveries, BODY, content_type, CONCURRENCY)
     return watch.sample(CALLBACKS)
-
-
-def _news(feed_id: FeedId, now: datetime) -> FetchCommit:
-    """One new entry, as a fetch finds it."""
-    key = f"urn:bench:{now.timestamp()}"
-    entry = Entry(
-        key=key,
-        id=key,
-        title="News",
-        content=Text(value="x" * 3_200),
-        published=datetime(2026, 1, 1, tzinfo=UTC),
-    )
-    status = Status(code=200, http="Fetched (ring) 200 900", title="Bench")
-    return FetchCommit(
-        feed_id=feed_id,
-        at=now,
-        next_fetch=now + timedelta(days=1),
-        polling=Polling(),
-        head=pack(Feed(title="Bench")),
-        entries=(EntryWrite(key=key, body=pack(entry)),),
-        records=(
-            RecordWrite(kind=RecordKind.ENTRIES, status=status, entries=((key, True),)),
-        ),
-        body=StoredBody(content_type="application/atom+xml", body=pack_bytes(BODY)),
-    )
