@@ -30,6 +30,7 @@ from storage.records import (
     VerificationState,
     VerificationTry,
 )
+from tests.support.application_client import client_of
 from tests.support.documents import an_entry
 from tests.support.services import Hub, open_hub
 
@@ -95,12 +96,7 @@ async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
 
 @pytest.fixture
 async def client(hub: Hub) -> AsyncIterator[httpx2.AsyncClient]:
-    transport = httpx2.ASGITransport(
-        create_application(hub.services, TOKEN), raise_app_exceptions=False
-    )
-    async with httpx2.AsyncClient(
-        transport=transport, base_url="http://hub.example"
-    ) as client:
+    async with client_of(create_application(hub.services, TOKEN)) as client:
         yield client
 
 

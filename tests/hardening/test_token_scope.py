@@ -28,6 +28,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
+from tests.support.application_client import client_of
 from tests.support.services import Hub, open_hub
 
 ADMIN_TOKEN = "the admin token"
@@ -116,10 +117,7 @@ class Scene:
 async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     async with open_hub(tmp_path) as hub:
         application = create_application(hub.services, ADMIN_TOKEN)
-        transport = httpx2.ASGITransport(application, raise_app_exceptions=False)
-        async with httpx2.AsyncClient(
-            transport=transport, base_url="http://hub.example"
-        ) as client:
+        async with client_of(application) as client:
             scene = Scene(hub, application, client)
             for right in Right:
                 scene.tokens[right] = await scene.make_token("alice", right)

@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from hub.web.application import create_application
+from tests.support.application_client import client_of
 from tests.support.services import Hub, open_hub
 
 TOKEN = "the admin token"
@@ -21,12 +22,7 @@ async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
 @pytest.fixture
 async def anybody(hub: Hub) -> AsyncIterator[httpx2.AsyncClient]:
     """A client without the token."""
-    transport = httpx2.ASGITransport(
-        create_application(hub.services, TOKEN), raise_app_exceptions=False
-    )
-    async with httpx2.AsyncClient(
-        transport=transport, base_url="http://hub.example"
-    ) as client:
+    async with client_of(create_application(hub.services, TOKEN)) as client:
         yield client
 
 

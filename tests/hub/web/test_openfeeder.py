@@ -31,6 +31,7 @@ from protocols.openfeeder.serving.relevance import Candidate
 from storage.packing import unpack
 from storage.records import FeedId, FeedState, Right
 from tests.hub.web.conftest import TOKEN
+from tests.support.application_client import client_of
 from tests.support.openfeeder_client import OpenFeederClient, faults
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.services import Hub, open_hub
@@ -73,10 +74,7 @@ async def a_scene(
         application = create_application(
             hub.services, TOKEN, limits(hub) if limits else None
         )
-        transport = httpx2.ASGITransport(application, raise_app_exceptions=False)
-        async with httpx2.AsyncClient(
-            transport=transport, base_url="http://hub.example"
-        ) as http:
+        async with client_of(application) as http:
             yield Scene(hub, http)
 
 

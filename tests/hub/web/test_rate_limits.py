@@ -16,6 +16,7 @@ from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits, RequestLimits, client_address
 from storage.records import Right
 from tests.hub.web.conftest import TOKEN
+from tests.support.application_client import client_of
 from tests.support.clock import ManualClock
 from tests.support.services import Hub
 
@@ -41,9 +42,7 @@ def limited(hub: Hub) -> httpx2.AsyncClient:
     limits = RateLimits(
         RequestLimits(of_token=RATE, of_address=RATE), hub.clock, hub.metrics
     )
-    application = create_application(hub.services, TOKEN, limits)
-    transport = httpx2.ASGITransport(application, raise_app_exceptions=False)
-    return httpx2.AsyncClient(transport=transport, base_url="http://hub.example")
+    return client_of(create_application(hub.services, TOKEN, limits))
 
 
 async def statuses(
