@@ -8,6 +8,7 @@ reference table are made from that. `hub.environment` reads them.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from datetime import timedelta
 from inspect import get_annotations
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from hub.core.cadence import PollingRules
 from protocols.public_urls import is_public_url
 from protocols.superfeedr.parameters import DEFAULT_LENGTHS, Lengths
 from protocols.websub.callbacks import LONGEST_URL
-from protocols.websub.leases import LONGEST_LEASE, SHORTEST_LEASE
+from protocols.websub.leases import LONGEST_LEASE, SECRET_OVERLAP, SHORTEST_LEASE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +121,11 @@ class Settings(OpenFeederSettings, LogSettings, ScpSettings, PollingSettings):
     delivery_concurrency: int = setting(
         256, whole(1, 5_000), "deliveries under way at the same time"
     )
+    secret_overlap: int = setting(
+        SECRET_OVERLAP,
+        whole(0, LONGEST_LEASE),
+        "seconds for which the secret that a subscription had before signs as well",
+    )
     sanitize: str = setting(
         "off",
         one_of("off", "on"),
@@ -181,6 +187,10 @@ class Settings(OpenFeederSettings, LogSettings, ScpSettings, PollingSettings):
     @property
     def tells_unlisted(self) -> bool:
         return self.unlisted == "told"
+
+    @property
+    def overlap_of_secrets(self) -> timedelta:
+        return timedelta(seconds=self.secret_overlap)
 
     @property
     def lengths(self) -> Lengths:

@@ -71,6 +71,7 @@ class Housekeeping:
                 page=self._purge_subscriptions,
             ),
             Job(name="leases_expired", every=5, page=self._expire_leases),
+            Job(name="former_secrets_forgotten", every=600, page=self._forget_secrets),
             Job(name="queries_retired", every=3_600, page=self._retire_queries),
             Job(name="requests_trimmed", every=3_600, page=self._trim_requests),
             *self._maintenance(),
@@ -156,6 +157,10 @@ class Housekeeping:
     async def _purge_subscriptions(self) -> int:
         before = self._clock.now() - ENDED_SUBSCRIPTIONS_KEPT
         return await self._storage.subscriptions.purge_ended(before, PAGE)
+
+    async def _forget_secrets(self) -> int:
+        now = self._clock.now()
+        return await self._storage.subscriptions.forget_secrets(now, PAGE)
 
     async def _expire_leases(self) -> int:
         return await self._storage.subscriptions.expire(self._clock.now(), PAGE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 import hub
 from hub.clock import Clock
@@ -81,6 +82,7 @@ def build_open_hub(
     accounts: Accounts,
     policy: OpenHub,
     shortest_lease: int,
+    secret_overlap: timedelta,
 ) -> BuiltOpenHub:
     """``accounts``: those whose requests wait for callbacks beside strangers'."""
     topics = Topics(
@@ -101,6 +103,7 @@ def build_open_hub(
         around.clock,
         asking.validation,
         accounts,
+        secret_overlap,
     )
     verifier = Verifier(around.storage, intents, asking.questions, around.clock)
     pings = Pings(around.poller, around.clock)

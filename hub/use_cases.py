@@ -192,10 +192,16 @@ def _subscribing(
         topics.tracks,
         topics.own,
         asking.validation,
+        settings.overlap_of_secrets,
     )
     of_accounts = AccountSubscriptions(storage, subscriptions, clock, ground.public_url)
     open_hub = build_open_hub(
-        around, asking, of_accounts, OpenHub(settings.open_hub), settings.min_lease
+        around,
+        asking,
+        of_accounts,
+        OpenHub(settings.open_hub),
+        settings.min_lease,
+        settings.overlap_of_secrets,
     )
     superfeedr = SuperfeedrService(
         storage, of_accounts, asking.questions, clock, open_hub.wake_verifier

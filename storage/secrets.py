@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from base64 import b64decode, b64encode
+from hmac import compare_digest
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
@@ -45,6 +46,15 @@ class SecretBox:
             return self._cipher.decrypt(nonce, encrypted, None).decode()
         except InvalidTag as error:
             raise StorageError("a stored secret does not fit the key file") from error
+
+    def is_same(self, token: str, other: str) -> bool:
+        """Whether two tokens stand for one text. False for one of another key."""
+        try:
+            return compare_digest(
+                self.decrypt(token).encode(), self.decrypt(other).encode()
+            )
+        except StorageError:
+            return False
 
 
 def key_path(database: Path) -> Path:

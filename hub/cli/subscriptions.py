@@ -106,11 +106,17 @@ def show(hub: Hub, subscription: int, as_json: bool) -> None:
             ("format", found["format"]),
             ("updates", found["updates"]),
             ("signed", found["algorithm"] if found["has_secret"] else "no secret"),
+            ("former secret", _former_secret(found)),
             ("since", moment(found["created_at"])),
             ("late", _lateness(found)),
         ]
     )
     _print_attempts(found["attempts"])
+
+
+def _former_secret(found: Document) -> str:
+    until = found["former_secret_until"]
+    return f"signs as well until {moment(until)}" if until else ""
 
 
 def _lateness(found: Document) -> str:

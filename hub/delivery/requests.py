@@ -38,6 +38,7 @@ def delivery_of(
         id=id,
         timestamp=at,
         secret=subscription.secret,
+        former_secret=_former_secret(subscription, at),
         algorithm=subscription.algorithm,
         retries=retries,
         missed=missed,
@@ -45,6 +46,16 @@ def delivery_of(
         expires=None if credits is None else lease_end(subscription, at),
         user_agent=user_agent,
     )
+
+
+def _former_secret(subscription: Subscription, at: int) -> str:
+    """The one that still signs as well: it is forgotten only some time later.
+
+    ``at`` are whole seconds: that it has ended within the second counts.
+    """
+    until = subscription.former_until
+    is_over = until is None or until.timestamp() < at + 1
+    return "" if is_over else subscription.former_secret
 
 
 async def request_of(delivery: Delivery) -> Request:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Protocol
 
@@ -90,8 +91,10 @@ class SubscriptionService:
         tracks: TrackTopics,
         own_topics: OwnTopics | None = None,
         publishers: Publishers | None = None,
+        secret_overlap: timedelta = timedelta(0),
     ) -> None:
-        """``publishers`` None: they are not asked."""
+        """``publishers`` None: they are not asked. ``secret_overlap``: how long the
+        secret that a subscription had before signs as well."""
         self._storage = storage
         self._feeds = feeds
         self._addresses = addresses
@@ -99,6 +102,7 @@ class SubscriptionService:
         self._tracks = tracks
         self._own = own_topics or OwnTopics()
         self._publishers = publishers
+        self._secret_overlap = secret_overlap
 
     async def add(self, request: Subscribe, *, prefix: str = "") -> Subscribed:
         """Subscribe for an account; endless, and without asking the callback.
@@ -120,6 +124,7 @@ class SubscriptionService:
         if wanted is None:
             await self._ask_publisher(request, feed, field)
         known = await self._storage.subscriptions.find(request.account, topic, callback)
+        now = self._clock.now()
         new = NewSubscription(
             account=request.account,
             topic=topic,
@@ -131,8 +136,9 @@ class SubscriptionService:
             updates=request.updates,
             batch=request.batch,
             is_silent=request.is_silent,
+            former_until=now + self._secret_overlap,
         )
-        subscription = await self._storage.subscriptions.add(new, self._clock.now())
+        subscription = await self._storage.subscriptions.add(new, now)
         return Subscribed(subscription=subscription, feed=feed, is_new=known is None)
 
     def check(self, request: Subscribe, *, prefix: str = "") -> None:

@@ -36,6 +36,7 @@ SUBSCRIPTION: Shape = {
     "batch": "boolean",
     "algorithm": "Algorithm",
     "has_secret": "boolean",
+    "former_secret_until": "time?",
     "created_at": "time",
     "lease_end": "time?",
     "from_position": "integer",

@@ -192,6 +192,7 @@ def subscription_document(subscription: Subscription) -> Members:
         "batch": subscription.batch,
         "algorithm": subscription.algorithm,
         "has_secret": bool(subscription.secret),
+        "former_secret_until": subscription.former_until,
         "created_at": subscription.created_at,
         "lease_end": subscription.lease_end,
         "from_position": subscription.from_position,

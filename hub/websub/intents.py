@@ -59,9 +59,10 @@ class Intents:
         clock: Clock,
         validation: Validation | None = None,
         accounts: Accounts | None = None,
+        secret_overlap: timedelta = timedelta(0),
     ) -> None:
         """``validation`` None: publishers are not asked; ``accounts`` None: there are
-        none but the anonymous one."""
+        none but the anonymous one. ``secret_overlap``: see `_take_over`."""
         self._feeds = storage.feeds
         self._validation = validation
         self._accounts = accounts
@@ -70,6 +71,7 @@ class Intents:
         self._topics = topics
         self._questions = questions
         self._clock = clock
+        self._secret_overlap = secret_overlap
 
     async def admit(self, topic: str) -> Admission:
         """Look at a topic once for all who ask for it now: see `verify`."""
@@ -149,7 +151,10 @@ class Intents:
         lease_end: datetime,
         confirmed: VerificationTry,
     ) -> None:
-        """Only now do the new secret and lease count, and a missing secret too."""
+        """Only now do the new secret and lease count, and a missing secret too.
+
+        A secret that is replaced by another one signs as well for some time from here.
+        """
         new = NewSubscription(
             account=verification.account,
             topic=verification.topic,
@@ -159,6 +164,7 @@ class Intents:
             algorithm=verification.algorithm,
             format=verification.format,
             lease_end=lease_end,
+            former_until=confirmed.at + self._secret_overlap,
         )
         try:
             await self._verifications.subscribe(

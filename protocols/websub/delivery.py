@@ -20,9 +20,11 @@ class Delivery:
 
     ``topic`` and ``hub`` are the URLs the subscriber knows. ``id`` stays the same
     over retries (see `notification_id`); ``timestamp`` is of this attempt, in Unix
-    seconds. ``missed`` are the first and last position of records that were trimmed
-    before this subscriber got them. ``credits``: what is left to the subscriber's
-    account; ``expires``: when the subscription does, in Unix seconds.
+    seconds. ``former_secret``: what the secret has replaced a short time ago, so that
+    receivers may know the one or the other. ``missed`` are the first and last position
+    of records that were trimmed before this subscriber got them. ``credits``: what is
+    left to the subscriber's account; ``expires``: when the subscription does, in Unix
+    seconds.
     """
 
     topic: str
@@ -33,6 +35,7 @@ class Delivery:
     id: str
     timestamp: int
     secret: str = ""
+    former_secret: str = ""
     algorithm: str = "sha256"
     retries: int = 0
     missed: tuple[int, int] | None = None
@@ -85,10 +88,15 @@ def _shared_headers(
 
 
 def _signatures(delivery: Delivery) -> dict[str, str]:
-    secret, body = delivery.secret, delivery.body
+    """WebSub has place for one signature. Standard Webhooks: "multiple signatures
+    (space delimited)", so that secrets change "with no downtime"."""
+    secrets = [delivery.secret]
+    if delivery.former_secret:
+        secrets.append(delivery.former_secret)
+    id, timestamp, body = delivery.id, delivery.timestamp, delivery.body
     return {
-        "X-Hub-Signature": sign(delivery.algorithm, secret, body),
-        "webhook-signature": sign_webhook(
-            secret, delivery.id, delivery.timestamp, body
+        "X-Hub-Signature": sign(delivery.algorithm, delivery.secret, body),
+        "webhook-signature": " ".join(
+            sign_webhook(secret, id, timestamp, body) for secret in secrets
         ),
     }

@@ -1,4 +1,7 @@
-"""How long a subscription lasts without being renewed. All in seconds."""
+"""How long a subscription lasts without being renewed, and a secret after it was.
+
+All in seconds.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,9 @@ SHORTEST_LEASE: Final = 300
 LONGEST_LEASE: Final = 2_592_000
 ENDLESS_LEASE: Final = 315_359_999
 """What a subscription without an end is told as; Superfeedr's number, ten years."""
+
+SECRET_OVERLAP: Final = 86_400
+"""How long the secret that another one replaces signs as well."""
 
 
 def granted_lease(asked: int | None, shortest: int = SHORTEST_LEASE) -> int:

@@ -28,7 +28,8 @@ class SubscriptionStore(Protocol):
         """Store as active, receiving records committed from now on.
 
         A known key takes the new secret, format, updates, batch and lease and keeps
-        its place in the log; an ended one starts anew.
+        its place in the log; an ended one starts anew. The secret that another one
+        replaces stays as the former one until ``new.former_until``, if there is one.
         """
         ...
 
@@ -95,6 +96,10 @@ class SubscriptionStore(Protocol):
 
         Their attempts and dead ranges go with them. How many there were.
         """
+        ...
+
+    async def forget_secrets(self, now: datetime, limit: int) -> int:
+        """Delete former secrets whose time is over; how many."""
         ...
 
     async def count(self, feed_id: FeedId) -> int:

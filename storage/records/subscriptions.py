@@ -43,6 +43,7 @@ class NewSubscription:
     updates: Updates = Updates.FRESH
     batch: bool = False  # several records may share one request when catching up
     lease_end: datetime | None = None  # None: endless
+    former_until: datetime | None = None  # how long a secret replaced by this one signs
     is_silent: bool = False  # stands above every record, and so receives none
 
 
@@ -65,3 +66,5 @@ class Subscription:
     created_at: datetime
     exhausted: bool  # the retry schedule ran out: each new record is one probe
     ended_reason: str = ""
+    former_secret: str = ""  # the one it had before, as long as that signs as well
+    former_until: datetime | None = None

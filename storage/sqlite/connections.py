@@ -8,6 +8,7 @@ from pathlib import Path
 import aiosqlite
 
 from storage.records import Format, RecordKind, Updates
+from storage.secrets import SecretBox
 from storage.wanted import wants
 
 _STATEMENTS_KEPT = 256
@@ -35,6 +36,11 @@ def prepare_for_writing(connection: sqlite3.Connection) -> None:
         """
     )
     _tell_what_is_wanted(connection)
+
+
+def teach_secrets(connection: sqlite3.Connection, box: SecretBox) -> None:
+    """Give SQL ``is_same_secret``: the same text never is the same encrypted."""
+    connection.create_function("is_same_secret", 2, box.is_same)
 
 
 async def open_for_reading(path: Path) -> aiosqlite.Connection:

@@ -21,7 +21,7 @@ MOST_TRIGRAMS = 6
 """Of what is searched for. Each more costs as much as it spares of reading texts."""
 _FIRST_OF_ACCOUNT = 19_968
 """The first of the characters that stand for an account; see the migration."""
-_COLUMNS = 16
+_COLUMNS = 18
 """Of ``stored_subscriptions``; those of ``stored_feeds`` follow."""
 
 

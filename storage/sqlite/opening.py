@@ -13,7 +13,7 @@ from storage.records import Position
 from storage.secrets import SecretBox, create_key, key_path, read_key
 
 from .backup import drop_foreign_wal
-from .connections import prepare_for_writing
+from .connections import prepare_for_writing, teach_secrets
 from .database import SqliteStorage
 from .driving import BY_THREADS, Driving
 from .lock import FileLock
@@ -68,6 +68,7 @@ def _open(path: Path, migrate: bool, driving: Driving) -> _Opened:
         connection = _prepare(path, migrate, driving)
         try:
             box = _open_box(path, connection)
+            teach_secrets(connection, box)
             epoch, head = _begin(connection)
         except BaseException:
             connection.close()
@@ -132,8 +133,11 @@ def _create_key(path: Path) -> bytes:
 
 def _holds_secrets(connection: sqlite3.Connection) -> bool:
     ((found,),) = connection.execute(
-        "SELECT EXISTS (SELECT 1 FROM feeds WHERE credentials <> '')"
+        "SELECT EXISTS (SELECT 1 FROM feeds"
+        "  WHERE credentials <> '' OR publish_secret <> '')"
         " OR EXISTS (SELECT 1 FROM subscriptions WHERE secret <> '')"
+        " OR EXISTS (SELECT 1 FROM verifications WHERE secret <> '')"
+        " OR EXISTS (SELECT 1 FROM push_callbacks WHERE secret <> '')"
     ).fetchall()
     return bool(found)
 

@@ -35,6 +35,7 @@ class SubscriptionParameters(TypedDict):
     updates: str
     batch: bool
     lease_end: int | None
+    former_until: int | None
     silent_from: int | None  # a position above all there will be
     now: int
 
@@ -57,9 +58,14 @@ def subscription_parameters(
         "updates": new.updates.value,
         "batch": new.batch,
         "lease_end": to_milliseconds_or_none(new.lease_end),
+        "former_until": _still_to_come(new.former_until, now),
         "silent_from": LARGEST_POSITION if new.is_silent else None,
         "now": to_milliseconds(now),
     }
+
+
+def _still_to_come(until: datetime | None, now: datetime) -> int | None:
+    return None if until is None or until <= now else to_milliseconds(until)
 
 
 def subscribe_one(
@@ -152,6 +158,16 @@ VALUES (:account, (SELECT id FROM topics WHERE url = :topic), :feed_id, :callbac
     :callback, :secret, :algorithm, :format, :updates, :batch, 'active',
     coalesce(:silent_from, (SELECT head FROM meta)), :lease_end, :now, 0, '')
 ON CONFLICT (callback_hash, topic_id, account_id) DO UPDATE SET
+    former_secret = CASE
+        WHEN secret = '' OR excluded.secret = '' OR state IN ('ending', 'ended') THEN ''
+        WHEN is_same_secret(secret, excluded.secret) THEN former_secret
+        WHEN :former_until IS NULL THEN ''
+        ELSE secret END,
+    former_until = CASE
+        WHEN secret = '' OR excluded.secret = '' OR state IN ('ending', 'ended')
+            THEN NULL
+        WHEN is_same_secret(secret, excluded.secret) THEN former_until
+        ELSE :former_until END,
     secret = excluded.secret,
     algorithm = excluded.algorithm,
     format = excluded.format,

@@ -33,4 +33,6 @@ def read_subscription(row: Row, box: SecretBox) -> Subscription:
         created_at=from_milliseconds(row[13]),
         exhausted=bool(row[14]),
         ended_reason=row[15],
+        former_secret=box.decrypt(row[16]),
+        former_until=from_milliseconds_or_none(row[17]),
     )

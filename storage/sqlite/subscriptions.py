@@ -136,6 +136,10 @@ class SqliteSubscriptions:
         unit = partial(purge_ended_subscriptions, to_milliseconds(before), limit)
         return await self._writer.submit(unit)
 
+    async def forget_secrets(self, now: datetime, limit: int) -> int:
+        unit = partial(_forget_secrets, to_milliseconds(now), limit)
+        return await self._writer.submit(unit, is_single=True)
+
     async def count(self, feed_id: FeedId) -> int:
         row = await self._readers.first(
             "SELECT subscribers FROM feeds WHERE id = ?", (feed_id,)
@@ -193,6 +197,15 @@ def _chosen(
 
 
 # --- units of work ---
+
+
+def _forget_secrets(now: int, limit: int, connection: sqlite3.Connection) -> int:
+    return connection.execute(
+        "UPDATE subscriptions SET former_secret = '', former_until = NULL"
+        " WHERE id IN (SELECT id FROM subscriptions WHERE former_until <= ?"
+        " ORDER BY former_until LIMIT ?)",
+        (now, limit),
+    ).rowcount
 
 
 def _told(listed: str, connection: sqlite3.Connection) -> None:

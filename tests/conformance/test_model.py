@@ -178,6 +178,8 @@ class Comparison(RuleBasedStateMachine):
         format=st.sampled_from(Format),
         updates=st.sampled_from(Updates),
         lease=st.sampled_from([None, 10, 100]),
+        secret=st.sampled_from(["", "secret", "secret", "another"]),
+        overlap=st.sampled_from([None, 0, 30]),
     )
     def subscribe(
         self,
@@ -187,18 +189,27 @@ class Comparison(RuleBasedStateMachine):
         format: Format,
         updates: Updates,
         lease: int | None,
+        secret: str = "",
+        overlap: int | None = None,
     ) -> None:
         new = NewSubscription(
             account=account,
             topic=f"https://{feed}.example/",
             feed_id=feed,
             callback=f"https://subscriber.example/{number}",
-            secret="secret" * (number - 1),
+            secret=secret,
+            former_until=None
+            if overlap is None
+            else self._now + timedelta(seconds=overlap),
             format=format,
             updates=updates,
             lease_end=lease and self._now + timedelta(seconds=lease),
         )
         self._do(lambda storage: storage.subscriptions.add(new, self._now))
+
+    @rule(limit=LIMITS)
+    def forget_secrets(self, limit: int) -> None:
+        self._do(lambda storage: storage.subscriptions.forget_secrets(self._now, limit))
 
     @rule(each=SUBSCRIPTIONS, tell=st.booleans())
     def end(self, each: int, tell: bool) -> None:

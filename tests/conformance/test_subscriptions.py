@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -74,6 +75,98 @@ async def test_a_known_key_takes_new_terms_and_keeps_its_place(scene: Scene) -> 
     again = await scene.subscribe(feed, secret="new", format=Format.ATOM)
 
     assert again == replace(first, secret="new", format=Format.ATOM, lease_end=None)
+
+
+async def test_a_secret_that_is_replaced_stays_for_the_time_it_is_given(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.subscribe(feed, secret="old")
+
+    again = await scene.subscribe(feed, secret="new", former_until=at(60))
+
+    assert (again.secret, again.former_secret) == ("new", "old")
+    assert again.former_until == at(60)
+
+
+async def test_renewing_with_the_same_secret_keeps_the_former_one_and_its_time(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.subscribe(feed, secret="old")
+    rotated = await scene.subscribe(feed, secret="new", former_until=at(60))
+
+    assert await scene.subscribe(feed, secret="new", former_until=at(90)) == rotated
+
+
+async def test_of_three_secrets_the_first_is_forgotten(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.subscribe(feed, secret="first")
+    await scene.subscribe(feed, secret="second", former_until=at(60))
+
+    third = await scene.subscribe(feed, secret="third", former_until=at(90))
+
+    assert (third.former_secret, third.former_until) == ("second", at(90))
+
+
+@pytest.mark.parametrize("until", [None, START])
+async def test_without_time_left_a_secret_that_is_replaced_is_gone(
+    scene: Scene, until: datetime | None
+) -> None:
+    feed = await scene.add_feed()
+    await scene.subscribe(feed, secret="first")
+    await scene.subscribe(feed, secret="second", former_until=at(60))
+
+    again = await scene.subscribe(feed, secret="third", former_until=until)
+
+    assert (again.former_secret, again.former_until) == ("", None)
+
+
+@pytest.mark.parametrize(("before", "after"), [("", "new"), ("old", "")])
+async def test_there_is_no_former_secret_where_one_of_the_two_is_none(
+    scene: Scene, before: str, after: str
+) -> None:
+    feed = await scene.add_feed()
+    await scene.subscribe(feed, secret=before)
+
+    again = await scene.subscribe(feed, secret=after, former_until=at(60))
+
+    assert (again.former_secret, again.former_until) == ("", None)
+
+
+async def test_one_that_had_ended_has_no_former_secret(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    first = await scene.subscribe(feed, secret="old")
+    await scene.storage.subscriptions.end(first.id, "enough", START, tell=False)
+
+    again = await scene.subscribe(feed, secret="new", former_until=at(60))
+
+    assert (again.former_secret, again.former_until) == ("", None)
+
+
+async def test_former_secrets_are_forgotten_when_their_time_is_over(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    for name in ("1", "2", "3"):
+        await scene.subscribe(feed, name, secret="old")
+    ids = [
+        (
+            await scene.subscribe(
+                feed, str(each), secret="new", former_until=at(each * 10)
+            )
+        ).id
+        for each in (1, 2, 3)
+    ]
+    forget = scene.storage.subscriptions.forget_secrets
+
+    assert await forget(at(9), 9) == 0
+    assert await forget(at(20), 1) == 1
+    assert await forget(at(20), 9) == 1
+    left = [await scene.storage.subscriptions.get(each) for each in ids]
+    assert [each and each.former_secret for each in left] == ["", "", "old"]
+    assert [each and each.former_until for each in left] == [None, None, at(30)]
+    assert [each and each.secret for each in left] == ["new"] * 3
 
 
 async def test_an_ended_subscription_starts_anew(scene: Scene) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlencode
@@ -14,11 +16,13 @@ from urllib.parse import urlencode
 import pytest
 import pytest_asyncio
 
+from hub.clock import SystemClock
 from hub.net import Answer, Request
 from hub.services.errors import TooManyWaiting
 from hub.services.websub import MOST_PENDING_OF_HOST
 from hub.websub import verifier as verifier_module
 from protocols.websub.requests import UnsubscribeRequest
+from protocols.websub.signatures import sign_webhook
 from storage.records import ANONYMOUS, SubscriptionState, VerificationState
 from tests.support.eventually import eventually
 from tests.support.hub_process import TOKEN
@@ -264,9 +268,18 @@ async def test_a_publisher_s_secret_that_was_replaced_signs_nothing_more(
 
 
 def secrets_of(request: ServerRequest, *candidates: str) -> list[str]:
-    """Those that signed a notification."""
+    """Those that signed a notification, as WebSub has it."""
     given = request.headers["x-hub-signature"].partition("=")[2]
     return [each for each in candidates if signed(each, request.body) == given]
+
+
+def webhook_secrets_of(request: ServerRequest, *candidates: str) -> list[str]:
+    """Those that signed a notification, as Standard Webhooks has it."""
+    id, at = request.headers["webhook-id"], int(request.headers["webhook-timestamp"])
+    given = request.headers["webhook-signature"].split(" ")
+    return [
+        each for each in candidates if sign_webhook(each, id, at, request.body) in given
+    ]
 
 
 @on_sockets
@@ -297,3 +310,31 @@ async def test_a_subscription_is_signed_with_the_secret_it_has_now(
 
     await eventually(lambda: len(callback.deliveries) > 2, seconds=60)
     assert secrets_of(callback.deliveries[-1], *everyone) == ["second"]
+    both = ["first", "second"]
+    assert webhook_secrets_of(callback.deliveries[-1], *everyone) == both
+    assert webhook_secrets_of(other.deliveries[-1], *everyone) == ["other's"]
+
+
+async def test_a_secret_that_was_retired_signs_nothing_after_its_time(
+    tmp_path: Path,
+) -> None:
+    """A day by default; here a second."""
+    async with websub_scene(tmp_path, FANFARE_SECRET_OVERLAP="1") as scene:
+        topic, callback = scene.topic(), scene.callback()
+        assert (await api(scene, "/api/feeds", url=topic.url)).status == 201
+        for secret in ("first", "second"):
+            answer = await scene.ask("subscribe", topic, callback, secret=secret)
+            await scene.until(answer, "verified")
+        listed = await scene.request(
+            "GET", f"{scene.hub.url}/api/subscriptions", headers=ADMIN
+        )
+        until = json.loads(listed.text)["subscriptions"][0]["former_secret_until"]
+        over = datetime.fromisoformat(until)
+        await eventually(lambda: SystemClock().now() > over)
+
+        await scene.publish(topic)
+        await eventually(lambda: bool(callback.deliveries))
+
+        everyone = ("first", "second")
+        assert secrets_of(callback.deliveries[0], *everyone) == ["second"]
+        assert webhook_secrets_of(callback.deliveries[0], *everyone) == ["second"]

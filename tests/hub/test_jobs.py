@@ -29,6 +29,7 @@ class Calls:
             purge_removed=self._called("purge_removed"),
             purge_ended=self._called("purge_ended"),
             expire=self._called("expire"),
+            forget_secrets=self._called("forget_secrets"),
             page=self._removed,
             count=self._subscribers,
             end_all=self._called("end_all"),
@@ -64,6 +65,7 @@ async def test_each_job_asks_the_storage_for_its_own_thing() -> None:
     now = clock.now()
     assert storage.asked["trim"] == (RETENTION, now, PAGE)
     assert storage.asked["expire"] == (now, PAGE)
+    assert storage.asked["forget_secrets"] == (now, PAGE)
     assert storage.asked["trim of requests"] == (now, PAGE)
     assert storage.asked["end_all"] == (7, FEED_REMOVED, now, PAGE)
     [before, limit] = storage.asked["purge_removed"]

@@ -64,6 +64,7 @@ def subscription_document(**changes: object) -> dict[str, Any]:
         "updates": "fresh",
         "algorithm": "sha256",
         "has_secret": True,
+        "former_secret_until": None,
         "created_at": "2026-01-01T12:00:00Z",
         "exhausted": False,
         "ended_reason": "",

@@ -84,6 +84,16 @@ def test_show_has_the_last_attempts(fanfare: Fanfare, api: FakeApi) -> None:
     assert json.loads(fanfare("subs", "show", "4", "--json").stdout) == document
 
 
+def test_one_whose_secret_was_changed_says_how_long_the_former_signs(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    until = "2126-01-01T00:00:00Z"
+    document = subscription_document(former_secret_until=until)
+    api.answers["GET /api/subscriptions/4"] = (200, document)
+    lines = fanfare("subs", "show", "4").stdout
+    assert "former secret  signs as well until 2126-01-01 00:00:00Z" in lines
+
+
 def test_an_exhausted_subscription_says_so(fanfare: Fanfare, api: FakeApi) -> None:
     document = subscription_document(exhausted=True, has_secret=False)
     api.answers["GET /api/subscriptions/4"] = (200, document)

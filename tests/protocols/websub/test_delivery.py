@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.websub.delivery import Delivery, delivery_headers, notification_id
-from protocols.websub.signatures import sign_webhook, verify
+from protocols.websub.signatures import sign, sign_webhook, verify
 
 DELIVERY = Delivery(
     topic="https://site.example/feed?a=1",
@@ -45,6 +45,21 @@ def test_with_a_secret_both_signatures_are_sent(algorithm: str) -> None:
     assert verify(headers["X-Hub-Signature"], "s", b"{}")
     expected = sign_webhook("s", "4f2a-15-7", 1_700_000_000, b"{}")
     assert headers["webhook-signature"] == expected
+
+
+def test_a_former_secret_signs_as_well_where_there_is_place_for_it() -> None:
+    delivery = dataclasses.replace(DELIVERY, secret="new", former_secret="old")
+    headers = delivery_headers(delivery)
+    assert headers["X-Hub-Signature"] == sign("sha256", "new", b"{}")
+    assert headers["webhook-signature"].split(" ") == [
+        sign_webhook("new", DELIVERY.id, DELIVERY.timestamp, b"{}"),
+        sign_webhook("old", DELIVERY.id, DELIVERY.timestamp, b"{}"),
+    ]
+
+
+def test_a_former_secret_alone_signs_nothing() -> None:
+    delivery = dataclasses.replace(DELIVERY, former_secret="old")
+    assert delivery_headers(delivery) == delivery_headers(DELIVERY)
 
 
 def test_retries_are_counted_from_the_first_retry_on() -> None:

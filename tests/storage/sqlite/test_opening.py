@@ -216,6 +216,20 @@ def test_a_missing_key_is_named_if_there_are_secrets(path: Path) -> None:
         make(path)
 
 
+def test_a_publisher_s_secret_needs_the_key_as_well(path: Path) -> None:
+    async def session() -> None:
+        storage = await open_database(path)
+        feed = await Scene(storage).add_feed()
+        await storage.feeds.set_publish_secret(feed.id, "shared")
+        await storage.close()
+
+    asyncio.run(session())
+    path.with_name("hub.db.key").unlink()
+
+    with pytest.raises(DatabaseUnusable, match=r"hub\.db\.key is missing"):
+        make(path)
+
+
 def test_a_missing_key_is_made_anew_if_there_are_no_secrets(path: Path) -> None:
     make(path)
     path.with_name("hub.db.key").unlink()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from typing import TypedDict
 
 from protocols.urls import normal_url
 from storage.errors import NotFound
@@ -21,6 +22,12 @@ from storage.records import (
 )
 
 from .state import State, milliseconds
+
+
+class Former(TypedDict, total=False):
+    former_secret: str
+    former_until: datetime | None
+
 
 ALIVE = {SubscriptionState.PENDING, SubscriptionState.ACTIVE}
 
@@ -45,7 +52,8 @@ class MemorySubscriptions:
         new_id = self._state.next_id("subscription")  # unused ones leave gaps
         if known is not None and known.state in ALIVE:
             spelled = {"topic": new.topic, "callback": new.callback}
-            return self._put(replace(known, **terms, **spelled))
+            former = _former(known, new, now)
+            return self._put(replace(known, **terms, **spelled, **former))
         subscription_id = known.id if known else new_id
         return self._put(
             Subscription(
@@ -169,6 +177,17 @@ class MemorySubscriptions:
             if known is not None and known.state is SubscriptionState.ENDING:
                 self._put(replace(known, state=SubscriptionState.ENDED))
 
+    async def forget_secrets(self, now: datetime, limit: int) -> int:
+        over = sorted(
+            (each.former_until, each.id)
+            for each in self._state.subscriptions.values()
+            if each.former_until is not None and each.former_until <= milliseconds(now)
+        )
+        for _, gone in over[:limit]:
+            known = self._state.subscriptions[gone]
+            self._put(replace(known, former_secret="", former_until=None))
+        return len(over[:limit])
+
     async def purge_ended(self, before: datetime, limit: int) -> int:
         state = self._state
         over = sorted(
@@ -192,6 +211,17 @@ class MemorySubscriptions:
 
     async def count(self, feed_id: FeedId) -> int:
         return len(self._state.active(feed_id))
+
+
+def _former(known: Subscription, new: NewSubscription, now: datetime) -> Former:
+    if not known.secret or not new.secret:
+        return {"former_secret": "", "former_until": None}
+    if known.secret == new.secret:
+        return {}
+    if new.former_until is None or new.former_until <= now:
+        return {"former_secret": "", "former_until": None}
+    until = milliseconds(new.former_until)
+    return {"former_secret": known.secret, "former_until": until}
 
 
 def _is_same(known: Subscription, topic: str, callback: str) -> bool:
