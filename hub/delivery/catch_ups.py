@@ -31,6 +31,9 @@ from hub.delivery.poster import Poster
 from storage.interface import LogStore
 from storage.records import Flushed, Position
 
+TURN_SECONDS = 2.0
+"""How long a catch-up goes on while others wait to begin."""
+
 log = structlog.get_logger()
 
 
@@ -40,12 +43,14 @@ class RunningCatchUp:
 
     ``is_lost``: a write showed that the lease is no longer ours, but somebody else's,
     or that the subscription ended. ``expires``: from then on (monotonic) it may be.
+    From ``turn_ends`` (monotonic) it makes way for others, if there are any.
     """
 
     catch_up: CatchUp
     origin: str
     move_aside: Callable[[], None]  # called when a request hangs, if need be again
     expires: float
+    turn_ends: float
     is_lost: bool = False
 
     def follow(self, written: asyncio.Future[Flushed], expires: float) -> None:
@@ -62,6 +67,12 @@ class RunningCatchUp:
 
 
 class CatchUps:
+    """``are_waited_for``: there is more to catch up than may be in hand at once.
+
+    Then each goes on for its turn only and is given back as it stands: a hundred
+    subscribers with days to catch up must not hold up one with a single record.
+    """
+
     def __init__(
         self,
         log_store: LogStore,
@@ -81,6 +92,7 @@ class CatchUps:
         self._leases = leases
         self._random = random
         self._endings = endings
+        self.are_waited_for = False
         self._stopping = False
 
     def stop(self) -> None:
@@ -89,9 +101,8 @@ class CatchUps:
 
     async def pursue(self, catch_up: CatchUp, move_aside: Callable[[], None]) -> None:
         """Send record after record. ``move_aside``: a request has begun to hang."""
-        origin = origin_of(catch_up.subscription.callback)
         expires = self._leases.expiry()
-        await self._go_on(RunningCatchUp(catch_up, origin, move_aside, expires))
+        await self._go_on(self._begin(catch_up, expires, move_aside))
 
     async def conclude(
         self, catch_up: CatchUp, expires: float, last: Position, reply: Reply
@@ -100,10 +111,20 @@ class CatchUps:
 
         ``expires`` is the (monotonic) end of the lease that its straggler began with.
         """
-        origin = origin_of(catch_up.subscription.callback)
-        running = RunningCatchUp(catch_up, origin, lambda: None, expires)
+        running = self._begin(catch_up, expires, lambda: None)
         if await self._settle(running, last, reply):
             await self._go_on(running)
+
+    def _begin(
+        self, catch_up: CatchUp, expires: float, move_aside: Callable[[], None]
+    ) -> RunningCatchUp:
+        return RunningCatchUp(
+            catch_up,
+            origin_of(catch_up.subscription.callback),
+            move_aside,
+            expires,
+            turn_ends=self._clock.monotonic() + TURN_SECONDS,
+        )
 
     async def _go_on(self, running: RunningCatchUp) -> None:
         while await self._step(running):
@@ -112,9 +133,11 @@ class CatchUps:
     async def _step(self, running: RunningCatchUp) -> bool:
         """Make the next request; whether there is another step after it."""
         await self._acknowledgements.until_healthy()
-        if running.is_lost or running.expires <= self._clock.monotonic():
+        now = self._clock.monotonic()
+        if running.is_lost or running.expires <= now:
             return False
-        if self._stopping:
+        is_over = self.are_waited_for and running.turn_ends <= now
+        if self._stopping or is_over:
             return self._release(running, wait=0.0)
         request = await self._requests.next(running.catch_up)
         if request.missing:

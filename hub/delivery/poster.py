@@ -105,7 +105,8 @@ class Poster:
         request = await self._request(
             subscription, document, position, failures, missed
         )
-        reply = await self._send(request, visit)
+        is_doubtful = failures > 0 or subscription.exhausted
+        reply = await self._send(request, visit, is_doubtful)
         visit.end(reply.status)
         return reply
 
@@ -130,11 +131,13 @@ class Poster:
         )
         return await request_of(delivery)
 
-    async def _send(self, request: Request, visit: _Visit) -> Reply:
+    async def _send(self, request: Request, visit: _Visit, is_doubtful: bool) -> Reply:
         started = self._clock.monotonic()
         failpoint("mid-post")
         try:
-            answer = await self._slow_requests.send(request, visit.take_long)
+            answer = await self._slow_requests.send(
+                request, visit.take_long, is_doubtful=is_doubtful
+            )
         except NetworkError as error:
             elapsed = self._clock.monotonic() - started
             reply = _unusable(error, round(elapsed * 1000))

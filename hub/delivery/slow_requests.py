@@ -1,7 +1,9 @@
 """Requests that go unanswered for a second move aside, so that others can go on.
 
 A bounded number of them may then hang on until their own deadline, apart from the
-healthy ones. One more is cut short. All requests share one sweep; none has a timer.
+healthy ones. One more is cut short; or, if it is the first trouble with its callback,
+one of those that failed before: so a hundred dead callbacks do not take its time from
+one that is slow, and answers. All requests share one sweep; none has a timer.
 """
 
 from __future__ import annotations
@@ -25,7 +27,12 @@ class _Waiting:
     task: asyncio.Task[object]
     since: float
     move_aside: Callable[[], None]
+    is_doubtful: bool
     is_cut: bool = False
+
+    def cut(self) -> None:
+        self.is_cut = True
+        self.task.cancel()
 
 
 class SlowRequests:
@@ -39,16 +46,24 @@ class SlowRequests:
         self._clock = clock
         self._slow_limit = slow_limit
         self._fresh: dict[_Waiting, None] = {}  # in order of their start
-        self._slow: set[_Waiting] = set()
+        self._slow: dict[_Waiting, None] = {}  # in the order in which they moved
 
-    async def send(self, request: Request, move_aside: Callable[[], None]) -> Answer:
+    async def send(
+        self,
+        request: Request,
+        move_aside: Callable[[], None],
+        *,
+        is_doubtful: bool = False,
+    ) -> Answer:
         """Send; ``move_aside`` is called if there is no answer within a second.
 
-        Raises a `NetworkError`; `TimedOut` too when it was cut short because too many
-        others hang already, and then ``move_aside`` was not called.
+        ``is_doubtful``: its callback failed before. Raises a `NetworkError`; `TimedOut`
+        too when it was cut short because too many hang, be it before ``move_aside``
+        was called or later.
         """
         task = cast("asyncio.Task[object]", asyncio.current_task())
-        waiting = _Waiting(task, self._clock.monotonic(), move_aside)
+        since = self._clock.monotonic()
+        waiting = _Waiting(task, since, move_aside, is_doubtful)
         self._fresh[waiting] = None
         try:
             return await self._network.send(request)
@@ -58,7 +73,7 @@ class SlowRequests:
             raise
         finally:
             self._fresh.pop(waiting, None)
-            self._slow.discard(waiting)
+            self._slow.pop(waiting, None)
 
     def sweep(self) -> None:
         """Move aside, or cut short, whoever has waited for a second."""
@@ -67,9 +82,21 @@ class SlowRequests:
             if waiting.since > latest:
                 return
             del self._fresh[waiting]
-            if len(self._slow) < self._slow_limit:
-                self._slow.add(waiting)
+            if self._has_room_for(waiting):
+                self._slow[waiting] = None
                 waiting.move_aside()
             else:
-                waiting.is_cut = True
-                waiting.task.cancel()
+                waiting.cut()
+
+    def _has_room_for(self, waiting: _Waiting) -> bool:
+        """Makes it, if need be and if that is fair."""
+        if len(self._slow) < self._slow_limit:
+            return True
+        if waiting.is_doubtful:
+            return False
+        doubtful = next((each for each in self._slow if each.is_doubtful), None)
+        if doubtful is None:
+            return False
+        del self._slow[doubtful]
+        doubtful.cut()
+        return True

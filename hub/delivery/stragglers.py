@@ -29,7 +29,10 @@ log = structlog.get_logger()
 
 
 class Stragglers:
-    """Keeps ``limit`` of them in hand at once, those not counted that hang."""
+    """Keeps ``limit`` of them in hand at once, those not counted that hang.
+
+    While more are due than that, they take turns (`CatchUps`).
+    """
 
     def __init__(
         self,
@@ -65,19 +68,22 @@ class Stragglers:
 
     async def _claim(self, room: int) -> list[Straggler]:
         try:
-            now = self._clock.now()
-            due = await self._deliveries.next_straggler()
-            if due is None or due > now:
+            if not await self._are_due():
                 return []
             return await self._deliveries.claim_stragglers(
                 lease_id=self._leases.new_id(),
                 until=self._leases.until(),
-                now=now,
+                now=self._clock.now(),
                 limit=room,
             )
         except StorageError as error:
             log.warning("stragglers_not_claimed", error=str(error))
             return []
+
+    async def _are_due(self) -> bool:
+        """Whether any waits: what is in hand is due when its lease ends."""
+        due = await self._deliveries.next_straggler()
+        return due is not None and due <= self._clock.now()
 
     async def _catch_up(self, straggler: Straggler) -> None:
         place = _Place(self._free)
@@ -88,10 +94,22 @@ class Stragglers:
 
     async def _rest(self, *, is_full: bool) -> None:
         if not is_full:
+            self._catch_ups.are_waited_for = False
             await asyncio.sleep(POLL_SECONDS)
-        elif self._in_hand == self._limit:
-            self._freed.clear()
-            await self._freed.wait()
+            return
+        self._freed.clear()
+        while self._in_hand == self._limit:
+            try:
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._freed.wait()
+            except TimeoutError:
+                await self._look_who_waits()
+
+    async def _look_who_waits(self) -> None:
+        try:
+            self._catch_ups.are_waited_for = await self._are_due()
+        except StorageError as error:
+            log.warning("stragglers_not_looked_for", error=str(error))
 
     def _free(self) -> None:
         self._in_hand -= 1

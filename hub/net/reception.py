@@ -20,6 +20,8 @@ LONGEST_HEADER = 8_190
 """Bytes of its name and value."""
 MOST_FRAMING = 256 * 1024
 """Bytes of an answer that are no body: interim answers, head, chunk sizes, trailers."""
+MOST_UNWANTED_FRAMING = 64 * 1024
+"""The same of an answer of which only the status matters, however long its body."""
 _FRAMING_PER_BYTE = 16  # of body; a chunk of one byte takes five more
 
 NOT_HTTP = "the answer is not valid HTTP"
@@ -194,8 +196,12 @@ class Reception:
 
     @property
     def _has_too_much_framing(self) -> bool:
-        allowed = MOST_FRAMING + _FRAMING_PER_BYTE * self._body_bytes
-        return self._fed_bytes - self._body_bytes > allowed and not self._ended
+        if self._ended:
+            return False
+        allowed = MOST_UNWANTED_FRAMING
+        if self._limit is not None:
+            allowed = MOST_FRAMING + _FRAMING_PER_BYTE * self._body_bytes
+        return self._fed_bytes - self._body_bytes > allowed
 
     @property
     def _has_known_end(self) -> bool:

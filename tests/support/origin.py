@@ -12,7 +12,7 @@ import socket
 import ssl
 import struct
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
@@ -64,7 +64,7 @@ class OriginAnswer:
     endless: bool = False  # the body is repeated for ever
     closes: bool = False  # the connection is closed after the answer
     resets: bool = False  # the connection is reset after the answer
-    raw: bytes | None = None  # sent instead of everything above
+    raw: bytes | None = None  # sent instead of head and body, in the same manner
     silent: bool = False  # nothing is ever said
 
 
@@ -193,7 +193,8 @@ async def _read_request(reader: asyncio.StreamReader, number: int) -> OriginRequ
 
 async def _written(answer: OriginAnswer, method: str) -> AsyncIterator[bytes]:
     if answer.raw is not None:
-        yield answer.raw
+        async for piece in _pieces(replace(answer, body=answer.raw)):
+            yield piece
         return
     yield _head(answer)
     if method == "HEAD" or answer.status in (204, 304):

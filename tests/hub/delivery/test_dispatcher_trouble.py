@@ -420,6 +420,28 @@ async def fall_behind(
     return subscription
 
 
+async def test_days_to_catch_up_do_not_hold_up_one_with_a_single_record(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    limits = DeliveryLimits(catch_ups=1)
+    async with delivery_scene(tmp_path, clock=clock, limits=limits) as scene:
+        async with scene.dispatching():
+            other = await scene.add_feed(2)
+            late = await scene.subscribe(other, "/late")
+            scene.receiver.script("/late", Script(status=500), Script())
+            await fall_behind(scene, clock, records=80, delay=0.03)
+            await scene.receiver.until_count("/a", 3)  # it has the only place
+            await scene.publish(other)
+            await until_waiting(scene, late)
+            clock.advance(10)
+            await scene.receiver.until_count("/late", 2)
+            assert scene.receiver.counts["/a"] < 80
+            await settled(scene)
+        expected = [f"Entry {number}" for number in range(1, 81)]
+        assert titles(scene, "/a")[1:] == expected
+
+
 @pytest.mark.parametrize("delay", [0.05, 0.3], ids=["within a flush", "of several"])
 async def test_ending_a_subscription_ends_its_catch_up(
     tmp_path: Path, delay: float

@@ -40,16 +40,20 @@ class Scene:
         )
         self.aside: list[str] = []
 
-    async def send(self, name: str) -> asyncio.Task[Answer]:
+    async def send(
+        self, name: str, *, is_doubtful: bool = False
+    ) -> asyncio.Task[Answer]:
         def move_aside() -> None:
             self.aside.append(name)
 
-        task = asyncio.create_task(self._send(move_aside))
+        task = asyncio.create_task(self._send(move_aside, is_doubtful))
         await asyncio.sleep(0)
         return task
 
-    async def _send(self, move_aside: Callable[[], None]) -> Answer:
-        return await self.slow_requests.send(REQUEST, move_aside)
+    async def _send(self, move_aside: Callable[[], None], is_doubtful: bool) -> Answer:
+        return await self.slow_requests.send(
+            REQUEST, move_aside, is_doubtful=is_doubtful
+        )
 
     def pass_time(self, seconds: float) -> None:
         self.clock.advance(seconds)
@@ -96,6 +100,35 @@ async def test_one_too_many_is_cut_short() -> None:
     assert scene.aside == ["first"]
     with pytest.raises(TimedOut):
         await second
+    scene.network.answers[0].set_result(ANSWER)
+    await first
+
+
+async def test_one_that_failed_before_makes_way_for_one_that_did_not() -> None:
+    scene = Scene(slow_limit=3)
+    good = await scene.send("good")
+    dead = await scene.send("dead", is_doubtful=True)
+    dead_too = await scene.send("dead too", is_doubtful=True)
+    scene.pass_time(1.0)
+    slow = await scene.send("slow")
+    scene.pass_time(1.0)
+    assert scene.aside == ["good", "dead", "dead too", "slow"]
+    with pytest.raises(TimedOut, match="too many others hang"):
+        await dead  # which hung longest of the two
+    for number in (0, 2, 3):
+        scene.network.answers[number].set_result(ANSWER)
+    await asyncio.gather(good, dead_too, slow)
+
+
+@pytest.mark.parametrize("is_doubtful", [False, True])
+async def test_one_that_failed_before_takes_nobodys_place(is_doubtful: bool) -> None:
+    scene = Scene(slow_limit=1)
+    first = await scene.send("first", is_doubtful=is_doubtful)
+    dead = await scene.send("dead", is_doubtful=True)
+    scene.pass_time(1.0)
+    assert scene.aside == ["first"]
+    with pytest.raises(TimedOut):
+        await dead
     scene.network.answers[0].set_result(ANSWER)
     await first
 

@@ -57,6 +57,7 @@ class HeldCatchUps:
     """Each running lasts until it is let go; it can be made to hang before."""
 
     def __init__(self) -> None:
+        self.are_waited_for = False
         self.asides: list[Callable[[], None]] = []
         self.ends: list[asyncio.Event] = []
 
@@ -107,6 +108,24 @@ async def test_one_that_hangs_makes_room_once() -> None:
         catch_ups.ends[1].set()
         await eventually(lambda: len(catch_ups.ends) == 4)
         assert sum(not end.is_set() for end in catch_ups.ends) == 2
+
+
+async def test_those_in_hand_are_waited_for_as_long_as_more_are_due() -> None:
+    store = DueStragglers(3)
+    async with running(store) as catch_ups:
+        await eventually(lambda: catch_ups.are_waited_for)
+        catch_ups.ends[0].set()
+        await eventually(lambda: len(catch_ups.ends) == 3)
+        await eventually(lambda: not catch_ups.are_waited_for)
+
+
+async def test_a_database_that_cannot_say_who_waits_is_asked_again() -> None:
+    store = DueStragglers(3)
+    async with running(store) as catch_ups:
+        await eventually(lambda: len(catch_ups.ends) == 2)
+        store.read_failures.append(StorageError("disk I/O error"))
+        await eventually(lambda: not store.read_failures)
+        await eventually(lambda: catch_ups.are_waited_for)
 
 
 async def test_a_database_that_takes_no_writes_is_asked_again() -> None:

@@ -143,6 +143,39 @@ def test_what_goes_round_a_body_has_bounds(beginning: bytes) -> None:
     assert not receive(*pieces).is_whole
 
 
+@pytest.mark.parametrize(
+    ("beginning", "more"),
+    [
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 1_000),
+        (b"HTTP/1.1 404 No\r\n\r\n", b"x" * 1_000),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"A: b\r\n"),
+        (b"HTTP/1.1 200 OK\r\n", b"A" * 1_000),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"HTTP/1.1 200 ", b"x" * 1_000),
+    ],
+    ids=["a body", "an error", "chunks", "trailers", "a name", "hints", "a reason"],
+)
+def test_where_only_the_status_matters_no_more_than_128_kib_are_looked_at(
+    beginning: bytes, more: bytes
+) -> None:
+    """64 of body, and as much around it."""
+    reception = Reception()
+    reception.expect(cut=65_536, limit=None)
+    reception.feed(beginning)
+    taken = len(beginning)
+    is_over = False
+    while not is_over and taken < 1 << 20:
+        taken += len(more)
+        try:
+            is_over = reception.feed(more)
+        except BadAnswer:
+            is_over = True
+    assert taken <= 131_072 + len(beginning) + len(more)
+    assert len(reception.body) <= 65_536
+    assert not reception.is_clean
+
+
 def test_blanks_before_a_colon_are_no_part_of_the_name() -> None:
     words = b"HTTP/1.1 200 OK\r\nContent-Length  : 10\r\n\r\nfour"
     kind, _, status = outcome(words, limit=100)
