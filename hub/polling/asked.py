@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hub.clock import Clock
 from hub.polling.schedule import Schedule
 from storage.errors import StorageError
 from storage.records import FeedId, Polling, StoredFeed
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """``done``, with what storage failed with, when the feed was visited."""
+
+    feed: StoredFeed
+    done: asyncio.Future[StorageError | None]
 
 
 class Asked:
@@ -18,8 +26,10 @@ class Asked:
         self._schedule = schedule
         self._clock = clock
         self._awake = awake
-        self._waiting: dict[FeedId, asyncio.Future[StorageError | None]] = {}
+        self._waiting: dict[FeedId, _Wish] = {}
         self._again: dict[FeedId, StoredFeed] = {}  # pinged while under way
+        self._cut: dict[FeedId, StoredFeed] = {}  # of these nothing could be stored
+        self._retried: set[FeedId] = set()
 
     def __contains__(self, feed_id: FeedId) -> bool:
         """Whether a feed is to be visited, or is visited now, because it was asked."""
@@ -37,10 +47,11 @@ class Asked:
     def ask(self, feed: StoredFeed) -> asyncio.Future[StorageError | None]:
         """Done when the feed was visited, with what storage failed with, if it did."""
         if feed.id not in self._waiting:
-            self._waiting[feed.id] = asyncio.get_running_loop().create_future()
+            done = asyncio.get_running_loop().create_future()
+            self._waiting[feed.id] = _Wish(feed, done)
             self._schedule.ask(feed.id, _fetch_url(feed))
             self._awake.set()
-        return self._waiting[feed.id]
+        return self._waiting[feed.id].done
 
     def ping(self, feed: StoredFeed) -> bool:
         """Visit a feed soon, and once more if it is being visited; nobody waits.
@@ -69,9 +80,25 @@ class Asked:
 
     def answer(self, feed_id: FeedId, failure: StorageError | None) -> None:
         """Nobody waits for the feed any more."""
-        waiting = self._waiting.pop(feed_id, None)
-        if waiting is not None:
-            waiting.set_result(failure)
+        wish = self._waiting.pop(feed_id, None)
+        if wish is None:
+            return
+        wish.done.set_result(failure)
+        if failure is None:
+            self._retried.discard(feed_id)
+        elif feed_id not in self._retried:
+            self._cut[feed_id] = wish.feed
+
+    def resume(self, *, after_outage: bool) -> None:
+        """Storage works again: visit those of which nothing could be stored.
+
+        Once, lest a feed whose news cannot be stored is visited for ever, unless there
+        was an ``after_outage``: then it was no feed's fault.
+        """
+        cut, self._cut = self._cut, {}
+        self._retried = set() if after_outage else self._retried | cut.keys()
+        for feed in cut.values():
+            self.ping(feed)
 
     def answer_all(self) -> None:
         """There are no visits any more."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import structlog
 
@@ -10,7 +11,7 @@ from storage.errors import StorageError
 from storage.interface import Storage
 
 FIRST_CHECK = 1.0
-LONGEST_CHECK = 60.0
+LONGEST_CHECK = 5.0
 """Seconds between trials whether storage works again, doubling from the first."""
 
 log = structlog.get_logger()
@@ -22,6 +23,8 @@ class Outage:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._failure: StorageError | None = None
+        self._is_of_all = False
+        self._over = asyncio.Event()
 
     @property
     def failure(self) -> StorageError | None:
@@ -31,18 +34,35 @@ class Outage:
     def begin(self, failure: StorageError) -> None:
         if self._failure is None:
             log.error("polling_stopped", error=str(failure))
+            self._is_of_all = False
+            self._over.clear()
         self._failure = failure
 
-    async def wait(self) -> None:
-        """Until something can be written, tried now and then in growing pauses."""
+    async def probe(self) -> None:
+        """End it now if something can be written. Raises `StorageError`: it goes on."""
+        try:
+            await self._storage.check()
+        except StorageError as error:
+            self._failure = error
+            self._is_of_all = True
+            raise
+        self._failure = None
+        self._over.set()
+
+    async def wait(self) -> bool:
+        """Until something can be written, tried now and then in growing pauses.
+
+        Whether storage took nothing at all: else only what one feed brought was too
+        much for it, and will be so again.
+        """
         pause = FIRST_CHECK
         while self._failure is not None:
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_CHECK)
             try:
-                await self._storage.check()
-            except StorageError as error:
-                self._failure = error
-            else:
-                self._failure = None
+                async with asyncio.timeout(pause):
+                    await self._over.wait()
+            except TimeoutError:
+                pause = min(2 * pause, LONGEST_CHECK)
+                with suppress(StorageError):
+                    await self.probe()
         log.info("polling_resumed")
+        return self._is_of_all

@@ -149,6 +149,8 @@ class Poller:
         feed = await self._existing(feed_id)
         if self._asked.may_be_asked(feed):
             async with self._askers:
+                if self._outage.failure is not None:
+                    await self._outage.probe()
                 failure = await asyncio.shield(self._asked.ask(feed))
             if failure is not None:
                 raise failure
@@ -166,8 +168,8 @@ class Poller:
             self._awake.clear()
             try:
                 if self._outage.failure is not None:
-                    await self._outage.wait()
-                    self._schedule.look_again()
+                    was_of_all = await self._outage.wait()
+                    self._turns.resume(after_outage=was_of_all)
                 if await self._habits.look():
                     self._accounts.expect_habits(self._habits.prior)
                 await self._schedule.put_off()

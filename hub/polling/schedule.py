@@ -157,6 +157,9 @@ class Schedule:
             del self._resting[next(iter(self._resting))]
         self._resting[feed_id] = self._clock.monotonic() + seconds
 
+    def end_rest(self, feed_id: FeedId) -> None:
+        self._resting.pop(feed_id, None)
+
     def put_site_off(self, due: Due) -> None:
         """There is no place for a visit to a site: it comes back, durably."""
         now = self._clock.now()

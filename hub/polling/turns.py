@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import structlog
@@ -19,7 +19,7 @@ from hub.polling.site_places import NoPlace
 from hub.polling.visitor import Visit, Visitor
 from hub.polling.wheel import Due
 from storage.errors import StorageError
-from storage.records import FeedState, FetchTarget
+from storage.records import FeedId, FeedState, FetchTarget
 
 STORAGE_PAUSE = 300.0
 """Seconds before a feed is asked again whose fetch could not be stored."""
@@ -45,6 +45,8 @@ class Turns:
     lanes: Lanes
     clock: Clock
     awake: asyncio.Event
+    cut_short: set[FeedId] = field(default_factory=set)
+    """Of which nothing could be stored in this outage: what was under way, no more."""
 
     async def take(self, due: Due, target: FetchTarget, place: Place) -> None:
         """One visit from its turn to its end; it harms no other, however it ends. One
@@ -66,6 +68,7 @@ class Turns:
         except StorageError as error:
             failure = error
             self.schedule.rest(due.feed_id, STORAGE_PAUSE)
+            self.cut_short.add(due.feed_id)
             self.storage_failed(error)
         except Exception:
             log.exception("visit_failed", feed=due.feed_id)
@@ -88,6 +91,16 @@ class Turns:
         """No feed gets a turn until it works again."""
         self.outage.begin(error)
         self.awake.set()
+
+    def resume(self, *, after_outage: bool) -> None:
+        """Storage works again. Feeds that were cut short by an outage of all of it need
+        not rest, for it was none of them that it could not take."""
+        if after_outage:
+            for feed_id in self.cut_short:
+                self.schedule.end_rest(feed_id)
+        self.cut_short.clear()
+        self.asked.resume(after_outage=after_outage)
+        self.schedule.look_again()
 
     def _choose_lane(
         self, target: FetchTarget, occasion: Occasion, place: Place

@@ -132,7 +132,13 @@ class WebSubService:
         return f"{self._public_url}/hub/subscriptions/{token}"
 
     async def publish(self, request: PublishRequest) -> list[Pinged]:
-        """Have the topics that are known fetched soon. Raises `TooManyWaiting`."""
+        """Have the topics that are known fetched soon.
+
+        Raises `TooManyWaiting`, and `StorageError` while nothing can be stored: then
+        nobody is told that anything will be fetched.
+        """
+        if self._storage.trouble():
+            await self._storage.check()
         pinged = [await self._ping(topic) for topic in request.topics]
         return pinged + [
             Pinged(url=each.url, outcome=Ping.INVALID, reason=each.reason)

@@ -17,6 +17,7 @@ _ANY_PROBLEMS = (429, 503)
 _PROBLEM_HEADERS = {
     401: {"WWW-Authenticate": "Bearer and Basic"},
     429: {"Retry-After": "seconds"},
+    503: {"Retry-After": "seconds"},
 }
 
 

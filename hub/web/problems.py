@@ -28,9 +28,10 @@ from storage.errors import (
     DestinationTaken,
     NotFound,
     StorageError,
-    StorageFull,
 )
 
+STORAGE_RETRY_SECONDS = 5
+"""While storage fails: what the hub itself tries again, it tries this often."""
 PROBLEM_TYPE = "application/problem+json"
 log = structlog.get_logger()
 
@@ -78,7 +79,6 @@ _STATUSES: tuple[tuple[tuple[type[Exception], ...], HTTPStatus], ...] = (
     ((Gone,), HTTPStatus.GONE),
     ((NotFound,), HTTPStatus.NOT_FOUND),
     ((Conflict, DestinationTaken), HTTPStatus.CONFLICT),
-    ((StorageFull,), HTTPStatus.INSUFFICIENT_STORAGE),
     ((TooManyWaiting, StorageError), HTTPStatus.SERVICE_UNAVAILABLE),
 )
 """The first that fits; an error that has a ``field`` names it."""
@@ -92,10 +92,17 @@ def as_problem(error: Exception) -> Problem:
         return _of_http(error)
     for kinds, status in _STATUSES:
         if isinstance(error, kinds):
-            return Problem(status, str(error), field=getattr(error, "field", ""))
+            field, headers = getattr(error, "field", ""), _headers_of(status)
+            return Problem(status, str(error), field=field, headers=headers)
     return Problem(
         HTTPStatus.INTERNAL_SERVER_ERROR, "an error of the hub; its log says more"
     )
+
+
+def _headers_of(status: HTTPStatus) -> dict[str, str] | None:
+    if status is not HTTPStatus.SERVICE_UNAVAILABLE:
+        return None
+    return {"Retry-After": f"{STORAGE_RETRY_SECONDS}"}
 
 
 def _of_http(error: HTTPException) -> Problem:

@@ -670,10 +670,81 @@ async def test_a_full_disk_makes_no_storm_of_fetches(stage: Stage) -> None:
         assert in_vain <= 8
 
         stage.storage.commit_failure = None
-        await stage.committed(200 - in_vain)
-        assert len(stage.fetcher.requests) == 200
-        stage.advance(timedelta(seconds=300))
         await stage.committed(200)
+
+    assert len(stage.fetcher.requests) == 200 + in_vain
+
+
+class Choosy(PolledStorage):
+    """Takes a trial write, but not what is fetched."""
+
+    async def check(self) -> None:
+        self._read("check")
+
+
+async def test_a_feed_whose_news_alone_cannot_be_stored_rests() -> None:
+    stage = Stage(storage=Choosy())
+    stage.add(*feeds_of_hosts(20))
+    stage.storage.commit_failure = StorageFull("too large")
+
+    async with stage.running():
+        await eventually(lambda: stage.storage.reads["check"] > 0, 20)
+        in_vain = len(stage.fetcher.requests)
+        stage.storage.commit_failure = None
+        await stage.committed(20 - in_vain)
+        await stage.settled()
+        assert len(stage.fetcher.requests) == 20
+        stage.advance(timedelta(seconds=300))
+        await stage.committed(20)
+
+
+@pytest.mark.parametrize("storage", [PolledStorage, Choosy])
+async def test_a_ping_whose_news_could_not_be_stored_is_served_afterwards(
+    storage: type[PolledStorage],
+) -> None:
+    stage = Stage(storage=storage())
+    feed = a_feed(1, next_fetch=START + 9 * HOUR)
+    stage.add(feed)
+    stage.storage.commit_failure = StorageFull("no space left")
+
+    async with stage.running():
+        assert stage.poller.ping(feed)
+        await eventually(lambda: len(stage.fetcher.requests) == 1)
+        await stage.settled()
+        stage.storage.commit_failure = None
+        await stage.committed(1)
+
+
+async def test_but_not_for_ever_if_nothing_else_is_at_fault() -> None:
+    stage = Stage(storage=Choosy())
+    feed = a_feed(1, next_fetch=START + 9 * HOUR)
+    stage.add(feed)
+    stage.storage.commit_failure = StorageFull("too large")
+
+    async with stage.running():
+        assert stage.poller.ping(feed)
+        await eventually(lambda: stage.storage.reads["check"] > 1)
+        await stage.settled()
+
+    assert len(stage.fetcher.requests) == 2
+    assert not stage.poller.is_pinged(feed.id)
+
+
+async def test_who_asks_for_a_fetch_during_an_outage_is_told_so_at_once(
+    stage: Stage,
+) -> None:
+    stage.add(a_feed(1))
+    stage.storage.commit_failure = StorageFull("no space left")
+
+    async with stage.running():
+        for _ in range(3):
+            with pytest.raises(StorageFull):
+                await stage.poller.fetch_now(FeedId(1))
+        assert len(stage.fetcher.requests) == 1
+        stage.storage.commit_failure = None
+        feed = await stage.poller.fetch_now(FeedId(1))
+
+    assert feed.polling.code == 200
 
 
 async def test_whoever_waits_is_told_that_nothing_could_be_stored(

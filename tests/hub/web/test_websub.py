@@ -124,7 +124,8 @@ async def test_a_full_disk_is_said(
 
     monkeypatch.setattr(hub.storage.verifications, "add", fail)
     answer = await post(anybody, REQUEST)
-    assert (answer.status_code, answer.text) == (507, "no space left\n")
+    assert (answer.status_code, answer.text) == (503, "no space left\n")
+    assert answer.headers["Retry-After"] == "5"
 
 
 async def test_when_too_many_wait_it_is_said_when_to_come_back(

@@ -1,0 +1,158 @@
+"""A disk that is full, read-only or broken beneath a running hub.
+
+The hub says so to whoever asks for something to be stored, takes back nothing that it
+promised, and goes on by itself when the disk is well again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from hub.app import run
+from hub.config import Settings
+from tests.support.eventually import eventually
+from tests.support.failing_disk import (
+    BROKEN,
+    FULL,
+    READ_ONLY,
+    FailingDisk,
+    failing_disk,
+)
+from tests.support.publisher import PublishedFeed, Publisher
+from tests.support.subscribers import Reply, Subscriber, Subscribers
+
+LOOPBACK = (ip_network("127.0.0.0/8"),)
+TOKEN = "of-a-test"
+
+
+@dataclass(slots=True)
+class Hub:
+    """A whole hub in this process, on a disk that can fail, with a subscriber."""
+
+    disk: FailingDisk
+    session: aiohttp.ClientSession
+    publisher: Publisher
+    subscribers: Subscribers
+    feed: PublishedFeed = field(init=False)
+    subscriber: Subscriber = field(init=False)
+
+    async def ask(self, method: str, path: str, **sent: Any) -> int:
+        async with self.session.request(method, path, **sent) as answer:
+            await answer.read()
+            return answer.status
+
+    async def set_up(self) -> None:
+        self.feed = self.publisher.add_feed()
+        topic = self.publisher.url(self.feed)
+        assert await self.ask("POST", "/api/feeds", json={"url": topic}) == 201
+        add = self.subscribers.add
+        self.subscriber = add("a", feed=1, topic=topic, format="json")
+        wish = {
+            "callback": self.subscriber.callback,
+            "topic": topic,
+            "secret": self.subscriber.secret,
+        }
+        assert await self.ask("POST", "/api/subscriptions", json=wish) == 201
+
+    async def is_ready(self) -> bool:
+        return await self.ask("GET", "/readyz") == 200
+
+    async def fetch(self) -> bool:
+        return await self.ask("POST", "/api/feeds/1/fetch") == 200
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+    with failing_disk() as disk:
+        async with (
+            Publisher() as publisher,
+            Subscribers() as subscribers,
+            serving(tmp_path / "hub.db") as session,
+        ):
+            hub = Hub(disk, session, publisher, subscribers)
+            await hub.set_up()
+            yield hub
+            disk.error = 0
+
+
+@asynccontextmanager
+async def serving(database: Path) -> AsyncIterator[aiohttp.ClientSession]:
+    """The hub's own way from its start to SIGTERM; a client of its operator's."""
+    said: asyncio.Queue[str] = asyncio.Queue()
+    settings = Settings(
+        database=f"sqlite:{database}",
+        port=0,
+        admin_token=TOKEN,
+        allow_networks=LOOPBACK,
+        contact="me@example.org",
+    )
+    running = asyncio.create_task(run(settings, announce=said.put_nowait))
+    async with asyncio.timeout(60):
+        [url] = re.findall(r"http://localhost:\d+", await said.get())
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with aiohttp.ClientSession(base_url=url, headers=headers) as session:
+        yield session
+    os.kill(os.getpid(), signal.SIGTERM)
+    async with asyncio.timeout(60):
+        await running
+
+
+def writes_of_all_kinds(hub: Hub) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    topic, callback = hub.subscriber.topic, f"{hub.subscriber.callback}-more"
+    wish = {"hub.mode": "subscribe", "hub.topic": topic, "hub.callback": callback}
+    ping = {"hub.mode": "publish", "hub.url": topic}
+    yield "POST", "/api/feeds", {"json": {"url": f"{topic}0"}}
+    yield "DELETE", "/api/feeds/1", {}
+    yield "POST", "/api/feeds/1/fetch", {}
+    yield "POST", "/api/feeds/1/fetch", {}  # and not only the first one
+    subscribing = {"callback": callback, "topic": topic}
+    yield "POST", "/api/subscriptions", {"json": subscribing}
+    yield "DELETE", "/api/subscriptions/1", {}
+    yield "POST", "/hub", {"data": wish}
+    yield "POST", "/hub", {"data": ping}
+    yield "POST", "/", {"data": wish}
+    yield "POST", "/openfeeder/update", {"json": {"urls": [topic]}}
+
+
+@pytest.mark.parametrize("error", [FULL, READ_ONLY, BROKEN])
+async def test_nothing_is_acknowledged_that_is_not_stored_and_all_goes_on_afterwards(
+    hub: Hub, error: int
+) -> None:
+    def fail_while_it_answers() -> Iterator[Reply]:
+        hub.disk.error = error
+        yield Reply()
+
+    hub.subscriber.replies = fail_while_it_answers()
+    hub.publisher.publish(hub.feed)
+    assert await hub.fetch()
+    await eventually(lambda: hub.subscriber.numbers == [2])
+    hub.publisher.publish(hub.feed)
+
+    assert not await hub.is_ready()
+    statuses = {
+        f"{method} {path}": await hub.ask(method, path, **sent)
+        for method, path, sent in writes_of_all_kinds(hub)
+    }
+    assert set(statuses.values()) == {503}, statuses
+    assert await hub.ask("GET", "/api/feeds/1") == 200, "what is stored can be read"
+    assert not await hub.is_ready()
+    assert hub.disk.refused
+
+    hub.disk.error = 0
+    await eventually(hub.is_ready)
+    await eventually(lambda: hub.subscriber.numbers == [2, 3])
+    hub.publisher.publish(hub.feed)
+    assert await hub.fetch()
+    await eventually(lambda: hub.subscriber.numbers == [2, 3, 4])

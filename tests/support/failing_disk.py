@@ -1,0 +1,100 @@
+"""A disk that fails beneath a real SQLite: calls of the system answer with an error.
+
+SQLite lets the calls it makes be replaced (``xSetSystemCall`` of ``sqlite3_vfs``). Here
+those that write and shorten files answer what a test says, in the whole process and on
+whatever thread, so that all above, SQLite's own handling of errors first, is real.
+Flushes are not among the calls that can be replaced.
+"""
+
+from __future__ import annotations
+
+import _sqlite3
+import ctypes
+import errno
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ctypes import CFUNCTYPE, c_char_p, c_int, c_int64, c_size_t, c_ssize_t, c_void_p
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pytest
+
+FULL: Final = errno.ENOSPC
+READ_ONLY: Final = errno.EROFS
+BROKEN: Final = errno.EIO
+
+_WRITING: Final[dict[str, tuple[Any, ...]]] = {
+    "pwrite": (c_ssize_t, c_int, c_void_p, c_size_t, c_int64),
+    "pwrite64": (c_ssize_t, c_int, c_void_p, c_size_t, c_int64),
+    "write": (c_ssize_t, c_int, c_void_p, c_size_t),
+    "ftruncate": (c_int, c_int, c_int64),
+}
+"""The types of each call: of its result, then of its arguments."""
+
+
+@dataclass(slots=True)
+class FailingDisk:
+    """``error``: the `errno` of each write from now on; 0: the disk is well."""
+
+    error: int = 0
+    refused: Counter[str] = field(default_factory=Counter)  # by the call's name
+
+
+class _Vfs(ctypes.Structure):
+    """``struct sqlite3_vfs``, https://sqlite.org/c3ref/vfs.html."""
+
+    _fields_ = (
+        ("iVersion", c_int),
+        ("szOsFile", c_int),
+        ("mxPathname", c_int),
+        ("pNext", c_void_p),
+        ("zName", c_char_p),
+        ("pAppData", c_void_p),
+        ("methods", c_void_p * 13),  # xOpen to xCurrentTimeInt64
+        ("xSetSystemCall", CFUNCTYPE(c_int, c_void_p, c_char_p, c_void_p)),
+        ("xGetSystemCall", CFUNCTYPE(c_void_p, c_void_p, c_char_p)),
+    )
+
+
+@contextmanager
+def failing_disk() -> Iterator[FailingDisk]:
+    """Put it beneath all databases of this process; at the end the real one is back.
+
+    Skips the test where SQLite was built into the interpreter and cannot be reached.
+    """
+    try:
+        library = ctypes.CDLL(_sqlite3.__file__)
+        library.sqlite3_vfs_find.restype = c_void_p
+        address = library.sqlite3_vfs_find(None)
+    except (AttributeError, OSError):
+        pytest.skip("the interpreter's SQLite cannot be reached")
+    vfs, disk, kept = _Vfs.from_address(address), FailingDisk(), []
+    try:
+        for name, types in _WRITING.items():
+            original = vfs.xGetSystemCall(address, name.encode())
+            if original:  # else this SQLite has another call for it
+                call = _intercepted(disk, name, original, types)
+                kept.append((call, name))
+                vfs.xSetSystemCall(address, name.encode(), ctypes.cast(call, c_void_p))
+        yield disk
+    finally:
+        disk.error = 0
+        for _call, name in kept:
+            vfs.xSetSystemCall(address, name.encode(), None)  # its default
+
+
+def _intercepted(
+    disk: FailingDisk, name: str, original: int, types: tuple[Any, ...]
+) -> Any:
+    prototype = CFUNCTYPE(*types, use_errno=True)
+    make = prototype(original)
+
+    def call(*arguments: int) -> int:
+        if not disk.error:
+            return int(make(*arguments))
+        disk.refused[name] += 1
+        ctypes.set_errno(disk.error)
+        return -1
+
+    return prototype(call)
