@@ -31,7 +31,7 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
-    each, floor_each, rounds = (50, 2, 1) if is_quick else (200, 5, 5)
+    each, floor_each, rounds = (50, 2, 1) if is_quick else (200, 5, 15)
     storage = await open_database(directory / "hub.db")
     bare = await aiosqlite.connect(directory / "floor.db", isolation_level=None)
     try:

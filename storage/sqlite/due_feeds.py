@@ -6,10 +6,12 @@ a page costs the same however many feeds are overdue.
 
 from __future__ import annotations
 
+import sqlite3
 from datetime import datetime
 
 from storage.records import PACES, PlaceByPace
 
+from .groups import Assignments
 from .times import to_milliseconds
 
 _BEFORE_ALL = (-1, 0)
@@ -48,6 +50,16 @@ DUE = (
 
 NEXT_DUE = f"(SELECT min(first) FROM ({_FIRSTS}))"
 """The earliest next fetch of an active feed."""
+
+DEFER = Assignments(
+    "UPDATE schedule SET next_fetch = asked.value FROM json_each(?) asked"
+    " WHERE feed_id = CAST(asked.key AS INTEGER)"
+)
+"""The next fetch of feeds, in milliseconds."""
+
+
+def defer_all(assigned: str, connection: sqlite3.Connection) -> None:
+    connection.execute(DEFER, (assigned,))
 
 
 def due_parameters(now: datetime, after: PlaceByPace, limit: int) -> list[int]:

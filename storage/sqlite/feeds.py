@@ -22,7 +22,7 @@ from storage.records import (
 )
 from storage.secrets import SecretBox
 
-from .due_feeds import DUE, NEXT_DUE, due_parameters
+from .due_feeds import DEFER, DUE, NEXT_DUE, defer_all, due_parameters
 from .feed_choice import OF_RESOURCE, find_known, hash_resource, resource_keys
 from .feed_rows import (
     encrypt_credentials,
@@ -31,6 +31,7 @@ from .feed_rows import (
     read_posting,
     read_target,
 )
+from .groups import assigned
 from .id_lists import pack_ids
 from .purging import purge_removed_feeds
 from .push_rows import PUSH
@@ -47,7 +48,6 @@ FIRST_MAINTENANCE = 600_000
 """Milliseconds after a feed was added: by then it has entries."""
 
 _GET = "SELECT * FROM stored_feeds WHERE id = ?"
-_DEFER = "UPDATE schedule SET next_fetch = ? WHERE feed_id = ?"
 _POSTINGS = """
 WITH RECURSIVE spread (number, step) AS (
     SELECT 0, max(1.0, 1.0 * (SELECT max(id) FROM feeds) / ?1)
@@ -122,9 +122,9 @@ class SqliteFeeds:
     def defer(self, moves: Sequence[tuple[FeedId, datetime]]) -> Awaitable[None]:
         if len(moves) == 1:
             ((feed_id, at),) = moves
-            return self._writer.execute(_DEFER, (to_milliseconds(at), feed_id))
-        encoded = [(to_milliseconds(at), feed_id) for feed_id, at in moves]
-        return self._writer.submit(partial(_defer_all, encoded))
+            return self._writer.execute(DEFER, (feed_id, to_milliseconds(at)))
+        encoded = assigned((feed_id, to_milliseconds(at)) for feed_id, at in moves)
+        return self._writer.submit(partial(defer_all, encoded), is_single=True)
 
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
         rows = await self._readers.all(
@@ -275,12 +275,6 @@ def _add_again(
             "sent": encrypted,
         },
     )
-
-
-def _defer_all(
-    moves: Sequence[tuple[int, int]], connection: sqlite3.Connection
-) -> None:
-    connection.executemany(_DEFER, moves)
 
 
 def _set_state(

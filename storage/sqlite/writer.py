@@ -88,8 +88,9 @@ class Writer:
     def execute(self, sql: str, parameters: Sequence[object]) -> asyncio.Future[None]:
         """Queue one INSERT, UPDATE or DELETE without a result: the cheapest unit.
 
-        Those alike that come in a row are one call, if ``sql`` is one and the same
-        object. Raises `StorageBusy`, `StorageClosed`.
+        `Assignments` take a pair of integers for parameters; those that come in a row
+        are one statement, if ``sql`` is one and the same object. Raises `StorageBusy`,
+        `StorageClosed`.
         """
         run = self._run  # as in `submit`, without another call
         if run.kind is not sql or not self._room:

@@ -11,9 +11,14 @@ from pathlib import Path
 import pytest
 
 from storage.errors import StorageBusy, StorageClosed, StorageFull, WriteFailed
+from storage.sqlite.groups import Assignments
 from storage.sqlite.writer import GROUP_SIZE, Writer
 
 INSERT = "INSERT INTO numbers VALUES (?, zeroblob(?))"
+ASSIGN = Assignments(
+    "UPDATE numbers SET filling = asked.value FROM json_each(?) asked"
+    " WHERE number = CAST(asked.key AS INTEGER)"
+)
 
 
 class Disk(sqlite3.Connection):
@@ -42,7 +47,10 @@ class Pen:
             path, factory=Disk, isolation_level=None, check_same_thread=False
         )
         self.disk.execute("PRAGMA journal_mode = WAL")
-        self.disk.execute("CREATE TABLE numbers (number INTEGER UNIQUE, filling)")
+        self.disk.execute(
+            "CREATE TABLE numbers"
+            " (number INTEGER UNIQUE, filling CHECK (filling <> 13))"
+        )
         self.disk.commits = 0
         self.writer = Writer(self.disk, capacity=capacity)
         self._path = path
@@ -80,6 +88,15 @@ class Pen:
 
     def state(self, *parameters: object) -> asyncio.Future[None]:
         return self.writer.execute(INSERT, parameters)
+
+    def assign(self, number: int, filling: object) -> asyncio.Future[None]:
+        return self.writer.execute(ASSIGN, (number, filling))
+
+    def filled(self) -> dict[int, object]:
+        with sqlite3.connect(self._path) as reader:
+            found = dict(reader.execute("SELECT number, filling FROM numbers"))
+        reader.close()
+        return found
 
     def written(self) -> list[int]:
         with sqlite3.connect(self._path) as reader:
@@ -221,6 +238,36 @@ async def test_a_statement_that_is_no_sql_fails_for_each_who_asked(pen: Pen) -> 
 
     assert [type(each) for each in results] == [WriteFailed] * 3
     assert pen.written() == [1]
+
+
+async def test_assignments_alike_are_one_statement(pen: Pen) -> None:
+    await asyncio.gather(*(pen.write(number) for number in range(5)))
+    statements: list[str] = []
+    pen.disk.set_trace_callback(statements.append)
+    await asyncio.gather(*(pen.assign(number, 10 + number) for number in range(3)))
+
+    assert pen.filled() == {0: 10, 1: 11, 2: 12, 3: b"", 4: b""}
+    assert len([each for each in statements if each.startswith("UPDATE")]) == 1
+
+
+async def test_the_later_of_two_assignments_holds(pen: Pen) -> None:
+    await pen.write(1)
+    await asyncio.gather(*(pen.assign(1, filling) for filling in (7, 9, 8)))
+
+    assert pen.filled() == {1: 8}
+
+
+@pytest.mark.parametrize("harm", [13, object()], ids=["refused", "no integer"])
+async def test_an_assignment_that_fails_harms_nobody(pen: Pen, harm: object) -> None:
+    await asyncio.gather(*(pen.write(number) for number in range(3)))
+    await pen.hold()
+    waiting = [pen.assign(0, 10), pen.assign(1, harm), pen.assign(2, 12)]
+    pen.go_on()
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert [result is None for result in results] == [True, False, True]
+    assert pen.filled() == {0: 10, 1: b"", 2: 12}
+    assert pen.writer.trouble == "", "the assignment is to blame, not the disk"
 
 
 async def test_work_of_all_kinds_is_done_in_the_order_it_was_asked_for(
