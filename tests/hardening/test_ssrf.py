@@ -11,9 +11,12 @@ from ipaddress import ip_network
 
 import pytest
 
+from hub.config import Settings
 from hub.errors import Blocked, NetworkError, Unreachable
 from hub.net import HttpNetwork, Limits, Purpose, Request
+from hub.openfeeder.analytics import create_sink
 from hub.polling.fetcher import Fetcher, FetchRequest
+from protocols.openfeeder.serving.analytics import AnalyticsEvent, Endpoint
 from tests.support.clock import ManualClock
 from tests.support.forbidden import (
     LOOPBACK_HOSTS,
@@ -251,6 +254,26 @@ async def test_wherever_a_name_is_led_to_nothing_private_is_dialled(
     async with HttpNetwork(lookup=led) as network:
         url = f"http://public.example:{canary.port}/"
         assert isinstance(await refuse(network, url, purpose), Blocked)
+
+
+@pytest.mark.parametrize("kind", ["umami", "ga4"])
+async def test_what_counts_readers_is_asked_by_the_guard_too(
+    canary: Origin, kind: str
+) -> None:
+    """The operator names it; a network has to be allowed for that as well."""
+    settings = Settings(
+        openfeeder_analytics=kind,
+        openfeeder_analytics_url=canary.url().rstrip("/"),
+        openfeeder_analytics_site="site",
+        openfeeder_analytics_secret="secret",
+    )
+    async with HttpNetwork() as network:
+        sink = create_sink(settings, network, "hub.example")
+        assert sink is not None
+        with pytest.raises(Blocked):
+            await sink.tell(
+                AnalyticsEvent(bot_name="B", bot_family="f", endpoint=Endpoint.INDEX)
+            )
 
 
 async def test_environment_variables_name_no_proxy(

@@ -294,6 +294,23 @@ async def a_callback_that_redirects_what_is_delivered(
 
 
 @door
+async def a_callback_that_redirects_a_replay_and_a_denial(
+    internet: Internet, url: str
+) -> None:
+    if not fits_a_header(url):
+        return
+    callback = internet.put_answer(redirect(url, 307))
+    topic = internet.put(feed(), path="/replayed")
+    made, subscription = await internet.api(
+        "POST", "/api/subscriptions", topic=topic, callback=callback
+    )
+    assert made == 201
+    await internet.form("/", mode="replay", topic=topic, callback=callback)
+    await internet.api("DELETE", f"/api/subscriptions/{subscription['id']}")
+    await eventually(lambda: internet.asked(callback) > 1)
+
+
+@door
 async def a_callback_of_an_account(internet: Internet, url: str) -> None:
     """It is told when the subscription ends."""
     topic = internet.allowed()
@@ -342,6 +359,7 @@ NEVER_ASKED = {
     "a topic that is pinged": "it would have to be known",
     "a callback that redirects its question": "callbacks' redirects are not followed",
     "a callback that redirects what is delivered": "nor there",
+    "a callback that redirects a replay and a denial": "nor there",
 }
 """Ways that lead not even to the allowed address."""
 

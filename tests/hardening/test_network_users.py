@@ -1,0 +1,198 @@
+"""Whoever in the hub makes a request is known, and so is the door that tries it.
+
+Made from the source: a module that begins to ask, or to open connections of its own,
+fails here until it is in one of the tables, and what is there no longer does so too.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.hardening.test_ssrf_doors import DOORS
+
+ROOT = Path(__file__).parents[2]
+REQUESTS = {"Request": "hub.net", "FetchRequest": "hub.polling.fetcher"}
+"""What is made by whoever asks, and where it is from."""
+WISHES = {"Ask", "Download"}
+"""What the pure readers of sites make, for `hub.polling.sites` to fetch."""
+
+ASKING = {
+    # callbacks
+    "hub.delivery.requests": {
+        "a callback that redirects what is delivered",
+        "a callback that redirects a replay and a denial",
+    },
+    "hub.delivery.denials": {"a callback that redirects a replay and a denial"},
+    "hub.websub.questions": {
+        "a callback of the open hub",
+        "a callback that redirects its question",
+        "a callback that is asked before the answer",
+    },
+    # feeds and topics
+    "hub.polling.fetcher": {"a redirect of a feed"},
+    "hub.polling.visitor": {"a feed that is added", "a topic that is pinged"},
+    "hub.polling.scout": {"a page that is looked at", "a feed that a page names"},
+    "hub.polling.robots": {"test_a_site_s_robots_txt_leads_nowhere_forbidden"},
+    "hub.websub.topics": {"a topic of the open hub"},
+    "hub.services.lists": {"a list of feeds", "a list that another includes"},
+    "hub.core.sites.": {
+        "a site that a page names",
+        "the endpoint of an openfeeder site",
+        "a collection of an scp site",
+    },
+    # whoever else is named by a document, or by the operator
+    "hub.upstream.requests": {
+        "a hub that a feed names",
+        "a hub that redirects a subscriber",
+        "a cloud that a feed names",
+    },
+    "hub.websub.validation": {
+        "a publisher who is asked who may subscribe",
+        "a publisher that the operator names",
+    },
+    "hub.openfeeder.analytics": {"test_what_counts_readers_is_asked_by_the_guard_too"},
+    "hub.cli.parsing": {"test_a_url_is_fetched_under_the_address_guard"},
+}
+"""Who asks, and the doors of `test_ssrf_doors` (or tests) that try it."""
+
+OPENING = {
+    "hub.net.dialling": "the one way out, behind the guard",
+    "hub.net.client": "takes the settings of TLS",
+    "hub.net.side": "the same",
+    "hub.net.failures": "tells what went wrong with TLS",
+    "hub.net.resolving": "looks names up",
+    "hub.server": "listens",
+    "hub.app": "listens",
+    "hub.cli.client": "the operator's own program, to the hub that it is told",
+    "hub.cli.live_client": "the same",
+    "hub.demo.hub_requests": "to the hub that the demonstration has started",
+    "hub.demo.listeners": "the same",
+    "hub.demo.show": "listens",
+}
+"""Who could open connections past `hub.net`, and why that is right."""
+MEANS = {
+    *("socket", "ssl", "http.client", "urllib.request", "ftplib", "smtplib", "poplib"),
+    *("imaplib", "telnetlib", "xmlrpc.client", "asyncore", "socketserver"),
+    *("aiohttp", "httpx", "httpx2", "requests", "urllib3", "pycurl"),
+    *("websockets.client", "websockets.asyncio.client", "websockets.sync.client"),
+}
+OPENERS = {
+    *("create_connection", "create_datagram_endpoint", "open_connection"),
+    *("open_unix_connection", "create_unix_connection", "sock_connect"),
+}
+
+
+WORTH_READING = re.compile(
+    rf"\b(?:{'|'.join({*REQUESTS, *WISHES, *OPENERS})})\b"
+    rf"|\b(?:import|from)\s+(?:{'|'.join({each.split('.')[0] for each in MEANS})})\b"
+)
+"""Whoever asks or opens has one of these words; to parse all the rest takes long."""
+
+
+@cache
+def modules() -> tuple[tuple[str, ast.Module], ...]:
+    return tuple(
+        (".".join(path.relative_to(ROOT).with_suffix("").parts), ast.parse(source))
+        for package in ("hub", "storage", "protocols")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if WORTH_READING.search(source := path.read_text("utf-8"))
+    )
+
+
+@cache
+def source_of_tests() -> str:
+    return "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("*.py"))
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Modules, and what is taken of them; "" for a module as a whole."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((each.name, "") for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.module or "", each.name) for each in node.names)
+
+
+def called(tree: ast.Module) -> set[str]:
+    calls = [each.func for each in ast.walk(tree) if isinstance(each, ast.Call)]
+    names = {each.id for each in calls if isinstance(each, ast.Name)}
+    return names | {each.attr for each in calls if isinstance(each, ast.Attribute)}
+
+
+def asks(name: str, tree: ast.Module) -> bool:
+    calls, taken = called(tree), set(imported(tree))
+    makes_request = any(
+        each in calls
+        and any(what == each and where.startswith(source) for where, what in taken)
+        for each, source in REQUESTS.items()
+    )
+    defines = {each.name for each in tree.body if isinstance(each, ast.ClassDef)}
+    is_fetcher = "FetchRequest" in defines
+    is_reader = name.startswith("hub.core.sites.") and not calls.isdisjoint(WISHES)
+    return makes_request or is_fetcher or is_reader
+
+
+def opens(tree: ast.Module) -> bool:
+    """Whether it has the means, under whatever name it takes them."""
+    for where, what in imported(tree):
+        if where in MEANS or f"{where}.{what}" in MEANS:
+            return True
+    attributes = {
+        each.attr for each in ast.walk(tree) if isinstance(each, ast.Attribute)
+    }
+    return not OPENERS.isdisjoint(attributes | called(tree))
+
+
+def entry(name: str) -> str:
+    return "hub.core.sites." if name.startswith("hub.core.sites.") else name
+
+
+def test_whoever_makes_a_request_is_tried_by_a_door() -> None:
+    assert {entry(name) for name, tree in modules() if asks(name, tree)} == set(ASKING)
+
+
+def test_nobody_else_has_the_means_to_open_a_connection() -> None:
+    assert {name for name, tree in modules() if opens(tree)} == set(OPENING)
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_the_doors_that_are_named_are_there(name: str) -> None:
+    for each in ASKING[name]:
+        assert each in DOORS or f"def {each}(" in source_of_tests(), each
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from hub.net import Request\nRequest()",
+        "from hub.net.messages import Request\ndef ask(): return Request(url='')",
+        "from hub.polling.fetcher import FetchRequest\nFetchRequest()",
+    ],
+)
+def test_a_module_that_begins_to_ask_is_found(source: str) -> None:
+    assert WORTH_READING.search(source)
+    assert asks("hub.new", ast.parse(source))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import socket",
+        "from http import client",
+        "from urllib.request import urlopen as get",
+        "import asyncio\nasyncio.open_connection('x', 80)",
+        "from asyncio import open_connection\nopen_connection('x', 80)",
+        "dial = loop.create_connection",
+        "def f():\n    import aiohttp",
+        "from websockets.asyncio.client import connect",
+    ],
+)
+def test_a_module_that_could_open_a_connection_is_found(source: str) -> None:
+    assert WORTH_READING.search(source)
+    assert opens(ast.parse(source))
