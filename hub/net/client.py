@@ -11,8 +11,9 @@ from hub.net.addresses import AddressRange
 from hub.net.dialling import system_tls
 from hub.net.guard import DENIED_PORTS, Guard
 from hub.net.messages import Answer, Purpose, Request
-from hub.net.resolving import Lookup, SystemLookup
+from hub.net.resolving import Lookup
 from hub.net.side import Side
+from hub.net.system_lookup import SystemLookup
 
 
 class HttpNetwork:

@@ -1,22 +1,21 @@
-"""Names to addresses, within a deadline and on threads of its own."""
+"""Names to addresses, within a deadline, and only to those that are permitted."""
 
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from hub.net.guard import Guard
 
+Known = TypeVar("Known")
 Lookup = Callable[[str], Awaitable[Sequence[str]]]
 """From a name to its addresses, IPv4 and IPv6; raises OSError when there are none."""
 
 LOOKUP_SECONDS = 5.0
 NAMES_KEPT = 10.0
-"""Seconds. Every address is judged again each time."""
-_LOOKUP_THREADS = 16
+"""Seconds, also of one that has no address. Every address is judged again each time."""
 _REMEMBERED_NAMES = 10_000
 _MOST_ADDRESSES = 16  # of one name; more are not tried
 
@@ -29,32 +28,13 @@ class LookupFailed(OSError):
     """The name has no address, or its servers do not answer in time."""
 
 
-class SystemLookup:
-    """The operating system's resolver, on threads that no other work waits for."""
-
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(_LOOKUP_THREADS, "lookup")
-
-    async def __call__(self, host: str) -> Sequence[str]:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, _look_up, host)
-
-    def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-
-def _look_up(host: str) -> list[str]:
-    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    return [str(sockaddr[0]) for *_, sockaddr in found]
-
-
 class GuardedResolver:
     """Resolves names to the addresses that the guard permits.
 
     Names only: literal addresses never come here, which is why the guard is asked
     again when one is dialled. Whoever asks for a name while it is looked up waits for
-    the same answer, and for ``NAMES_KEPT`` seconds nobody asks again. What names were
-    last resolved to is remembered for longer.
+    the same answer, and for ``NAMES_KEPT`` seconds nobody asks again, whether there was
+    an address or none. What names were last resolved to is remembered for longer.
     """
 
     def __init__(
@@ -64,6 +44,7 @@ class GuardedResolver:
         self._lookup = lookup
         self._seconds = seconds
         self._resolved: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
+        self._failed: OrderedDict[str, tuple[float, str]] = OrderedDict()
         self._asked: dict[str, asyncio.Future[None]] = {}
 
     def last_addresses(self, host: str) -> tuple[str, ...]:
@@ -83,6 +64,9 @@ class GuardedResolver:
             until, addresses = self._resolved.get(host, (0.0, ()))
             if addresses and loop.time() < until:
                 return addresses
+            until, reason = self._failed.get(host, (0.0, ""))
+            if reason and loop.time() < until:
+                raise LookupFailed(reason)
             asked = self._asked.get(host)
             if asked is None:
                 return await self._ask(host)
@@ -93,8 +77,10 @@ class GuardedResolver:
         asked = self._asked[host] = loop.create_future()
         try:
             addresses = await self._look_up(host)
-            self._remember(host, loop.time() + NAMES_KEPT, addresses)
+            self._failed.pop(host, None)
+            _remember(self._resolved, host, (loop.time() + NAMES_KEPT, addresses))
         except LookupFailed as failure:
+            _remember(self._failed, host, (loop.time() + NAMES_KEPT, str(failure)))
             asked.set_exception(failure)
             asked.exception()  # nobody need be waiting for it
             raise
@@ -116,8 +102,9 @@ class GuardedResolver:
             raise LookupFailed("the host's name cannot be resolved")
         return tuple(dict.fromkeys(found))[:_MOST_ADDRESSES]
 
-    def _remember(self, host: str, until: float, addresses: tuple[str, ...]) -> None:
-        self._resolved[host] = until, addresses
-        self._resolved.move_to_end(host)
-        if len(self._resolved) > _REMEMBERED_NAMES:
-            self._resolved.popitem(last=False)
+
+def _remember(names: OrderedDict[str, Known], host: str, what: Known) -> None:
+    names[host] = what
+    names.move_to_end(host)
+    if len(names) > _REMEMBERED_NAMES:
+        names.popitem(last=False)

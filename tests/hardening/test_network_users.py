@@ -66,7 +66,7 @@ OPENING = {
     "hub.net.client": "takes the settings of TLS",
     "hub.net.side": "the same",
     "hub.net.failures": "tells what went wrong with TLS",
-    "hub.net.resolving": "looks names up",
+    "hub.net.system_lookup": "looks names up",
     "hub.server": "listens",
     "hub.app": "listens",
     "hub.cli.client": "the operator's own program, to the hub that it is told",

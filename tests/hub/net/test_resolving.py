@@ -11,8 +11,8 @@ from hub.net.resolving import (
     AddressBlocked,
     GuardedResolver,
     LookupFailed,
-    SystemLookup,
 )
+from hub.net.system_lookup import SystemLookup
 
 
 async def look_up_mixed(host: str) -> Sequence[str]:
@@ -121,6 +121,19 @@ async def test_a_name_without_addresses_has_none_for_all_who_wait_for_it(
     name_server.answer.set()
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert [type(each) for each in outcomes] == [LookupFailed] * 3
+    assert name_server.questions == 1
+
+
+async def test_a_name_without_addresses_is_asked_for_once_in_some_time(
+    name_server: NameServer,
+) -> None:
+    """However often it is wanted: a flood of them floods no name server."""
+    resolver = GuardedResolver(Guard(), name_server)
+    name_server.addresses.clear()
+    name_server.answer.set()
+    for _ in range(100):
+        with pytest.raises(LookupFailed, match="cannot be resolved"):
+            await resolver.resolve("one.example", 80)
     assert name_server.questions == 1
 
 
