@@ -133,6 +133,12 @@ class Metrics:
             ("websocket", "sse", "stream", "poll"),
             Kind.GAUGE,
         )
+        self.live_reads = Tally(
+            "fanfare_live_reads_total",
+            "Looks into database or memory for live clients that begin or resume.",
+            "from",
+            ("database", "memory"),
+        )
         self.limited = Tally(
             "fanfare_requests_limited_total",
             "Requests refused by a rate limit, by what it counts.",
@@ -185,6 +191,7 @@ class Metrics:
             self.deliveries,
             self.endings,
             self.connections,
+            self.live_reads,
             self.limited,
             self.collections,
             self.commits,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hub.live.pages import Pages
 from hub.live.subscriptions import Interest
 from protocols.cursor import read_cursor_of
-from storage.interface import LogStore
 from storage.records import Cursor, Position
 
 
@@ -26,14 +26,13 @@ class Beginning:
 
 
 async def find_beginnings(
-    log: LogStore, interests: Sequence[Interest]
+    pages: Pages, interests: Sequence[Interest], head: Cursor
 ) -> list[Beginning]:
     """Where they begin who begin together. Raises `InvalidValue`."""
-    head = await log.head()
-    return [await _find_beginning(log, each, head) for each in interests]
+    return [await _find_beginning(pages, each, head) for each in interests]
 
 
-async def _find_beginning(log: LogStore, interest: Interest, head: Cursor) -> Beginning:
+async def _find_beginning(pages: Pages, interest: Interest, head: Cursor) -> Beginning:
     """It is a reset only if records of that very feed were trimmed, or the cursor is
 
     of another epoch: then nobody knows, and it begins now.
@@ -44,7 +43,7 @@ async def _find_beginning(log: LogStore, interest: Interest, head: Cursor) -> Be
         is_foreign = epoch != head.epoch
         if not is_foreign and asked <= head.position:
             cursor, position = interest.cursor, Position(asked)
-    trail = await log.trail(interest.key.feed_id, position)
+    trail = await pages.trail(interest.key.feed_id, position)
     return Beginning(
         cursor=cursor,
         position=position,

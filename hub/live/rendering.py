@@ -7,13 +7,19 @@ from dataclasses import dataclass
 
 from hub.beside import LARGE_BYTES, run_beside
 from hub.delivery.notifications import Document, Notifications, NotRenderable, States
+from hub.live.locks import Locks
 from hub.live.prepared import Prepared
 from hub.live.subscriptions import ChannelKey
 from protocols.live.messages import NotificationMessage
 from storage.records import Cursor, Format, Position, Record
 
 KEPT_MESSAGES = 256
-KEPT_BYTES = 16 * 2**20
+KEPT_BYTES = 32 * 2**20
+ENCODINGS = 5
+"""How often a kept message is in memory at most: its body, as a message, a frame, an
+
+event, and a chunk of one.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,7 @@ class _Kept:
 
     @property
     def size(self) -> int:
-        return 0 if self.message is None else len(self.message.payload)
+        return 0 if self.message is None else ENCODINGS * len(self.message.payload)
 
 
 class Rendering:
@@ -47,6 +53,7 @@ class Rendering:
     def __init__(self, notifications: Notifications, epoch: str) -> None:
         self._notifications = notifications
         self._epoch = epoch
+        self._locks: Locks[_Rendered] = Locks()
         self._kept: OrderedDict[_Rendered, _Kept] = OrderedDict()
         self._kept_bytes = 0
 
@@ -58,9 +65,15 @@ class Rendering:
         to: then who listens sees a gap.
         """
         rendered = _Rendered(record.position, prev, key)
-        if rendered in self._kept:
-            self._kept.move_to_end(rendered)
-            return self._kept[rendered].message
+        if rendered not in self._kept:
+            async with self._locks.of(rendered):
+                if rendered not in self._kept:
+                    return await self._render(record, rendered)
+        self._kept.move_to_end(rendered)
+        return self._kept[rendered].message
+
+    async def _render(self, record: Record, rendered: _Rendered) -> Prepared | None:
+        key = rendered.key
         try:
             document = await self._notifications.document([record], key)
         except NotRenderable:
@@ -68,7 +81,7 @@ class Rendering:
         if document is None:
             kept = _Kept(None, ())
         else:
-            message = self._message(record, key, prev, document)
+            message = self._message(record, key, rendered.prev, document)
             if len(document.body) > LARGE_BYTES:
                 await run_beside(message.encode)
             kept = _Kept(message, document.shows)

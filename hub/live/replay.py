@@ -14,17 +14,16 @@ from heapq import merge
 import structlog
 
 from hub.live.connections import Connection, Group
+from hub.live.pages import Pages
+from hub.live.prepared import Prepared
 from hub.live.reader import LogReader
 from hub.live.rendering import Rendering
 from hub.live.subscriptions import Channels, LiveSubscription
 from protocols.live.closing import FAILED, SLOW
+from protocols.live.messages import Reset
 from storage.errors import StorageError
-from storage.interface import LogStore
 from storage.records import Position, Record
 
-PAGE = 50
-AT_ONCE = 8
-"""Pages read for replays at the same time, over all connections."""
 PATIENCE = 30.0
 """Seconds a client that is being caught up may take nothing."""
 
@@ -36,18 +35,17 @@ _Found = tuple[Position, int, Record, LiveSubscription]
 class Replays:
     def __init__(
         self,
-        log_store: LogStore,
+        pages: Pages,
         reader: LogReader,
         channels: Channels,
         rendering: Rendering,
         patience: float = PATIENCE,
     ) -> None:
-        self._log = log_store
+        self._pages = pages
         self._reader = reader
         self._channels = channels
         self._rendering = rendering
         self._patience = patience
-        self._reading = asyncio.Semaphore(AT_ONCE)
 
     def is_current(self, group: Group) -> bool:
         """Whether they have joined, because there is nothing to replay."""
@@ -71,19 +69,19 @@ class Replays:
 
     async def _send_page(self, connection: Connection, group: Group) -> None:
         """The next records of all, as far as the shortest page of one goes."""
-        pages: list[list[_Found]] = []
+        found: list[list[_Found]] = []
         end = self._reader.position
-        async with self._reading:
-            for number, each in enumerate(group):
-                if each.has_left:
-                    continue
-                records = await self._log.records(
-                    after=each.position, limit=PAGE, feed_id=each.key.feed_id
-                )
-                if len(records) == PAGE:
-                    end = min(end, records[-1].position)
-                pages.append([(it.position, number, it, each) for it in records])
-        for position, _number, record, subscription in _until(end, merge(*pages)):
+        for number, each in enumerate(group):
+            if each.has_left:
+                continue
+            page = await self._pages.after(
+                each.position, each.key.feed_id, self._reader.position
+            )
+            end = min(end, page.end)
+            if page.trimmed > max(each.position, each.last):
+                self._tell_missed(each, page.trimmed)
+            found.append([(it.position, number, it, each) for it in page.records])
+        for position, _number, record, subscription in _until(end, merge(*found)):
             await self._send(connection, subscription, record)
             subscription.position = max(subscription.position, position)
         for each in group:
@@ -97,12 +95,22 @@ class Replays:
             return
         message = await self._rendering.message(record, key, subscription.last)
         if message is None:
+            if await self._pages.is_trimmed(record):
+                self._tell_missed(subscription, record.position)
             return
         async with asyncio.timeout(self._patience):
             await connection.outlet.room()
         if not subscription.has_left:
             subscription.send(message, record.position)
             subscription.last = record.position
+
+    def _tell_missed(self, subscription: LiveSubscription, last: Position) -> None:
+        """Records were trimmed before it got there, the last of them this one."""
+        if not subscription.has_left:
+            cursor = self._rendering.cursor(subscription.position)
+            reset = Reset(topic=subscription.key.topic, cursor=cursor)
+            subscription.outlet.write(Prepared(reset))
+            subscription.last = last
 
 
 def _until(end: Position, found: Iterable[_Found]) -> Iterable[_Found]:

@@ -19,6 +19,7 @@ from hub.live.beginnings import Beginning, find_beginnings
 from hub.live.connections import STRANGER, Connection, Guest
 from hub.live.errors import NoRoom
 from hub.live.outlet import Outlet
+from hub.live.pages import Pages
 from hub.live.prepared import Prepared
 from hub.live.reader import LogReader
 from hub.live.rendering import Rendering
@@ -67,8 +68,9 @@ class LiveStream:
         self._reader = LogReader(
             log_store, self._channels, self._rendering, head.position
         )
+        self._pages = Pages(log_store, metrics)
         self._replays = Replays(
-            log_store, self._reader, self._channels, self._rendering
+            self._pages, self._reader, self._channels, self._rendering
         )
         self._random = random
         self._metrics = metrics
@@ -120,7 +122,8 @@ class LiveStream:
 
         Raises `InvalidValue` for a cursor, and `StorageError`.
         """
-        beginnings = await find_beginnings(self._log, interests)
+        head = await self._log.head()
+        beginnings = await find_beginnings(self._pages, interests, head)
         group = [
             self._begin(connection, interest, beginning)
             for interest, beginning in zip(interests, beginnings, strict=True)
@@ -146,6 +149,10 @@ class LiveStream:
         connection.outlet.write(farewell)
         if not (connection.subscriptions or connection.guest.may_ask):
             connection.outlet.close(NO_TOPIC_LEFT)
+
+    def count_read(self, *, is_shared: bool) -> None:
+        """A look into the database for somebody who begins."""
+        self._metrics.live_reads.add("memory" if is_shared else "database")
 
     async def drain(self) -> None:
         """Take no more connections, and tell those there are to go, one by one."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from hub.live.connections import Connection, Guest
 from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
+from hub.live.shared import SharedReads
 from hub.live.stream import LiveStream
 from hub.live.subscriptions import ChannelKey, Interest
 from hub.own_topics import OwnTopics
@@ -41,6 +43,7 @@ class LiveService:
         self._is_open = is_open
         self._most_topics = most_topics
         self._own = own_topics or OwnTopics()
+        self._lookups: SharedReads[str, StoredFeed | None] = SharedReads()
 
     def may_listen(self, principal: Principal | None) -> bool:
         """To anything at all. None: who shows no token."""
@@ -80,10 +83,18 @@ class LiveService:
         self, topic: str, principal: Principal | None
     ) -> StoredFeed | None:
         if not self._tracks.names_query(topic):
-            return await self._own.find(self._feeds, topic)
+            return await self._found(topic)
         if not _may_retrieve(principal):
             raise InvalidValue("topic", f"a feed: {NEEDS_TOKEN}")
         return await self._tracks.ensure(topic)
+
+    async def _found(self, topic: str) -> StoredFeed | None:
+        """Read once for all who ask for it at the same moment."""
+        found, is_shared = await self._lookups.get(
+            topic, partial(self._own.find, self._feeds, topic)
+        )
+        self.stream.count_read(is_shared=is_shared)
+        return found
 
     async def subscribe(
         self, connection: Connection, interests: Sequence[Interest]

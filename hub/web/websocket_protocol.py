@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from codecs import getincrementaldecoder
 from typing import Any, cast
 
 from starlette.types import Scope
@@ -44,6 +44,8 @@ _EXTENSION = "fanfare.websocket"
 _logger = logging.getLogger("hub.websocket")
 _logger.setLevel(logging.WARNING)
 
+_Utf8 = getincrementaldecoder("utf-8")
+
 _DEFLATE = ServerPerMessageDeflateFactory(
     # So that one compressed frame is right for all, and none costs memory.
     server_no_context_takeover=True,
@@ -72,6 +74,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self.conn.debug = False
         self.conn.available_extensions = [_DEFLATE]
         self._has_failed = False
+        self._decoder = _Utf8()
 
     def close(self, closing: Closing) -> None:
         """Let the client take what it was written, and see why; but not for ever."""
@@ -109,14 +112,22 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         if len(self.frames) >= MOST_FRAGMENTS:
             # Empty fragments escape the limit on the message's size.
             self._fail(POLICY.code, "too many fragments")
-            return
-        super().handle_cont(event)
+        elif self.curr_msg_data_type == "bytes" or self._is_text(event):
+            super().handle_cont(event)
 
-    def send_receive_event_to_app(self) -> None:
-        if self.curr_msg_data_type == "text" and not _is_utf_8(self.frames):
+    def handle_text(self, event: Frame) -> None:
+        self._decoder = _Utf8()
+        if self._is_text(event):
+            super().handle_text(event)
+
+    def _is_text(self, event: Frame) -> bool:
+        """Whether it is so far. One that is not is not waited for to its end."""
+        try:
+            self._decoder.decode(event.data, event.fin)
+        except UnicodeDecodeError:
             self._fail(NOT_UTF_8.code, NOT_UTF_8.reason)
-        else:
-            super().send_receive_event_to_app()
+            return False
+        return True
 
     def handle_parser_exception(self) -> None:
         """A client that broke the rules is told how, and then not heard any more.
@@ -156,14 +167,6 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         super().handle_ping()
         if self.transport.get_write_buffer_size() > LARGEST_BACKLOG:
             self.transport.abort()  # it pings and takes no answers
-
-
-def _is_utf_8(pieces: Sequence[bytes]) -> bool:
-    try:
-        b"".join(pieces).decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 class SocketOutlet:

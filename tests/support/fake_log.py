@@ -10,6 +10,7 @@ from storage.records import (
     Cursor,
     EntryId,
     FeedId,
+    FeedTrail,
     Position,
     Record,
     SourceFeed,
@@ -27,6 +28,7 @@ class FakeLog:
         self.head_of_feed: Feed | None = None
         self.latest: StoredBody | None = None
         self.sources: dict[FeedId, SourceFeed] = {}
+        self.trimmed = Position(0)
         self.reads = 0
         self.heads_read = 0
         for record in records:
@@ -57,6 +59,14 @@ class FakeLog:
         self.reads += 1
         found = [each for each in self.all if each.position > after]
         return found[:limit]
+
+    async def trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
+        found = [
+            each.position
+            for each in self.all
+            if each.feed_id == feed_id and each.position <= through
+        ]
+        return FeedTrail(last=max([self.trimmed, *found]), trimmed=self.trimmed)
 
     async def entries(self, ids: Sequence[EntryId]) -> list[StoredEntry]:
         return [self.states[each] for each in ids if each in self.states]

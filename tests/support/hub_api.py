@@ -16,12 +16,13 @@ class HubApi:
     Methods raise `aiohttp.ClientError` when the hub is gone or answers an error.
     """
 
-    def __init__(self, hub: HubProcess) -> None:
+    def __init__(self, hub: HubProcess, seconds: float = 30.0) -> None:
+        """``seconds``: for an answer to be there."""
         self._session = aiohttp.ClientSession(
             base_url=hub.url,
             headers={"Authorization": f"Bearer {TOKEN}"},
             raise_for_status=True,
-            timeout=aiohttp.ClientTimeout(total=30),
+            timeout=aiohttp.ClientTimeout(total=seconds),
         )
 
     async def __aenter__(self) -> Self:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from hub.delivery.notifications import Notifications
 from hub.live.connections import Connection
+from hub.live.pages import Pages
 from hub.live.prepared import Prepared
 from hub.live.reader import LogReader
 from hub.live.rendering import Rendering
 from hub.live.replay import Replays
 from hub.live.subscriptions import ChannelKey, Channels, LiveSubscription
+from hub.metrics import Metrics
 from protocols.live.closing import Closing
-from protocols.live.messages import NotificationMessage
+from protocols.live.messages import NotificationMessage, Reset
+from storage.interface import LogStore
 from storage.records import FeedId, Format, Position, Record, Updates
 from tests.support.fake_log import FakeLog
 from tests.support.subscriptions import a_record
@@ -47,6 +51,7 @@ class RecordingOutlet:
     """Has room until a test takes it; ``on_write`` happens after each message."""
 
     written: list[tuple[str, str]] = field(default_factory=list)
+    resets: list[tuple[str, str]] = field(default_factory=list)
     closings: list[Closing] = field(default_factory=list)
     has_room: asyncio.Event = field(default_factory=asyncio.Event)
     on_write: Callable[[], None] = lambda: None
@@ -55,8 +60,12 @@ class RecordingOutlet:
         self.has_room.set()
 
     def write(self, message: Prepared) -> None:
-        assert isinstance(message.message, NotificationMessage)
-        self.written.append((message.message.topic, message.message.cursor))
+        told = message.message
+        assert isinstance(told, NotificationMessage | Reset)
+        if isinstance(told, Reset):
+            self.resets.append((told.topic, told.cursor))
+            return
+        self.written.append((told.topic, told.cursor))
         self.on_write()
 
     async def room(self) -> None:
@@ -76,9 +85,8 @@ class LiveScene:
         rendering = Rendering(Notifications(self.log, "http://hub.example/hub"), "e")
         last = records[-1].position if records else Position(0)
         self.reader = LogReader(self.log, self.channels, rendering, last)
-        self.replays = Replays(
-            self.log, self.reader, self.channels, rendering, patience
-        )
+        pages = Pages(cast("LogStore", self.log), Metrics())
+        self.replays = Replays(pages, self.reader, self.channels, rendering, patience)
 
     def connect(self, tasks: asyncio.TaskGroup) -> Connection:
         return Connection(self.outlet, self.replays, tasks)

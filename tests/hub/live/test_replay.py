@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from hub.live.replay import PAGE
+from hub.live.pages import PAGE
 from protocols.live.closing import FAILED, SLOW
 from storage.errors import StorageBusy
+from storage.records import EntryId, Position
 from tests.support.eventually import eventually
 from tests.support.live_scene import LiveScene, record_of
 
@@ -115,6 +116,40 @@ async def test_a_record_of_which_nothing_is_left_is_passed_over() -> None:
         connection.follow([scene.subscription(connection)])
     assert scene.outlet.written == cursors(1, 3)
     assert scene.joined == {"feed 1"}
+
+
+async def test_records_that_are_trimmed_before_they_are_replayed_are_a_reset() -> None:
+    """Between two of its pages: nobody misses them without being told, nor twice."""
+    scene = LiveScene(*[record_of(1, number) for number in range(1, 2 * PAGE + 1)])
+
+    def trim() -> None:
+        if len(scene.outlet.written) == PAGE:
+            scene.log.trimmed = Position(PAGE + 3)
+            scene.log.all = scene.log.all[PAGE + 3 :]
+
+    scene.outlet.on_write = trim
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        connection.follow([scene.subscription(connection)])
+    assert scene.outlet.resets == [("feed 1", f"e-{PAGE}")]
+    expected = [*range(1, PAGE + 1), *range(PAGE + 4, 2 * PAGE + 1)]
+    assert scene.outlet.written == cursors(*expected)
+
+
+async def test_a_record_that_is_trimmed_after_it_was_read_is_a_reset() -> None:
+    scene = LiveScene(*[record_of(1, number) for number in (1, 2, 3)])
+
+    def trim() -> None:
+        scene.log.trimmed = Position(2)
+        del scene.log.states[EntryId(20)]
+        scene.outlet.on_write = lambda: None
+
+    scene.outlet.on_write = trim
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        connection.follow([scene.subscription(connection)])
+    assert scene.outlet.resets == [("feed 1", "e-1")]
+    assert scene.outlet.written == cursors(1, 3)
 
 
 async def test_a_log_that_cannot_be_read_ends_the_connection() -> None:

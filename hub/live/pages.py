@@ -1,0 +1,135 @@
+"""Reads of the log for those who resume, shared by all who ask for the same.
+
+When thousands come back at once most of them ask for the same few pages. Whoever asks
+for what is just being read waits for it, and what was read is kept a while: a page is
+the same for everybody until the log goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+from hub.live.locks import Locks
+from hub.metrics import Metrics
+from storage.interface import LogStore
+from storage.records import FeedId, FeedTrail, Position, Record
+
+PAGE: Final = 50
+AT_ONCE: Final = 8
+"""Pages read at the same time, over all connections."""
+KEPT_TRAILS: Final = 4_096
+KEPT_SIZE: Final = 50_000
+"""Of kept pages: records, and entries that they name, taken together."""
+
+_Place = tuple[FeedId, Position]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Records of a feed after a position, `PAGE` at most.
+
+    There are no others of it up to ``end``, but perhaps some were trimmed: those up to
+    ``trimmed``.
+    """
+
+    records: tuple[Record, ...]
+    end: Position
+    trimmed: Position
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.records) == PAGE
+
+    @property
+    def size(self) -> int:
+        return 1 + sum(1 + len(each.entries) for each in self.records)
+
+
+class Pages:
+    """Methods raise `StorageError`."""
+
+    def __init__(
+        self,
+        log: LogStore,
+        metrics: Metrics,
+        *,
+        kept_trails: int = KEPT_TRAILS,
+        kept_size: int = KEPT_SIZE,
+    ) -> None:
+        self._log = log
+        self._reads = metrics.live_reads
+        self._locks: Locks[_Place] = Locks()
+        self._trail_locks: Locks[_Place] = Locks()
+        self._kept: OrderedDict[_Place, Page] = OrderedDict()
+        self._kept_size = 0
+        self._most_kept = kept_size
+        self._most_trails = kept_trails
+        self._trails: OrderedDict[_Place, FeedTrail] = OrderedDict()
+        self._reading = asyncio.Semaphore(AT_ONCE)
+
+    async def after(self, position: Position, feed_id: FeedId, end: Position) -> Page:
+        """The records that follow, of those up to ``end`` at least all."""
+        place = feed_id, position
+        if (kept := self._find(place, end)) is not None:
+            return kept
+        async with self._locks.of(place):
+            if (kept := self._find(place, end)) is not None:
+                return kept
+            page = await self._read(position, feed_id, end)
+            self._keep(place, page)
+            return page
+
+    async def trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
+        """Perhaps as it was before records were trimmed; pages tell of those."""
+        place = feed_id, through
+        async with self._trail_locks.of(place):
+            trail = self._trails.pop(place, None)
+            if trail is None:
+                self._reads.add("database")
+                trail = await self._log.trail(feed_id, through)
+            else:
+                self._reads.add("memory")
+            self._trails[place] = trail  # the last of them now
+            if len(self._trails) > self._most_trails:
+                self._trails.popitem(last=False)
+            return trail
+
+    async def is_trimmed(self, record: Record) -> bool:
+        """Whether it has gone from the log, by now."""
+        self._reads.add("database")
+        trail = await self._log.trail(record.feed_id, record.position)
+        return trail.trimmed >= record.position
+
+    async def _read(self, position: Position, feed_id: FeedId, end: Position) -> Page:
+        self._reads.add("database")
+        async with self._reading:
+            records = await self._log.records(
+                after=position, limit=PAGE, feed_id=feed_id
+            )
+            # Read after the records: what was trimmed before that is seen.
+            trail = await self._log.trail(feed_id, position)
+        return Page(
+            records=tuple(records),
+            end=records[-1].position if len(records) == PAGE else end,
+            trimmed=trail.trimmed,
+        )
+
+    def _find(self, place: _Place, end: Position) -> Page | None:
+        page = self._kept.get(place)
+        if page is None or not (page.is_full or page.end >= end):
+            return None
+        self._kept.move_to_end(place)
+        self._reads.add("memory")
+        return page
+
+    def _keep(self, place: _Place, page: Page) -> None:
+        if (outdated := self._kept.pop(place, None)) is not None:
+            self._kept_size -= outdated.size
+        self._kept[place] = page
+        self._kept_size += page.size
+        while self._kept_size > self._most_kept:
+            _place, dropped = self._kept.popitem(last=False)
+            self._kept_size -= dropped.size
