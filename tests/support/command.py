@@ -1,4 +1,4 @@
-"""The ``fanfare`` command, run as a process of its own."""
+"""The ``fanfare`` command, each time in a process of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.hub_process import TOKEN, HubProcess
+from tests.support.nursery import fork_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,14 +60,19 @@ def _heed_interrupts() -> None:
 
 
 async def fanfare(*arguments: str, variables: Mapping[str, str]) -> Outcome:
-    """Run a command to its end, which must come within half a minute."""
-    process = await start_fanfare(*arguments, variables=variables)
+    """Run a command to its end, which must come within a minute.
+
+    It is forked (`tests.support.nursery`); how a command begins, `start_fanfare` shows.
+    """
+    process = await fork_command(*arguments, environment=environment(variables))
     try:
         async with asyncio.timeout(60):
-            out, err = await process.communicate()
+            out, err = await asyncio.gather(
+                process.stdout.read(), process.stderr.read()
+            )
+            code = await process.wait()
     except TimeoutError:
-        process.kill()
-        await process.communicate()
+        process.send_signal(signal.SIGKILL)
+        await process.wait()
         raise
-    assert process.returncode is not None
-    return Outcome(process.returncode, out.decode(), err.decode())
+    return Outcome(code, out.decode(), err.decode())

@@ -1,8 +1,9 @@
 """Processes that run the hub, forked from one that has imported it.
 
-A hub imports some eight hundred modules before it does anything, which takes longer
-than most tests do. Here that is done once; each hub is a process of its own all the
-same, to be stopped and killed. `fork_hub` is for tests, `main` for what they fork from.
+A hub imports some eight hundred modules before it does anything, and reads whom the
+system trusts, which takes longer than most tests do. Here that is done once; each hub
+is a process of its own all the same, to be stopped and killed. `fork_hub` and
+`fork_command` are for tests, `main` for what they fork from.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import socket
 import subprocess
 import sys
 from asyncio import StreamReader, StreamReaderProtocol, Task
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module, reload
@@ -27,24 +28,44 @@ from pathlib import Path
 from typing import NoReturn
 
 from hub import failpoints
+from hub.cli import COMMANDS
+from hub.net.dialling import system_tls
+from hub.parsing.reader import reader_name
 
 ROOT = Path(__file__).parents[2]
 _LONGEST_REQUEST = 1 << 17
 _IMPORTED = (
+    "apscheduler.executors.asyncio",
+    "apscheduler.triggers.interval",
+    "encodings.idna",
     "hub.app",
-    "hub.cli.serve",
     "hub.logs",
     "hub.parsing.parser",
     "storage.sqlite",
+    "uvicorn.lifespan.off",
+    "uvloop",
+    *sorted({f"hub.cli.{place.partition(':')[0]}" for place in COMMANDS.values()}),
 )
+_ALWAYS_THE_SAME: Sequence[Callable[[], object]] = (reader_name, system_tls)
+"""What a hub reads of the disk when it starts, and keeps."""
 
 
 class ForkedHub:
-    """As much of `asyncio.subprocess.Process` as tests need of a hub."""
+    """As much of `asyncio.subprocess.Process` as tests need of a hub.
 
-    def __init__(self, pid: int, stdout: StreamReader, status: StreamReader) -> None:
+    ``stderr`` is ``stdout`` where they were not to be apart.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        stdout: StreamReader,
+        stderr: StreamReader,
+        status: StreamReader,
+    ) -> None:
         self.pid = pid
         self.stdout = stdout
+        self.stderr = stderr
         self.returncode: int | None = None
         self._watch: Task[int] = asyncio.create_task(self._await_end(status))
 
@@ -64,17 +85,36 @@ class ForkedHub:
 async def fork_hub(*arguments: str, environment: Mapping[str, str]) -> ForkedHub:
     """Run ``fanfare`` with these; what it prints is in ``stdout``, errors too."""
     said, saying = os.pipe()
+    pid, status = await _fork(arguments, environment, saying, saying)
+    stdout = await _reader(said)
+    return ForkedHub(pid, stdout, stdout, status)
+
+
+async def fork_command(*arguments: str, environment: Mapping[str, str]) -> ForkedHub:
+    """The same with errors apart from what else it prints."""
+    said, saying = os.pipe()
+    complained, complaining = os.pipe()
+    pid, status = await _fork(arguments, environment, saying, complaining)
+    return ForkedHub(pid, await _reader(said), await _reader(complained), status)
+
+
+async def _fork(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    saying: int,
+    complaining: int,
+) -> tuple[int, StreamReader]:
+    """Its id, and where its end is told. Closes what it is to print to."""
     told, telling = os.pipe()
     files = resource.getrlimit(resource.RLIMIT_NOFILE)
     request = json.dumps([arguments, dict(environment), files]).encode()
     try:
-        socket.send_fds(_nursery(), [request], [saying, telling])
+        socket.send_fds(_nursery(), [request], [saying, complaining, telling])
     finally:
-        os.close(saying)
-        os.close(telling)
+        for descriptor in {saying, complaining, telling}:
+            os.close(descriptor)
     status = await _reader(told)
-    pid = int(await status.readline())
-    return ForkedHub(pid, await _reader(said), status)
+    return int(await status.readline()), status
 
 
 @cache
@@ -112,6 +152,8 @@ def main() -> None:
     requests = socket.socket(fileno=int(sys.argv[1]))
     for module in _IMPORTED:
         import_module(module)
+    for read in _ALWAYS_THE_SAME:
+        read()
     gc.collect()
     gc.freeze()
     Nursery(requests).run()
@@ -143,18 +185,19 @@ class Nursery:
 
     def _serve(self) -> bool:
         request, descriptors, _, _ = socket.recv_fds(
-            self._requests, _LONGEST_REQUEST, 2
+            self._requests, _LONGEST_REQUEST, 3
         )
         if not request:
             return False
         arguments, environment, files = json.loads(request)
-        saying, telling = descriptors
+        saying, complaining, telling = descriptors
         pid = os.fork()
         if not pid:
             resource.setrlimit(resource.RLIMIT_NOFILE, files)
-            self._become_hub(arguments, environment, saying)
+            self._become_hub(arguments, environment, saying, complaining)
         os.write(telling, b"%d\n" % pid)
         os.close(saying)
+        os.close(complaining)
         self._telling[pid] = telling
         return True
 
@@ -169,7 +212,11 @@ class Nursery:
             os.close(telling)
 
     def _become_hub(
-        self, arguments: Sequence[str], environment: Mapping[str, str], saying: int
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        saying: int,
+        complaining: int,
     ) -> NoReturn:
         code = 1
         try:
@@ -178,7 +225,7 @@ class Nursery:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(saying, 1)
-            os.dup2(saying, 2)
+            os.dup2(complaining, 2)
             os.closerange(3, 1024)
             os.environ.clear()
             os.environ.update(environment)

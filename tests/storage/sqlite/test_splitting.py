@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -22,41 +23,74 @@ async def storage(tmp_path: Path) -> AsyncIterator[SqliteStorage]:
     await storage.close()
 
 
-async def add_uninterested(
-    storage: SqliteStorage, feed: StoredFeed, count: int
-) -> None:
-    """So many subscriptions that want no updates."""
-    scene, none = Scene(storage), Updates.NONE
-    for start in range(0, count, PAGE_SIZE):
-        async with asyncio.TaskGroup() as tasks:
-            for number in range(start, min(start + PAGE_SIZE, count)):
-                tasks.create_task(scene.subscribe(feed, f"{number}", updates=none))
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a database with as many subscriptions that want no updates as
+    one claim looks at."""
+    directory = tmp_path_factory.mktemp("crowd")
+
+    async def make() -> None:
+        storage = await open_new(directory / "hub.db")
+        scene = Scene(storage)
+        feed = await scene.add_feed()
+        for start in range(0, PAGE_SIZE * PAGES, PAGE_SIZE):
+            await add_uninterested(scene, feed, range(start, start + PAGE_SIZE))
+        await storage.close()
+
+    asyncio.run(make())
+    return directory
 
 
-@pytest.mark.parametrize("count", [PAGE_SIZE, PAGE_SIZE * PAGES + 1])
-async def test_the_one_who_wants_a_record_is_found_behind_many_who_do_not(
-    storage: SqliteStorage, count: int
-) -> None:
-    scene = Scene(storage)
-    feed = await scene.add_feed()
-    await add_uninterested(storage, feed, count)
+@pytest.fixture
+async def crowded(crowd: Path, tmp_path: Path) -> AsyncIterator[SqliteStorage]:
+    """A copy of it for one test."""
+    copytree(crowd, tmp_path, dirs_exist_ok=True)
+    storage = await open_new(tmp_path / "hub.db")
+    yield storage
+    await storage.close()
+
+
+async def add_uninterested(scene: Scene, feed: StoredFeed, names: range) -> None:
+    """Subscriptions that want no updates."""
+    async with asyncio.TaskGroup() as tasks:
+        for name in names:
+            tasks.create_task(scene.subscribe(feed, f"{name}", updates=Updates.NONE))
+
+
+async def is_found(scene: Scene, feed: StoredFeed) -> bool:
+    """Whether the only one who wants a record gets it."""
     keen = await scene.subscribe(feed, "keen", updates=Updates.ALL)
     await scene.publish(feed, "k", kind=RecordKind.DELETED)
-
     (chunk,) = await scene.claim()
+    backlog = await scene.storage.backlog()
+    return [each.id for _, each in chunk.pending] == [keen.id] and backlog.fanouts == 0
 
-    assert [each.id for _, each in chunk.pending] == [keen.id]
-    assert (await storage.backlog()).fanouts == 0
 
-
-async def test_nobody_wanting_it_ends_the_search(storage: SqliteStorage) -> None:
+async def test_the_one_who_wants_a_record_is_found_behind_a_page_of_others(
+    storage: SqliteStorage,
+) -> None:
     scene = Scene(storage)
     feed = await scene.add_feed()
-    await add_uninterested(storage, feed, PAGE_SIZE * PAGES)
+    await add_uninterested(scene, feed, range(PAGE_SIZE))
+    assert await is_found(scene, feed)
+
+
+async def test_the_one_who_wants_a_record_is_found_behind_many_who_do_not(
+    crowded: SqliteStorage,
+) -> None:
+    scene = Scene(crowded)
+    feed = await scene.add_feed()
+    await add_uninterested(scene, feed, range(PAGE_SIZE * PAGES, PAGE_SIZE * PAGES + 1))
+    assert await is_found(scene, feed)
+
+
+async def test_nobody_wanting_it_ends_the_search(crowded: SqliteStorage) -> None:
+    scene = Scene(crowded)
+    feed = await scene.add_feed()
     await scene.publish(feed, "k", kind=RecordKind.DELETED)
 
     assert await scene.claim() == []
-    assert (await storage.backlog()).fanouts == 0
+    assert (await crowded.backlog()).fanouts == 0
 
 
 async def test_a_claim_of_nothing_is_empty(storage: SqliteStorage) -> None:
