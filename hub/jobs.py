@@ -26,6 +26,8 @@ ENDED_SUBSCRIPTIONS_KEPT = timedelta(days=30)
 UNWANTED_QUERIES_KEPT = timedelta(days=1, hours=1)
 """Track queries go on for a day without subscription or listener, who may come back.
 That somebody asked for one is noted once an hour only."""
+WAL_ALARM_BYTES = 256 * 1024 * 1024
+"""Four times what is left of a write-ahead log that nobody's reading holds up."""
 ATTEMPTS_KEPT = timedelta(days=7)
 
 log = structlog.get_logger()
@@ -70,6 +72,7 @@ class Housekeeping:
                 every=3_600,
                 page=self._purge_subscriptions,
             ),
+            Job(name="wal_watched", every=60, page=self._watch_wal),
             Job(name="leases_expired", every=5, page=self._expire_leases),
             Job(name="former_secrets_forgotten", every=600, page=self._forget_secrets),
             Job(name="queries_retired", every=3_600, page=self._retire_queries),
@@ -153,6 +156,18 @@ class Housekeeping:
 
     async def _trim_requests(self) -> int:
         return await self._storage.verifications.trim(self._clock.now(), PAGE)
+
+    async def _watch_wal(self) -> int:
+        """Whoever reads the database for long keeps all that is written since from
+        going into its file."""
+        found = (await self._storage.status()).wal_bytes
+        if found > WAL_ALARM_BYTES:
+            log.warning(
+                "wal_grew",
+                bytes=found,
+                hint="another program has been reading the database for long: end it",
+            )
+        return 0
 
     async def _purge_subscriptions(self) -> int:
         before = self._clock.now() - ENDED_SUBSCRIPTIONS_KEPT

@@ -26,13 +26,22 @@ class MetricsService:
     async def families(self) -> list[Family]:
         """Raises `StorageError`."""
         backlog = await self._read_backlog()
-        head = await self._storage.log.head()
+        database = await self._storage.status()
         return [
             _gauge("fanfare_info", "The version.", 1, version=hub.__version__),
             *self._metrics.families(),
             *self._waiting(backlog),
             await self._upstream(),
-            _gauge("fanfare_log_head", "Position of the last record.", head.position),
+            _gauge("fanfare_log_head", "Position of the last record.", database.head),
+            Family(
+                name="fanfare_database_bytes",
+                kind=Kind.GAUGE,
+                help="Size of the database, and of the write-ahead log beside it.",
+                samples=(
+                    Sample(value=database.size_bytes, labels={"file": "database"}),
+                    Sample(value=database.wal_bytes, labels={"file": "wal"}),
+                ),
+            ),
         ]
 
     async def _upstream(self) -> Family:

@@ -142,6 +142,7 @@ SHAPES: Mapping[str, Shape] = {
         "epoch": "string",
         "head": "integer",
         "size_bytes": "integer",
+        "wal_bytes": "integer",
     },
     "BackupMade": {"file": "string"},
     "Problem": {"status": "integer", "title": "string", "detail": "string"},

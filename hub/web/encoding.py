@@ -274,5 +274,6 @@ def health_document(health: Health) -> Members:
             "epoch": health.database.epoch,
             "head": health.database.head,
             "size_bytes": health.database.size_bytes,
+            "wal_bytes": health.database.wal_bytes,
         },
     }

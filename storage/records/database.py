@@ -44,3 +44,4 @@ class DatabaseStatus:
     epoch: str
     head: Position
     size_bytes: int
+    wal_bytes: int = 0  # of a write-ahead log beside it, not yet in the file itself

@@ -95,6 +95,7 @@ class SqliteStorage:
             epoch=self._epoch,
             head=self._head.position,
             size_bytes=size_bytes,
+            wal_bytes=_size(self._path.with_name(self._path.name + "-wal")),
         )
 
     async def backlog(self) -> Backlog:
@@ -149,6 +150,13 @@ class SqliteStorage:
         await self._readers.close()
         await self._writer.close()
         self._lock.release()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _touch(connection: sqlite3.Connection) -> None:

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from structlog.testing import capture_logs
 
-from hub.jobs import PAGE, Housekeeping, Job
+from hub.jobs import PAGE, WAL_ALARM_BYTES, Housekeeping, Job
 from storage.errors import WriteFailed
 from storage.interface import Storage
 from storage.records import FEED_REMOVED, FeedId, FeedState, Retention, StoredFeed
@@ -23,6 +23,7 @@ class Calls:
 
     def __init__(self) -> None:
         self.asked: dict[str, tuple[object, ...]] = {}
+        self.wal_bytes = 0
         part = SimpleNamespace(
             trim=self._called("trim"),
             trim_attempts=self._called("trim_attempts"),
@@ -37,6 +38,9 @@ class Calls:
         self.log = self.deliveries = self.feeds = self.subscriptions = part
         self.tracking = SimpleNamespace(retire=self._called("retire"))
         self.verifications = SimpleNamespace(trim=self._called("trim of requests"))
+
+    async def status(self) -> SimpleNamespace:
+        return SimpleNamespace(wal_bytes=self.wal_bytes)
 
     async def _removed(self, *, state: FeedState, **_: object) -> list[StoredFeed]:
         assert state is FeedState.REMOVED
@@ -80,6 +84,22 @@ async def test_each_job_asks_the_storage_for_its_own_thing() -> None:
     )
     [before, limit] = storage.asked["trim_attempts"]
     assert ((now - before).days, limit) == (7, PAGE)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("wal_bytes", "warnings"),
+    [(WAL_ALARM_BYTES, []), (WAL_ALARM_BYTES + 1, ["wal_grew"])],
+)
+async def test_a_write_ahead_log_that_somebody_holds_up_is_warned_of(
+    wal_bytes: int, warnings: list[str]
+) -> None:
+    storage = Calls()
+    storage.wal_bytes = wal_bytes
+    keeper = housekeeping(storage, ManualClock())
+    with capture_logs() as lines:
+        for job in keeper.jobs:
+            await keeper.do(job)
+    assert [line["event"] for line in lines] == warnings
 
 
 async def test_maintenance_is_a_job_where_there_is_any() -> None:

@@ -29,6 +29,8 @@ async def test_it_shows_what_is_there(anybody: httpx2.AsyncClient, hub: Hub) -> 
     assert found["fanfare_feeds"] == 0
     assert found["fanfare_delivery_lag_seconds"] == 0
     assert found["fanfare_oldest_due_feed_seconds"] == 0
+    assert found['fanfare_database_bytes{file="database"}'] > 0
+    assert found['fanfare_database_bytes{file="wal"}'] >= 0
 
 
 async def test_a_feed_that_is_overdue_shows(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,31 @@ async def test_a_read_that_fails_says_so_in_our_words(tmp_path: Path) -> None:
 
     await readers.close()
     await readers.close()
+
+
+async def test_whoever_reads_for_long_makes_the_wal_grow_until_the_end_of_it(
+    storage: SqliteStorage, tmp_path: Path
+) -> None:
+    feed = await Scene(storage).add_feed()
+
+    async def write(count: int) -> int:
+        """About a megabyte each; how long the WAL is then."""
+        for number in range(count):
+            entries = (EntryWrite(key=f"{number}", body=bytes(1_000_000)),)
+            await storage.log.commit(fetch(feed, entries=entries))
+        return (await storage.status()).wal_bytes
+
+    undisturbed = await write(8)
+    reader = sqlite3.connect(f"file:{tmp_path / 'hub.db'}?mode=ro", uri=True)
+    with closing(reader):
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM entries").fetchall()
+        held_up = await write(16)
+        assert held_up > undisturbed + 10_000_000
+        assert (await storage.log.head()).position == 0
+        assert storage.trouble() == "", "slower to open after a crash, and no more"
+    most = held_up + 2_000_000
+    assert await write(16) < most, "written from its beginning again"
 
 
 async def test_reads_at_once_share_a_few_connections(storage: SqliteStorage) -> None:
