@@ -30,6 +30,8 @@ INLINE_BYTES = 64 * 1024
 """Such a document is read in 2 to 4 ms."""
 INLINE_TAGS = 4_000
 """As many as a document of that size has; one of nothing else would take 200 ms."""
+_COSTLY = ((b"<", INLINE_TAGS), (b"=", INLINE_TAGS), (b"{", INLINE_TAGS // 2))
+"""Tags, attributes (an element of nothing else takes squared time), objects of JSON."""
 _PACKED = (GZIP, ZSTD)
 """Such a document is larger than it seems."""
 
@@ -82,7 +84,9 @@ class WorkerParser(Closing):
 
     async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
         """See `Parser`."""
-        is_large = len(body) > self._inline_bytes or body.count(b"<") > INLINE_TAGS
+        is_large = len(body) > self._inline_bytes or any(
+            body.count(sign) > most for sign, most in _COSTLY
+        )
         if is_large or body.startswith(_PACKED) or context.selector:
             return await self._parse_in_worker(Task(body, context))
         try:

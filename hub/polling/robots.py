@@ -10,9 +10,11 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
+from hub.beside import run_beside
 from hub.clock import Clock
 from hub.core.fetched import Fetched
 from hub.net import Network, Purpose
@@ -26,12 +28,19 @@ KEPT: Final = 86_400.0
 KEPT_UNREACHABLE: Final = 3_600.0
 """Seconds after which a file that could not be had is asked for again."""
 MOST_SITES: Final = 10_000
+MOST_RULES: Final = 200_000
+"""Of all sites together; each takes some 300 bytes."""
+_INLINE_BYTES: Final = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     robots: Robots | None  # None: it could not be had
     until: float
+
+    @property
+    def rules(self) -> int:
+        return len(self.robots.rules) if self.robots else 0
 
 
 class RespectfulFetcher:
@@ -55,6 +64,7 @@ class RespectfulFetcher:
         self._clock = clock
         self._sleep = sleep
         self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._rules = 0
 
     async def fetch(self, request: FetchRequest) -> Fetched:
         """One fetch; what is not allowed fails without one."""
@@ -73,11 +83,20 @@ class RespectfulFetcher:
         known = self._known.get(site)
         if known is None or known.until <= self._clock.monotonic():
             known = await self._ask(site, user_agent)
-            self._known[site] = known
-            if len(self._known) > MOST_SITES:
-                self._known.popitem(last=False)
-        self._known.move_to_end(site)
+            self._keep(site, known)
+        else:
+            self._known.move_to_end(site)
         return known.robots
+
+    def _keep(self, site: str, known: _Known) -> None:
+        """In the place of those that were not asked for the longest."""
+        if (before := self._known.pop(site, None)) is not None:
+            self._rules -= before.rules
+        self._known[site] = known
+        self._rules += known.rules
+        while len(self._known) > MOST_SITES or self._rules > MOST_RULES:
+            _, oldest = self._known.popitem(last=False)
+            self._rules -= oldest.rules
 
     async def _ask(self, site: str, user_agent: str) -> _Known:
         request = FetchRequest(url=urljoin(site, "robots.txt"), user_agent=user_agent)
@@ -89,7 +108,9 @@ class RespectfulFetcher:
         if _is_unreachable(fetched):
             return _Known(None, now + KEPT_UNREACHABLE)
         product = user_agent.partition("/")[0]
-        return _Known(read_robots(fetched.body, product), now + KEPT)
+        reading = partial(read_robots, fetched.body, product)
+        is_long = len(fetched.body) > _INLINE_BYTES
+        return _Known(await run_beside(reading) if is_long else reading(), now + KEPT)
 
     def _refused(self, url: str, reason: str) -> Fetched:
         now = self._clock.now()

@@ -41,8 +41,10 @@ SiteFinder: TypeAlias = Callable[[Fetched, Fetch, Read], Awaitable[FoundSite | N
 
 
 async def find_openfeeder(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
-    places = discovery_places(
-        page.url, page.link, page.body, is_spoken=page.speaks_openfeeder
+    places = await run_beside(
+        lambda: discovery_places(
+            page.url, page.link, page.body, is_spoken=page.speaks_openfeeder
+        )
     )
     return await _find_among(places, fetch, read)
 
@@ -50,7 +52,9 @@ async def find_openfeeder(page: Fetched, fetch: Fetch, read: Read) -> FoundSite 
 async def find_in_llms(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
     """Where ``llms.txt`` says; it is asked for last of all."""
     fetched = await fetch(urljoin(page.url, LLMS))
-    places = () if fetched.error else places_in_llms(fetched.body, fetched.url)
+    if fetched.error:
+        return None
+    places = await run_beside(partial(places_in_llms, fetched.body, fetched.url))
     return await _find_among(places, fetch, read)
 
 
@@ -68,7 +72,8 @@ async def find_scp(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
     """In a sitemap that ``robots.txt`` names, or the usual one, or one that these
     name."""
     robots = await fetch(urljoin(page.url, "/robots.txt"))
-    named = () if robots.error else sitemaps_of_robots(robots.body, robots.url)
+    reading = partial(sitemaps_of_robots, robots.body, robots.url)
+    named = () if robots.error else await run_beside(reading)
     places = dict.fromkeys((*named[:MOST_SITEMAPS], urljoin(page.url, "/sitemap.xml")))
     children: dict[str, None] = {}
     for place in places:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from lxml import etree
@@ -28,7 +29,9 @@ FEED_TYPES: Final = frozenset(
 )
 _READ_BYTES: Final = 1_000_000
 """Of a page; what names its feeds stands at its beginning."""
-_MOST_LINKS: Final = 50
+MOST_LINKS: Final = 1_000
+"""Elements of a page that are looked at."""
+_MOST_NAMED: Final = 50
 _WORDPRESS_API: Final = "/wp-json/"
 
 
@@ -45,14 +48,11 @@ def discover(page: bytes, url: str) -> Discovered:
     root = parse_page(page[:_READ_BYTES])
     if root is None:
         return Discovered()
-    base = url
+    bases = (resolve(each.get("href"), url) for each in root.iter("base"))
+    base = next(filter(None, islice(bases, MOST_LINKS)), url)
     feeds: dict[str, FeedLink] = {}
     hubs: dict[str, None] = {}
-    for element in root.iter():
-        if element.tag == "base":
-            base = resolve(element.get("href"), url) or base
-        if element.tag != "link":
-            continue
+    for element in islice(root.iter("link"), MOST_LINKS):
         href = resolve(element.get("href"), base)
         relations = (element.get("rel") or "").lower().split()
         if not href:
@@ -62,7 +62,7 @@ def discover(page: bytes, url: str) -> Discovered:
         if _names_a_feed(href, relations, _type(element)):
             feeds.setdefault(href, _feed_link(element, href))
     return Discovered(
-        feeds=tuple(feeds.values())[:_MOST_LINKS], hubs=tuple(hubs)[:_MOST_LINKS]
+        feeds=tuple(feeds.values())[:_MOST_NAMED], hubs=tuple(hubs)[:_MOST_NAMED]
     )
 
 
@@ -72,7 +72,7 @@ def discover_in_header(header: str, url: str) -> tuple[FeedLink, ...]:
         FeedLink(href=link.href, title=collapse(link.title), type=link.type)
         for link in parse_typed_links(header, url)
         if _names_a_feed(link.href, link.relations, link.type)
-    )[:_MOST_LINKS]
+    )[:_MOST_NAMED]
 
 
 def parse_page(page: bytes) -> Element | None:

@@ -7,10 +7,12 @@ from typing import Final
 
 from protocols.feeds.document import Document, Repair
 
-# Strings first: what stands in them is neither a comment nor a comma.
+# Strings first: what stands in them is neither a comment nor a comma. Nothing is tried
+# in a second way, and what is not closed lasts to the end: else it takes squared time.
 _TOKEN: Final = re.compile(
-    r'(?P<string>"(?:[^"\\]|\\.)*+")|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))'
-    r"|(?P<comma>,(?=(?:\s|//[^\n]*\n|/\*.*?\*/)*[}\]]))"
+    r'(?P<string>"(?:[^"\\]|\\.)*+(?:"|\\?\Z))'
+    r"|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
+    r"|(?P<comma>,(?=(?:\s|//[^\n]*+\n|(?>/\*.*?\*/))*+[}\]]))"
     r"|(?P<number>\b(?:NaN|undefined)\b|-?\bInfinity\b)",
     re.DOTALL,
 )

@@ -7,6 +7,7 @@ which it is only different if it says something else.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import jsonpath
@@ -53,7 +54,13 @@ def _read_json(body: bytes, context: ParseContext) -> ParsedFeed:
     try:
         path = jsonpath.compile(context.selector)
         found = [match.obj for match in path.finditer(document)]
-    except (jsonpath.JSONPathError, RecursionError, ValueError) as error:
+    except (
+        jsonpath.JSONPathError,
+        ArithmeticError,  # of a number such as 1e999
+        re.error,
+        RecursionError,
+        ValueError,
+    ) as error:
         reason = str(error).partition("\n")[0]
         raise _wrong(context, f"no JSONPath: {reason}") from None
     if not found:

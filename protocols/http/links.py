@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from protocols.http.values import header_url, header_value
 from protocols.urls import resolve
 
-_LINK = re.compile(r'<([^<>]*)>((?:"(?:[^"\\]|\\.)*"|[^<"])*)')
+# A name begins where one can, nothing is tried in a second way, and a quote that is not
+# closed soon is none: a header of words alone takes seconds otherwise.
+_LINK = re.compile(r'<([^<>]*+)>((?:"(?:[^"\\]|\\.){0,999}+"|[^<"])*+)')
+_NAME = "[A-Za-z0-9*_-]"
 _PARAMETER = re.compile(
-    r"""([A-Za-z0-9*_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*))"""
+    rf"""(?<!{_NAME})({_NAME}++)\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s;,"]*+))"""
 )
+MOST_LINKS = 100
+"""Of one header; the first ones count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,7 @@ def parse_link_header(header: str, base: str = "") -> tuple[HeaderLink, ...]:
     """
     return tuple(
         HeaderLink(href=href, rel=rel)
-        for target, parameters in _LINK.findall(header)
+        for target, parameters in _links(header)
         if (href := resolve(target, base))
         for rel in _relations(parameters)
     )
@@ -50,7 +56,7 @@ def parse_link_header(header: str, base: str = "") -> tuple[HeaderLink, ...]:
 def parse_typed_links(header: str, base: str = "") -> tuple[TypedLink, ...]:
     """Every link with all that it says, in order; as lenient as `parse_link_header`."""
     found = []
-    for target, parameters in _LINK.findall(header):
+    for target, parameters in _links(header):
         href, named = resolve(target, base), _named(parameters)
         if href and "anchor" not in named:
             found.append(
@@ -72,6 +78,11 @@ def format_link_header(links: Iterable[HeaderLink]) -> str:
     return ", ".join(
         f'<{header_url(link.href)}>; rel="{header_value(link.rel)}"' for link in links
     )
+
+
+def _links(header: str) -> Iterator[tuple[str, str]]:
+    for match in islice(_LINK.finditer(header), MOST_LINKS):
+        yield match[1], match[2]
 
 
 def _relations(parameters: str) -> Iterator[str]:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import quote, unquote_to_bytes
 
 MOST_BYTES = 500 * 1024
 """2.5: "The parsing limit MUST be at least 500 kibibytes"."""
 MOST_RULES = 5_000
 """Each is held against every URL that is asked for."""
+MOST_PARTS = 20_000
+"""Between the asterisks of all rules together: each takes a search."""
+LONGEST_RULE = 4_096
+"""Characters. No URL that is asked for has as many; a longer rule is ignored."""
 _LINE = re.compile(r"\s*([A-Za-z-]+)\s*:\s*([^#]*)")
+_ASTERISKS = re.compile(r"\*+")
 _TOKEN = re.compile(r"[A-Za-z_-]+")
 _RESERVED = "/*$?&=:@!',;()~+"
 
@@ -71,7 +78,7 @@ def read_robots(body: bytes, product: str) -> Robots:
     """
     text = body[:MOST_BYTES].decode("utf-8", "replace").removeprefix("\ufeff")
     ours, everybodys = product.lower(), "*"
-    rules: dict[str, list[_Rule]] = {}
+    rules: dict[str, list[tuple[str, bool]]] = {}
     named: set[str] = set()  # those of the two that the group at hand is for
     in_rules = False
     for line in text.splitlines():
@@ -88,9 +95,10 @@ def read_robots(body: bytes, product: str) -> Robots:
                 rules.setdefault(name, [])
         elif field in ("allow", "disallow"):
             in_rules = True
-            for name in named if value else ():
-                rules[name].append(_rule(value, allows=field == "allow"))
-    return Robots(tuple(rules.get(ours, rules.get(everybodys, ()))[:MOST_RULES]))
+            if value and len(value) <= LONGEST_RULE:
+                for name in named:
+                    rules[name].append((value, field == "allow"))
+    return Robots(tuple(_rules(rules.get(ours, rules.get(everybodys, ())))))
 
 
 def _token(value: str) -> str:
@@ -99,9 +107,21 @@ def _token(value: str) -> str:
     return match[0].lower() if match else value
 
 
+def _rules(written: Iterable[tuple[str, bool]]) -> Iterator[_Rule]:
+    """As many of the first as may be held against every URL."""
+    room = MOST_PARTS
+    for path, allows in islice(written, MOST_RULES):
+        rule = _rule(path, allows=allows)
+        room -= len(rule.parts)
+        if room < 0:
+            return
+        yield rule
+
+
 def _rule(path: str, *, allows: bool) -> _Rule:
     wanted = _normalized(path)
-    parts = tuple(wanted.removesuffix("$").split("*"))
+    # One asterisk is as good as several.
+    parts = tuple(_ASTERISKS.split(wanted.removesuffix("$")))
     return _Rule(parts, wanted.endswith("$"), len(wanted), allows)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Final
 from urllib.parse import urljoin
 
-from protocols.feeds.discovery import parse_page
+from protocols.feeds.discovery import MOST_LINKS, parse_page
 from protocols.http.links import parse_typed_links
 from protocols.urls import is_web_url, resolve
 
@@ -19,7 +20,11 @@ ENDPOINT: Final = "/openfeeder"
 LLMS: Final = "/llms.txt"
 MOST_PLACES: Final = 4
 MOST_OF_LLMS: Final = 2
-_IN_LLMS: Final = re.compile(r"[^\s<>()\[\]\"'`]{0,500}openfeeder\.json", re.IGNORECASE)
+_WORD: Final = re.compile(r"[^\s<>()\[\]\"'`]++")
+_DOCUMENT: Final = "openfeeder.json"
+_LONGEST: Final = 500
+"""Characters before the document's name."""
+_MOST_LOOKED_AT: Final = 50
 _NAME: Final = "openfeeder"
 _READ_BYTES: Final = 1_000_000
 _SIGNS_OF_WORDPRESS: Final = (b"wp-content/", b"wp-json", b"wp-includes/")
@@ -51,8 +56,17 @@ def discovery_places(
 def places_in_llms(body: bytes, url: str) -> tuple[str, ...]:
     """Discovery documents that an ``llms.txt`` names; ``url`` is its own."""
     text = body[:_READ_BYTES].decode("utf-8-sig", "replace")
-    named = (resolve(match[0], url) for match in _IN_LLMS.finditer(text))
+    words = dict.fromkeys(islice(_documents_in(text), _MOST_LOOKED_AT))
+    named = (resolve(word, url) for word in words)
     return tuple(dict.fromkeys(filter(is_web_url, named)))[:MOST_OF_LLMS]
+
+
+def _documents_in(text: str) -> Iterator[str]:
+    """What each word has up to its last mention of such a document."""
+    for match in _WORD.finditer(text):
+        at = match[0].lower().rfind(_DOCUMENT)
+        if at >= 0:
+            yield match[0][max(0, at - _LONGEST) : at + len(_DOCUMENT)]
 
 
 def _is_named(relations: Collection[str], title: str) -> bool:
@@ -64,9 +78,8 @@ def _is_named(relations: Collection[str], title: str) -> bool:
 def _named_in(page: bytes, url: str) -> Iterator[str]:
     """``<meta name=openfeeder content=…>``, and links."""
     root = parse_page(page[:_READ_BYTES]) if _NAME.encode() in page.lower() else None
-    for element in () if root is None else root.iter():
-        if element.tag not in ("meta", "link"):
-            continue
+    elements = () if root is None else root.iter("meta", "link")
+    for element in islice(elements, MOST_LINKS):
         is_meta = element.tag == "meta"
         names = (element.get("name" if is_meta else "rel") or "").lower().split()
         title = "" if is_meta else element.get("title") or ""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.http import Robots, read_robots
-from protocols.http.robots import MOST_BYTES, MOST_RULES
+from protocols.http.robots import LONGEST_RULE, MOST_BYTES, MOST_PARTS, MOST_RULES
 
 EXAMPLE = """\
 # of RFC 9309, 5.1
@@ -124,6 +124,20 @@ def test_more_rules_than_a_site_needs_are_not_kept() -> None:
     rules = b"".join(b"Disallow: /%d\n" % number for number in range(MOST_RULES + 9))
     robots = read_robots(b"User-agent: *\n" + rules, "Fanfare")
     assert len(robots.rules) == MOST_RULES
+
+
+def test_asterisks_that_would_take_long_to_look_for_are_not_kept() -> None:
+    rule = b"Disallow: /" + b"*a" * 999 + b"\n"
+    robots = read_robots(b"User-agent: *\n" + rule * 200, "Fanfare")
+    assert sum(len(rule.parts) for rule in robots.rules) == MOST_PARTS
+    robots = read_robots(b"User-agent: *\nDisallow: /" + b"*" * 4_000 + b"a", "")
+    assert [rule.parts for rule in robots.rules] == [("/", "a")]
+
+
+def test_a_rule_longer_than_any_url_is_ignored() -> None:
+    path = b"/" + b"a" * LONGEST_RULE
+    body = b"User-agent: *\nDisallow: " + path + b"\nDisallow: /b\n"
+    assert len(read_robots(body, "Fanfare").rules) == 1
 
 
 @given(st.binary(max_size=300), st.text(max_size=50))

@@ -8,7 +8,14 @@ import pytest
 
 from hub.core.fetched import Fetched
 from hub.polling.fetcher import FetchRequest
-from hub.polling.robots import KEPT, KEPT_UNREACHABLE, MOST_SITES, RespectfulFetcher
+from hub.polling.robots import (
+    KEPT,
+    KEPT_UNREACHABLE,
+    MOST_RULES,
+    MOST_SITES,
+    RespectfulFetcher,
+)
+from protocols.http.robots import MOST_RULES as MOST_RULES_OF_ONE
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import an_answer
 from tests.support.polled import ExemptNetwork
@@ -129,6 +136,23 @@ async def test_the_file_is_asked_for_once_a_day() -> None:
 async def test_files_of_so_many_sites_are_remembered_and_the_oldest_forgotten() -> None:
     guest = Guest(Site(an_answer(404)))
     for number in range(MOST_SITES + 1):
+        await guest.fetch(f"https://s{number}.exempt/feed")
+    guest.site.asked.clear()
+    await guest.fetch("https://s1.exempt/feed")
+    await guest.fetch("https://s0.exempt/feed")
+    assert guest.site.urls == [
+        "https://s1.exempt/feed",
+        "https://s0.exempt/robots.txt",
+        "https://s0.exempt/feed",
+    ]
+
+
+async def test_of_many_long_files_only_the_latest_are_remembered() -> None:
+    """One of as many rules as it may have takes a megabyte."""
+    rules = b"User-agent: *\n" + b"Disallow: /x\n" * MOST_RULES_OF_ONE
+    guest = Guest(Site(an_answer(200, rules)))
+    most = MOST_RULES // MOST_RULES_OF_ONE
+    for number in range(most + 1):
         await guest.fetch(f"https://s{number}.exempt/feed")
     guest.site.asked.clear()
     await guest.fetch("https://s1.exempt/feed")

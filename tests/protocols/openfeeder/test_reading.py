@@ -393,6 +393,9 @@ def test_of_llms_txt_the_first_documents_count() -> None:
         f"{SITE}OpenFeeder.json",
     )
     assert places_in_llms(b"mailto:openfeeder.json", llms) == ()
+    longer = b"x" * 900 + b"/openfeeder.json and openfeeder.txt"
+    (place,) = places_in_llms(longer, llms)
+    assert place.endswith("/openfeeder.json")
 
 
 @given(st.binary() | st.text().map(lambda text: f"{text}openfeeder.json".encode()))
