@@ -15,12 +15,16 @@ from hub.clock import Clock
 from hub.services.account_subscriptions import AccountSubscriptions
 from hub.services.errors import NotConfirmed, TooManyWaiting
 from hub.services.subscriptions import Subscribed
-from hub.services.websub import MOST_PENDING, MOST_PENDING_OF_HOST
+from hub.services.websub import (
+    MOST_PENDING,
+    MOST_PENDING_OF_ASKER,
+    MOST_PENDING_OF_HOST,
+)
 from hub.services.wishes import Verify, Wish
 from hub.websub.questions import Question, Reply
 from protocols.errors import InvalidValue
 from storage.interface import Storage
-from storage.records import AccountId, Listing, ListingSearch
+from storage.records import OPERATOR, AccountId, Listing, ListingSearch
 
 CONFIRM_SECONDS = 25.0
 """How long the answer to a request waits for a callback's word."""
@@ -109,6 +113,7 @@ class SuperfeedrService:
             self._clock.now(),
             most=MOST_PENDING + ROOM_OF_ACCOUNTS,
             most_of_host=MOST_PENDING_OF_HOST + ROOM_OF_ACCOUNTS,
+            most_of_asker=None if wish.account == OPERATOR else MOST_PENDING_OF_ASKER,
         )
         if not is_taken:
             raise TooManyWaiting("too many callbacks are to be asked")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from hub.clock import Clock
@@ -39,6 +39,8 @@ from storage.records import (
 
 MOST_PENDING = 20_000
 MOST_PENDING_OF_HOST = 2_000
+MOST_PENDING_OF_ASKER = 2_000
+"""Of one address, or one account: nobody fills the queue of all."""
 """Requests that wait for their callbacks' word; further ones are turned away."""
 
 NOT_LISTED = (
@@ -110,9 +112,12 @@ class WebSubService:
         self._own = OwnTopics(public_url)
         self.shortest_lease = shortest_lease
 
-    async def request(self, request: SubscribeRequest | UnsubscribeRequest) -> str:
+    async def request(
+        self, request: SubscribeRequest | UnsubscribeRequest, asker: str = ""
+    ) -> str:
         """Take a request; the URL of its diagnostics. Nothing is decided yet.
 
+        ``asker``: the address it came from, as far as that is known.
         Raises `HubClosed`, `TooManyWaiting`, and `InvalidValue` for a track query.
         """
         if self._policy is OpenHub.OFF:
@@ -121,10 +126,11 @@ class WebSubService:
             raise InvalidValue("hub.topic", f"a feed: {NEEDS_ACCOUNT}")
         token = secrets.token_urlsafe(24)
         is_taken = await self._storage.verifications.add(
-            _pending(request, token, self._own),
+            replace(_pending(request, token, self._own), asker=asker),
             self._clock.now(),
             most=MOST_PENDING,
             most_of_host=MOST_PENDING_OF_HOST,
+            most_of_asker=MOST_PENDING_OF_ASKER,
         )
         if not is_taken:
             raise TooManyWaiting("too many requests wait for their verification")

@@ -57,6 +57,7 @@ class Wish:
             secret=self.secret,
             algorithm=self.algorithm,
             verify_token=self.verify_token,
+            asker=f"account {self.account}",
             wish=AccountWish(
                 format=self.format,
                 has_digest=self.has_digest,

@@ -81,7 +81,7 @@ def create_application(
             rights=RIGHTS,
         )
     ]
-    websub = WebSubRoutes(services.websub)
+    websub = WebSubRoutes(services.websub, limits)
     known_errors = (
         Problem,
         HTTPException,

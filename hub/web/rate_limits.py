@@ -68,14 +68,17 @@ class RateLimits:
         """Count a request with that token. Raises `Problem` 429."""
         self._count("token", f"token {token_id}", self._limits.of_token)
 
+    def client(self, connection: HTTPConnection) -> str:
+        """Who asks, as their requests are counted."""
+        return client_address(connection, self._limits.trusted_proxies)
+
     def check_address(self, connection: HTTPConnection) -> None:
         """Count a request without a token. Raises `Problem` 429."""
-        address = client_address(connection, self._limits.trusted_proxies)
-        self._count("address", address, self._limits.of_address)
+        self._count("address", self.client(connection), self._limits.of_address)
 
     def count_address(self, connection: HTTPConnection) -> Allowance | None:
         """Count a request without a token, and tell what is left; None: no limit."""
-        address = client_address(connection, self._limits.trusted_proxies)
+        address = self.client(connection)
         return self._take("address", address, self._limits.of_address)
 
     def _count(self, limit: str, key: str, rate: Rate | None) -> None:

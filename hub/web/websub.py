@@ -15,6 +15,7 @@ from hub.web.decoding import read_bytes
 from hub.web.diagnostics import PAGE_HEADERS, diagnosis_document, diagnosis_page
 from hub.web.encoding import json_response
 from hub.web.problems import Problem, as_problem
+from hub.web.rate_limits import RateLimits
 from protocols.errors import InvalidValue
 from protocols.http import HeaderLink, format_link_header
 from protocols.websub.forms import read_form
@@ -27,8 +28,9 @@ RETRY_SECONDS = "60"
 
 
 class WebSubRoutes:
-    def __init__(self, websub: WebSubService) -> None:
+    def __init__(self, websub: WebSubService, limits: RateLimits) -> None:
         self._websub = websub
+        self._limits = limits
 
     def routes(self) -> list[Route]:
         return [
@@ -50,7 +52,8 @@ class WebSubRoutes:
         asked = read_request(form, self._websub.shortest_lease)
         if isinstance(asked, PublishRequest):
             return await self._publish(asked, request)
-        link = HeaderLink(href=await self._websub.request(asked), rel="status")
+        status_url = await self._websub.request(asked, self._limits.client(request))
+        link = HeaderLink(href=status_url, rel="status")
         return PlainTextResponse(
             "The callback will be asked; the status link says what comes of it.\n",
             status_code=HTTPStatus.ACCEPTED,

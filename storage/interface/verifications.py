@@ -23,9 +23,16 @@ class VerificationStore(Protocol):
     """
 
     async def add(
-        self, new: NewVerification, now: datetime, *, most: int, most_of_host: int
+        self,
+        new: NewVerification,
+        now: datetime,
+        *,
+        most: int,
+        most_of_host: int,
+        most_of_asker: int | None = None,
     ) -> bool:
-        """Store as pending, due now. False, and nothing stored: too many are pending.
+        """Store as pending, due now. False, and nothing stored: too many are pending,
+        of all, of its callback's host, or of who asks; None: that does not count.
 
         A pending one of the same key and mode is replaced and makes room for it.
         """

@@ -56,6 +56,7 @@ class NewVerification:
     format: Format = Format.AS_IS
     verify_token: str = ""
     wish: AccountWish | None = None
+    asker: str = ""  # an address or an account, known while it is pending; "": nobody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,8 @@ UNSUBSCRIBED = "unsubscribed"
 
 
 class AddParameters(TypedDict):
-    """A request, and how many may be pending: of all, and of its callback's host."""
+    """A request, and how many may be pending: of all, of its callback's host, and of
+    who asks."""
 
     account: int
     mode: str
@@ -38,6 +39,8 @@ class AddParameters(TypedDict):
     now: int
     most: int
     most_of_host: int
+    asker: str
+    most_of_asker: int | None
 
 
 class TryParameters(TypedDict):
@@ -74,17 +77,15 @@ def _add_different(
     wanted: Sequence[AddParameters], connection: sqlite3.Connection
 ) -> list[bool]:
     is_renewed = _replace_pending(wanted, connection)
-    pending = _pending_counts(connection, {each["host"] for each in wanted})
+    pending = _pending_counts(connection, wanted)
     for each, renewed in zip(wanted, is_renewed, strict=True):
         if renewed:  # it takes the place of the one it replaces
-            pending.update(("", each["host"]))
+            pending.update(_counted(each))
     taken: list[bool] = []
     for each, renewed in zip(wanted, is_renewed, strict=True):
-        has_room = (
-            pending[""] < each["most"] and pending[each["host"]] < each["most_of_host"]
-        )
+        has_room = _has_room(each, pending)
         if has_room and not renewed:
-            pending.update(("", each["host"]))
+            pending.update(_counted(each))
         taken.append(has_room or renewed)
     connection.executemany(
         _INSERT,
@@ -109,14 +110,30 @@ def _replace_pending(
     return renewing
 
 
-def _pending_counts(connection: sqlite3.Connection, hosts: set[str]) -> Counter[str]:
-    """Of those hosts, and under "" of all."""
+def _pending_counts(
+    connection: sqlite3.Connection, wanted: Sequence[AddParameters]
+) -> Counter[str]:
+    """All that those requests count among."""
+    names = {name for each in wanted for name in _counted(each)}
     found = connection.execute(
         "SELECT host, pending FROM pending_counts"
         " WHERE host IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(["", *hosts]).decode(),),
+        (msgspec.json.encode(list(names)).decode(),),
     )
     return Counter(dict(found.fetchall()))
+
+
+def _counted(each: AddParameters) -> tuple[str, str, str]:
+    """What a request counts among: all, its callback's host, and its asker's."""
+    return "", each["host"], f"of {each['asker']}"
+
+
+def _has_room(each: AddParameters, pending: Counter[str]) -> bool:
+    of_all, of_host, of_asker = map(pending.__getitem__, _counted(each))
+    if of_all >= each["most"] or of_host >= each["most_of_host"]:
+        return False
+    most = each["most_of_asker"]
+    return most is None or not each["asker"] or of_asker < most
 
 
 def try_later(parameters: TryParameters, connection: sqlite3.Connection) -> None:
@@ -174,14 +191,14 @@ _PENDING = " ".join(
 _INSERT = """
 INSERT INTO verifications (account_id, mode, topic, callback, host, key_hash,
     token_hash, lease_seconds, secret, algorithm, format, verify_token, wish, state,
-    created_at, attempts, due, status, excerpt, reason)
+    created_at, attempts, due, status, excerpt, reason, asker)
 VALUES (:account, :mode, :topic, :callback, :host, :key_hash, :token_hash,
     :lease_seconds, :secret, :algorithm, :format, :verify_token, :wish, 'pending',
-    :now, 0, :now, 0, '', '')
+    :now, 0, :now, 0, '', '', :asker)
 """
 
 _REPLACE = """
-UPDATE verifications SET due = NULL, state = 'replaced', secret = '',
+UPDATE verifications SET due = NULL, state = 'replaced', secret = '', asker = '',
     kept_until = :now + 86400000
 WHERE key_hash = :key_hash AND mode = :mode AND due IS NOT NULL
 """
@@ -195,7 +212,7 @@ WHERE id = :id AND due IS NOT NULL
 _DONE = """
 UPDATE verifications SET attempts = attempts + 1, due = NULL, tried_at = :at,
     status = :status, excerpt = :excerpt, reason = :reason,
-    state = :state, secret = '', kept_until = :kept_until
+    state = :state, secret = '', asker = '', kept_until = :kept_until
 WHERE id = :id"""
 
 _FINISH = f"{_DONE} AND due IS NOT NULL"

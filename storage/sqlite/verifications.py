@@ -67,7 +67,13 @@ class SqliteVerifications:
         )
 
     async def add(
-        self, new: NewVerification, now: datetime, *, most: int, most_of_host: int
+        self,
+        new: NewVerification,
+        now: datetime,
+        *,
+        most: int,
+        most_of_host: int,
+        most_of_asker: int | None = None,
     ) -> bool:
         topic, callback = normal_url(new.topic), normal_url(new.callback)
         return await self._additions.submit(
@@ -88,6 +94,8 @@ class SqliteVerifications:
                 "now": to_milliseconds(now),
                 "most": most,
                 "most_of_host": most_of_host,
+                "asker": new.asker,
+                "most_of_asker": most_of_asker,
             }
         )
 

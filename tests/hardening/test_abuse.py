@@ -8,6 +8,7 @@ import hmac
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -19,11 +20,23 @@ import pytest_asyncio
 from hub.clock import SystemClock
 from hub.net import Answer, Request
 from hub.services.errors import TooManyWaiting
-from hub.services.websub import MOST_PENDING_OF_HOST
+from hub.services.websub import (
+    MOST_PENDING,
+    MOST_PENDING_OF_ASKER,
+    MOST_PENDING_OF_HOST,
+)
+from hub.services.wishes import Wish
+from hub.web.application import create_application
 from hub.websub import verifier as verifier_module
 from protocols.websub.requests import UnsubscribeRequest
 from protocols.websub.signatures import sign_webhook
-from storage.records import ANONYMOUS, SubscriptionState, VerificationState
+from storage.records import (
+    ANONYMOUS,
+    SubscriptionState,
+    VerificationMode,
+    VerificationState,
+)
+from tests.support.application_client import client_of
 from tests.support.eventually import eventually
 from tests.support.hub_process import TOKEN
 from tests.support.open_hub import (
@@ -34,6 +47,7 @@ from tests.support.open_hub import (
     a_subscription_request,
     open_hub_scene,
 )
+from tests.support.services import open_hub
 from tests.support.web_server import ServerAnswer, ServerRequest
 from tests.support.websub import (
     HubAnswer,
@@ -97,6 +111,35 @@ async def test_only_so_many_requests_wait_for_one_host(hub: OpenHubScene) -> Non
     assert await asks(hub, "https://other.example/")
 
 
+async def test_no_stranger_fills_the_queue_of_all(tmp_path: Path) -> None:
+    """By many hosts, each within its own bound; nor does an account."""
+    async with open_hub(tmp_path) as hub:
+        application = create_application(hub.services, TOKEN)
+        wish = Wish(mode=VerificationMode.SUBSCRIBE, account=ANONYMOUS, topic=TOPIC)
+        new = wish.put_off("")
+        await asyncio.gather(
+            *(
+                hub.storage.verifications.add(
+                    replace(
+                        new,
+                        callback=f"https://{number % 100}.example/{number}",
+                        token=str(number),
+                        asker="198.51.100.1",
+                    ),
+                    hub.clock.now(),
+                    most=MOST_PENDING,
+                    most_of_host=MOST_PENDING_OF_HOST,
+                )
+                for number in range(MOST_PENDING_OF_ASKER)
+            )
+        )
+        form = {"hub.mode": "subscribe", "hub.topic": TOPIC, "hub.callback": CALLBACK}
+        for address, status in (("198.51.100.1", 503), ("198.51.100.2", 202)):
+            async with client_of(application, address) as client:
+                answer = await client.post("/hub", data=form)
+                assert answer.status_code == status
+
+
 async def asks(hub: OpenHubScene, callback: str) -> bool:
     try:
         await hub.request(a_subscription_request(callback=callback))
@@ -123,6 +166,16 @@ async def test_a_question_is_hardly_longer_than_what_asked_for_it(
             }
         )
         assert len(hub.callbacks.requests[-1].url) <= len(sent) + 100
+
+
+async def test_a_question_is_never_three_times_as_long_as_what_asked_for_it(
+    hub: OpenHubScene,
+) -> None:
+    """Of a form whose sender leaves out all encoding that can be left out."""
+    topic = f"{TOPIC}?{'=' * 2_000}"
+    await hub.subscribe(topic=topic)
+    sent = f"hub.mode=subscribe&hub.topic={topic}&hub.callback={CALLBACK}"
+    assert len(hub.callbacks.requests[-1].url) <= 3 * len(sent) + 100
 
 
 async def test_nobody_can_end_the_subscription_of_another(hub: OpenHubScene) -> None:

@@ -155,6 +155,42 @@ async def test_only_so_many_may_be_pending_for_one_host(
     assert await add(store, other, most_of_host=1)
 
 
+async def test_only_so_many_may_be_pending_of_one_who_asks(
+    store: VerificationStore,
+) -> None:
+    async def ask(number: int, asker: str, token: str = "") -> bool:
+        new = a_request(number, asker=asker, token=token or str(number))
+        return await store.add(new, NOW, most=99, most_of_host=99, most_of_asker=2)
+
+    taken = [await ask(number, "192.0.2.1") for number in range(4)]
+    assert taken == [True, True, False, False]
+    assert await ask(5, "192.0.2.2")
+    assert [await ask(number, "") for number in range(6, 10)] == [True] * 4
+    assert await ask(0, "192.0.2.1", token="again")  # it takes its own place
+
+    done, *_ = await store.due(NOW, per_host=9, limit=1)
+    await store.finish(done.id, VerificationState.FAILED, LAST, kept_until=NOW)
+    assert [await ask(number, "192.0.2.1") for number in (10, 11)] == [True, False]
+
+
+async def test_many_of_one_who_asks_that_come_at_once_are_counted(
+    store: VerificationStore,
+) -> None:
+    taken = await asyncio.gather(
+        *(
+            store.add(
+                a_request(number, asker=f"192.0.2.{number % 2}"),
+                NOW,
+                most=99,
+                most_of_host=99,
+                most_of_asker=2,
+            )
+            for number in range(6)
+        )
+    )
+    assert taken == [True] * 4 + [False] * 2
+
+
 async def test_no_host_hides_the_others(store: VerificationStore) -> None:
     for number in range(5):
         await add(store, a_request(number))

@@ -6,7 +6,9 @@ import httpx2
 from starlette.types import ASGIApp
 
 
-def client_of(application: ASGIApp) -> httpx2.AsyncClient:
+def client_of(application: ASGIApp, address: str = "127.0.0.1") -> httpx2.AsyncClient:
     """What the application raises it answers with 500, as behind a server."""
-    transport = httpx2.ASGITransport(application, raise_app_exceptions=False)
+    transport = httpx2.ASGITransport(
+        application, raise_app_exceptions=False, client=(address, 123)
+    )
     return httpx2.AsyncClient(transport=transport, base_url="http://hub.example")

@@ -28,6 +28,7 @@ from .subscriptions import MemorySubscriptions
 class ModelVerification:
     stored: Verification
     token: str
+    asker: str
     kept_until: datetime | None = None
 
     @property
@@ -48,13 +49,23 @@ class MemoryVerifications:
         self._all: dict[int, ModelVerification] = {}
 
     async def add(
-        self, new: NewVerification, now: datetime, *, most: int, most_of_host: int
+        self,
+        new: NewVerification,
+        now: datetime,
+        *,
+        most: int,
+        most_of_host: int,
+        most_of_asker: int | None = None,
     ) -> bool:
-        added = ModelVerification(_stored(new, milliseconds(now)), new.token)
+        added = ModelVerification(_stored(new, milliseconds(now)), new.token, new.asker)
         replaced = self._replace(added, new.mode, now)
         pending = self._pending()
         of_host = [each for each in pending if each.host == added.host]
-        if not replaced and (len(pending) >= most or len(of_host) >= most_of_host):
+        of_asker = [each for each in pending if each.asker == added.asker]
+        is_full = len(pending) >= most or len(of_host) >= most_of_host
+        if added.asker and most_of_asker is not None:
+            is_full = is_full or len(of_asker) >= most_of_asker
+        if is_full and not replaced:
             return False
         number = self._state.next_id("verification")
         added.stored = replace(added.stored, id=number)
