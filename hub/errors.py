@@ -7,6 +7,7 @@ NetworkError       no usable answer; ``reason`` is for people, ``status`` the an
 │   └── Untrusted  a certificate that is not valid
 ├── TimedOut       nothing within a deadline
 ├── TooLarge       more bytes than the request takes
+├── NoRoom         a large answer, while many others of them are under way
 └── BadAnswer      not HTTP, cut short, or not decodable
 """
 
@@ -71,6 +72,13 @@ class TooLarge(NetworkError):
     def __init__(self, limit: int, status: int = 0) -> None:
         self.limit = limit
         super().__init__(f"the answer is larger than {limit} bytes", status)
+
+
+class NoRoom(NetworkError):
+    """The answer is large, and so many others are that it does not fit beside them."""
+
+    def __init__(self) -> None:
+        super().__init__("too many large answers came at once; it will be asked again")
 
 
 class BadAnswer(NetworkError):

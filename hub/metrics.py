@@ -96,6 +96,13 @@ class Metrics:
             "outcome",
             ("fetched", "not_modified", "failed"),
         )
+        self.slow_polls = Tally(
+            "fanfare_slow_polls",
+            "Visits to slow publishers, under way or waiting for a place.",
+            "state",
+            ("under_way", "waiting"),
+            Kind.GAUGE,
+        )
         self.documents = Tally(
             "fanfare_documents_total",
             "Documents fetched, by how they were read.",
@@ -185,6 +192,7 @@ class Metrics:
     def families(self) -> list[Family]:
         counted = (
             self.polls,
+            self.slow_polls,
             self.documents,
             self.entries,
             self.tracking,

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from hub.net.client import HttpNetwork
-from hub.net.messages import Answer, Limits, Network, Purpose, Request, Sink
+from hub.net.messages import Allowance, Answer, Limits, Network, Purpose, Request, Sink
 
-__all__ = ["Answer", "HttpNetwork", "Limits", "Network", "Purpose", "Request", "Sink"]
+__all__ = [
+    "Allowance",
+    "Answer",
+    "HttpNetwork",
+    "Limits",
+    "Network",
+    "Purpose",
+    "Request",
+    "Sink",
+]

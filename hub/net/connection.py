@@ -72,7 +72,12 @@ class Connection(asyncio.Protocol):
         went well and the server keeps it. Raises a NetworkError, or ConnectionStale.
         """
         limit = None if request.cuts_body else request.limits.body_bytes
-        self.reception.expect(cut=request.cut, limit=limit, sink=request.sink)
+        self.reception.expect(
+            cut=request.cut,
+            limit=limit,
+            sink=request.sink,
+            allowance=request.allowance,
+        )
         over = self._over = self._loop.create_future()
         self._exchanges += 1
         self._sent_at = self._heard_at = self._loop.time()

@@ -13,6 +13,7 @@ from typing import Protocol
 import brotli
 
 from hub.errors import BadAnswer, TooLarge
+from hub.net.messages import Allowance
 
 _GZIP_BEGINNING = b"\x1f"
 _UNKNOWN_CODINGS = frozenset({"zstd", "compress", "dcb", "dcz"})
@@ -93,10 +94,14 @@ class Inflation:
 
     ``coding`` is the Content-Encoding as sent. More than ``limit`` bytes, or output
     out of all proportion to its input, is TooLarge; a coding that we did not ask for,
-    a broken or an unfinished stream is a BadAnswer.
+    a broken or an unfinished stream is a BadAnswer. What it gives is taken from the
+    ``allowance``, whose errors are raised as well.
     """
 
-    def __init__(self, coding: str, limit: int) -> None:
+    def __init__(
+        self, coding: str, limit: int, allowance: Allowance | None = None
+    ) -> None:
+        self._allowance = allowance
         self._coding = coding.strip().lower().removeprefix("x-")
         self._limit = limit
         self._stream: DecompressionStream | None = None
@@ -113,7 +118,7 @@ class Inflation:
             raise TooLarge(self._limit)
         if self._is_plain:
             self._wire_bytes += len(piece)
-            self._output.append(piece)
+            self._put(piece)
             return
         for start in range(0, len(piece), _INPUT_STEP):
             self._inflate(piece[start : start + _INPUT_STEP])
@@ -132,9 +137,10 @@ class Inflation:
     def _inflate(self, piece: bytes) -> None:
         self._wire_bytes += len(piece)
         if self._is_plain:  # it turned out to be
-            self._output.append(piece)
+            self._put(piece)
             return
         if not self._output_bytes:
+            self._take(piece)
             self._held.append(piece)
         if self._stream is None:
             piece = b"".join(self._held)
@@ -153,7 +159,7 @@ class Inflation:
         if not output:
             return
         self._held.clear()
-        self._output.append(output)
+        self._put(output)
         self._output_bytes += len(output)
         is_bomb = (
             self._output_bytes > _RATIO_COUNTS_FROM
@@ -161,6 +167,14 @@ class Inflation:
         )
         if is_bomb or self._output_bytes > self._limit:
             raise TooLarge(self._limit)
+
+    def _put(self, output: bytes) -> None:
+        self._take(output)
+        self._output.append(output)
+
+    def _take(self, held: bytes) -> None:
+        if self._allowance is not None:
+            self._allowance.take(len(held))
 
     def _take_as_it_came(self) -> None:
         self._is_plain = True

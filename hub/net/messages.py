@@ -22,6 +22,14 @@ class Sink(Protocol):
         ...
 
 
+class Allowance(Protocol):
+    """What one answer may hold of a memory that it shares with others."""
+
+    def take(self, count: int) -> None:
+        """So many bytes more; raises a `NetworkError` if it may not."""
+        ...
+
+
 class Purpose(StrEnum):
     """Why a request is made; each has its own guard and its own connections."""
 
@@ -48,7 +56,8 @@ class Request:
 
     With ``cuts_body`` only the first ``cut`` bytes of the answer's body are read, as
     they come, and what goes wrong after the status line is no failure. With a ``sink``
-    the body of a 2xx goes there, as it came, and the answer has none.
+    the body of a 2xx goes there, as it came, and the answer has none. With an
+    ``allowance`` the bytes of a body that is wanted whole are taken from it.
     """
 
     method: str
@@ -60,6 +69,7 @@ class Request:
     cuts_body: bool = False
     cut: int = CUT
     sink: Sink | None = None
+    allowance: Allowance | None = None
 
 
 @quick_init

@@ -12,7 +12,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from hub.errors import BadAnswer, NetworkError, TooLarge
 from hub.net.headers import AnswerHeaders, Field
 from hub.net.inflation import Inflation
-from hub.net.messages import Sink
+from hub.net.messages import Allowance, Sink
 from hub.net.spooling import Spooling
 
 MOST_HEADERS = 128
@@ -38,6 +38,7 @@ class Reception:
     """
 
     __slots__ = (
+        "_allowance",
         "_body_bytes",
         "_cut",
         "_ended",
@@ -65,13 +66,22 @@ class Reception:
         )
         self.expect(cut=0, limit=None)
 
-    def expect(self, *, cut: int, limit: int | None, sink: Sink | None = None) -> None:
+    def expect(
+        self,
+        *,
+        cut: int,
+        limit: int | None,
+        sink: Sink | None = None,
+        allowance: Allowance | None = None,
+    ) -> None:
         """Begin an answer of which the first ``cut`` bytes of body are wanted, and what
         is wrong with the rest is no failure.
 
         With ``limit`` a 2xx is wanted whole, decompressed, and no larger than that;
-        with ``sink`` as it came, and there.
+        with ``sink`` as it came, and there. What is held of it is taken from the
+        ``allowance``.
         """
+        self._allowance = allowance
         self._sink = sink
         self.status = 0
         self._fields: list[Field] = []
@@ -88,7 +98,7 @@ class Reception:
         """Hold on to nothing large: the connection may be kept for some time."""
         self.body = b""
         self._pieces = []
-        self._inflation = None
+        self._inflation = self._allowance = None
 
     def close(self) -> None:
         """Nothing more will come. The parser holds on to this, and this to it."""
@@ -221,7 +231,9 @@ class Reception:
             self._inflation = Spooling(self._sink, self._limit)
             return
         coding = self._value(b"content-encoding") or b""
-        self._inflation = Inflation(coding.decode("latin-1"), self._limit)
+        self._inflation = Inflation(
+            coding.decode("latin-1"), self._limit, self._allowance
+        )
 
     def _is_filled(self) -> bool:
         """Take in the pieces that have come: whether that is all that is wanted."""

@@ -16,7 +16,7 @@ from typing import Protocol
 from hub.clock import Clock
 from hub.core.fetched import Fetched, Hop
 from hub.errors import Blocked, NetworkError, OptedOut
-from hub.net import Answer, Limits, Network, Purpose, Request, Sink
+from hub.net import Allowance, Answer, Limits, Network, Purpose, Request, Sink
 from hub.polling.hops import RedirectRefused, bare_url, origin, redirect_target
 from hub.polling.opt_outs import OptOuts
 from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers
@@ -33,7 +33,8 @@ class FetchRequest:
     """What to fetch. Validators are sent to their own URL only, credentials only to
     the origin of ``credentials_origin``, a URL; empty, that is ``url``. Servers are
     told of ``subscribers`` unless it is None. With a ``sink`` the body of a 200 goes
-    there as it came over the wire; ``limits`` replace the fetcher's own."""
+    there as it came over the wire; ``limits`` replace the fetcher's own. What a body
+    holds is taken from the ``allowance``."""
 
     url: str
     user_agent: str
@@ -43,6 +44,7 @@ class FetchRequest:
     subscribers: int | None = None
     sink: Sink | None = None
     limits: Limits | None = None
+    allowance: Allowance | None = None
 
 
 class FeedFetcher(Protocol):
@@ -120,6 +122,7 @@ class Fetcher:
                 headers=journey.headers,
                 limits=limits,
                 sink=request.sink,
+                allowance=request.allowance,
             )
         )
 

@@ -15,6 +15,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+from hub.metrics import Metrics
+from hub.net.messages import MEBIBYTE
+from hub.net.room import Room
 from hub.polling.wheel import Due
 
 PATIENCE: Final = 3.0
@@ -30,18 +33,28 @@ class TooSlow(Exception):
     """A visit is broken off, or not begun: it is for the slow lane, which is full."""
 
 
+BYTES_A_PLACE: Final = 5 * MEBIBYTE
+"""Of documents for each place of the quick lane, and half of what they may take in all:
+no more than if each of these alone had the largest one."""
+_LEAST_PLACES: Final = 8
+"""For which there is room however few there are: large ones may meet."""
+
+
 def slow_places(concurrency: int) -> int:
     """Visits beyond those of the quick lane: sockets, and documents in memory."""
     return min(SLOW_SHARE * concurrency, MOST_SLOW)
 
 
 class Lanes:
-    """``concurrency`` places for quick visits, and `slow_places` more."""
+    """``concurrency`` places for quick visits, and `slow_places` more. The documents of
+    all of them share the ``room``."""
 
-    def __init__(self, concurrency: int) -> None:
+    def __init__(self, concurrency: int, metrics: Metrics | None = None) -> None:
         self._quick = asyncio.Semaphore(concurrency)
         self._slow_left = slow_places(concurrency)
         self._line: deque[Due] = deque()
+        self._counted = (metrics or Metrics()).slow_polls
+        self.room = Room(max(concurrency, _LEAST_PLACES) * BYTES_A_PLACE)
 
     @asynccontextmanager
     async def enter(self) -> AsyncIterator[Place]:
@@ -58,24 +71,30 @@ class Lanes:
         if len(self._line) >= MOST_IN_LINE:
             return False
         self._line.append(due)
+        self._counted.add("waiting")
         return True
 
     def next_in_line(self) -> Due | None:
         """For who holds a slow place. There is a line only while all of these are
         taken, so whoever has done with one serves it."""
-        return self._line.popleft() if self._line else None
+        if not self._line:
+            return None
+        self._counted.add("waiting", -1)
+        return self._line.popleft()
 
     def take_slow(self) -> bool:
         """A slow place in exchange for a quick one, if there is any."""
         if not self._slow_left:
             return False
         self._slow_left -= 1
+        self._counted.add("under_way")
         self._quick.release()
         return True
 
     def give_back(self, *, is_slow: bool) -> None:
         if is_slow:
             self._slow_left += 1
+            self._counted.add("under_way", -1)
         else:
             self._quick.release()
 

@@ -66,7 +66,7 @@ class Poller:
         self._asked = Asked(self._schedule, clock, self._awake)
         self._askers = asyncio.Semaphore(MOST_ASKED)
         self._outage = Outage(storage)
-        self._lanes = Lanes(options.concurrency)
+        self._lanes = Lanes(options.concurrency, options.metrics)
         means = VisitorMeans(
             storage=storage,
             fetcher=fetcher,

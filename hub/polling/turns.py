@@ -115,7 +115,8 @@ class Turns:
         self, target: FetchTarget, occasion: Occasion, place: Place
     ) -> None:
         self.accounts.resume(target.feed.polling.price)
-        visit = await self.visitor.visit(target, occasion, place.asking())
+        with self.lanes.room.share() as share:
+            visit = await self.visitor.visit(target, occasion, place.asking(), share)
         self.accounts.count(target.feed, visit.fetched.at)
         self.asked.learn(target.feed.id, visit.commit.polling)
         self._heed(visit)

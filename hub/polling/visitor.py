@@ -18,6 +18,7 @@ from hub.core.redirects import lands_elsewhere
 from hub.core.sites.reformatting import page_keys, seen_as_pages
 from hub.core.trouble import diagnose
 from hub.failpoints import failpoint
+from hub.net import Allowance
 from hub.polling.committer import Committer
 from hub.polling.documents import DocumentReader
 from hub.polling.fetcher import FeedFetcher, FetchRequest
@@ -71,24 +72,31 @@ class Visitor:
         target: FetchTarget,
         occasion: Occasion,
         asking: AbstractAsyncContextManager[None] = _AT_LEISURE,
+        allowance: Allowance | None = None,
     ) -> Visit:
         """Fetch a feed and commit what that changes; validators are always sent.
 
         ``asking`` surrounds the first request, and what it raises ends the visit before
-        anything came of it. Raises `StorageError`: then nothing is stored and the fetch
+        anything came of it. What the feed's document holds is taken from the
+        ``allowance``. Raises `StorageError`: then nothing is stored and the fetch
         never happened.
         """
         async with asking:
-            fetched = await self.fetcher.fetch(self._request(target))
+            fetched = await self.fetcher.fetch(self._request(target, allowance))
         failpoint("after-fetch")
         understood = await self.reader.read(target, fetched)
         failpoint("after-parse")
         if isinstance(understood.error, UnsupportedVersion) and not fetched.is_pushed:
-            fetched, understood = await self._older(target, fetched, understood)
+            older = replace(
+                self._request(target, allowance), url=older_url(fetched.url)
+            )
+            fetched, understood = await self._older(older, target, fetched, understood)
         decision = self._decision(target, fetched, understood, occasion)
         return Visit(fetched=fetched, commit=await self._conclude(decision))
 
-    def _request(self, target: FetchTarget) -> FetchRequest:
+    def _request(
+        self, target: FetchTarget, allowance: Allowance | None = None
+    ) -> FetchRequest:
         polling = target.feed.polling
         return FetchRequest(
             url=polling.fetch_url or target.feed.url,
@@ -97,6 +105,7 @@ class Visitor:
             user_agent=self.identity.user_agent(target),
             credentials_origin=target.feed.url,
             subscribers=target.subscribers,
+            allowance=allowance,
         )
 
     def _decision(
@@ -118,14 +127,16 @@ class Visitor:
         )
 
     async def _older(
-        self, target: FetchTarget, fetched: Fetched, understood: Understood
+        self,
+        request: FetchRequest,
+        target: FetchTarget,
+        fetched: Fetched,
+        understood: Understood,
     ) -> tuple[Fetched, Understood]:
         """The form of a document that is published for those who do not read the
         newest one, if there is one; else what was found."""
-        url = older_url(fetched.url)
-        if url == fetched.url:
+        if request.url == fetched.url:
             return fetched, understood
-        request = replace(self._request(target), url=url)
         older = replace(await self.fetcher.fetch(request), instead_of=fetched.url)
         if older.error:
             return fetched, understood

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
@@ -14,6 +14,9 @@ from structlog.testing import capture_logs
 
 from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched
+from hub.errors import NoRoom
+from hub.metrics import Metrics
+from hub.net.messages import MEBIBYTE
 from hub.polling.fetcher import FetchRequest
 from hub.polling.lanes import MOST_IN_LINE, MOST_SLOW, PATIENCE, Lanes, slow_places
 from hub.polling.poller import Poller
@@ -28,6 +31,8 @@ from tests.support.polled import ExemptNetwork, LineParser, PolledStorage
 DEADLINE = 20.0
 """Seconds of a fetch (`hub.net.Limits`)."""
 PLACES = 64
+LARGE = 30 * MEBIBYTE
+"""As a few small places have room for one of."""
 ALL_AT_ONCE = PLACES + slow_places(PLACES)
 
 
@@ -62,6 +67,9 @@ class Publishers:
         self.at_once[url] = self.at_once.get(url, 0) + 1
         self.most_at_once = max(self.most_at_once, sum(self.at_once.values()))
         self.most_of_a_feed = max(self.most_of_a_feed, self.at_once[url])
+        if "large" in (urlsplit(url).hostname or ""):
+            assert request.allowance is not None
+            request.allowance.take(LARGE)
         is_hole = "hole" in (urlsplit(url).hostname or "")
         try:
             await asyncio.sleep(DEADLINE if is_hole else self.seconds)
@@ -85,6 +93,7 @@ class Scene:
     def __init__(self, concurrency: int = PLACES, seconds: float = 0.5) -> None:
         self.clock = LoopClock()
         self.storage = PolledStorage()
+        self.metrics = Metrics()
         self.publishers = Publishers(self.clock, seconds)
         self.poller = Poller(
             self.storage,
@@ -93,8 +102,15 @@ class Scene:
             ExemptNetwork(),
             self.clock,
             PollingRules(),
-            PollerOptions(concurrency=concurrency, jitter=lambda: 0.0),
+            PollerOptions(
+                concurrency=concurrency, jitter=lambda: 0.0, metrics=self.metrics
+            ),
         )
+
+    @property
+    def slow_polls(self) -> dict[str, int]:
+        counted = self.metrics.slow_polls
+        return {state: counted[state] for state in ("under_way", "waiting")}
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -259,6 +275,46 @@ def test_what_has_been_answered_is_never_broken_off_and_moves_when_it_can() -> N
                 await slow.aclose()
                 await asyncio.sleep(PATIENCE)
                 assert place.is_slow
+
+    played(story)
+
+
+def test_documents_of_slow_and_quick_visits_take_no_more_than_the_places_say() -> None:
+    lanes = Lanes(PLACES)
+    most = PLACES * 10 * MEBIBYTE
+    with ExitStack() as visits:
+        for _ in range(ALL_AT_ONCE):
+            with suppress(NoRoom), ExitStack() as visit:
+                share = visit.enter_context(lanes.room.share())
+                for _ in range(10):
+                    share.take(MEBIBYTE)
+                visits.enter_context(visit.pop_all())
+        assert lanes.room.taken <= most
+        small = visits.enter_context(lanes.room.share())
+        small.take(MEBIBYTE)
+    assert lanes.room.taken == 0
+
+
+def test_a_visit_gives_back_what_its_document_took() -> None:
+    async def story() -> None:
+        scene = Scene(concurrency=1)
+        feeds = scene.add(30, "large")
+        async with scene.running():
+            await scene.fetched(feeds, within=60.0)
+        assert {scene.status(each).error for each in feeds} == {""}
+
+    played(story)
+
+
+def test_slow_visits_and_those_that_wait_for_a_slow_place_are_counted() -> None:
+    async def story() -> None:
+        scene = Scene(concurrency=1)
+        holes = scene.add(1 + slow_places(1) + 2, "hole")
+        async with scene.running():
+            await asyncio.sleep((slow_places(1) + 2) * PATIENCE)
+            assert scene.slow_polls == {"under_way": slow_places(1), "waiting": 1}
+            await scene.fetched(holes, within=5 * DEADLINE)
+        assert scene.slow_polls == {"under_way": 0, "waiting": 0}
 
     played(story)
 

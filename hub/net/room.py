@@ -1,0 +1,59 @@
+"""How many bytes of documents may be under way at once, all of them together.
+
+Each may be large, and many may come at a time, but not many large ones: while there is
+more than there is room for, whoever holds more than an equal share of it gives way. So
+a document of usual size is never refused, however many endless ones come beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hub.errors import NoRoom
+
+
+class Room:
+    """Of ``most`` bytes; never more than twice as many are taken."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._shares = 0
+        self.taken = 0
+
+    @contextmanager
+    def share(self) -> Iterator[Share]:
+        """For one document, as long as it is held: what it took is free afterwards."""
+        share = Share(self)
+        self._shares += 1
+        try:
+            yield share
+        finally:
+            self._shares -= 1
+            self.taken -= share.taken
+
+    @property
+    def fair_share(self) -> int:
+        """Bytes that everybody may have, whoever else has how many."""
+        return self._most // max(1, self._shares)
+
+    @property
+    def is_short(self) -> bool:
+        return self.taken > self._most
+
+
+class Share:
+    """What one document has taken of a room."""
+
+    __slots__ = ("_room", "taken")
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self.taken = 0
+
+    def take(self, count: int) -> None:
+        """See `hub.net.Allowance`."""
+        self.taken += count
+        self._room.taken += count
+        if self._room.is_short and self.taken > self._room.fair_share:
+            raise NoRoom

@@ -1,0 +1,91 @@
+"""Many answers that share a memory: large ones give way, small ones never do."""
+
+from __future__ import annotations
+
+import gzip
+from contextlib import ExitStack, suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hub.errors import NoRoom
+from hub.net.reception import Reception
+from hub.net.room import Room
+
+
+def test_one_document_may_have_all_of_it_and_more_than_that_is_refused() -> None:
+    room = Room(100)
+    with room.share() as share:
+        share.take(100)
+        with pytest.raises(NoRoom):
+            share.take(1)
+    assert room.taken == 0
+
+
+def test_who_holds_more_than_an_equal_share_gives_way_to_who_does_not() -> None:
+    room = Room(100)
+    with room.share() as large, room.share() as small:
+        large.take(90)
+        small.take(40)
+        with pytest.raises(NoRoom):
+            large.take(1)
+        small.take(10)
+        with pytest.raises(NoRoom):
+            small.take(1)
+
+
+def test_what_a_document_took_is_free_when_it_is_not_held_any_more() -> None:
+    room = Room(100)
+    for _ in range(5):
+        with suppress(NoRoom), room.share() as share:
+            share.take(150)
+        assert room.taken == 0
+
+
+@given(
+    most=st.integers(1, 1_000),
+    takes=st.lists(st.tuples(st.integers(0, 9), st.integers(1, 20)), max_size=300),
+)
+def test_twice_the_room_is_never_exceeded_by_more_than_what_is_taken_at_once(
+    most: int, takes: list[tuple[int, int]]
+) -> None:
+    room = Room(most)
+    with ExitStack() as visits:
+        shares = [visits.enter_context(room.share()) for _ in range(10)]
+        refused: set[int] = set()
+        for number, count in takes:
+            if number in refused:
+                continue
+            try:
+                shares[number].take(count)
+            except NoRoom:
+                refused.add(number)
+                assert shares[number].taken > room.fair_share
+        assert room.taken <= 2 * most + 10 * 20
+    assert room.taken == 0
+
+
+@pytest.mark.parametrize("coding", ["", "gzip", "br"])
+def test_an_answer_is_taken_in_as_far_as_there_is_room(coding: str) -> None:
+    body = gzip.compress(bytes(50_000)) if coding == "gzip" else b"<" + bytes(49_999)
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\n\r\n".encode()
+    reception = Reception()
+    room = Room(10_000)
+    with room.share() as share:
+        reception.expect(cut=0, limit=1 << 20, allowance=share)
+        with pytest.raises(NoRoom) as refused:
+            received(reception, head + body)
+        assert refused.value.status == 200
+    room = Room(60_000)
+    with room.share() as share:
+        reception = Reception()
+        reception.expect(cut=0, limit=1 << 20, allowance=share)
+        received(reception, head + body)
+        assert len(reception.body) == 50_000
+        assert 50_000 <= share.taken <= 55_000  # and what may have been mislabelled
+
+
+def received(reception: Reception, answer: bytes) -> None:
+    reception.feed(answer)
+    reception.end()
