@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass
+from email.message import Message
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import TracebackType
@@ -16,7 +17,7 @@ from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
 from hub.clock import SystemClock
-from protocols.websub.signatures import verify
+from protocols.websub.signatures import verify, verify_webhook
 
 from .wording import plural, printable
 
@@ -63,17 +64,31 @@ class Receiver:
         lines, self._lines = self._lines, []
         return lines
 
-    def accept(self, body: bytes, content_type: str, signature: str) -> HTTPStatus:
+    def accept(self, body: bytes, headers: Message) -> HTTPStatus:
         """Take a delivery: checked first, then told."""
-        at = f"{SystemClock().now():%H:%M:%S}"
-        if not verify(signature, self._secret, body):
+        now = SystemClock().now()
+        at = f"{now:%H:%M:%S}"
+        if not self._is_genuine(body, headers, now.timestamp()):
             self._lines.append(
                 Line(f"{at}  a delivery with a wrong signature was ignored", False)
             )
             # WebSub §7.1: "MUST still return a 2xx success response code".
             return HTTPStatus.ACCEPTED
-        self._lines.append(Line(f"{at}  {describe(body, content_type)}", True))
+        kind = headers.get("Content-Type", "")
+        self._lines.append(Line(f"{at}  {describe(body, kind)}", True))
         return HTTPStatus.NO_CONTENT
+
+    def _is_genuine(self, body: bytes, headers: Message, now: float) -> bool:
+        """By both signatures: that of Standard Webhooks says when it was sent, too."""
+        is_signed = verify(headers.get("X-Hub-Signature", ""), self._secret, body)
+        return is_signed and verify_webhook(
+            headers.get("webhook-signature", ""),
+            self._secret,
+            id=headers.get("webhook-id", ""),
+            timestamp=headers.get("webhook-timestamp", ""),
+            body=body,
+            now=now,
+        )
 
     def hear_denial(self, query: str) -> HTTPStatus:
         """The hub's word that it ended the subscription."""
@@ -97,9 +112,7 @@ class Receiver:
                     self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
                 else:
                     body = self.rfile.read(int(length))
-                    kind = self.headers.get("Content-Type", "")
-                    signature = self.headers.get("X-Hub-Signature", "")
-                    self._answer(receiver.accept(body, kind, signature))
+                    self._answer(receiver.accept(body, self.headers))
 
             def do_GET(self) -> None:
                 parts = urlsplit(self.path)

@@ -7,6 +7,7 @@ bytes, whatever it looks like.
 from __future__ import annotations
 
 import hmac
+import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from typing import Final
@@ -17,6 +18,12 @@ ALGORITHMS: Final = ("sha1", "sha256", "sha384", "sha512")
 """Those of the WebSub recommendation."""
 
 STANDARD_WEBHOOKS_PREFIX: Final = "whsec_"
+TOLERANCE: Final = 300
+"""Seconds between the clocks of sender and receiver, the way and the waiting included:
+what the libraries of Standard Webhooks take."""
+MOST_SIGNATURES: Final = 16
+"""That are looked at, of one request."""
+_SECONDS: Final = re.compile(r"[0-9]{1,11}", re.ASCII)
 
 
 def sign(algorithm: str, secret: str, body: bytes) -> str:
@@ -30,12 +37,16 @@ def sign(algorithm: str, secret: str, body: bytes) -> str:
 
 
 def verify(signature: str, secret: str, body: bytes) -> bool:
-    """Whether a signature was made with the secret; a malformed one was not."""
+    """Whether a signature was made with the secret; a malformed one was not.
+
+    Without a secret nothing was: anybody can sign with none.
+    """
     algorithm, _, digest = signature.strip().lower().partition("=")
-    if algorithm not in ALGORITHMS:
+    if algorithm not in ALGORITHMS or not secret:
         return False
     expected = sign(algorithm, secret, body).encode()
-    return hmac.compare_digest(f"{algorithm}={digest}".encode(), expected)
+    given = f"{algorithm}={digest}".encode(errors="replace")
+    return hmac.compare_digest(given, expected)
 
 
 def sign_webhook(secret: str, id: str, timestamp: int, body: bytes) -> str:
@@ -48,12 +59,43 @@ def sign_webhook(secret: str, id: str, timestamp: int, body: bytes) -> str:
     return f"v1,{b64encode(digest).decode()}"
 
 
+def verify_webhook(
+    signatures: str,
+    secret: str,
+    *,
+    id: str,
+    timestamp: str,
+    body: bytes,
+    now: float,
+) -> bool:
+    """Whether the secret made one of the signatures, at a time near ``now``.
+
+    The values are those of the headers, ``now`` is in Unix seconds. What was sent
+    longer than `TOLERANCE` ago is refused, so that what somebody has recorded cannot be
+    played back later; and so is an id with a full stop, which could be the beginning of
+    what was signed for another one.
+    """
+    if not secret or not id or "." in id or not _SECONDS.fullmatch(timestamp):
+        return False
+    if abs(now - int(timestamp)) > TOLERANCE:
+        return False
+    expected = sign_webhook(secret, id, int(timestamp), body).encode()
+    return any(
+        hmac.compare_digest(each.encode(errors="replace"), expected)
+        for each in signatures.split(" ", MOST_SIGNATURES)[:MOST_SIGNATURES]
+    )
+
+
 def _webhook_key(secret: str) -> bytes:
-    """The bytes that ``whsec_<base64>`` stands for; of any other secret its own."""
+    """The bytes that ``whsec_<base64>`` stands for; of any other secret its own.
+
+    Of ``whsec_`` alone, too: anybody knows a key without bytes.
+    """
     if secret.startswith(STANDARD_WEBHOOKS_PREFIX):
         try:
             encoded = secret.removeprefix(STANDARD_WEBHOOKS_PREFIX)
-            return b64decode(encoded, validate=True)
+            if key := b64decode(encoded, validate=True):
+                return key
         except (Base64Error, ValueError):
             pass
     return secret.encode()

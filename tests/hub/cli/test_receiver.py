@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from hub.cli.receiver import Line, Receiver, describe
+from hub.clock import SystemClock
+from protocols.websub.signatures import sign_webhook
 
 SECRET = "a secret"
 JSON = "application/json; charset=utf-8"
@@ -26,7 +28,13 @@ def receiver() -> Iterator[Receiver]:
 
 
 def ask(
-    receiver: Receiver, method: str, path: str, body: bytes = b"", signature: str = ""
+    receiver: Receiver,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    signature: str = "",
+    secret: str = SECRET,
+    age: int = 0,
 ) -> tuple[int, list[Line]]:
     """One request from a client's thread; its status, and what the receiver told."""
     statuses: list[int] = []
@@ -35,7 +43,14 @@ def ask(
         connection = HTTPConnection(
             "127.0.0.1", urlsplit(receiver.url).port, timeout=60
         )
-        headers = {"Content-Type": JSON, "X-Hub-Signature": signature}
+        at = int(SystemClock().now().timestamp()) - age
+        headers = {
+            "Content-Type": JSON,
+            "X-Hub-Signature": signature,
+            "webhook-id": "e-1-2",
+            "webhook-timestamp": str(at),
+            "webhook-signature": sign_webhook(secret, "e-1-2", at, body),
+        }
         connection.request(method, path, body, headers)
         statuses.append(connection.getresponse().status)
         connection.close()
@@ -66,6 +81,22 @@ def test_a_delivery_with_a_wrong_signature_is_not_believed(
     assert status == 202
     assert not line.is_delivery
     assert "wrong signature" in line.text
+
+
+@pytest.mark.parametrize("age", [301, -400, 86_400])
+def test_a_delivery_that_was_recorded_is_not_believed_later(
+    receiver: Receiver, age: int
+) -> None:
+    signed = signature(BODY)
+    status, [line] = ask(receiver, "POST", receiver.path, BODY, signed, age=age)
+    assert (status, line.is_delivery) == (202, False)
+
+
+def test_both_signatures_must_be_right(receiver: Receiver) -> None:
+    signed = signature(BODY)
+    asked = ask(receiver, "POST", receiver.path, BODY, signed, secret="another")
+    status, [line] = asked
+    assert (status, line.is_delivery) == (202, False)
 
 
 def test_strangers_find_nothing(receiver: Receiver) -> None:
