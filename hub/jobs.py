@@ -10,11 +10,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, timedelta
+from functools import partial
 
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from hub.clock import Clock
+from hub.part import run_job
 from storage.errors import StorageError
 from storage.interface import Storage
 from storage.records import FEED_REMOVED, FeedId, FeedState, Retention
@@ -90,11 +92,12 @@ class Housekeeping:
         scheduler = AsyncIOScheduler(timezone=UTC)
         for job in self.jobs:
             scheduler.add_job(
-                self.do,
+                run_job,
                 "interval",
-                (job,),
+                (partial(self.do, job),),
                 seconds=job.every,
                 jitter=job.every / 10,
+                name=job.name,
                 coalesce=True,
                 max_instances=1,
             )

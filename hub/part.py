@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 Part = Callable[[], Coroutine[Any, Any, None]]
 """Starts something that runs until it is cancelled."""
+
+
+async def run_job(work: Callable[[], Awaitable[object]]) -> None:
+    """A job of the scheduler, which cancels what is under way when it is shut down, and
+    would log that as the job's failure."""
+    with suppress(asyncio.CancelledError):
+        await work()

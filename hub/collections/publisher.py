@@ -11,6 +11,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from hub.clock import Clock
 from hub.collections.builder import CollectionBuilder
+from hub.part import run_job
 from storage.errors import StorageClosed, StorageError
 from storage.records import BEFORE_ALL, Position
 
@@ -62,7 +63,13 @@ class Publisher:
             jobs.append((self.build, self._builder.options.delta_seconds))
         for job, seconds in jobs:
             scheduler.add_job(
-                job, "interval", seconds=seconds, coalesce=True, max_instances=1
+                run_job,
+                "interval",
+                (job,),
+                seconds=seconds,
+                name=job.__name__,
+                coalesce=True,
+                max_instances=1,
             )
         scheduler.start()
         try:

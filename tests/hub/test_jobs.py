@@ -139,12 +139,18 @@ async def test_a_job_that_fails_is_logged_and_left_for_the_next_round() -> None:
     ]
 
 
-async def test_the_jobs_run_by_the_clock_until_cancelled() -> None:
-    ran = asyncio.Event()
+@pytest.mark.parametrize("is_under_way", [False, True])
+async def test_the_jobs_run_by_the_clock_until_cancelled_in_silence(
+    is_under_way: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    ran, ended = asyncio.Event(), asyncio.Event()
 
     async def page() -> int:
         ran.set()
-        return 0
+        try:
+            return await asyncio.sleep(60, 0) if is_under_way else 0
+        finally:
+            ended.set()
 
     class Hasty(Housekeeping):
         @property
@@ -159,3 +165,7 @@ async def test_the_jobs_run_by_the_clock_until_cancelled() -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+    async with asyncio.timeout(60):
+        await ended.wait()
+    await asyncio.sleep(0)
+    assert "exception" not in caplog.text

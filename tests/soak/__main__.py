@@ -1,4 +1,8 @@
-"""`scripts/soak`: put a hub under fire, and say what came of it."""
+"""`scripts/soak`: put a hub under fire, and say what came of it.
+
+`scripts/soak restart` starts one again for which a million feeds and deliveries are
+overdue.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,14 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
+from tests.soak import standstill
 from tests.soak.soak import Outcome, Soak
 
 
 def main(arguments: list[str] | None = None) -> int:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["restart"]:
+        return standstill.main(arguments[1:])
     asked = _parser().parse_args(arguments)
     print(f"seed {asked.seed}, {asked.seconds:g} seconds", flush=True)
     with tempfile.TemporaryDirectory(prefix="fanfare-soak-") as directory:

@@ -14,3 +14,13 @@ def test_a_hub_under_fire_keeps_its_promises(
     said = capsys.readouterr().out
     assert code == 0, said
     assert "verdict    nothing lost" in said
+
+
+def test_a_hub_with_everything_overdue_begins_at_once_and_storms_nobody(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sizes = ["--feeds", "300", "--deliveries", "400", "--seconds", "2"]
+    code = main(["restart", *sizes])
+    said = capsys.readouterr().out
+    assert code == 0, said
+    assert "overdue    300 feeds of 6 hosts, 400 deliveries to 20" in said
