@@ -24,8 +24,9 @@ from websockets.extensions.permessage_deflate import (
     PerMessageDeflate,
     ServerPerMessageDeflateFactory,
 )
-from websockets.frames import Frame
+from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
+from websockets.server import ServerProtocol
 
 from hub.live.outlet import LARGEST_BACKLOG
 from hub.live.prepared import Prepared
@@ -56,6 +57,17 @@ _DEFLATE = ServerPerMessageDeflateFactory(
 )
 
 
+class _Server(ServerProtocol):
+    """What RFC 6455 has a server do, without I/O."""
+
+    def recv_frame(self, frame: Frame) -> None:
+        # 5.4: "Control frames ... MAY be injected in the middle of a fragmented
+        # message." So a close may as well, of which the message is the end.
+        if frame.opcode is Opcode.CLOSE:
+            self.current_size = None
+        super().recv_frame(frame)
+
+
 class WebSocketProtocol(WebSocketsSansIOProtocol):
     """One connection. ``outlet`` is there once it is accepted."""
 
@@ -70,9 +82,9 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.logger = _logger
-        self.conn.logger = _logger
-        self.conn.debug = False
-        self.conn.available_extensions = [_DEFLATE]
+        self.conn = _Server(
+            extensions=[_DEFLATE], max_size=LARGEST_MESSAGE, logger=_logger
+        )
         self._has_failed = False
         self._decoder = _Utf8()
 

@@ -137,17 +137,17 @@ class Storm:
                 client.come_back()
 
     async def _kill(self) -> None:
-        async with self._returning("the hub was killed"):
-            await self._hub.kill()
+        await self._hub.kill()
+        async with self._returning("the hub was killed", is_new=True):
             await self._hub.start()
             await self._hub.wait_ready()
 
     async def _stop(self) -> None:
         for client in self._clients:
             client.code = None
-        async with self._returning("the hub was told to stop"):
-            await self._hub.terminate()
-            self._see_drain()
+        await self._hub.terminate()
+        self._see_drain()
+        async with self._returning("the hub was told to stop", is_new=True):
             await self._hub.start()
             await self._hub.wait_ready()
 
@@ -159,21 +159,20 @@ class Storm:
             self._complain(f"{untold} were not told to go")
 
     @asynccontextmanager
-    async def _returning(self, name: str) -> AsyncIterator[None]:
+    async def _returning(
+        self, name: str, *, is_new: bool = False
+    ) -> AsyncIterator[None]:
         """What happens in the block; then entries come, and all get all they missed."""
         last = self._feed.count + MEANWHILE
         for client in self._clients:
             client.target, client.reached_at = last, 0.0
-        pid, before, began = self._hub.pid, await self._reads(), monotonic()
-        cpu = self._cpu()
+        reads, cpu, began = Counter[str](), 0.0, monotonic()
+        if not is_new:  # a new process counts from nothing
+            reads, cpu = await self._reads(), self._cpu()
         yield
         await self._publish(self._feed, MEANWHILE)
         await self._all_have(last)
-        reads = await self._reads()
-        if self._hub.pid == pid:
-            reads -= before
-        else:
-            cpu = 0.0
+        reads = await self._reads() - reads
         seconds = sorted(each.reached_at - began for each in self._clients)
         self._findings.returns.append(Return(name, seconds, self._cpu() - cpu, reads))
         if seconds[-1] > BACK_WITHIN:

@@ -60,8 +60,13 @@ class RawWebSocket:
     """One connection after its handshake."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        headers: dict[str, str] | None = None,
     ) -> None:
+        """``headers``: of the handshake's answer, names in lower case."""
+        self.headers = headers or {}
         self._reader = reader
         self._writer = writer
 
@@ -95,10 +100,15 @@ class RawWebSocket:
             if found.message["type"] == kind:
                 return found.message
 
-    async def farewell(self) -> RawFrame:
-        """The close frame, whatever came before; then the end of the connection."""
+    async def farewell(self, *, is_polite: bool = False) -> RawFrame:
+        """The close frame, whatever came before; then the end of the connection.
+
+        It is answered by who is polite.
+        """
         while (found := await self.receive()).opcode != CLOSE:
             pass
+        if is_polite:
+            self.send(frame(CLOSE, found.payload))
         # Who still sends when the hub's patience ends is answered by a reset, which may
         # overtake the end; the reason has come by then.
         with suppress(ConnectionResetError):
@@ -118,7 +128,8 @@ async def open_websocket(port: int, target: str, extra: str = "") -> RawWebSocke
     )
     answer = await reader.readuntil(b"\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 101 "), answer
-    return RawWebSocket(reader, writer)
+    lines = (line.split(": ", 1) for line in answer.decode().split("\r\n")[1:-2])
+    return RawWebSocket(reader, writer, {name.lower(): it for name, it in lines})
 
 
 @asynccontextmanager
