@@ -139,6 +139,8 @@ class CatchUps:
         is_over = self.are_waited_for and running.turn_ends <= now
         if self._stopping or is_over:
             return self._release(running, wait=0.0)
+        if not self._poster.has_room(running.origin):
+            return self._postpone(running)
         request = await self._requests.next(running.catch_up)
         if request.missing:
             return self._give_up(running, request.last, request.missing)
@@ -149,8 +151,7 @@ class CatchUps:
         if self._is_over(running):
             return False
         if not self._poster.admits(running.origin):
-            wait = self._poster.postponement(running.origin)
-            return self._release(running, wait=wait)
+            return self._postpone(running)
         reply = await self._poster.post(
             running.catch_up.subscription,
             request.document,
@@ -219,6 +220,12 @@ class CatchUps:
         flushed = await asyncio.shield(self._write(running, settlement))
         running.catch_up = replace(running.catch_up, position=last)
         return running.catch_up.subscription.id in flushed.unfinished
+
+    def _postpone(self, running: RunningCatchUp) -> bool:
+        """Its origin has no place. Where that is known at once the log is not read:
+        of an origin that is down there may be thousands who ask in vain."""
+        wait = self._poster.postponement(running.origin)
+        return self._release(running, wait=wait)
 
     def _release(self, running: RunningCatchUp, *, wait: float) -> bool:
         due = self._clock.now() + timedelta(seconds=wait)

@@ -21,6 +21,10 @@ HIGHEST_LIMIT = 64.0
 TROUBLES_TO_SLOW_LANE = 5
 LONGEST_PROBE_PAUSE = 30.0
 LONGEST_POSTPONEMENT = 60.0
+LONGEST_ON_SLOW_LANE = 600.0
+"""Nobody is put off for longer. Whose turn would be later begins anew with the first:
+a hundred thousand callbacks of an origin that is down must not all ask at once."""
+
 TYPICAL_ANSWER = 0.1
 """Seconds one request is taken to last when later ones are told to come back."""
 
@@ -83,6 +87,11 @@ class Origins:
         state.active += 1
         return True
 
+    def has_room(self, origin: str, now: float) -> bool:
+        """Whether `enter` would find a place."""
+        state = self._known(origin)
+        return self._has_room(state, now) or self._exempts(origin, state, now)
+
     def leave(self, origin: str) -> None:
         state = self._origins[origin]
         state.active -= 1
@@ -113,10 +122,12 @@ class Origins:
         that ten thousand callbacks of one origin do not all ask every second.
         """
         state = self._known(origin)
-        gap = 1.0 if state.is_on_slow_lane else TYPICAL_ANSWER / state.limit
+        gap, longest = TYPICAL_ANSWER / state.limit, LONGEST_POSTPONEMENT
+        if state.is_on_slow_lane:
+            gap, longest = 1.0, LONGEST_ON_SLOW_LANE
         earliest = max(now + 1.0, state.next_probe)
-        state.reserved_until = max(state.reserved_until + gap, earliest)
-        state.reserved_until = min(state.reserved_until, now + LONGEST_POSTPONEMENT)
+        turn = max(state.reserved_until + gap, earliest)
+        state.reserved_until = turn if turn <= now + longest else earliest
         return state.reserved_until - now
 
     def _has_room(self, state: _Origin, now: float) -> bool:

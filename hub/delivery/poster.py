@@ -81,6 +81,10 @@ class Poster:
         """Take a place at the origin for one `post`, which gives it back."""
         return self._origins.enter(origin, self._clock.monotonic())
 
+    def has_room(self, origin: str) -> bool:
+        """Whether `admits` would."""
+        return self._origins.has_room(origin, self._clock.monotonic())
+
     def postponement(self, origin: str) -> float:
         """Seconds after which one that was not admitted should ask again."""
         return self._origins.postponement(origin, self._clock.monotonic())

@@ -7,9 +7,7 @@ requests have two seconds instead of twenty.
 from __future__ import annotations
 
 import gzip
-import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -25,6 +23,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
+from tests.support.black_hole import black_hole
 from tests.support.delivery_scene import DeliveryScene, delivery_scene
 from tests.support.eventually import eventually
 from tests.support.origin import Origin, OriginAnswer
@@ -234,20 +233,6 @@ async def test_every_odd_answer_ends_in_time_and_is_taken_for_what_it_is(
 
 def _numbered() -> Iterator[tuple[int, str]]:
     return iter(enumerate(ODD))
-
-
-@contextmanager
-def black_hole() -> Iterator[str]:
-    """A server whose queue of connections is full: it does not answer another."""
-    with ExitStack() as stack:
-        listener = stack.enter_context(
-            socket.create_server(("127.0.0.1", 0), backlog=0)
-        )
-        for _ in range(4):
-            client = stack.enter_context(socket.socket())
-            client.setblocking(False)
-            client.connect_ex(listener.getsockname())
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
 async def subscribe_all(

@@ -1,7 +1,8 @@
 """`scripts/soak`: put a hub under fire, and say what came of it.
 
 `scripts/soak restart` starts one again for which a million feeds and deliveries are
-overdue.
+overdue; ``crowd``, ``hanging`` and ``backlog`` are troubles with receivers alone, but
+large.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ import sys
 import tempfile
 from pathlib import Path
 from statistics import median
+from types import ModuleType
 
-from tests.soak import standstill
+from tests.soak import backlog, crowd, hanging, standstill
 from tests.soak.soak import Outcome, Soak
+
+SCENES = {"crowd": crowd, "hanging": hanging, "backlog": backlog}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,11 +26,20 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments[:1] == ["restart"]:
         return standstill.main(arguments[1:])
     asked = _parser().parse_args(arguments)
+    if asked.scene in SCENES:
+        return asyncio.run(_play(SCENES[asked.scene]))
     print(f"seed {asked.seed}, {asked.seconds:g} seconds", flush=True)
     with tempfile.TemporaryDirectory(prefix="fanfare-soak-") as directory:
         soak = Soak(asked.seed, asked.seconds, Path(directory))
         outcome = asyncio.run(soak.run())
     print(report(outcome))
+    return 1 if outcome.complaints else 0
+
+
+async def _play(scene: ModuleType) -> int:
+    with tempfile.TemporaryDirectory(prefix="fanfare-soak-") as directory:
+        outcome = await scene.run(Path(directory))
+    print(scene.report(outcome))
     return 1 if outcome.complaints else 0
 
 
@@ -61,6 +74,7 @@ def _middle(values: list[float]) -> float:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
+    parser.add_argument("scene", nargs="?", choices=("restart", *SCENES))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120.0)
     return parser

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
+import orjson
+
 from hub.delivery.origins import HIGHEST_LIMIT
-from tests.support.delivery_scene import CappedNetwork, delivery_scene
+from storage.errors import NotFound
+from storage.records import SubscriptionId
+from tests.support.delivery_scene import CappedNetwork, DeliveryScene, delivery_scene
 from tests.support.eventually import eventually
 from tests.support.receiver import Script
 
@@ -68,3 +75,58 @@ async def test_an_origin_in_trouble_is_probed_and_another_is_not_delayed(
 
             await eventually(all_wait)
             assert len(scene.receiver.requests) < 20
+
+
+async def test_an_origin_that_recovers_gets_all_it_missed_in_order(
+    tmp_path: Path,
+) -> None:
+    """Probed by one request at a time until one is answered well."""
+    async with delivery_scene(tmp_path) as scene:
+        scene.network = CappedNetwork(scene.network)
+        receiver, paths = scene.receiver, [f"/{number}" for number in range(6)]
+        async with scene.dispatching():
+            feed = await scene.add_feed()
+            for path in paths:
+                await scene.subscribe(feed, path)
+                receiver.script(path, Script(status=503))
+            await scene.publish(feed, "First")
+            await scene.publish(feed, "Second")
+            await receiver.until(lambda: len(receiver.requests) == len(paths))
+            await eventually(partial(_all_wait, scene, len(paths)))
+            receiver.most_open_in_all, tried = 0, len(receiver.requests)
+            await eventually(partial(_retry_until, scene, tried + 1))
+            assert receiver.most_open_in_all == 1
+
+            for path in paths:
+                receiver.script(path, Script())
+            tried = len(receiver.requests)
+            while not await scene.is_settled():
+                await _retry_all(scene)
+                await asyncio.sleep(0.1)
+        told = [
+            (each.path, item["title"])
+            for each in receiver.requests[tried:]
+            for item in orjson.loads(each.body)["items"]
+        ]
+        both = [(path, title) for path in paths for title in ("First", "Second")]
+        assert sorted(told) == sorted(both)
+        for path in paths:
+            assert [title for to, title in told if to == path] == ["First", "Second"]
+
+
+async def _all_wait(scene: DeliveryScene, count: int) -> bool:
+    backlog = await scene.storage.backlog()
+    return backlog.stragglers == count and not backlog.chunks
+
+
+async def _retry_until(scene: DeliveryScene, wanted: int) -> bool:
+    await _retry_all(scene)
+    return len(scene.receiver.requests) >= wanted
+
+
+async def _retry_all(scene: DeliveryScene) -> None:
+    """As somebody would who cannot wait for the schedule."""
+    store, now = scene.storage.deliveries, scene.clock.now()
+    for each in await store.stragglers(after=SubscriptionId(0), limit=100):
+        with suppress(NotFound):
+            await store.retry_straggler(each.subscription.id, now)

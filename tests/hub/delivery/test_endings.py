@@ -127,6 +127,9 @@ class FatalPoster:
         self.posted: list[Position] = []
         self._endings = endings
 
+    def has_room(self, origin: str) -> bool:
+        return True
+
     def admits(self, origin: str) -> bool:
         return True
 

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from hub.delivery.origins import (
+    LONGEST_ON_SLOW_LANE,
     LONGEST_POSTPONEMENT,
     LONGEST_PROBE_PAUSE,
     TROUBLES_TO_SLOW_LANE,
@@ -143,11 +146,29 @@ def test_who_is_refused_is_told_another_time_each() -> None:
     assert waits[-1] < 2.0
 
 
-def test_nobody_is_put_off_for_long() -> None:
+@pytest.mark.parametrize(
+    ("is_in_trouble", "longest"),
+    [(False, LONGEST_POSTPONEMENT), (True, LONGEST_ON_SLOW_LANE)],
+)
+def test_nobody_is_put_off_for_long_and_never_all_to_one_moment(
+    is_in_trouble: bool, longest: float
+) -> None:
     of = origins()
-    put_on_the_slow_lane(of)
-    waits = [of.postponement(HERE, 0.0) for _ in range(1_000)]
-    assert max(waits) == LONGEST_POSTPONEMENT
+    if is_in_trouble:
+        put_on_the_slow_lane(of)
+    waits = [of.postponement(HERE, 0.0) for _ in range(20_000)]
+    assert max(waits) <= longest
+    asking = Counter(int(wait) for wait in waits)  # in each second
+    assert max(asking.values()) <= 2 * 20_000 / longest
+
+
+def test_whether_there_is_room_takes_no_place() -> None:
+    of = origins()
+    for _ in range(8):
+        assert of.has_room(HERE, 0.0)
+        assert of.enter(HERE, 0.0)
+    assert not of.has_room(HERE, 0.0)
+    assert of.has_room("http://127.0.0.1:8080", 0.0)
 
 
 def test_memory_is_bounded_and_busy_origins_are_kept() -> None:

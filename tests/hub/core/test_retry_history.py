@@ -1,0 +1,155 @@
+"""From the first failure to the last: whatever happens between, the schedule holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hub.core.catch_up import CatchUp, held_up, released
+from hub.core.first_delivery import FirstDelivery, not_started, refused, set_aside
+from hub.core.replies import Reply
+from hub.core.retry import LONGEST_RETRY_AFTER, SCHEDULE, SPREAD, retry_delay
+from storage.records import (
+    GivenUp,
+    Position,
+    Straggler,
+    StragglerMoved,
+    StragglerOpened,
+)
+from tests.support.subscriptions import START, a_subscription
+
+SUBSCRIPTION = a_subscription()
+RECORD = Position(12)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A try that failed; ``retry_after`` is what a 429 or 503 asked for."""
+
+    status: int
+    jitter: float
+    retry_after: float | None = None
+
+    @property
+    def reply(self) -> Reply:
+        return Reply(
+            status=self.status,
+            milliseconds=5,
+            error="no",
+            retry_after=self.retry_after,
+        )
+
+
+JITTER = st.floats(0.0, 1.0)
+FAILURES = st.builds(Failure, st.sampled_from([0, 301, 404, 500]), JITTER) | st.builds(
+    Failure,
+    st.sampled_from([429, 503]),
+    JITTER,
+    st.none() | st.floats(0.0, 2.0**31),
+)
+HELD_BACK = st.floats(0.0, 60.0)
+"""Seconds for which the hub's own limits put it off."""
+
+HISTORIES = st.lists(
+    st.tuples(st.lists(HELD_BACK, max_size=3), FAILURES), min_size=9, max_size=9
+)
+
+
+def opened_by(failure: Failure, at: datetime, before: list[float]) -> StragglerOpened:
+    """By the first delivery, or by a catch-up that hung or was held back first."""
+    first = FirstDelivery(
+        subscription=SUBSCRIPTION, position=RECORD, chunk_id=3, lease_id=7, index=0
+    )
+    if not before:
+        opened = refused(first, failure.reply, at=at, jitter=failure.jitter).opened
+    elif len(before) == 1:
+        until = at + timedelta(seconds=60)
+        opened = set_aside(first, at=at, lease_id=8, until=until).opened
+    else:
+        opened = not_started(first, at=at, due=at).opened
+    assert opened is not None
+    return opened
+
+
+def standing(row: StragglerOpened | StragglerMoved) -> CatchUp:
+    return CatchUp.of(
+        Straggler(
+            subscription=SUBSCRIPTION,
+            position=row.position,
+            attempts=row.attempts,
+            next_try=row.next_try,
+            failing_since=START,
+            last_status=row.last_status,
+            last_error=row.last_error,
+            lease_id=9,
+            tried_to=row.tried_to,
+        )
+    )
+
+
+@settings(max_examples=50)
+@given(HISTORIES)
+def test_eight_tries_are_made_at_their_times_whatever_the_hub_holds_back(
+    history: list[tuple[list[float], Failure]],
+) -> None:
+    at, tries, waits = START, 0, []
+    before, failure = history[0]
+    row: StragglerOpened | StragglerMoved = opened_by(failure, at, before)
+    given_up: GivenUp | None = None
+    steps = iter(history)
+    if row.attempts:
+        next(steps)
+        tries, waits = 1, [(row.next_try - at, failure)]
+    for held_back, failure in steps:
+        for seconds in held_back:
+            at = row.next_try
+            due = at + timedelta(seconds=seconds)
+            moved = released(standing(row), due=due).moved
+            assert moved is not None
+            assert moved.attempts == row.attempts  # that was no try
+            row = moved
+        at, tries = row.next_try, tries + 1
+        settlement = held_up(
+            standing(row),
+            RECORD,
+            failure.reply,
+            at=at,
+            jitter=failure.jitter,
+            head=Position(20),
+        )
+        if settlement.moved is None:
+            given_up = settlement.given_up
+            break
+        row = settlement.moved
+        waits.append((row.next_try - at, failure))
+    assert tries == len(SCHEDULE) + 1
+    assert given_up is not None
+    assert (given_up.first, given_up.last) == (RECORD, Position(20))
+    assert "8 tries" in given_up.reason
+    for step, (wait, failed) in zip(SCHEDULE, waits, strict=True):
+        asked = min(failed.retry_after or 0.0, LONGEST_RETRY_AFTER)
+        least, most = step * (1 - SPREAD), step * (1 + SPREAD)
+        assert least - 1e-3 <= wait.total_seconds() <= max(most, asked) + 1e-3
+        assert wait.total_seconds() >= asked - 1e-3
+
+
+@settings(max_examples=50)
+@given(st.lists(JITTER, min_size=6, max_size=6))
+def test_without_retry_after_no_wait_of_the_first_six_is_shorter_than_the_one_before(
+    jitters: list[float],
+) -> None:
+    """The last two are of ten hours each: of those jitter alone decides."""
+    waits = [
+        retry_delay(failures, jitter=jitter)
+        for failures, jitter in enumerate(jitters, 1)
+    ]
+    assert sorted(waits, key=lambda wait: wait or 0.0) == waits
+
+
+def test_the_schedule_takes_as_long_as_is_documented() -> None:
+    assert timedelta(seconds=sum(SCHEDULE)) == timedelta(
+        hours=27, minutes=35, seconds=5
+    )
