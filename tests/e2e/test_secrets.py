@@ -32,6 +32,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 
 SUBSCRIPTION = "planted-subscription-secret"
+ROTATED = "planted-rotated-secret"
 FEED_NAME, FEED_PASSWORD = "planted-user", "planted-basic-password"
 FEED_HEADER = "planted-header-value"
 FEED_QUERY = "planted-feed-query"
@@ -43,6 +44,7 @@ WRONG_TOKEN = "planted-wrong-token"
 PLANTED = (
     TOKEN,
     SUBSCRIPTION,
+    ROTATED,
     FEED_PASSWORD,
     FEED_HEADER,
     FEED_QUERY,
@@ -224,6 +226,12 @@ async def test_deliveries_that_arrive_and_do_not(scene: Scene) -> None:
     for each in (good, bad, gone):
         await eventually(lambda each=each: bool(each.deliveries))  # type: ignore[misc]
     assert "x-hub-signature" in good.deliveries[0].headers
+    changed = await scene.subscribe(topic, good.url, format="json", secret=ROTATED)
+    assert (changed.status, "former_secret_until" in changed.text) == (200, True)
+    await scene.publish(topic, 3, 2, 1)
+    await eventually(lambda: len(good.deliveries) > 1)
+    assert " " in good.deliveries[1].headers["webhook-signature"]
+    await scene.request("GET", "/api/subscriptions", headers=ADMIN)
     await scene.admin("DELETE", f"/api/feeds?url={topic.url}")
 
 

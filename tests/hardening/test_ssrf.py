@@ -23,6 +23,7 @@ from tests.support.forbidden import (
     ODD_URLS,
     PRIVATE_HOSTS,
     forbidden_urls,
+    long_urls,
 )
 from tests.support.origin import Origin, OriginAnswer, redirect
 
@@ -77,6 +78,14 @@ async def test_no_odd_url_reaches_loopback(
         given = url.replace("{port}", str(canary.port))
         error = await refuse(network, given, purpose)
     assert isinstance(error, Blocked | Unreachable)
+
+
+@pytest.mark.parametrize("purpose", Purpose)
+async def test_no_long_url_reaches_loopback(canary: Origin, purpose: Purpose) -> None:
+    async with HttpNetwork() as network:
+        for url in long_urls(canary.port):
+            error = await refuse(network, url, purpose)
+            assert isinstance(error, Blocked | Unreachable)
 
 
 @pytest.mark.parametrize("purpose", Purpose)

@@ -145,4 +145,15 @@ ODD_URLS = (
 def forbidden_urls(port: int) -> list[str]:
     """Each of them with what listens on a port of this machine."""
     plain = [f"http://{host}:{port}/" for host in LOOPBACK_HOSTS]
-    return plain + [url.replace("{port}", str(port)) for url in ODD_URLS]
+    odd = [url.replace("{port}", str(port)) for url in ODD_URLS]
+    return plain + odd + long_urls(port)
+
+
+def long_urls(port: int) -> list[str]:
+    """Longer than Superfeedr takes, than a name may be, and than anything should be."""
+    return [
+        f"http://127.0.0.1:{port}/{'a' * 300}",
+        f"http://{'a.' * 200}localhost:{port}/",
+        f"http://{'a' * 300}@127.0.0.1:{port}/",
+        f"http://127.0.0.1:{port}/{'a' * 65_536}",
+    ]
