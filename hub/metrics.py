@@ -146,6 +146,12 @@ class Metrics:
             "from",
             ("database", "memory"),
         )
+        self.live_messages = Tally(
+            "fanfare_live_messages_total",
+            "Notifications written to live connections: as they came, or replayed.",
+            "how",
+            ("pushed", "replayed"),
+        )
         self.limited = Tally(
             "fanfare_requests_limited_total",
             "Requests refused by a rate limit, by what it counts.",
@@ -200,6 +206,7 @@ class Metrics:
             self.endings,
             self.connections,
             self.live_reads,
+            self.live_messages,
             self.limited,
             self.collections,
             self.commits,

@@ -10,6 +10,7 @@ import structlog
 from hub.live.prepared import Prepared
 from hub.live.rendering import Rendering
 from hub.live.subscriptions import Channel, Channels, LiveSubscription
+from hub.metrics import Tally
 from protocols.cursor import turn_of
 from storage.errors import StorageClosed, StorageError
 from storage.interface import LogStore
@@ -37,13 +38,16 @@ class LogReader:
         channels: Channels,
         rendering: Rendering,
         position: Position,
+        written: Tally,
     ) -> None:
+        """``written`` counts the messages it gives."""
         self.position = position
         self.giving = asyncio.Lock()
         """Held while a record is given to connections."""
         self._log = log_store
         self._channels = channels
         self._rendering = rendering
+        self._written = written
 
     async def run(self) -> None:
         while True:
@@ -75,7 +79,9 @@ class LogReader:
                 channel.last = channel.last if message is None else record.position
             for message, members in given:
                 for start in range(0, len(members), SLICE):
-                    _send(message, members[start : start + SLICE], record.position)
+                    some = members[start : start + SLICE]
+                    sent = _send(message, some, record.position)
+                    self._written.add("pushed", sent)
                     if len(members) > SLICE:
                         await asyncio.sleep(0)
 
@@ -96,12 +102,16 @@ class LogReader:
 
 def _send(
     message: Prepared, members: Sequence[LiveSubscription], position: Position
-) -> None:
+) -> int:
+    """How many had not got it yet."""
+    sent = 0
     for member in members:
         # As `LiveSubscription.send`, of which a call for each would be noticed.
         if position > member.position:
             member.position = position
             member.outlet.write(message.in_turn if member.has_followers else message)
+            sent += 1
+    return sent
 
 
 def _turn(message: tuple[Channel, Prepared | None]) -> str:

@@ -19,6 +19,7 @@ from hub.live.prepared import Prepared
 from hub.live.reader import LogReader
 from hub.live.rendering import Rendering
 from hub.live.subscriptions import Channels, LiveSubscription
+from hub.metrics import Tally
 from protocols.live.closing import FAILED, SLOW
 from protocols.live.messages import Reset
 from storage.errors import StorageError
@@ -39,12 +40,15 @@ class Replays:
         reader: LogReader,
         channels: Channels,
         rendering: Rendering,
+        written: Tally,
         patience: float = PATIENCE,
     ) -> None:
+        """``written`` counts the messages it sends."""
         self._pages = pages
         self._reader = reader
         self._channels = channels
         self._rendering = rendering
+        self._written = written
         self._patience = patience
 
     def is_current(self, group: Group) -> bool:
@@ -101,7 +105,8 @@ class Replays:
         async with asyncio.timeout(self._patience):
             await connection.outlet.room()
         if not subscription.has_left:
-            subscription.send(message, record.position)
+            if subscription.send(message, record.position):
+                self._written.add("replayed")
             subscription.last = record.position
 
     def _tell_missed(self, subscription: LiveSubscription, last: Position) -> None:

@@ -66,11 +66,19 @@ class LiveStream:
         self._channels = Channels()
         self._rendering = Rendering(Notifications(log_store, hub_url), head.epoch)
         self._reader = LogReader(
-            log_store, self._channels, self._rendering, head.position
+            log_store,
+            self._channels,
+            self._rendering,
+            head.position,
+            metrics.live_messages,
         )
         self._pages = Pages(log_store, metrics)
         self._replays = Replays(
-            self._pages, self._reader, self._channels, self._rendering
+            self._pages,
+            self._reader,
+            self._channels,
+            self._rendering,
+            metrics.live_messages,
         )
         self._random = random
         self._metrics = metrics

@@ -57,11 +57,13 @@ class LiveSubscription:
     has_followers: bool = False
     """Other topics of the feed on the connection are given each record after it."""
 
-    def send(self, message: Prepared, position: Position) -> None:
-        """A notification of the record there, unless it has it already."""
-        if position > self.position:
-            self.position = position
-            self.outlet.write(message.in_turn if self.has_followers else message)
+    def send(self, message: Prepared, position: Position) -> bool:
+        """A notification of the record there; False: it had that already."""
+        if position <= self.position:
+            return False
+        self.position = position
+        self.outlet.write(message.in_turn if self.has_followers else message)
+        return True
 
     def leave(self) -> None:
         self.position = NEVER

@@ -59,6 +59,7 @@ class Disk:
         self._random = random
         self._connections: list[sqlite3.Connection] = []
         self._writing: sqlite3.Connection | None = None
+        self._reading: sqlite3.Connection | None = None
         directory.mkdir(parents=True, exist_ok=True)
 
     def format(self, files: Mapping[str, bytes]) -> None:
@@ -127,11 +128,17 @@ class Disk:
         return self._writing
 
     async def _open_for_reading(self, path: Path) -> _LoopReader:
-        connection = sqlite3.connect(
-            read_only(path), uri=True, isolation_level=None, check_same_thread=False
-        )
-        self._connections.append(connection)
-        return _LoopReader(self, connection)
+        """All read by the same one: reads take their time, but none has two steps."""
+        if self._reading is None:
+            self._reading = sqlite3.connect(
+                read_only(path),
+                uri=True,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
+            )
+            self._connections.append(self._reading)
+        return _LoopReader(self, self._reading)
 
 
 class _LoopWorker:
@@ -172,4 +179,4 @@ class _LoopReader:
         return self._connection.execute(sql, parameters or ()).fetchall()
 
     async def close(self) -> None:
-        self._connection.close()
+        """The disk closes what its readers share."""

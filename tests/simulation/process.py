@@ -27,6 +27,9 @@ from tests.support.polled_site import DocumentParser
 _DAY = datetime(2026, 3, 2, tzinfo=UTC).timestamp()
 _KEPT = Retention(soft_age=1e7, soft_count=10**6, hard_age=1e7, hard_count=10**6)
 
+POLLED_AT_ONCE = 8
+"""More than there are feeds; each place is a task that every life begins and ends."""
+
 
 class PlayedTime:
     """The loop's time; the wall clock of the machine may be set, as clocks are."""
@@ -97,6 +100,7 @@ class Process:
             public_url=self.hub_url,
             open_hub="any",
             scp="off",
+            poll_concurrency=POLLED_AT_ONCE,
         )
         seams = Seams(
             clock=self.clock,

@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
@@ -24,7 +24,14 @@ from tests.simulation.loop import VirtualLoop
 from tests.simulation.network import SLOWEST_WAY
 from tests.simulation.process import PlayedTime, Process
 from tests.simulation.world import World
-from tests.support.oracle import Evidence, Kill, duplicates, judge, missing
+from tests.support.oracle import (
+    Evidence,
+    Kill,
+    duplicates,
+    judge,
+    missing,
+    with_news,
+)
 from tests.support.subscribers import Subscriber
 
 _IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
@@ -318,7 +325,7 @@ class Story:
     async def _evidence(self) -> Evidence:
         dead = await self._process.storage.deliveries.dead(after=0, limit=1_000)
         return Evidence(
-            subscribers=[_with_news(each) for each in self._world.subscribers.values()],
+            subscribers=[with_news(each) for each in self._world.subscribers.values()],
             expected={
                 each.number: (2, each.count) for each in self._world.feeds.values()
             },
@@ -348,13 +355,6 @@ class Story:
     def _count(self, fault: str) -> None:
         self.verdict.faults[fault] += 1
         self._world.note(fault)
-
-
-def _with_news(subscriber: Subscriber) -> Subscriber:
-    """Without what tells of trouble with a feed, and has no entries."""
-    return replace(
-        subscriber, receipts=[each for each in subscriber.receipts if each.entries]
-    )
 
 
 def _jobs(jobs: tuple[Job, ...]) -> list[Job]:

@@ -56,7 +56,10 @@ def report(outcome: Outcome) -> str:
         f" {len(outcome.hostile)} callbacks that misbehave",
         f"ready      {_middle(outcome.recoveries):.1f} s after a start (half of all),"
         f" {max(outcome.recoveries, default=0.0):.1f} s at most",
-        f"memory     {outcome.largest / 1e6:.0f} MB at most",
+        f"churned    {outcome.subscribers} subscribers and {outcome.readers} readers"
+        " in all",
+        f"counted    {outcome.counted}",
+        f"memory     {outcome.largest / 1e6:.0f} MB at most; {_trend(outcome)}",
         *(f"BROKEN     {complaint[:300]}" for complaint in outcome.complaints[:50]),
         "verdict    "
         + (
@@ -66,6 +69,13 @@ def report(outcome: Outcome) -> str:
         ),
     ]
     return "\n".join(lines)
+
+
+def _trend(outcome: Outcome) -> str:
+    trend = outcome.trend
+    if trend is None:
+        return "not watched"
+    return f"{trend.growth / 1e6:+.2f} MB in {trend.seconds:.0f} s of one life"
 
 
 def _middle(values: list[float]) -> float:

@@ -31,3 +31,10 @@ HOSTILE: dict[str, tuple[Script, ...]] = {
     "gzip": (Script(headers={"Content-Encoding": "gzip"}, body=b"\x1f\x8b" * 512),),
 }
 """By the name of the callback's path: how it answers; the last answer stays."""
+
+ACCEPTING = ("endless", "large", "no-content", "slow", "gzip")
+"""Those who answer 2xx, all the same."""
+ENDLESS = "endless"
+"""Has given its whole answer when the hub still waits for more."""
+RESETTING = "resetting"
+"""May get the same attempt twice: once more where a kept-alive connection was reset."""

@@ -15,34 +15,63 @@ from tests.simulation.listeners import Listener
 
 
 class LiveReader:
-    """Connects, reads for a while, goes away, and comes again with its cursor."""
+    """Connects, reads for a while, goes away, and comes again with its cursor.
+
+    ``heard`` counts the notifications of all connections.
+    """
 
     def __init__(self, listener: Listener, url: str, *, is_socket: bool, pause: float):
         """``pause``: seconds between two messages that it reads."""
         self.listener = listener
+        self.has_left = False
+        self.is_connected = False
+        self.heard = 0
         self._url = f"{url}/stream"
         self._is_socket = is_socket
         self._pause = pause
+        self._stays = False
+        self._leaving: asyncio.Timeout | None = None
 
     async def find_cursor(self) -> str:
-        """Where the log ends now."""
+        """Where the log ends now. Raises `aiohttp.ClientError`."""
         query = {"topic": self.listener.topic}
         async with aiohttp.ClientSession() as session:
             async for message in self._of_socket(session, query):
                 return str(message["cursor"])
-        raise AssertionError("the hub says nothing")
+        raise aiohttp.ServerDisconnectedError
 
     async def run(self) -> None:
         """Until cancelled."""
         random = self.listener.random
         async with aiohttp.ClientSession() as session:
             while True:
+                seconds = None if self._stays else random.uniform(0.1, 8)
                 try:
-                    async with asyncio.timeout(random.uniform(0.1, 8)):
+                    async with asyncio.timeout(seconds) as self._leaving:
                         await self._read(session)
                 except (aiohttp.ClientError, TimeoutError, OSError):
                     pass  # the hub is gone, or this one is
+                finally:
+                    self._leaving, self.is_connected = None, False
                 await asyncio.sleep(random.uniform(0, 0.5))
+
+    def stay(self) -> None:
+        """From now on it neither leaves nor is slow."""
+        self._stays, self._pause = True, 0.0
+        if self._leaving is not None:
+            self._leaving.reschedule(None)
+
+    def drop(self) -> None:
+        """Break off what there is, and come again."""
+        if self._leaving is not None and not self._stays:
+            self._leaving.reschedule(asyncio.get_running_loop().time())
+
+    def judge(self, last: int) -> list[str]:
+        """What is wrong if all was to come up to that entry, or until it left."""
+        listener = self.listener
+        return listener.judge(
+            max(listener.numbers, default=0) if self.has_left else last
+        )
 
     async def _read(self, session: aiohttp.ClientSession) -> None:
         query = {"topic": self.listener.topic}
@@ -58,7 +87,7 @@ class LiveReader:
         self, session: aiohttp.ClientSession, query: dict[str, str]
     ) -> AsyncIterator[dict[str, Any]]:
         async with session.ws_connect(self._url, params=query) as socket:
-            self.listener.connections += 1
+            self._connected()
             async for message in socket:
                 if message.type is aiohttp.WSMsgType.TEXT:
                     yield json.loads(message.data)
@@ -70,14 +99,19 @@ class LiveReader:
         async with session.get(self._url, params=query, headers=headers) as answer:
             if answer.status != 200:
                 return
-            self.listener.connections += 1
+            self._connected()
             async for line in answer.content:
                 if line.startswith(b"data:") and line.strip() != b"data:":
                     yield json.loads(line[5:])
 
+    def _connected(self) -> None:
+        self.listener.connections += 1
+        self.is_connected = True
+
     def _take(self, message: dict[str, Any]) -> None:
         topic, cursor = message.get("topic", ""), message.get("cursor", "")
         if message.get("type") == "notification":
+            self.heard += 1
             body = message["body"]
             told = NotificationMessage(
                 topic=topic,

@@ -1,17 +1,17 @@
 """A hub under fire for some minutes: one seed, many faults, one verdict.
 
 What the seed decides is who there is, who misbehaves how, and what is done to the hub
-in which order; what the machine's scheduler does is not in it.
+in which order; what the machine's scheduler does is not in it. Two thirds of the time
+belong to one long life of the process, in which its memory is watched and at whose end
+what it counted is held against what was seen; the last third to short lives and deaths.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import resource
-import signal
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,24 +19,34 @@ from time import monotonic
 
 import aiohttp
 
-from tests.simulation.listeners import Listener
-from tests.soak.hostile import HOSTILE
+from tests.soak.counts import differences, live_messages, read_metrics, see
+from tests.soak.faults import Faults
+from tests.soak.memory import MemoryWatch, Trend, own_memory
+from tests.soak.population import Population, ShortMemories
 from tests.soak.readers import LiveReader
-from tests.support.crash_campaign import FAILPOINTS, moody
+from tests.support.crash_campaign import FAILPOINTS
 from tests.support.hub_api import HubApi
 from tests.support.hub_process import LOOPBACK, HubDied, HubProcess
 from tests.support.loop_lag import LoopLag
-from tests.support.oracle import Evidence, Kill, duplicates, judge, missing
-from tests.support.publisher import PublishedFeed, Publisher
+from tests.support.oracle import (
+    Evidence,
+    Kill,
+    duplicates,
+    judge,
+    missing,
+    with_news,
+)
+from tests.support.publisher import Publisher
 from tests.support.receiver import Receiver
-from tests.support.subscribers import Subscribers
 
-FEEDS, SUBSCRIBERS_EACH, READERS_EACH = 4, 8, 3
 WINDOW, IN_FLIGHT, READING, LAG_SECONDS = 0.5, 320, 2.0, 2.0
 """As in the crash campaigns: what a kill on a busy machine may cost."""
-QUIET = 3.0
-"""Seconds after a fault until the next kill, so that each copy has one cause."""
-DRAIN_SECONDS = 120.0
+LONG_LIFE = 2 / 3
+"""Of all the time."""
+COUNTED = 20
+"""Entries that are published while all readers stay."""
+DRAIN_SECONDS = 300.0
+COUNT_SECONDS = 30.0
 
 
 @dataclass(slots=True)
@@ -53,101 +63,122 @@ class Outcome:
     copies: int = 0
     read_live: int = 0
     connections: int = 0
+    subscribers: int = 0  # all there ever were
+    readers: int = 0
+    counted: str = ""  # what the long life counted, as it was seen
     largest: int = 0  # bytes of memory of a process, at most
+    trend: Trend | None = None  # of the long life
 
 
 class Soak:
     def __init__(self, seed: int, seconds: float, directory: Path) -> None:
         self._random = random.Random(seed)
-        self._end = monotonic() + seconds
+        self._seconds = seconds
+        self._end = 0.0  # of what is going on
         self._hub = HubProcess(directory=directory)
         self._lag = LoopLag()
         self._publisher = Publisher()
-        self._subscribers = Subscribers()
         self._receiver = Receiver(keeps=False)
-        self._feeds: list[tuple[int, PublishedFeed]] = []  # with the hub's feed id
-        self._readers: list[LiveReader] = []
+        self._subscribers = ShortMemories()
+        self._population = Population(
+            random.Random(f"{seed}/population"),
+            self._publisher,
+            self._subscribers,
+            self._receiver,
+            self._hub.url,
+        )
+        self._faults = Faults(
+            self._hub, self._population, random.Random(f"{seed}/faults")
+        )
         self._kills: dict[str, Kill] = {}
         self._runs = 0
+        self._tasks: asyncio.TaskGroup
         self._outcome = Outcome(seed=seed)
 
     async def run(self) -> Outcome:
         async with AsyncExitStack() as stack:
             for each in (self._lag, self._publisher, self._subscribers, self._receiver):
                 await stack.enter_async_context(each)  # type: ignore[arg-type]
+            self._name_next()
             async with self._hub, HubApi(self._hub) as api:
-                await self._set_up(api)
-                cursor = await self._readers[0].find_cursor()
-                for reader in self._readers:
-                    reader.listener.cursor = cursor
-                await self._hub.kill()
-                tasks = await stack.enter_async_context(asyncio.TaskGroup())
-                reading = [tasks.create_task(each.run()) for each in self._readers]
+                self._tasks = await stack.enter_async_context(asyncio.TaskGroup())
+                await self._population.settle(api, self._tasks)
+                await self._live_long(api)
+                await self._compare_counts(api)
+                await self._population.let_in_hostile(api)
+                await self._hub.terminate()
+                self._end = monotonic() + self._seconds * (1 - LONG_LIFE)
                 while monotonic() < self._end:
                     await self._live_and_die()
                 await self._start()
                 await self._hub.wait_ready()
                 await self._drain(api)
-                for task in reading:
-                    task.cancel()
+                await self._population.send_readers_home()
                 self._measure()
                 await self._hub.terminate()
         self._conclude()
         return self._outcome
 
-    async def _set_up(self, api: HubApi) -> None:
-        for number in range(FEEDS):
-            feed = self._publisher.add_feed()
-            topic = self._publisher.url(feed)
-            self._feeds.append((await api.add_feed(topic), feed))
-            for index in range(SUBSCRIBERS_EACH):
-                await self._subscribe(api, feed, topic, index)
-            for index in range(READERS_EACH):
-                self._add_reader(feed, topic, index)
-            names = list(HOSTILE)[number::FEEDS]
-            for name in names:
-                self._receiver.script(f"/{name}", *HOSTILE[name])
-                callback = self._receiver.url(f"/{name}")
-                await api.subscribe(callback=callback, topic=topic)
+    async def _live_long(self, api: HubApi) -> None:
+        """Nothing ends this process; it is watched from outside."""
+        watch = MemoryWatch(self._hub.pid)
+        watching = asyncio.create_task(watch.run())
+        self._end = monotonic() + self._seconds * LONG_LIFE
+        while (left := self._end - monotonic()) > 0:
+            disturbing = asyncio.create_task(self._faults.disturb())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left, 10.0)):
+                    await self._keep_busy(api)
+            await disturbing
+            if not self._hub.is_running:
+                raise HubDied(self._hub.last_words)
+        watching.cancel()
+        self._measure()
+        self._outcome.trend = trend = watch.trend()
+        if trend.is_growing:
+            self._outcome.complaints.append(
+                f"the memory grew by {trend.growth / 1e6:.1f} MB"
+                f" in {trend.seconds:.0f} s"
+            )
 
-    async def _subscribe(
-        self, api: HubApi, feed: PublishedFeed, topic: str, index: int
-    ) -> None:
-        format = ("json", "atom", "as-is")[index % 3]
-        subscriber = self._subscribers.add(
-            f"s{feed.number}-{index}", feed=feed.number, topic=topic, format=format
-        )
-        if index >= SUBSCRIBERS_EACH - 2:
-            subscriber.replies = moody(random.Random(self._random.random()))
-        await api.subscribe(
-            callback=subscriber.callback,
-            topic=topic,
-            secret=subscriber.secret,
-            format=format,
+    async def _compare_counts(self, api: HubApi) -> None:
+        """All are there and have all; then a few more entries, and nobody leaves."""
+        unknown = self._receiver.open_requests.total()
+        await self._population.end_hostile(api)
+        readers = self._population.hold_readers()
+        await self._drain(api, readers)
+        before = live_messages(await read_metrics(self._hub.url))
+        heard = sum(reader.heard for reader in readers)
+        for _ in range(COUNTED):
+            await self._publish(api)
+        await self._drain(api, readers)
+        deadline = monotonic() + COUNT_SECONDS
+        while (
+            True
+        ):  # acknowledgements are gathered, and the database asked now and then
+            told = await read_metrics(self._hub.url)
+            live = sum(reader.heard for reader in readers) - heard
+            seen = see(self._population, self._receiver, unknown=unknown, live=live)
+            found = list(differences(told, live_messages(told) - before, seen))
+            if not found or monotonic() > deadline:
+                break
+            await asyncio.sleep(0.2)
+        self._outcome.complaints += [f"/metrics: {each}" for each in found]
+        self._outcome.counted = (
+            f"{seen.entries} entries, {seen.delivered} delivered of {seen.requests}"
+            f" requests, {seen.subscriptions} subscriptions, {seen.live} live messages"
         )
 
-    def _add_reader(self, feed: PublishedFeed, topic: str, index: int) -> None:
-        listener = Listener(
-            name=f"reader {feed.number}-{index}",
-            topic=topic,
-            feed=feed.number,
-            first=2,
-            random=random.Random(self._random.random()),
-        )
-        reader = LiveReader(
-            listener,
-            self._hub.url,
-            is_socket=index % 2 == 0,
-            pause=0.5 if index == READERS_EACH - 1 else 0.0,
-        )
-        self._readers.append(reader)
-
-    async def _start(self, failpoint: str = "") -> str:
+    def _name_next(self) -> str:
         self._runs += 1
         url = f"http://hub.example/{self._runs}"
         self._hub.settings = {**LOOPBACK, "FANFARE_PUBLIC_URL": url}
-        await self._hub.start(failpoint=failpoint)
         return f"{url}/hub"
+
+    async def _start(self, failpoint: str = "") -> str:
+        name = self._name_next()
+        await self._hub.start(failpoint=failpoint)
+        return name
 
     async def _live_and_die(self) -> None:
         """One process, with traffic, a fault or two, and one of several ends."""
@@ -157,84 +188,61 @@ class Soak:
         with suppress(HubDied):
             await self._hub.wait_ready()
             self._outcome.recoveries.append(monotonic() - began)
-        seconds = min(self._random.uniform(0.5, 10), max(0.5, self._end - monotonic()))
-        disturbing = asyncio.create_task(self._disturb())
+        left = max(0.5, self._end - monotonic())
+        seconds = min(self._random.uniform(0.5, 10), left)
+        disturbing = asyncio.create_task(self._faults.disturb())
         with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._keep_busy()
+            async with asyncio.timeout(seconds), HubApi(self._hub) as api:
+                await self._keep_busy(api)
         await disturbing
         await self._finish(name, place)
 
     async def _finish(self, name: str, place: str) -> None:
         self._measure()
+        faults = self._faults.counts
         if self._hub.is_running and self._random.random() < 0.2:
-            self._outcome.faults["restarts by SIGTERM"] += 1
+            faults["restarts by SIGTERM"] += 1
             await self._hub.terminate()
             return
         if self._hub.is_running:
-            self._outcome.faults["SIGKILL at a random moment"] += 1
+            faults["SIGKILL at a random moment"] += 1
             at = await self._hub.kill()
         else:
-            self._outcome.faults[f"SIGKILL {place}"] += 1
+            faults[f"SIGKILL {place}"] += 1
             at = await self._hub.wait_exit()
         self._kills[name] = Kill(at, self._lag.most_since(at - LAG_SECONDS))
 
-    async def _keep_busy(self) -> None:
-        try:
-            async with HubApi(self._hub) as api:
-                while True:
-                    feed_id, feed = self._random.choice(self._feeds)
-                    self._publisher.publish(feed)
-                    await api.fetch(feed_id)
-                    await asyncio.sleep(self._random.uniform(0, 0.2))
-        except (aiohttp.ClientError, HubDied, TimeoutError):
-            await self._hub.wait_exit()
+    async def _keep_busy(self, api: HubApi) -> None:
+        """Until the process has ended."""
+        while True:
+            try:
+                await self._publish(api)
+                await self._population.churn(api, self._tasks)
+            except aiohttp.ClientResponseError:
+                pass  # 503: its disk is full
+            except (aiohttp.ClientError, TimeoutError):
+                await self._hub.wait_exit()
+                return
+            await asyncio.sleep(self._random.uniform(0, 0.2))
 
-    async def _disturb(self) -> None:
-        """At most one fault, and some time to get over it."""
-        fault = self._random.choice((None, None, self._stall, self._fill_disk))
-        await asyncio.sleep(self._random.uniform(0.2, 2))
-        if fault is not None and self._hub.is_running:
-            await fault()
-            await asyncio.sleep(QUIET)
-
-    async def _stall(self) -> None:
-        self._outcome.faults["process stopped (SIGSTOP) and continued"] += 1
-        self._signal(signal.SIGSTOP)
-        await asyncio.sleep(self._random.uniform(0.5, 3))
-        self._signal(signal.SIGCONT)
-
-    async def _fill_disk(self) -> None:
-        """No file of the process can grow; its log goes through a pipe."""
-        self._outcome.faults["disk full"] += 1
-        wal = self._hub.database.with_name("hub.db-wal")
-        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        with suppress(ProcessLookupError, FileNotFoundError):
-            most = max(4_096, wal.stat().st_size)
-            resource.prlimit(self._hub.pid, resource.RLIMIT_FSIZE, (most, hard))
-            await asyncio.sleep(self._random.uniform(0.5, 3))
-            resource.prlimit(self._hub.pid, resource.RLIMIT_FSIZE, (hard, hard))
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._hub.is_running:
-            with suppress(ProcessLookupError):
-                os.kill(self._hub.pid, number)
+    async def _publish(self, api: HubApi) -> None:
+        feed_id, feed = self._random.choice(self._population.feeds)
+        self._publisher.publish(feed)
+        await api.fetch(feed_id)
 
     def _measure(self) -> None:
-        if not self._hub.is_running:
-            return
-        with suppress(FileNotFoundError, ProcessLookupError):
-            status = Path(f"/proc/{self._hub.pid}/status").read_text()
-            line = next(x for x in status.splitlines() if x.startswith("VmRSS"))
-            self._outcome.largest = max(
-                self._outcome.largest, int(line.split()[1]) * 1024
-            )
+        if self._hub.is_running:
+            with suppress(FileNotFoundError, ProcessLookupError, StopIteration):
+                size = own_memory(self._hub.pid)
+                self._outcome.largest = max(self._outcome.largest, size)
 
-    async def _drain(self, api: HubApi) -> None:
-        """Until all who can be reached have everything."""
+    async def _drain(self, api: HubApi, readers: Sequence[LiveReader] = ()) -> None:
+        """Until all who can be reached have everything; ``readers`` are to be there."""
         deadline = monotonic() + DRAIN_SECONDS
-        while monotonic() < deadline and not self._is_settled():
-            for feed_id, _feed in self._feeds:
+        while monotonic() < deadline:
+            if self._is_settled() and all(each.is_connected for each in readers):
+                return
+            for feed_id, _feed in self._population.feeds:
                 await api.fetch(feed_id)
             listed = await api.deliveries()
             for straggler in listed["stragglers"]:
@@ -245,17 +253,14 @@ class Soak:
         evidence = self._evidence()
         if any(missing(each, evidence) for each in evidence.subscribers):
             return False
-        return not any(self._judge(each) for each in self._readers)
-
-    def _judge(self, reader: LiveReader) -> list[str]:
-        listener = reader.listener
-        _id, feed = self._feeds[listener.feed - 1]
-        return listener.judge(feed.count)
+        return not any(self._population.judge())
 
     def _evidence(self) -> Evidence:
         return Evidence(
-            subscribers=list(self._subscribers.all.values()),
-            expected={feed.number: (2, feed.count) for _id, feed in self._feeds},
+            subscribers=[with_news(each) for each in self._subscribers.all.values()],
+            expected={
+                feed.number: (2, feed.count) for _id, feed in self._population.feeds
+            },
             kills=self._kills,
             window=WINDOW,
             in_flight=IN_FLIGHT,
@@ -265,8 +270,7 @@ class Soak:
     def _conclude(self) -> None:
         evidence, outcome = self._evidence(), self._outcome
         outcome.complaints += judge(evidence)
-        for reader in self._readers:
-            outcome.complaints += self._judge(reader)
+        outcome.complaints += self._population.judge()
         if self._subscribers.strays:
             outcome.complaints.append("requests came for callbacks nobody has")
         outcome.complaints += [
@@ -274,11 +278,14 @@ class Soak:
             for line in self._hub.log
             if "Traceback" in line or "part_failed" in line
         ]
-        outcome.published = sum(feed.count for _id, feed in self._feeds)
+        readers = self._population.readers
+        outcome.faults = self._faults.counts
+        outcome.published = sum(feed.count for _id, feed in self._population.feeds)
         outcome.delivered = sum(len(each.accepted) for each in evidence.subscribers)
         outcome.copies = sum(
             len(list(duplicates(each, self._kills))) for each in evidence.subscribers
         )
         outcome.hostile = Counter(self._receiver.counts)
-        outcome.read_live = sum(len(each.listener.numbers) for each in self._readers)
-        outcome.connections = sum(each.listener.connections for each in self._readers)
+        outcome.read_live = sum(len(each.listener.numbers) for each in readers)
+        outcome.connections = sum(each.listener.connections for each in readers)
+        outcome.subscribers, outcome.readers = len(evidence.subscribers), len(readers)

@@ -84,9 +84,13 @@ class LiveScene:
         self.channels = Channels()
         rendering = Rendering(Notifications(self.log, "http://hub.example/hub"), "e")
         last = records[-1].position if records else Position(0)
-        self.reader = LogReader(self.log, self.channels, rendering, last)
-        pages = Pages(cast("LogStore", self.log), Metrics())
-        self.replays = Replays(pages, self.reader, self.channels, rendering, patience)
+        metrics = Metrics()
+        self.written = metrics.live_messages
+        self.reader = LogReader(self.log, self.channels, rendering, last, self.written)
+        pages = Pages(cast("LogStore", self.log), metrics)
+        self.replays = Replays(
+            pages, self.reader, self.channels, rendering, self.written, patience
+        )
 
     def connect(self, tasks: asyncio.TaskGroup) -> Connection:
         return Connection(self.outlet, self.replays, tasks)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from tests.support.subscribers import Receipt, Subscriber
@@ -59,11 +59,21 @@ def judge(evidence: Evidence) -> list[str]:
 def missing(subscriber: Subscriber, evidence: Evidence) -> set[int]:
     """Numbers that have not arrived. An as-is subscriber needs the latest document."""
     first, last = evidence.expected[subscriber.feed]
+    first = max(first, subscriber.first)
+    if subscriber.has_left:
+        last = max(subscriber.numbers, default=0)
     if subscriber.callback in evidence.dead or last < first:
         return set()
     if subscriber.format == AS_IS:
         return {last} - set(subscriber.numbers)
     return set(range(first, last + 1)) - set(subscriber.numbers)
+
+
+def with_news(subscriber: Subscriber) -> Subscriber:
+    """Without what tells of trouble with a feed, and has no entries."""
+    return replace(
+        subscriber, receipts=[each for each in subscriber.receipts if each.entries]
+    )
 
 
 def duplicates(

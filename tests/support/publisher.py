@@ -1,8 +1,8 @@
 """A publisher of numbered entries: whatever a subscriber gets can be told apart.
 
 Entry 7 of feed 3 has the id ``tag:publisher.example,2026:3/7``. Every document lists
-all entries of its feed, newest first, so that no poll can miss one; it has an ETag and
-the publisher answers 304 when it is asked with it.
+all entries of its feed, newest first, so that no poll can miss one (unless the feed has
+a limit); it has an ETag and the publisher answers 304 when it is asked with it.
 """
 
 from __future__ import annotations
@@ -32,16 +32,21 @@ def entries_named_in(body: str) -> list[tuple[int, int]]:
 
 @dataclass(slots=True)
 class PublishedFeed:
-    """One feed; ``count`` entries, and what it answers instead, if anything."""
+    """One feed; ``count`` entries, and what it answers instead, if anything.
+
+    A document lists the ``most`` last of them.
+    """
 
     number: int
     count: int = 1
     titles: dict[int, str] = field(default_factory=dict)
     changed_at: dict[int, datetime] = field(default_factory=dict)
     instead: ServerAnswer | None = None
+    most: int = 10**9
 
     def document(self) -> bytes:
-        items = "".join(self._item(number) for number in range(self.count, 0, -1))
+        last = max(self.count - self.most, 0)
+        items = "".join(self._item(number) for number in range(self.count, last, -1))
         return (
             '<?xml version="1.0" encoding="utf-8"?>\n'
             '<feed xmlns="http://www.w3.org/2005/Atom">'

@@ -46,7 +46,11 @@ class Receipt:
 
 @dataclass(slots=True)
 class Subscriber:
-    """One callback. ``replies`` are used up one by one; then it answers 200."""
+    """One callback. ``replies`` are used up one by one; then it answers 200.
+
+    ``first``: the entry that it subscribed in time for; 0: the first there is. What it
+    gets once it ``has_left`` is owed by nobody, but has no holes either.
+    """
 
     name: str
     feed: int
@@ -58,6 +62,8 @@ class Subscriber:
     replies: Iterator[Reply] = field(default_factory=lambda: iter(()))
     receipts: list[Receipt] = field(default_factory=list)
     questions: list[ServerRequest] = field(default_factory=list)  # GET: denials
+    first: int = 0
+    has_left: bool = False
 
     @property
     def accepted(self) -> list[Receipt]:

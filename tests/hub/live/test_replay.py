@@ -39,6 +39,7 @@ async def test_a_replay_of_any_length_sends_each_record_once_and_in_order(
         assert connection.is_behind
     assert scene.outlet.written == cursors(*range(1, records + 1))
     assert scene.joined == {"feed 1"}
+    assert scene.written["replayed"] == records
 
 
 async def test_topics_that_begin_together_come_in_the_order_of_the_log() -> None:

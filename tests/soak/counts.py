@@ -1,0 +1,94 @@
+"""What the hub says it did, beside what was seen of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import aiohttp
+
+from tests.soak.hostile import ACCEPTING, ENDLESS, RESETTING
+from tests.soak.population import Population
+from tests.support.receiver import Receiver
+
+DELIVERIES = "fanfare_deliveries_total"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """By the judge, in the whole life of a process that is quiet now.
+
+    ``unknown`` requests were under way to callbacks that were let go meanwhile, or were
+    made twice because their connection was reset.
+    """
+
+    entries: int
+    subscriptions: int
+    delivered: int
+    requests: int
+    unknown: int
+    live: int = 0
+
+
+async def read_metrics(url: str) -> dict[str, float]:
+    """By name and labels."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{url}/metrics") as answer,
+    ):
+        answer.raise_for_status()
+        text = await answer.text()
+    lines = (line.rsplit(" ", 1) for line in text.splitlines() if line[0] != "#")
+    return {name: float(value) for name, value in lines}
+
+
+def live_messages(told: dict[str, float]) -> int:
+    """How many notifications it says it wrote to live connections."""
+    return int(
+        sum(
+            told[f'fanfare_live_messages_total{{how="{how}"}}']
+            for how in ("pushed", "replayed")
+        )
+    )
+
+
+def see(population: Population, receiver: Receiver, *, unknown: int, live: int) -> Seen:
+    """``unknown``: requests that were open when the hostile ones were let go."""
+    everybody = population.all.all.values()
+    receipts = [each for one in everybody for each in one.receipts]
+    hostile = Counter(receiver.counts)
+    unknown += min(hostile[f"/{ENDLESS}"], 1) + hostile[f"/{RESETTING}"] // 2
+    return Seen(
+        entries=sum(feed.count - 1 for _id, feed in population.feeds),
+        subscriptions=len(population.subscribed) + len(population.hostile_ids),
+        delivered=sum(each.accepted for each in receipts)
+        + sum(hostile[f"/{name}"] for name in ACCEPTING),
+        requests=len(receipts) + sum(hostile.values()),
+        unknown=unknown,
+        live=live,
+    )
+
+
+def differences(told: dict[str, float], live: int, seen: Seen) -> Iterator[str]:
+    """Every number that is not what was seen; ``live`` is what it says of the time in
+    which nobody left."""
+    requests = {
+        outcome: int(told[f'{DELIVERIES}{{outcome="{outcome}"}}'])
+        for outcome in ("delivered", "refused", "unanswered")
+    }
+    delivered = requests["delivered"]
+    least = seen.delivered - seen.unknown
+    if not least <= delivered <= seen.delivered:
+        yield f"counted {delivered} delivered of {seen.delivered} ({seen.unknown} open)"
+    total = sum(requests.values())
+    if not seen.requests - seen.unknown <= total <= seen.requests:
+        yield f"counted {requests} of {seen.requests} requests ({seen.unknown} open)"
+    for name, number in (
+        ('fanfare_entries_total{kind="entries"}', seen.entries),
+        ("fanfare_subscriptions", seen.subscriptions),
+    ):
+        if told[name] != number:
+            yield f"counted {told[name]:.0f} as {name}, which are {number}"
+    if live != seen.live:
+        yield f"counted {live} live messages, of which {seen.live} were read"

@@ -1,0 +1,87 @@
+"""What is done to a running hub that it has to get over without a new start."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+from collections import Counter
+from contextlib import suppress
+from random import Random
+
+from tests.soak.population import Population
+from tests.support.hub_process import HubProcess
+from tests.support.web_server import ServerAnswer
+
+QUIET = 3.0
+"""Seconds after a fault until the next kill, so that each copy has one cause."""
+_TROUBLES = (
+    ServerAnswer(status=500),
+    ServerAnswer(status=404),
+    ServerAnswer(body=b"<html><title>Under construction</title>"),
+    ServerAnswer(body=b'<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>a'),
+    ServerAnswer(body=b"<a>" * 500_000),
+    ServerAnswer(body=b""),
+    ServerAnswer(headers={"Content-Type": "application/atom+xml"}, body=b"\0" * 10**7),
+)
+
+
+class Faults:
+    """Draws one after the other, and counts them by name."""
+
+    def __init__(self, hub: HubProcess, population: Population, random: Random) -> None:
+        self.counts: Counter[str] = Counter()
+        self._hub = hub
+        self._population = population
+        self._random = random
+
+    async def disturb(self) -> None:
+        """At most one, and some time to get over it."""
+        fault = self._random.choice(
+            (
+                None,
+                None,
+                self._stall,
+                self._fill_disk,
+                self._break_publisher,
+                self._drop_readers,
+            )
+        )
+        await asyncio.sleep(self._random.uniform(0.2, 2))
+        if fault is not None and self._hub.is_running:
+            await fault()
+            await asyncio.sleep(QUIET)
+
+    async def _stall(self) -> None:
+        self.counts["process stopped (SIGSTOP) and continued"] += 1
+        self._signal(signal.SIGSTOP)
+        await asyncio.sleep(self._random.uniform(0.5, 3))
+        self._signal(signal.SIGCONT)
+
+    async def _fill_disk(self) -> None:
+        """No file of the process can grow; its log goes through a pipe."""
+        self.counts["disk full"] += 1
+        wal = self._hub.database.with_name("hub.db-wal")
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        with suppress(ProcessLookupError, FileNotFoundError):
+            most = max(4_096, wal.stat().st_size)
+            resource.prlimit(self._hub.pid, resource.RLIMIT_FSIZE, (most, hard))
+            await asyncio.sleep(self._random.uniform(0.5, 3))
+            resource.prlimit(self._hub.pid, resource.RLIMIT_FSIZE, (hard, hard))
+
+    async def _break_publisher(self) -> None:
+        self.counts["publisher in trouble"] += 1
+        _id, feed = self._random.choice(self._population.feeds)
+        feed.instead = self._random.choice(_TROUBLES)
+        await asyncio.sleep(self._random.uniform(0.5, 3))
+        feed.instead = None
+
+    async def _drop_readers(self) -> None:
+        self.counts["all readers gone and back at once"] += 1
+        self._population.drop_readers()
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._hub.is_running:
+            with suppress(ProcessLookupError):
+                os.kill(self._hub.pid, number)

@@ -1,0 +1,212 @@
+"""Who subscribes and who listens: some go, and others come in their place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from random import Random
+from time import monotonic
+
+import aiohttp
+
+from tests.simulation.listeners import Listener
+from tests.soak.hostile import HOSTILE
+from tests.soak.readers import LiveReader
+from tests.support.crash_campaign import moody
+from tests.support.hub_api import HubApi
+from tests.support.publisher import PublishedFeed, Publisher
+from tests.support.receiver import Receiver
+from tests.support.subscribers import Subscriber, Subscribers
+from tests.support.web_server import ServerAnswer, ServerRequest
+
+FEEDS, SUBSCRIBERS_EACH, READERS_EACH = 4, 8, 3
+LISTED = 100
+"""Entries in a document: many more than are published while a hub is away."""
+CHURN = 0.01
+"""Of all subscribers, and of all readers: so many are others each second."""
+LATE = 5.0
+"""Seconds after the end of a subscription in which what was under way may come."""
+_NOT_KNOWN = 10**9  # an entry that is never published: nothing is owed
+
+
+class ShortMemories(Subscribers):
+    """Remember of a request what the judge needs, for they get many."""
+
+    async def _receive(
+        self, subscriber: Subscriber, request: ServerRequest
+    ) -> ServerAnswer:
+        answer = await super()._receive(subscriber, request)
+        last = subscriber.receipts[-1]
+        entries = last.entries
+        if subscriber.format == "as-is":  # of each feed the newest
+            entries = tuple(dict(sorted(entries)).items())
+        link = request.headers.get("link", "")
+        subscriber.receipts[-1] = replace(
+            last, entries=entries, request=_from_hub(link)
+        )
+        return answer
+
+
+@cache
+def _from_hub(link: str) -> ServerRequest:
+    return ServerRequest(method="POST", target="", headers={"link": link}, body=b"")
+
+
+@dataclass(slots=True)
+class Subscribed:
+    """``ended_at``: when the hub had said that it is over; None: it never did."""
+
+    subscriber: Subscriber
+    feed: PublishedFeed
+    index: int
+    id: int
+    ended_at: float | None = None
+
+
+class Population:
+    """All there are and ever were. Feeds are with the hub's id of them."""
+
+    def __init__(
+        self,
+        random: Random,
+        publisher: Publisher,
+        subscribers: Subscribers,
+        receiver: Receiver,
+        hub_url: str,
+    ) -> None:
+        self.feeds: list[tuple[int, PublishedFeed]] = []
+        self.subscribed: list[Subscribed] = []
+        self.gone: list[Subscribed] = []
+        self.readers: list[LiveReader] = []
+        self.hostile_ids: list[int] = []
+        self.all = subscribers
+        self._random = random
+        self._publisher = publisher
+        self._receiver = receiver
+        self._hub_url = hub_url
+        self._reading: dict[LiveReader, asyncio.Task[None]] = {}
+        self._named = 0
+        self._churned_at = monotonic()
+
+    async def settle(self, api: HubApi, tasks: asyncio.TaskGroup) -> None:
+        for _ in range(FEEDS):
+            feed = self._publisher.add_feed()
+            feed.most = LISTED
+            topic = self._publisher.url(feed)
+            self.feeds.append((await api.add_feed(topic), feed))
+            for index in range(SUBSCRIBERS_EACH):
+                await self._subscribe(api, feed, index)
+            for index in range(READERS_EACH):
+                await self._come_to_read(tasks, feed, index)
+        await self.let_in_hostile(api)
+
+    async def let_in_hostile(self, api: HubApi) -> None:
+        for number, (_id, feed) in enumerate(self.feeds):
+            for name in list(HOSTILE)[number::FEEDS]:
+                self._receiver.script(f"/{name}", *HOSTILE[name])
+                callback = self._receiver.url(f"/{name}")
+                topic = self._publisher.url(feed)
+                self.hostile_ids.append(
+                    await api.subscribe(callback=callback, topic=topic)
+                )
+
+    async def end_hostile(self, api: HubApi) -> None:
+        while self.hostile_ids:
+            await _end(api, self.hostile_ids[-1])
+            self.hostile_ids.pop()
+
+    async def churn(self, api: HubApi, tasks: asyncio.TaskGroup) -> None:
+        """To be called often. Raises `aiohttp.ClientError` of a hub that is gone."""
+        now = monotonic()
+        share = CHURN * min(now - self._churned_at, 1.0)
+        self._churned_at = now
+        if self._random.random() < share * len(self.subscribed):
+            one = self._random.choice(self.subscribed)
+            await self._subscribe(api, one.feed, one.index)
+            await self._unsubscribe(api, one)
+        if self._random.random() < share * len(self._reading):
+            reader = self._random.choice(list(self._reading))
+            feed = self.feeds[reader.listener.feed - 1][1]
+            await self._come_to_read(tasks, feed, self._random.randrange(READERS_EACH))
+            reader.has_left = True
+            self._reading.pop(reader).cancel()
+
+    def drop_readers(self) -> None:
+        for reader in self._reading:
+            reader.drop()
+
+    def hold_readers(self) -> list[LiveReader]:
+        """Those who are there, and will be for ever."""
+        for reader in self._reading:
+            reader.stay()
+        return list(self._reading)
+
+    async def send_readers_home(self) -> None:
+        for task in self._reading.values():
+            task.cancel()
+        await asyncio.gather(*self._reading.values(), return_exceptions=True)
+
+    def judge(self) -> Iterator[str]:
+        for reader in self.readers:
+            yield from reader.judge(self.feeds[reader.listener.feed - 1][1].count)
+        for each in self.gone:
+            last = max((it.started for it in each.subscriber.receipts), default=0.0)
+            if each.ended_at is not None and last > each.ended_at + LATE:
+                yield f"{each.subscriber.name} had unsubscribed long before it got more"
+
+    async def _subscribe(self, api: HubApi, feed: PublishedFeed, index: int) -> None:
+        self._named += 1
+        topic = self._publisher.url(feed)
+        format = ("json", "atom", "as-is")[index % 3]
+        subscriber = self.all.add(
+            f"s{feed.number}-{self._named}",
+            feed=feed.number,
+            topic=topic,
+            format=format,
+        )
+        if index >= SUBSCRIBERS_EACH - 2:
+            subscriber.replies = moody(Random(self._random.random()))
+        subscriber.first, subscriber.has_left = _NOT_KNOWN, True
+        id = await api.subscribe(
+            callback=subscriber.callback,
+            topic=topic,
+            secret=subscriber.secret,
+            format=format,
+        )
+        subscriber.first, subscriber.has_left = feed.count + 1, False
+        self.subscribed.append(Subscribed(subscriber, feed, index, id))
+
+    async def _unsubscribe(self, api: HubApi, one: Subscribed) -> None:
+        one.subscriber.has_left = True
+        self.subscribed.remove(one)
+        self.gone.append(one)
+        with suppress(aiohttp.ClientResponseError):  # 503: it goes on
+            await _end(api, one.id)
+            one.ended_at = monotonic()
+
+    async def _come_to_read(
+        self, tasks: asyncio.TaskGroup, feed: PublishedFeed, index: int
+    ) -> None:
+        listener = Listener(
+            name=f"reader {len(self.readers)}",
+            topic=self._publisher.url(feed),
+            feed=feed.number,
+            first=feed.count + 1,
+            random=Random(self._random.random()),
+        )
+        reader = LiveReader(
+            listener,
+            self._hub_url,
+            is_socket=index % 2 == 0,
+            pause=0.5 if index == READERS_EACH - 1 else 0.0,
+        )
+        listener.cursor = await reader.find_cursor()
+        self.readers.append(reader)
+        self._reading[reader] = tasks.create_task(reader.run())
+
+
+async def _end(api: HubApi, subscription_id: int) -> None:
+    await api.request("DELETE", f"/api/subscriptions/{subscription_id}?tell=false")
