@@ -16,10 +16,8 @@ from storage.records import Cursor, Format, Position, Record
 KEPT_MESSAGES = 256
 KEPT_BYTES = 32 * 2**20
 ENCODINGS = 5
-"""How often a kept message is in memory at most: its body, as a message, a frame, an
-
-event, and a chunk of one.
-"""
+"""How often a kept message is in memory at most: its body, as a message, as a frame, as
+an event, and as a chunk of one."""
 
 
 @dataclass(frozen=True, slots=True)
