@@ -48,7 +48,8 @@ class DatabaseTooNew(DatabaseUnusable):
         super().__init__(
             location,
             f"schema version {found} is newer than {known}, the newest this"
-            " version of Fanfare knows; upgrade Fanfare or restore a backup",
+            " version of Fanfare knows; upgrade Fanfare, or restore a backup that was"
+            " made before the database was upgraded",
         )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from storage.errors import DatabaseUnusable
 from storage.interface import Storage
-from storage.sqlite import open_database, read_times
+from storage.sqlite import copy_at_rest, open_database, read_times
 
 
 async def open_storage(url: str, *, migrate: bool = True) -> Storage:
@@ -16,6 +16,14 @@ async def open_storage(url: str, *, migrate: bool = True) -> Storage:
     Raises `DatabaseUnusable` and its subclasses.
     """
     return await open_database(_path(url), migrate=migrate)
+
+
+def copy_storage(url: str, destination: Path) -> None:
+    """A backup of a database that nobody uses, of whatever version.
+
+    Raises `DatabaseUnusable` and its subclasses, and `WriteFailed`.
+    """
+    copy_at_rest(_path(url), destination)
 
 
 def read_entry_times(url: str) -> Mapping[str, tuple[float, ...]]:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import click
 
+from hub.config import Settings
 from storage.errors import DatabaseLocked, StorageError
 from storage.interface import Storage
 from storage.records import DatabaseStatus
@@ -36,10 +37,23 @@ def backup(destination: Path) -> None:
     if _exists(target):
         raise Failure(f"{target} exists already; name a new file")
     try:
-        _with_database(lambda storage: storage.backup(target), migrate=False)
+        _copy(target)
     except DatabaseLocked as locked:
         _let_the_owner_copy(target, locked)
     click.echo(f"backed up to {target}")
+
+
+def _copy(target: Path) -> None:
+    """As it is: after an update it is migrated only when it is next opened."""
+    settings = _existing()
+    from storage.opening import copy_storage
+
+    try:
+        copy_storage(settings.database, target)
+    except DatabaseLocked:
+        raise
+    except StorageError as error:
+        raise Failure(str(error)) from error
 
 
 def _exists(target: Path) -> bool:
@@ -98,13 +112,18 @@ def _print_running() -> None:
     print_facts([*found.items(), ("in use", f"by the hub at {hub.url}")])
 
 
+def _existing() -> Settings:
+    settings = read_settings()
+    if not settings.database_path.exists():
+        raise Failure(f"there is no database {settings.database_path} yet")
+    return settings
+
+
 def _with_database(
     use: Callable[[Storage], Awaitable[Result]], *, migrate: bool
 ) -> Result:
     """Open the file of this environment, use it, close it."""
-    settings = read_settings()
-    if not settings.database_path.exists():
-        raise Failure(f"there is no database {settings.database_path} yet")
+    settings = _existing()
 
     async def session() -> Result:
         from storage.opening import open_storage

@@ -2,6 +2,6 @@
 
 from .database import SqliteStorage
 from .entry_times import read_times
-from .opening import open_database
+from .opening import copy_at_rest, open_database
 
-__all__ = ["SqliteStorage", "open_database", "read_times"]
+__all__ = ["SqliteStorage", "copy_at_rest", "open_database", "read_times"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets as randomness
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,13 +13,13 @@ from storage.errors import DatabaseUnusable
 from storage.records import Position
 from storage.secrets import SecretBox, create_key, key_path, read_key
 
-from .backup import drop_foreign_wal
+from .backup import copy_database, drop_foreign_wal
 from .connections import prepare_for_writing, teach_secrets
 from .database import SqliteStorage
 from .driving import BY_THREADS, Driving
 from .lock import FileLock
 from .readers import Readers
-from .schema import check_version, run_pending
+from .schema import check_version, refuse_strangers, run_pending
 
 
 async def open_database(
@@ -45,6 +46,25 @@ async def open_database(
         head=opened.head,
         worker=driving.worker(),
     )
+
+
+def copy_at_rest(path: Path, destination: Path) -> None:
+    """A backup of a database that no hub uses, of whatever version, which stays as it
+    is: so one can be made after an update and before its migrations.
+
+    Raises `DatabaseUnusable`, and what `copy_database` raises.
+    """
+    path = path.absolute()
+    lock = _take_lock(path)
+    try:
+        drop_foreign_wal(path)
+        with closing(sqlite3.connect(path)) as connection:
+            refuse_strangers(connection, str(path))
+            copy_database(path, destination)
+    except (sqlite3.Error, OSError) as error:
+        raise DatabaseUnusable(str(path), str(error)) from error
+    finally:
+        lock.release()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,7 +60,7 @@ def check_version(
 
     Raises `DatabaseUnusable`, `DatabaseTooNew`, `DatabaseOutdated`.
     """
-    _refuse_strangers(connection, location)
+    refuse_strangers(connection, location)
     found, latest = schema_version(connection), latest_version()
     if found > latest:
         raise DatabaseTooNew(location, found, latest)
@@ -81,7 +81,8 @@ def run_pending(connection: sqlite3.Connection) -> None:
             run(connection, migration)
 
 
-def _refuse_strangers(connection: sqlite3.Connection, location: str) -> None:
+def refuse_strangers(connection: sqlite3.Connection, location: str) -> None:
+    """Raises `DatabaseUnusable` for the file of another program."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION_ID and tables:

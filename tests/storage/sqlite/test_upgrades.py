@@ -1,0 +1,168 @@
+"""Databases of every older version: migrated whole, wherever a migration is killed."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from shutil import copyfile
+
+import msgspec
+import pytest
+
+from protocols.model import Entry, Feed, Status
+from storage.errors import DatabaseOutdated
+from storage.interface import Storage
+from storage.packing import pack
+from storage.records import EntryWrite, Position, SubscriptionId
+from storage.sqlite import copy_at_rest, open_database
+from storage.sqlite.connections import prepare_for_writing
+from storage.sqlite.feed_choice import hash_resource
+from storage.sqlite.log_rows import hash_key, pack_refs
+from storage.sqlite.schema import latest_version, migrations, run, run_pending
+from storage.sqlite.times import to_milliseconds
+from tests.support.storage_scene import START, Scene, fetch, record
+
+URL = "https://a.example/feed"
+RECORDS = 3
+NOW = to_milliseconds(START)
+
+
+def write_first_version(connection: sqlite3.Connection) -> None:
+    """A feed with three records; one subscriber lacks the last of them, another is a
+    straggler with a dead range."""
+    connection.execute(
+        "INSERT INTO feeds VALUES (1, ?, 'active', 0, '', 'A feed', 'atom', ?, ?, NULL,"
+        " '', '', 0, 0, x'')",
+        (URL, NOW, NOW),
+    )
+    connection.execute("INSERT INTO topics VALUES (1, ?, 1)", (URL,))
+    connection.execute("INSERT INTO seen_sets VALUES (1, x'01')")
+    head = pack(Feed(title="A feed"))
+    connection.execute("INSERT INTO feed_heads VALUES (1, ?)", (head,))
+    status = msgspec.json.encode(Status())
+    for number in range(1, RECORDS + 1):
+        key = f"key {number}"
+        connection.execute(
+            "INSERT INTO entries VALUES (?, 1, ?, ?, 1, 0, ?, ?, ?)",
+            (number, hash_key(key), key, NOW, number, pack(Entry(key=key, id=key))),
+        )
+        connection.execute(
+            "INSERT INTO records VALUES (?, ?, 1, 'entries', 1, ?, ?)",
+            (
+                number,
+                NOW,
+                status,
+                pack_refs([(number, 1, True)]),
+            ),
+        )
+    connection.execute("UPDATE meta SET head = ?", (RECORDS,))
+    for number in (1, 2):
+        callback = f"https://{number}.example/"
+        connection.execute(
+            "INSERT INTO subscriptions (id, account_id, topic_id, feed_id,"
+            " callback_hash, callback, secret, algorithm, format, updates, batch,"
+            " state, from_position, lease_end, created_at, exhausted, ended_reason)"
+            " VALUES (?, 2, 1, 1, ?, ?, '', 'sha1', 'json', 'fresh', 0, 'active', 0,"
+            " NULL, ?, 0, '')",
+            (number, hash_key(callback), callback, NOW),
+        )
+    connection.execute("INSERT INTO fanouts VALUES (?, 1, 0, 1)", (RECORDS,))
+    connection.execute(
+        "INSERT INTO stragglers VALUES (2, 1, 2, 3, ?, ?, 503, 'busy', NULL, NULL,"
+        " NULL, NULL, 0, ?)",
+        (NOW, NOW, NOW),
+    )
+    connection.execute("INSERT INTO dead VALUES (1, 2, 1, 1, 'given up', ?)", (NOW,))
+    connection.execute(
+        "INSERT INTO attempts VALUES (1, 2, 1, ?, 503, 20, 'busy')", (NOW,)
+    )
+
+
+def write_version(path: Path, version: int) -> None:
+    """As a program of that version leaves it, that has come by all before."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        prepare_for_writing(connection)
+        connection.create_function("resource_hash", 1, hash_resource)
+        for migration in migrations()[:version]:
+            run(connection, migration)
+            if migration.version == 1:
+                write_first_version(connection)
+
+
+def migrate_and_be_killed(path: Path, remains: Path, moment: random.Random) -> None:
+    """What lies on the disk at some statement of the migrations is copied."""
+    statements = 0
+
+    def copy_if_it_is_the_one(statement: str) -> None:
+        nonlocal statements
+        statements += 1
+        if moment.randrange(statements) == 0:  # at the end each was as likely
+            copy_files(path, remains)
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        prepare_for_writing(connection)
+        connection.execute("PRAGMA cache_size = 5")  # so that it writes early
+        connection.set_trace_callback(copy_if_it_is_the_one)
+        run_pending(connection)
+
+
+def copy_files(source: Path, destination: Path) -> None:
+    for suffix in ("", "-wal"):
+        copyfile(f"{source}{suffix}", f"{destination}{suffix}")
+
+
+@pytest.mark.parametrize("version", range(1, latest_version()))
+async def test_an_older_database_is_whole_after_a_migration_that_was_killed(
+    version: int, tmp_path: Path
+) -> None:
+    path, remains = tmp_path / "hub.db", tmp_path / "remains.db"
+    write_version(path, version)
+    migrate_and_be_killed(path, remains, random.Random(version))
+
+    storage = await open_database(remains)
+
+    try:
+        assert (await storage.status()).version == latest_version()
+        await check_content(storage)
+    finally:
+        await storage.close()
+
+
+async def check_content(storage: Storage) -> None:
+    """All is there, and goes on: what was due is delivered, and news are committed."""
+    feed = await storage.feeds.find(URL)
+    assert feed is not None
+    assert (feed.title, feed.next_fetch) == ("A feed", START)
+    records = await storage.log.records(after=Position(0), limit=9)
+    assert [each.position for each in records] == [1, 2, 3]
+    refs = [ref.entry_id for each in records for ref in each.entries]
+    entries = await storage.log.entries(refs)
+    assert sorted(each.key for each in entries) == ["key 1", "key 2", "key 3"]
+    [straggler] = await storage.deliveries.stragglers(after=SubscriptionId(0), limit=9)
+    assert (straggler.position, straggler.attempts) == (2, 3)
+    [dead] = await storage.deliveries.dead(after=0, limit=9)
+    assert (dead.first, dead.last, dead.reason) == (1, 1, "given up")
+    [attempt] = await storage.deliveries.attempts(SubscriptionId(2), 9)
+    assert attempt.status == 503
+    assert await Scene(storage).deliver() == [RECORDS]
+    news = EntryWrite(key="key 4", body=pack(Entry(key="key 4", id="4")))
+    commit = fetch(feed, entries=(news,), records=(record("key 4"),))
+    assert await storage.log.commit(commit) == (RECORDS + 1,)
+
+
+async def test_the_way_back_is_a_copy_that_the_newer_version_makes_beforehand(
+    tmp_path: Path,
+) -> None:
+    path, copy = tmp_path / "hub.db", tmp_path / "copy.db"
+    write_version(path, 4)
+
+    copy_at_rest(path, copy)
+
+    for each in (path, copy):
+        with pytest.raises(DatabaseOutdated, match="schema version 4"):
+            await open_database(each, migrate=False)
+    with closing(sqlite3.connect(copy)) as connection:
+        found = connection.execute("SELECT count(*) FROM records").fetchone()
+    assert found == (RECORDS,)
