@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import Outcome, fanfare, knowing, start_fanfare
+from tests.support.command import Outcome, fanfare, fork_fanfare, knowing
 from tests.support.eventually import eventually
 from tests.support.hub_process import HubProcess
 from tests.support.publisher import Publisher
@@ -71,7 +71,7 @@ async def test_a_feed_from_its_adding_to_its_removal(session: Session) -> None:
 async def test_listening_prints_new_entries_and_unsubscribes(session: Session) -> None:
     feed = session.publisher.add_feed()
     url = session.publisher.url(feed)
-    listener = await start_fanfare("listen", url, variables=knowing(session.hub))
+    listener = await fork_fanfare("listen", url, variables=knowing(session.hub))
     assert listener.stdout is not None
     async with asyncio.timeout(60):
         assert b"listening at http://127.0.0.1:" in await listener.stdout.readline()

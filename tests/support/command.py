@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.hub_process import TOKEN, HubProcess
-from tests.support.nursery import fork_command
+from tests.support.nursery import ForkedHub, fork_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,6 +42,7 @@ def knowing(hub: HubProcess) -> dict[str, str]:
 async def start_fanfare(
     *arguments: str, variables: Mapping[str, str]
 ) -> asyncio.subprocess.Process:
+    """Begin a command as it begins at a terminal."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-u", "-m", "hub.cli", *arguments),
         cwd=ROOT,
@@ -59,20 +60,20 @@ def _heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-async def fanfare(*arguments: str, variables: Mapping[str, str]) -> Outcome:
-    """Run a command to its end, which must come within a minute.
+async def fork_fanfare(*arguments: str, variables: Mapping[str, str]) -> ForkedHub:
+    """The same without importing the program anew (`tests.support.nursery`)."""
+    return await fork_command(*arguments, environment=environment(variables))
 
-    It is forked (`tests.support.nursery`); how a command begins, `start_fanfare` shows.
-    """
-    process = await fork_command(*arguments, environment=environment(variables))
+
+async def fanfare(*arguments: str, variables: Mapping[str, str]) -> Outcome:
+    """Run a command to its end, which must come within a minute."""
+    process = await fork_fanfare(*arguments, variables=variables)
     try:
         async with asyncio.timeout(60):
-            out, err = await asyncio.gather(
-                process.stdout.read(), process.stderr.read()
-            )
-            code = await process.wait()
+            out, err = await process.communicate()
     except TimeoutError:
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         await process.wait()
         raise
-    return Outcome(code, out.decode(), err.decode())
+    assert process.returncode is not None
+    return Outcome(process.returncode, out.decode(), err.decode())

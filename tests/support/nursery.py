@@ -73,8 +73,20 @@ class ForkedHub:
         if self.returncode is None:
             os.kill(self.pid, number)
 
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
     async def wait(self) -> int:
         return await asyncio.shield(self._watch)
+
+    async def communicate(self) -> tuple[bytes, bytes]:
+        """What it still prints to its end; of one whose errors are apart."""
+        printed = await asyncio.gather(self.stdout.read(), self.stderr.read())
+        await self.wait()
+        return printed[0], printed[1]
 
     async def _await_end(self, status: StreamReader) -> int:
         self.returncode = int(await status.readline() or -signal.SIGKILL)
@@ -226,6 +238,8 @@ class Nursery:
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(saying, 1)
             os.dup2(complaining, 2)
+            for stream in (sys.stdout, sys.stderr):
+                stream.reconfigure(write_through=True)  # type: ignore[union-attr]
             os.closerange(3, 1024)
             os.environ.clear()
             os.environ.update(environment)

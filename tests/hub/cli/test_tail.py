@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import fanfare, start_fanfare
+from tests.support.command import fanfare, fork_fanfare
 from tests.support.cutting_proxy import CuttingProxy, cutting_proxy
 from tests.support.eventually import eventually
 from tests.support.live_hub import ADMIN, LiveHub, live_hub
@@ -48,7 +48,7 @@ async def line(stream: asyncio.StreamReader | None) -> str:
 async def test_it_survives_lost_connections_and_prints_each_entry_once(
     hub: LiveHub, network: CuttingProxy
 ) -> None:
-    tail = await start_fanfare(
+    tail = await fork_fanfare(
         *("tail", NEWS, OTHER, "--count", "4"), variables=knowing(network.port)
     )
     assert "listening to 2 topics" in await line(tail.stderr)
@@ -95,7 +95,7 @@ async def test_atom_is_printed_as_it_comes(hub: LiveHub) -> None:
 
 
 async def test_ctrl_c_ends_it(hub: LiveHub) -> None:
-    tail = await start_fanfare("tail", NEWS, variables=knowing(hub.port))
+    tail = await fork_fanfare("tail", NEWS, variables=knowing(hub.port))
     await line(tail.stderr)
     tail.send_signal(signal.SIGINT)
     assert await tail.wait() == 0
@@ -165,7 +165,7 @@ async def test_where_no_hub_is_it_does_not_wait() -> None:
 async def test_a_topic_that_goes_is_said_and_the_last_one_ends_it(
     hub: LiveHub,
 ) -> None:
-    tail = await start_fanfare("tail", NEWS, OTHER, variables=knowing(hub.port))
+    tail = await fork_fanfare("tail", NEWS, OTHER, variables=knowing(hub.port))
     await line(tail.stderr)
     audience = hub.hub.services.live.stream.audience
     await eventually(lambda: len(audience.feeds) == 2)
