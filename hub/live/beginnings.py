@@ -35,18 +35,19 @@ async def find_beginnings(
 async def _find_beginning(pages: Pages, interest: Interest, head: Cursor) -> Beginning:
     """It is a reset only if records of that very feed were trimmed, or the cursor is
 
-    of another epoch: then nobody knows, and it begins now.
+    none that this log has given out, being of another epoch or beyond its end: then
+    nobody knows, and it begins now.
     """
-    cursor, position, is_foreign = str(head), head.position, False
+    cursor, position, is_unknown = str(head), head.position, False
     if interest.cursor is not None:
         epoch, asked = read_cursor_of(interest.key.topic, interest.cursor)
-        is_foreign = epoch != head.epoch
-        if not is_foreign and asked <= head.position:
+        is_unknown = epoch != head.epoch or asked > head.position
+        if not is_unknown:
             cursor, position = interest.cursor, Position(asked)
     trail = await pages.trail(interest.key.feed_id, position)
     return Beginning(
         cursor=cursor,
         position=position,
         last=trail.last,
-        is_reset=is_foreign or trail.trimmed > position,
+        is_reset=is_unknown or trail.trimmed > position,
     )

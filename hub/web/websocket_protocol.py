@@ -40,6 +40,11 @@ CLOSE_SECONDS = 5.0
 """For a client to take what waits and answer the close, before it is cut off."""
 
 _EXTENSION = "fanfare.websocket"
+_REASON = b"expected the handshake of a websocket, without a body"
+_NO_HANDSHAKE = (
+    b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n"
+    b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n\r\n%b"
+) % (len(_REASON), _REASON)
 
 # uvicorn and websockets log requests with their query, which may hold a token.
 _logger = logging.getLogger("hub.websocket")
@@ -115,8 +120,23 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self.handshake_complete = True
 
     def data_received(self, data: bytes) -> None:
-        if not self._has_failed:
-            super().data_received(data)
+        if self._has_failed:
+            return
+        super().data_received(data)
+        if self.conn.handshake_exc is not None and not self.handshake_initiated:
+            self._refuse_handshake()
+
+    def _refuse_handshake(self) -> None:
+        """A request that llhttp takes and websockets does not.
+
+        uvicorn hears nothing of it: without this it would wait for ever.
+        """
+        self._has_failed = self.handshake_complete = self.close_sent = True
+        answer = b"".join(self.conn.data_to_send())
+        self.transport.write(answer or _NO_HANDSHAKE)
+        self._end_within(CLOSE_SECONDS)
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
 
     def handle_cont(self, event: Frame) -> None:
         if self._has_failed:
