@@ -1,5 +1,8 @@
 """At most one question or denial a second for each callback host, whoever sends it.
 
+And ten questions for each zone: who owns one can give somebody else's address any
+number of names, and callbacks that are asked have not agreed to anything yet.
+
 Notifications are not counted: who gets them has asked for them. Exempt hosts are not
 paced.
 """
@@ -11,11 +14,16 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from functools import lru_cache
+from typing import Final
 from urllib.parse import urlsplit
 
 from hub.clock import Clock
 from hub.net import Network, Purpose
+from hub.net.zones import zone_of
 from hub.polling.pacing import HostPacer
+
+ZONE_INTERVAL: Final = 0.1
+"""Seconds between two requests to hosts of one zone."""
 
 
 class Kind(StrEnum):
@@ -36,6 +44,7 @@ class CallbackPace:
         self._clock = clock
         self._sleep = sleep
         self._pacer = HostPacer()
+        self._zones = HostPacer(interval=ZONE_INTERVAL)
         self._waiting: Counter[tuple[Kind, str]] = Counter()
 
     def is_exempt(self, callback: str) -> bool:
@@ -50,9 +59,12 @@ class CallbackPace:
         if self.is_exempt(callback):
             return
         host, now = host_of(callback), self._clock.monotonic()
+        start = self._pacer.reserve(host, now)
+        if kind is Kind.QUESTION:
+            start = max(start, self._zones.reserve(zone_of(host), now))
         self._waiting[kind, host] += 1
         try:
-            await self._sleep(self._pacer.reserve(host, now) - now)
+            await self._sleep(start - now)
         finally:
             self._waiting[kind, host] -= 1
             if not self._waiting[kind, host]:

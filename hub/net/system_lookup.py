@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from hub.net.zones import zone_of
+
 THREADS = 128
 """Lookups under way, and those that nobody waits for any more: a thread that has
 asked cannot be told to give up, and may wait for dead name servers half a minute."""
@@ -60,14 +62,6 @@ class SystemLookup:
             del self._taken[zone]
         if freed := self._freed.pop(zone, None):
             freed.set()
-
-
-def zone_of(host: str) -> str:
-    """Roughly what one owner has in DNS: two labels, three where the second is short
-    (``example.co.uk``)."""
-    labels = host.lower().rstrip(".").rsplit(".", 3)
-    is_short = len(labels) > 2 and len(labels[-2]) <= 3
-    return ".".join(labels[-3:] if is_short else labels[-2:])
 
 
 def _look_up(host: str) -> list[str]:

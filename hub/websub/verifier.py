@@ -7,11 +7,13 @@ their number, and however many there are of one callback host, others have their
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 import structlog
 
 from hub.clock import Clock
 from hub.delivery.callback_pace import host_of
+from hub.net.zones import zone_of
 from hub.websub.intents import Admission, Intents
 from hub.websub.questions import Questions
 from hub.websub.topics import TopicBusy
@@ -27,6 +29,10 @@ POLL_SECONDS = 1.0
 ROUND_SECONDS = 0.1
 """Between two looks at what is due, however many requests come in."""
 HOST_PAUSE = 1.0
+OF_ZONE_AT_ONCE = 16
+"""Of one owner's hosts, however many names they have: see `hub.net.zones`."""
+CROWD_PAUSE = 5.0
+"""Seconds before a request of which the zone has so many is taken up again."""
 FAULT_PAUSE = 10.0
 """Seconds before a request is taken up again that storage or a fault held up."""
 
@@ -45,6 +51,7 @@ class Verifier:
         self._clock = clock
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._under_way: dict[tuple[str, str], int] = {}
+        self._zones: Counter[str] = Counter()  # of what is under way
         self._postponed: dict[int, float] = {}
         self._hosts: dict[str, float] = {}  # when each was last turned to
         self._awake = asyncio.Event()
@@ -80,12 +87,16 @@ class Verifier:
             per_host=PER_HOST,
             limit=PAGE,
             without={*self._under_way.values(), *self._postponed},
+            without_hosts=self._hosts.keys(),
         )
+        if len(due) == PAGE:
+            self._awake.set()  # there may be more behind them
         admissions: dict[str, asyncio.Task[Admission]] = {}
         for verification in due:
             if self._has_turn(verification):
                 await self._slots.acquire()
                 self._under_way[_key(verification)] = verification.id
+                self._zones[_zone(verification)] += 1
                 admission = self._admission(verification, admissions, tasks)
                 tasks.create_task(self._work(verification, admission))
 
@@ -117,6 +128,9 @@ class Verifier:
         if host in self._hosts or self._questions.is_waiting(verification.callback):
             return False
         if self._questions.is_paced(verification.callback):
+            if self._zones[_zone(verification)] >= OF_ZONE_AT_ONCE:
+                self._postpone(verification, CROWD_PAUSE)  # to see who is behind it
+                return False
             self._hosts[host] = self._clock.monotonic()
         return True
 
@@ -140,11 +154,21 @@ class Verifier:
             log.exception("verification_broke", verification=verification.id)
         finally:
             del self._under_way[_key(verification)]
+            self._leave_zone(_zone(verification))
             self._slots.release()
             self._awake.set()
 
+    def _leave_zone(self, zone: str) -> None:
+        self._zones[zone] -= 1
+        if not self._zones[zone]:
+            del self._zones[zone]
+
     def _postpone(self, verification: Verification, seconds: float) -> None:
         self._postponed[verification.id] = self._clock.monotonic() + seconds
+
+
+def _zone(verification: Verification) -> str:
+    return zone_of(host_of(verification.callback))
 
 
 def _key(verification: Verification) -> tuple[str, str]:

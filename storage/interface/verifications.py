@@ -45,10 +45,12 @@ class VerificationStore(Protocol):
         per_host: int,
         limit: int,
         without: Collection[int] = (),
+        without_hosts: Collection[str] = (),
     ) -> list[Verification]:
         """Pending ones that are due, oldest first, so many of each callback host.
 
-        ``without``: ids of those that are in hand already.
+        ``without``: ids of those that are in hand already. ``without_hosts``: callback
+        hosts that have had their turn.
 
         Of one key only the oldest pending one, so that an unsubscription that follows
         a subscription is not asked about before it.

@@ -7,6 +7,8 @@ from datetime import datetime
 from functools import partial
 from urllib.parse import urlsplit
 
+import msgspec
+
 from protocols.urls import normal_url
 from storage.errors import NotFound
 from storage.records import (
@@ -106,10 +108,12 @@ class SqliteVerifications:
         per_host: int,
         limit: int,
         without: Collection[int] = (),
+        without_hosts: Collection[str] = (),
     ) -> list[Verification]:
         in_hand = pack_ids(without)
+        hosts = msgspec.json.encode(list(without_hosts)).decode()
         rows = await self._readers.all(
-            _DUE, (to_milliseconds(now), in_hand, per_host, limit)
+            _DUE, (to_milliseconds(now), in_hand, hosts, per_host, limit)
         )
         return [read_verification(row, self._box) for row in rows]
 
@@ -184,7 +188,8 @@ _DUE = """
 WITH turns AS (
     SELECT id, due, row_number() OVER (PARTITION BY host ORDER BY due, id) AS turn
     FROM verifications v
-    WHERE due <= ? AND id NOT IN (SELECT value FROM json_each(?)) AND NOT EXISTS (
+    WHERE due <= ? AND id NOT IN (SELECT value FROM json_each(?))
+        AND host NOT IN (SELECT value FROM json_each(?)) AND NOT EXISTS (
         SELECT 1 FROM verifications earlier WHERE earlier.key_hash = v.key_hash
             AND earlier.id < v.id AND earlier.due IS NOT NULL
     )

@@ -199,6 +199,18 @@ async def test_no_host_hides_the_others(store: VerificationStore) -> None:
     assert await due(store, NOW + MINUTE, per_host=2, limit=1) == ["0"]
 
 
+async def test_hosts_that_had_their_turn_do_not_hide_the_others(
+    store: VerificationStore,
+) -> None:
+    for number in range(5):
+        await add(store, a_request(number))
+    await add(store, a_request(9, callback="https://other.example/9"), at=NOW + MINUTE)
+    found = await store.due(
+        NOW + MINUTE, per_host=9, limit=1, without_hosts=["reader.example", "x"]
+    )
+    assert [each.callback for each in found] == ["https://other.example/9"]
+
+
 async def test_what_is_in_hand_is_not_given_out_again(
     store: VerificationStore,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -47,6 +48,7 @@ class ScriptedCallbacks:
     body: bytes = CHALLENGE.encode()
     complete: bool = True
     failure: NetworkError | None = None
+    hangs_at: str = ""  # in whose URL that is gets no answer
     requests: list[Request] = field(default_factory=list)
     meanwhile: Callable[[], Awaitable[object]] | None = None  # once, before it answers
 
@@ -55,6 +57,8 @@ class ScriptedCallbacks:
         meanwhile, self.meanwhile = self.meanwhile, None
         if meanwhile is not None:
             await meanwhile()
+        if self.hangs_at and self.hangs_at in request.url:
+            await asyncio.Event().wait()
         if self.failure is not None:
             raise self.failure
         return Answer(

@@ -55,6 +55,22 @@ async def test_questions_and_denials_share_one_a_second_for_each_host(
     assert scene.waits[-1] == 0.0
 
 
+async def test_however_many_names_one_zone_has_it_is_asked_ten_times_a_second(
+    scene: Scene,
+) -> None:
+    for number in range(30):
+        await scene.pace.wait(f"https://{number}.names.example/", Kind.QUESTION)
+    assert scene.waits == pytest.approx([number / 10 for number in range(30)])
+    await scene.pace.wait("https://of.others.example/", Kind.QUESTION)
+    assert scene.waits[-1] == 0.0
+
+
+async def test_whoever_has_agreed_is_told_the_end_by_host_alone(scene: Scene) -> None:
+    for number in range(3):
+        await scene.pace.wait(f"https://{number}.names.example/", Kind.DENIAL)
+    assert scene.waits == [0.0] * 3
+
+
 async def test_an_exempt_host_is_not_waited_for(scene: Scene) -> None:
     for kind in (*Kind, *Kind):
         await scene.pace.wait(EXEMPT, kind)

@@ -10,7 +10,8 @@ import pytest
 
 from hub.net.guard import Guard
 from hub.net.resolving import GuardedResolver, LookupFailed
-from hub.net.system_lookup import THREADS_OF_ZONE, SystemLookup, zone_of
+from hub.net.system_lookup import THREADS_OF_ZONE, SystemLookup
+from hub.net.zones import zone_of
 from tests.support.eventually import eventually
 
 
@@ -117,6 +118,8 @@ async def test_what_fails_after_everybody_gave_up_disturbs_nobody(
         ("t.co", "t.co"),
         ("localhost", "localhost"),
         ("", ""),
+        ("192.0.2.17", "192.0.2.17"),
+        ("2001:db8::1", "2001:db8::1"),
     ],
 )
 def test_a_zone_is_roughly_what_one_owner_has(host: str, zone: str) -> None:

@@ -64,6 +64,29 @@ async def test_one_host_is_asked_one_question_a_second(
         assert len(asked) == 3
 
 
+async def test_no_owner_of_many_names_keeps_others_waiting(
+    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than are read at once came first, and none of them answers."""
+    monkeypatch.setattr(verifier_module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(verifier_module, "ROUND_SECONDS", 0.01)
+    scene.callbacks.hangs_at = "names.example"
+    many = verifier_module.PAGE * 2
+    await asyncio.gather(
+        *(request(scene, number, f"{number}.names.example") for number in range(many))
+    )
+    await asyncio.gather(
+        *(request(scene, number, f"reader{number}.example") for number in range(20))
+    )
+    async with running(scene):
+
+        def asked(zone: str) -> int:
+            return sum(zone in each.url for each in scene.callbacks.requests)
+
+        await eventually(lambda: asked("//reader") == 20)
+        assert asked("names.example") <= verifier_module.OF_ZONE_AT_ONCE
+
+
 async def test_an_exempt_host_is_not_paced(scene: OpenHubScene) -> None:
     for number in range(20):
         await request(scene, number, "reader.exempt")

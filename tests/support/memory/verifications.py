@@ -100,12 +100,14 @@ class MemoryVerifications:
         per_host: int,
         limit: int,
         without: Collection[int] = (),
+        without_hosts: Collection[str] = (),
     ) -> list[Verification]:
         keys: set[tuple[int, str, str]] = set()
         found: list[tuple[datetime, int, ModelVerification]] = []
         for each in self._pending():
             is_due = each.stored.due <= milliseconds(now)
-            if each.key not in keys and is_due and each.stored.id not in without:
+            has_turn = each.stored.id not in without and each.host not in without_hosts
+            if each.key not in keys and is_due and has_turn:
                 found.append((each.stored.due, each.stored.id, each))
             keys.add(each.key)
         hosts: Counter[str] = Counter()

@@ -1,0 +1,21 @@
+"""Roughly what one owner has in DNS, for bounds that more names must not get around."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from hub.net.addresses import parse_literal
+
+
+@lru_cache(4096)
+def zone_of(host: str) -> str:
+    """Two labels of a name, three where the second is short (``example.co.uk``).
+
+    An address is a zone of its own.
+    """
+    name = host.lower().rstrip(".")
+    if parse_literal(name) is not None:
+        return name
+    labels = name.rsplit(".", 3)
+    is_short = len(labels) > 2 and len(labels[-2]) <= 3
+    return ".".join(labels[-3:] if is_short else labels[-2:])
