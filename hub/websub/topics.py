@@ -8,7 +8,7 @@ unknown look alike from outside.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from enum import StrEnum
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -21,8 +21,8 @@ from hub.net import Network, Purpose
 from hub.own_topics import OwnTopics
 from hub.polling.fetcher import FetchRequest
 from hub.polling.handed_over import HandedOver
-from hub.polling.pacing import HostPacer
 from hub.websub.discovery import Discovery
+from hub.websub.topic_pace import TopicPace
 from protocols.model import Feed
 from protocols.urls import requested_url, resource_url
 from storage.errors import NotFound
@@ -35,8 +35,6 @@ FETCH_SECONDS = 30.0
 LOOKED_AT_SECONDS = 3_600.0
 """How long what was found at a topic is believed."""
 MOST_REMEMBERED = 10_000
-MOST_OF_A_HOST = 4
-"""Topics of one host that wait for their turn; more of them come back later."""
 
 NOT_NAMED = "the topic does not name this hub"
 
@@ -100,8 +98,7 @@ class Topics:
         self._takes_any = policy is OpenHub.ANY
         self._user_agent = user_agent
         self._own = own_topics or OwnTopics()
-        self._pacer = HostPacer()
-        self._waiting: Counter[str] = Counter()
+        self._pace = TopicPace(clock)
         self._looked_at: OrderedDict[str, float] = OrderedDict()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -208,16 +205,10 @@ class Topics:
         host = urlsplit(topic).hostname or ""
         if self._network.is_exempt(host, Purpose.TOPIC):
             return await self._fetcher.fetch(request)
-        if self._waiting[host] >= MOST_OF_A_HOST:
+        if self._pace.is_crowded(host):
             raise TopicBusy
-        self._waiting[host] += 1
-        try:
-            now = self._clock.monotonic()
-            await asyncio.sleep(self._pacer.reserve(host, now) - now)
+        async with self._pace.turn(host):
             return await self._fetcher.fetch(request)
-        finally:
-            self._waiting[host] -= 1
-            self._waiting += Counter()  # drops those at zero
 
 
 def _check_open(feed: StoredFeed) -> None:
