@@ -135,13 +135,15 @@ async def live_hub(
     directory: Path,
     *,
     ping_seconds: float = 20.0,
+    pong_seconds: float | None = None,
     limits: RateLimits | None = None,
     **options: Any,
 ) -> AsyncIterator[LiveHub]:
-    """``options`` are those of `open_hub`."""
+    """``pong_seconds``: as ``ping_seconds``. ``options`` are those of `open_hub`."""
     async with open_hub(directory, **options) as hub:
         server = create_server(create_application(hub.services, ADMIN, limits))
-        server.config.ws_ping_interval = server.config.ws_ping_timeout = ping_seconds
+        server.config.ws_ping_interval = ping_seconds
+        server.config.ws_ping_timeout = pong_seconds or ping_seconds
         listener = listening_socket("127.0.0.1", 0)
         with listener:
             serving = asyncio.create_task(server.serve(sockets=[listener]))

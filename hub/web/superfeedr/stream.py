@@ -27,7 +27,7 @@ from hub.web.stream_requests import refuse_without_room
 from hub.web.superfeedr.calls import Call
 from protocols.cursor import read_cursor
 from protocols.errors import InvalidValue
-from protocols.live.closing import Closing
+from protocols.live.closing import SLOW, Closing
 from protocols.live.messages import BodyFormat, NotificationMessage
 from protocols.live.sse import EVENT_STREAM, event
 from protocols.superfeedr.atom import ATOM_TYPE
@@ -36,6 +36,8 @@ from storage.records import Format, RecordKind, Updates
 
 POLL_SECONDS: Final = 300.0
 """After which a poll is answered although nothing came: with no entries."""
+FIRST_SECONDS: Final = 120.0
+"""For a client to take the stored entries, before it gets what comes."""
 STATUS_ONLY: Final = frozenset({RecordKind.ERROR.value, RecordKind.RECOVERED.value})
 _CONTENT_TYPES: Final = {BodyFormat.JSON: JSON_TYPE, BodyFormat.ATOM: ATOM_TYPE}
 
@@ -172,7 +174,7 @@ class LiveAnswer(StreamingResponse):
         if scope["method"] != "HEAD":
             outlet = self._outlet(scope)
             if self._first:
-                outlet.write_chunk(self._first)
+                await write_first(outlet, self._first)
             await serve(
                 self._live,
                 self._guest,
@@ -182,6 +184,21 @@ class LiveAnswer(StreamingResponse):
                 self._transport,
             )
         await send({"type": "http.response.body"})
+
+
+async def write_first(
+    outlet: EventOutlet, chunk: bytes, patience: float = FIRST_SECONDS
+) -> None:
+    """It may be far larger than what else may wait for a client, which is cut off
+
+    with the next write if it has not taken most of it.
+    """
+    outlet.write_chunk(chunk)
+    try:
+        async with asyncio.timeout(patience):
+            await outlet.room()
+    except TimeoutError:
+        outlet.close(SLOW)
 
 
 class PollOutlet:

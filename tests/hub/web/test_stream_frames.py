@@ -307,6 +307,24 @@ async def test_who_is_silent_and_answers_no_ping_is_closed_with_a_reason(
     assert (told.code, told.payload[2:]) == (1011, b"keepalive ping timeout")
 
 
+async def test_who_answers_pings_stays_whatever_it_has_sent(tmp_path: Path) -> None:
+    """The hub goes on reading, after a message too: the next ping shows it."""
+    async with (
+        live_hub(tmp_path, ping_seconds=0.05, pong_seconds=600) as hub,
+        raw_websocket(hub.port) as client,
+    ):
+        await hub.add_feed(NEWS)
+        client.send(frame(TEXT, SUBSCRIBE))
+        answered = 0
+        while answered < 10:
+            told = await client.receive()
+            if told.opcode == PING:
+                client.send(frame(PONG, told.payload))
+                answered += 1
+        await hub.publish(NEWS, "one")
+        assert titles(await client.message("notification")) == ["one"]
+
+
 async def test_who_goes_without_a_word_in_the_middle_of_a_frame_is_forgotten(
     hub: LiveHub,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import orjson
@@ -13,8 +13,10 @@ import pytest
 from starlette.requests import Request
 
 from hub.services.selections import Page, Wanted
+from hub.web.http_protocol import EventOutlet
 from hub.web.superfeedr.calls import Call
-from hub.web.superfeedr.stream import Streaming
+from hub.web.superfeedr.stream import Streaming, write_first
+from protocols.live.closing import SLOW, Closing
 from protocols.live.messages import BodyFormat
 from protocols.superfeedr.parameters import Parameters
 from storage.records import RecordKind
@@ -444,6 +446,47 @@ async def test_without_stored_entries_events_begin_with_the_first_news(
     await library.publish("news", "one", minutes=1)
 
     assert titles(await client.next()) == ["one"]
+
+
+@pytest.mark.parametrize("wait", ["", "stream"])
+async def test_stored_entries_of_many_megabytes_are_given_their_time(
+    hub: LiveHub, library: Library, wait: str
+) -> None:
+    """More than may wait for a client, and more than the system takes at once."""
+    for number in range(1, 13):
+        await library.publish("news", f"{number}", minutes=number, text="x" * 10**6)
+    headers = {} if wait else {"Accept": "text/event-stream"}
+    client = await ask(
+        hub, library, headers=headers, wait=wait, count="50", format="json"
+    )
+    stored = await client.chunk()
+    assert len(stored) > 12 * 10**6
+    await library.publish("news", "next", minutes=99)
+    told = await (document(client) if wait else client.next())
+    assert titles(told) == ["next"]
+
+
+async def test_who_does_not_take_them_is_too_slow() -> None:
+    outlet = UntakenOutlet()
+    await write_first(cast(EventOutlet, outlet), b"12 megabytes", patience=0.01)
+    assert (outlet.written, outlet.closings) == ([b"12 megabytes"], [SLOW])
+
+
+class UntakenOutlet:
+    """Never has room."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+        self.closings: list[Closing] = []
+
+    def write_chunk(self, chunk: bytes) -> None:
+        self.written.append(chunk)
+
+    async def room(self) -> None:
+        await asyncio.Event().wait()
+
+    def close(self, closing: Closing) -> None:
+        self.closings.append(closing)
 
 
 async def test_a_last_event_id_of_elsewhere_is_a_reset(
