@@ -10,13 +10,13 @@ import pytest
 
 from hub.net.guard import Guard
 from hub.net.resolving import GuardedResolver, LookupFailed
-from hub.net.system_lookup import THREADS_OF_ZONE, SystemLookup
+from hub.net.system_lookup import THREADS, THREADS_OF_ZONE, SystemLookup
 from hub.net.zones import zone_of
 from tests.support.eventually import eventually
 
 
 class NameServers:
-    """Those of ``slow.example`` answer when they are told to, others at once."""
+    """Those of slow names answer when they are told to, others at once."""
 
     def __init__(self) -> None:
         self.answer = threading.Event()
@@ -24,7 +24,7 @@ class NameServers:
 
     def look_up(self, host: str) -> list[str]:
         self.asked.append(host)
-        if host.endswith("slow.example"):
+        if "slow" in host:
             self.answer.wait(60)
         if "nowhere" in host:
             raise OSError("no such name")
@@ -84,6 +84,27 @@ async def test_a_lookup_that_nobody_waits_for_any_more_keeps_its_place(
     assert await lookup("another.slow.example") == ["8.8.8.8"]
 
 
+async def test_what_nobody_waits_for_any_more_is_not_begun(
+    servers: NameServers, lookup: SystemLookup
+) -> None:
+    """Else the names of many zones, given up long ago, keep a later one waiting."""
+    hosts = [
+        f"{number}.slow{zone}.example"
+        for zone in range(2 * THREADS // THREADS_OF_ZONE)
+        for number in range(THREADS_OF_ZONE)
+    ]
+    slow = [asyncio.create_task(_resolve(lookup, host)) for host in hosts]
+    await eventually(lambda: len(servers.asked) == THREADS)
+    for task in slow:
+        task.cancel()
+    await asyncio.gather(*slow, return_exceptions=True)
+    again = asyncio.create_task(_resolve(lookup, hosts[-1]))
+    servers.answer.set()
+    assert await lookup("fast.example") == ["8.8.8.8"]
+    assert await again == ["8.8.8.8"]
+    assert sorted(servers.asked[THREADS:]) == sorted([hosts[-1], "fast.example"])
+
+
 async def test_a_name_is_looked_up_once_while_it_is_looked_up(
     servers: NameServers, lookup: SystemLookup
 ) -> None:
@@ -116,6 +137,9 @@ async def test_what_fails_after_everybody_gave_up_disturbs_nobody(
         ("b.a.example.com.au", "example.com.au"),
         ("example.co.uk", "example.co.uk"),
         ("t.co", "t.co"),
+        ("a.t.co", "t.co"),
+        ("b.a.q7z.me", "q7z.me"),
+        ("a.co.com", "co.com"),
         ("localhost", "localhost"),
         ("", ""),
         ("192.0.2.17", "192.0.2.17"),
