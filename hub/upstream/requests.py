@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import urlsplit
 
 from hub.clock import Clock
 from hub.core.push.steps import LEASE
@@ -28,6 +29,8 @@ LIMITS: Final = Limits(seconds=20.0, idle_seconds=20.0)
 MOST_READ: Final = 4_096
 """Bytes of an answer; only a cloud's says anything."""
 MOST_REDIRECTS: Final = 3
+DOWN_TO_HTTP: Final = "the hub redirects from https to http"
+"""What is asked for carries the secret, and the callback, which nobody else knows."""
 FORM: Final = "application/x-www-form-urlencoded"
 _REDIRECTS: Final = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
 
@@ -110,11 +113,14 @@ class HubRequests:
             if answer.status not in _REDIRECTS:
                 return self._judge(answer), answer
             try:
-                url = read_web_url(
+                target = read_web_url(
                     resolve(answer.headers.get("Location", ""), url), "Location"
                 )
             except InvalidValue:
                 return HubReply(trouble="the hub redirects to nowhere"), None
+            if _scheme(url) == "https" != _scheme(target):
+                return HubReply(trouble=DOWN_TO_HTTP), None
+            url = target
         return HubReply(trouble="the hub redirects too often"), None
 
     async def _send(self, url: str, body: bytes) -> Answer:
@@ -140,6 +146,10 @@ class HubRequests:
             trouble=f"the hub answered {answer.status}",
             patience=_patience(answer, self._clock.now()),
         )
+
+
+def _scheme(url: str) -> str:
+    return urlsplit(url).scheme  # in lower case
 
 
 def _patience(answer: Answer, now: datetime) -> timedelta | None:
