@@ -15,7 +15,7 @@ from typing import Final
 from hub.live.locks import Locks
 from hub.metrics import Metrics
 from storage.interface import LogStore
-from storage.records import FeedId, FeedTrail, Position, Record
+from storage.records import BEFORE_ALL, FeedId, FeedTrail, Position, Record
 
 PAGE: Final = 50
 AT_ONCE: Final = 8
@@ -97,11 +97,10 @@ class Pages:
                 self._trails.popitem(last=False)
             return trail
 
-    async def is_trimmed(self, record: Record) -> bool:
-        """Whether it has gone from the log, by now."""
+    async def trimmed(self, feed_id: FeedId) -> Position:
+        """Up to where its records have gone from the log, by now."""
         self._reads.add("database")
-        trail = await self._log.trail(record.feed_id, record.position)
-        return trail.trimmed >= record.position
+        return (await self._log.trail(feed_id, BEFORE_ALL)).trimmed
 
     async def _read(self, position: Position, feed_id: FeedId, end: Position) -> Page:
         self._reads.add("database")

@@ -97,10 +97,13 @@ class Replays:
         key = subscription.key
         if subscription.has_left or not key.wants(record):
             return
+        if record.position <= subscription.last:  # it was told that this one has gone
+            return
         message = await self._rendering.message(record, key, subscription.last)
         if message is None:
-            if await self._pages.is_trimmed(record):
-                self._tell_missed(subscription, record.position)
+            trimmed = await self._pages.trimmed(key.feed_id)
+            if trimmed >= record.position:
+                self._tell_missed(subscription, trimmed)
             return
         async with asyncio.timeout(self._patience):
             await connection.outlet.room()

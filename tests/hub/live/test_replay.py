@@ -153,6 +153,24 @@ async def test_a_record_that_is_trimmed_after_it_was_read_is_a_reset() -> None:
     assert scene.outlet.written == cursors(1, 3)
 
 
+async def test_many_that_are_trimmed_after_they_were_read_are_one_reset() -> None:
+    """Also those of which there are entries still: they are not sent behind it."""
+    scene = LiveScene(*[record_of(1, number) for number in range(1, 10)])
+
+    def trim() -> None:
+        scene.log.trimmed = Position(7)
+        for number in (2, 3, 4, 6):
+            del scene.log.states[EntryId(number * 10)]
+        scene.outlet.on_write = lambda: None
+
+    scene.outlet.on_write = trim
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        connection.follow([scene.subscription(connection)])
+    assert scene.outlet.resets == [("feed 1", "e-1")]
+    assert scene.outlet.written == cursors(1, 8, 9)
+
+
 async def test_a_log_that_cannot_be_read_ends_the_connection() -> None:
     scene = LiveScene(record_of(1, 1))
 
