@@ -2,8 +2,8 @@
 
 A worker takes one delivery after the other. When its request hangs, its place in the
 pool goes to a new worker and it goes on alone; so a healthy chunk is done in a second
-or two, whatever a few callbacks do. What an origin has no place for waits a second,
-and is then left to the catch-up.
+or two, whatever a few callbacks do. Feeds take turns. What an origin has no place for
+waits a second, and is then left to the catch-up.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from hub.delivery.leases import Leases
 from hub.delivery.notifications import Document
 from hub.delivery.poster import Poster
 from hub.delivery.slow_requests import SLOW_SECONDS
+from hub.delivery.turns import Turns
 from storage.records import Format
 
 NEVER = float("inf")
@@ -89,14 +90,15 @@ class FirstDeliveries:
         self._endings = endings
         self._crew = crew
         self._limit = limit
-        self._ready: deque[Member] = deque()
+        self._ready = Turns[Member](_feed_of)
         self._parked: dict[str, deque[Member]] = {}
         self._workers = 0
         self._stopping = False
 
     def add(self, members: Sequence[Member]) -> None:
-        """Take the members of a chunk; they are begun in this order, many at once."""
-        self._ready.extend(members)
+        """Take the members of a chunk; they are begun in this order, many at once, and
+        those of other feeds in between."""
+        self._ready.add(members)
         self._employ()
 
     def skip(
@@ -160,7 +162,7 @@ class FirstDeliveries:
     def _next(self) -> Member | None:
         """The next delivery that may begin."""
         while self._ready and self._may_begin:
-            member = self._ready.popleft()
+            member = self._ready.take()
             if member.chunk.expires <= self._clock.monotonic():
                 continue  # no longer ours: whoever claims the chunk next delivers it
             if self._endings.has_ended(member.first.subscription):
@@ -213,7 +215,7 @@ class FirstDeliveries:
         if parked is None:
             return
         for _ in range(min(2, len(parked))):
-            self._ready.appendleft(parked.popleft())
+            self._ready.put_back(parked.popleft())
         if not parked:
             del self._parked[origin]
 
@@ -222,3 +224,7 @@ class FirstDeliveries:
         chunk.unsettled -= 1
         if not chunk.unsettled:
             written.add_done_callback(lambda _: chunk.close(chunk))
+
+
+def _feed_of(member: Member) -> int:
+    return member.first.subscription.feed_id

@@ -24,14 +24,16 @@ class DeliveryStore(Protocol):
     async def claim_chunks(
         self, *, lease_id: int, until: datetime, now: datetime, limit: int
     ) -> list[ClaimedChunk]:
-        """Lease up to ``limit`` chunks, oldest record first.
+        """Lease up to ``limit`` chunks; those of one feed in order of their records.
 
         Unfinished chunks whose lease is over come first; then fan-out rows are split
-        on, 500 subscriptions at a time in id order. Members are active
-        subscriptions of the record's feed with ``from_position`` below the record
-        that want its kind (see `wants`) and have no open straggler. Records of one
-        feed go strictly one after the other: a later record is not split while an
-        earlier one has fan-out or chunks left. A fan-out without members is dropped.
+        on, 500 subscriptions at a time in id order: the oldest of the feeds without a
+        chunk under way, else, of those with fewer than four, that of the feed whose
+        last chunk was made first. Members are active subscriptions of the record's
+        feed with ``from_position`` below the record that want its kind (see `wants`)
+        and have no open straggler. Records of one feed go strictly one after the
+        other: a later record is not split while an earlier one has fan-out or chunks
+        left. A fan-out without members is dropped.
         """
         ...
 

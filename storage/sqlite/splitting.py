@@ -1,7 +1,8 @@
 """Splitting fan-out rows into chunks: a page of subscriptions at a time, in id order.
 
 Records of one feed go strictly one after the other, so of each feed only its earliest
-fan-out is looked at, and only once no chunk of an earlier record is left.
+fan-out is looked at, and only once no chunk of an earlier record is left. Feeds take
+turns: one with a hundred thousand subscribers does not hold up one with a few.
 """
 
 from __future__ import annotations
@@ -18,12 +19,24 @@ PAGES = 20
 """Such queries in one unit of work, so that it ends soon even if nobody in them wants
 the record."""
 
-_NEXT = """
+MOST_OF_ONE_FEED = 4
+"""Chunks under way at once, so that there is room for those of others."""
+
+_NEXT_AT_REST = """
 SELECT f.position, f.feed_id, f.after_id FROM fanouts f
-WHERE f.is_next = 1 AND NOT EXISTS (
-    SELECT 1 FROM chunks c WHERE c.feed_id = f.feed_id AND c.position < f.position)
+WHERE f.is_next = 1 AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.feed_id = f.feed_id)
 ORDER BY f.position LIMIT 1
 """
+"""Of the feeds without a chunk under way; as few are passed over as have some."""
+
+_NEXT_AT_WORK = f"""
+SELECT f.position, f.feed_id, f.after_id
+FROM fanouts f CROSS JOIN chunks c ON c.feed_id = f.feed_id
+WHERE f.is_next = 1 GROUP BY f.position
+HAVING min(c.position) = f.position AND count(*) < {MOST_OF_ONE_FEED}
+ORDER BY max(c.id) LIMIT 1
+"""
+"""If there are no others: that whose last chunk is the oldest."""
 
 _PAGE = """
 WITH page AS (
@@ -59,7 +72,7 @@ class Split:
         """Create up to ``limit`` chunks; False if it stopped before it could tell
         whether there are any."""
         while len(self.chunks) < limit and self._pages_left:
-            fanout = self._connection.execute(_NEXT).fetchone()
+            fanout = self._next()
             if fanout is None:
                 return True
             position, feed_id, after_id = fanout
@@ -67,6 +80,15 @@ class Split:
             if members:
                 self._create_chunk(position, feed_id, members, now)
         return self._pages_left > 0
+
+    def _next(self) -> tuple[int, int, int] | None:
+        """Position, feed and how far it was split, of the next fan-out."""
+        for statement in (_NEXT_AT_REST, _NEXT_AT_WORK):
+            found: tuple[int, int, int] | None
+            found = self._connection.execute(statement).fetchone()
+            if found is not None:
+                return found
+        return None
 
     def _take_members(self, position: int, feed_id: int, after_id: int) -> list[int]:
         """The next members of a fan-out, which moves past them, or goes if it has no

@@ -32,6 +32,7 @@ NUMBERED = re.compile(rb"~number~(\d+)~")
 MOST_LATENCIES = 1_000_000
 MOST_FILES = 65_536
 _HEAD = struct.Struct("qqqqdd")
+_TIMES = struct.Struct("I")
 _LATENCY = struct.Struct("dd")  # how late, and when
 _ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
 _DRIP = b"HTTP/1.1 200 OK\r\n" + b"X: x\r\n" * 100
@@ -52,7 +53,7 @@ class Book:
 
     def __init__(self, path: Path, callbacks: int) -> None:
         self._callbacks = callbacks
-        self._latencies_at = _HEAD.size + 2 * callbacks
+        self._latencies_at = _HEAD.size + _TIMES.size * callbacks
         size = self._latencies_at + _LATENCY.size * MOST_LATENCIES
         if path.stat().st_size < size:
             with path.open("r+b") as file:
@@ -74,9 +75,9 @@ class Book:
     def note(self, callback: int, body: bytes) -> None:
         """Somebody was asked. ``reached``: up to which number in order."""
         now = time.monotonic()
-        at = _HEAD.size + 2 * callback
-        times = int.from_bytes(self._shared[at : at + 2], sys.byteorder) + 1
-        self._shared[at : at + 2] = times.to_bytes(2, sys.byteorder)
+        at = _HEAD.size + _TIMES.size * callback
+        (times,) = _TIMES.unpack_from(self._shared, at)
+        _TIMES.pack_into(self._shared, at, times + 1)
         self.first = self.first or now
         self.asked, self.last = self.asked + 1, now
         if found := PUBLISHED.search(body):
@@ -90,11 +91,13 @@ class Book:
 
     def begin(self) -> None:
         """Forget who was asked, and when; only while nobody is."""
-        self._shared[_HEAD.size : self._latencies_at] = bytes(2 * self._callbacks)
+        self._shared[_HEAD.size : self._latencies_at] = bytes(
+            _TIMES.size * self._callbacks
+        )
 
     def times_asked(self) -> array[int]:
         """How often each callback was asked."""
-        return array("H", self._shared[_HEAD.size : self._latencies_at])
+        return array("I", self._shared[_HEAD.size : self._latencies_at])
 
     def latencies(self, since: float, until: float) -> list[float]:
         """Seconds from publication to arrival, of what arrived between those."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from hub.delivery.dispatcher import DeliveryLimits
 from protocols.model import Entry
 from storage.records import Format, RecordKind, Updates
 from tests.support.delivery_scene import HUB_URL, DeliveryScene, delivery_scene
@@ -92,6 +93,24 @@ async def test_a_thousand_callbacks_get_one_request_each(tmp_path: Path) -> None
         )
         await settled(scene)
         assert Counter(scene.receiver.counts.values()) == {1: 1_000}
+
+
+async def test_news_of_a_large_topic_do_not_hold_up_those_of_another(
+    tmp_path: Path,
+) -> None:
+    limits = DeliveryLimits(requests=2)
+    async with delivery_scene(tmp_path, limits=limits) as scene:
+        large, small = await scene.add_feed(1), await scene.add_feed(2)
+        for number in range(400):
+            await scene.subscribe(large, f"/{number}")
+        await scene.subscribe(small, "/small")
+        await scene.publish(large)
+        await scene.publish(small)
+        async with scene.dispatching():
+            await scene.receiver.until_count("/small", 1)
+            assert len(scene.receiver.requests) < 400
+            await settled(scene)
+        assert Counter(scene.receiver.counts.values()) == {1: 401}
 
 
 async def test_a_subscriber_gets_only_its_feeds_records_from_then_on(

@@ -9,11 +9,11 @@ from shutil import copytree
 
 import pytest
 
-from storage.records import RecordKind, StoredFeed, Updates
+from storage.records import FeedId, RecordKind, StoredFeed, Updates
 from storage.sqlite import SqliteStorage
-from storage.sqlite.splitting import PAGE_SIZE, PAGES
+from storage.sqlite.splitting import MOST_OF_ONE_FEED, PAGE_SIZE, PAGES
 from tests.support.new_database import open_new
-from tests.support.storage_scene import Scene
+from tests.support.storage_scene import Scene, all_of
 
 
 @pytest.fixture
@@ -101,3 +101,39 @@ async def test_a_claim_of_nothing_is_empty(storage: SqliteStorage) -> None:
 
     assert await scene.claim(limit=0) == []
     assert len(await scene.claim(limit=1)) == 1
+
+
+async def test_a_large_feed_has_few_chunks_under_way_and_leaves_room_for_others(
+    crowded: SqliteStorage,
+) -> None:
+    scene = Scene(crowded)
+    large, small = await scene.add_feed(), await scene.add_feed("small")
+    await scene.subscribe(small)
+    await scene.publish(large)
+    first, *others = await scene.claim(limit=9)
+    assert len(others) + 1 == MOST_OF_ONE_FEED
+
+    await scene.publish(small)
+    assert await feeds_claimed(scene) == [small.id]
+    assert await feeds_claimed(scene) == []
+    await scene.flush(outcomes=all_of(first))
+    assert await feeds_claimed(scene) == [large.id]
+
+
+async def test_large_feeds_take_turns_and_one_that_waits_comes_first(
+    crowded: SqliteStorage,
+) -> None:
+    scene = Scene(crowded)
+    large, other = await scene.add_feed(), await scene.add_feed("other")
+    await asyncio.gather(*(scene.subscribe(other, f"{each}") for each in range(501)))
+    await scene.publish(large)
+    assert await feeds_claimed(scene, limit=1) == [large.id]
+    await scene.publish(other)
+
+    claimed = await feeds_claimed(scene, limit=3)
+
+    assert claimed == [other.id, large.id, other.id]
+
+
+async def feeds_claimed(scene: Scene, limit: int = 9) -> list[FeedId]:
+    return [each.record.feed_id for each in await scene.claim(limit=limit)]

@@ -24,6 +24,7 @@ from .flushing import Flushing, pass_by
 from .state import ModelChunk, ModelStraggler, State, milliseconds
 
 CHUNK_SIZE = 500
+MOST_OF_ONE_FEED = 4
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -66,16 +67,19 @@ class MemoryDeliveries:
         )
 
     def _next_fanout(self) -> Position | None:
+        """The oldest of feeds at rest, else that with the oldest last chunk."""
         state = self._state
-        busy: dict[int, Position] = {}
-        for chunk in state.chunks.values():
-            earliest = busy.get(chunk.feed_id, chunk.position)
-            busy[chunk.feed_id] = min(chunk.position, earliest)
+        able, seen = [], set[int]()
         for position in sorted(state.fanouts):
             feed_id = state.records[position].feed_id
-            if busy.setdefault(feed_id, position) >= position:
-                return position
-        return None
+            chunks = [each for each in state.chunks.values() if each.feed_id == feed_id]
+            is_next = feed_id not in seen
+            seen.add(feed_id)
+            is_earlier_left = any(each.position < position for each in chunks)
+            if is_next and not is_earlier_left and len(chunks) < MOST_OF_ONE_FEED:
+                last = max((each.id for each in chunks), default=0)
+                able.append((last, position))
+        return min(able, default=(0, None))[1]
 
     def _split(self, position: Position, now: datetime) -> ModelChunk | None:
         state, record = self._state, self._state.records[position]
