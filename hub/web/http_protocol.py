@@ -22,6 +22,8 @@ HEAD_SECONDS = 10.0
 LARGEST_HEAD = 64 * 1024
 """Bytes of a request line and headers, if they come in several pieces."""
 CLOSE_SECONDS = 5.0
+STALL_SECONDS = 60.0
+"""In which a client has to take something of an answer that waits for it."""
 
 _EXTENSION = "fanfare.http"
 
@@ -29,7 +31,12 @@ _EXTENSION = "fanfare.http"
 class HttpProtocol(HttpToolsProtocol):
     """One connection."""
 
+    stall_seconds = STALL_SECONDS
+    has_outlet = False
+    """Its answer is a live stream, which is bounded by what may wait for it."""
+
     _head_timer: asyncio.TimerHandle | None = None
+    _stall_timer: asyncio.TimerHandle | None = None
     _head_size = 0
 
     def connection_made(  # type: ignore[override]  # as in the class it extends
@@ -40,6 +47,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_is_there()
+        self._is_taken()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -51,15 +59,43 @@ class HttpProtocol(HttpToolsProtocol):
         if self._head_size > LARGEST_HEAD and not self.transport.is_closing():
             self._refuse_head()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._await_taking()
+
+    def resume_writing(self) -> None:
+        self._is_taken()
+        super().resume_writing()
+
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._await_head()
+        self.has_outlet = False
         scope = cast("dict[str, object]", self.scope)
         scope["extensions"] = {_EXTENSION: self}
 
     def on_headers_complete(self) -> None:
         self._head_is_there()
         super().on_headers_complete()
+
+    def _await_taking(self) -> None:
+        waiting = self.transport.get_write_buffer_size()
+        self._stall_timer = self.loop.call_later(
+            self.stall_seconds, self._see_taking, waiting
+        )
+
+    def _see_taking(self, waited: int) -> None:
+        """However slowly, it takes the answer; or it is cut off."""
+        waiting = self.transport.get_write_buffer_size()
+        if self.has_outlet or waiting < waited:
+            self._await_taking()
+        elif waiting:
+            self.transport.abort()
+
+    def _is_taken(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
 
     def _await_head(self) -> None:
         if self._head_timer is None:
@@ -95,6 +131,7 @@ class EventOutlet:
 
     def __init__(self, scope: Scope) -> None:
         self._http = cast("HttpProtocol", scope["extensions"][_EXTENSION])
+        self._http.has_outlet = True
         self.closed: asyncio.Future[Closing] = self._http.loop.create_future()
 
     def write(self, message: Prepared) -> None:

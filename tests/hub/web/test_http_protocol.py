@@ -9,7 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.server import ServerState
 
+from hub.web.http_protocol import HttpProtocol
+from tests.support.eventually import eventually
 from tests.support.live_hub import LiveHub, live_hub
 
 
@@ -52,6 +57,63 @@ async def test_a_whole_head_is_given_time(hub: LiveHub) -> None:
         await asyncio.sleep(0.4)
         await client.ping()
     writer.close()
+
+
+class SlowWire(asyncio.Transport):
+    """A connection whose other end takes a byte each time somebody looks, ``takes``
+
+    times, and then nothing.
+    """
+
+    def __init__(self, takes: int) -> None:
+        super().__init__()
+        self.takes = takes
+        self.looks = 0
+        self.ended = asyncio.Event()
+
+    def get_write_buffer_size(self) -> int:
+        self.looks += 1
+        return 10**6 - min(self.looks, self.takes)
+
+    def abort(self) -> None:
+        self.ended.set()
+
+    def close(self) -> None:
+        self.ended.set()
+
+
+class ImpatientProtocol(HttpProtocol):
+    stall_seconds = 0.01
+
+
+def slow_connection(takes: int) -> tuple[HttpProtocol, SlowWire]:
+    """One to which more was written than is taken at once."""
+    config = uvicorn.Config(Starlette(), lifespan="off", log_config=None)
+    config.load()
+    protocol, wire = ImpatientProtocol(config, ServerState(), {}), SlowWire(takes)
+    protocol.connection_made(wire)
+    protocol.pause_writing()
+    return protocol, wire
+
+
+@pytest.mark.parametrize("takes", [0, 20])
+async def test_who_takes_nothing_more_of_an_answer_is_cut_off(takes: int) -> None:
+    protocol, wire = slow_connection(takes)
+    async with asyncio.timeout(60):
+        await wire.ended.wait()
+    assert wire.looks >= takes
+    protocol.connection_lost(None)
+
+
+async def test_who_takes_the_answer_however_slowly_is_not() -> None:
+    protocol, wire = slow_connection(takes=10**6)
+    await eventually(lambda: wire.looks > 20)
+    protocol.resume_writing()
+    looks = wire.looks
+    await asyncio.sleep(0.1)
+    assert wire.looks == looks
+    assert not wire.ended.is_set()
+    protocol.connection_lost(None)
 
 
 async def test_a_head_that_is_too_large_is_refused(patient_hub: LiveHub) -> None:
