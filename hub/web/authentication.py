@@ -20,6 +20,7 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hub.services.tokens import ADMINISTRATOR, Principal, TokenService
+from hub.web.origins import is_of_another_site
 from hub.web.problems import Problem, answer_error, problem_response
 from hub.web.rate_limits import RateLimits
 from storage.errors import StorageError
@@ -117,7 +118,7 @@ class RequireRight:
             await self._app(scope, receive, send)
 
     async def _admit(self, request: Request) -> None:
-        if request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+        if is_of_another_site(request):
             raise Problem(
                 HTTPStatus.FORBIDDEN, "requests made by another site are refused"
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
@@ -13,6 +12,7 @@ from hub.live.errors import NoRoom
 from hub.live.stream import LiveStream
 from hub.services.tokens import Principal
 from hub.web.authentication import Authenticator
+from hub.web.origins import is_foreign
 from hub.web.problems import Problem
 from protocols.cursor import read_cursor
 from protocols.live.decoding import read_choice
@@ -87,14 +87,3 @@ async def find_principal(
             HTTPStatus.FORBIDDEN, "another site's requests take no Authorization header"
         )
     return await authenticator.identify(connection.headers)
-
-
-def is_foreign(connection: HTTPConnection) -> bool:
-    """Whether a page of another origin makes the request."""
-    origin = connection.headers.get("origin")
-    if origin is None:
-        return False
-    try:
-        return urlsplit(origin).netloc != connection.headers.get("host")
-    except ValueError:
-        return True

@@ -16,8 +16,8 @@ from starlette.requests import Request
 
 from hub.services.tokens import Principal
 from hub.web.authentication import Authenticator
+from hub.web.origins import is_foreign
 from hub.web.problems import Problem
-from hub.web.stream_requests import is_foreign
 from protocols.superfeedr.parameters import Parameters
 
 CHALLENGE = 'Basic realm="fanfare", charset="UTF-8"'

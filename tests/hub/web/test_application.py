@@ -54,9 +54,28 @@ async def test_without_the_token_nothing_opens(
 async def test_a_request_another_site_caused_is_refused(
     client: httpx2.AsyncClient,
 ) -> None:
-    headers = {"Sec-Fetch-Site": "cross-site"}
-    answer = await client.post("/api/feeds/1/fetch", headers=headers)
-    assert answer.status_code == 403
+    for headers in (
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site", "Origin": "http://hub.example"},
+        {"Origin": "http://evil.example"},  # all that there is without https
+        {"Origin": "http://hub.example:8080"},
+        {"Origin": "null"},
+        {"Origin": "http://["},
+    ):
+        answer = await client.post("/api/feeds/1/fetch", headers=headers)
+        assert answer.status_code == 403, headers
+
+
+async def test_a_request_of_the_hub_s_own_pages_is_answered(
+    client: httpx2.AsyncClient,
+) -> None:
+    for headers in (
+        {"Origin": "http://hub.example"},
+        {"Sec-Fetch-Site": "same-origin", "Origin": "https://outside.example"},
+        {"Sec-Fetch-Site": "none"},
+    ):
+        answer = await client.post("/api/feeds/1/fetch", headers=headers)
+        assert answer.status_code != 403, headers
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/api/nothing", "/api/feeds/1/dance"])
