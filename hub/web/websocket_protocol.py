@@ -195,7 +195,13 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self.close_timer.cancel()
         self.close_timer = self.loop.call_later(seconds, self.transport.abort)
 
+    def handle_close(self, event: Frame) -> None:
+        if not self._has_failed:
+            super().handle_close(event)
+
     def handle_ping(self) -> None:
+        if self._has_failed:  # it came in one piece with the breach
+            return
         super().handle_ping()
         if self.transport.get_write_buffer_size() > LARGEST_BACKLOG:
             self.transport.abort()  # it pings and takes no answers

@@ -219,6 +219,26 @@ async def test_text_that_is_not_utf_8_is_closed_as_such(
     assert told.payload[2:], "a reason"
 
 
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [frame(TEXT, b"\xff"), frame(TEXT, b"\xff"), frame(TEXT, SUBSCRIBE)],
+        [frame(TEXT, b"\xff"), frame(PING, b"there?"), frame(PONG, b"there")],
+        [frame(TEXT, b"\xff", is_final=False), frame(CONTINUATION, b"more")],
+        [frame(TEXT, b"\xff", is_final=False), frame(PING), frame(CONTINUATION)],
+    ],
+    ids=["more text", "ping and pong", "its rest", "ping and its rest"],
+)
+async def test_what_comes_in_one_piece_with_such_a_text_changes_nothing(
+    hub: LiveHub, caplog: pytest.LogCaptureFixture, frames: list[bytes]
+) -> None:
+    async with misbehaving(hub) as client:
+        client.send(b"".join(frames))
+        told = await client.farewell()
+    assert told.code == 1007
+    assert "Fatal error" not in caplog.text
+
+
 async def test_a_close_reason_that_is_not_utf_8_is_closed_as_such(
     hub: LiveHub,
 ) -> None:
