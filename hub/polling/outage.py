@@ -25,6 +25,8 @@ class Outage:
         self._failure: StorageError | None = None
         self._is_of_all = False
         self._over = asyncio.Event()
+        self.is_open = False
+        """Since one began, until `wait` has told that it is over."""
 
     @property
     def failure(self) -> StorageError | None:
@@ -34,8 +36,8 @@ class Outage:
     def begin(self, failure: StorageError) -> None:
         if self._failure is None:
             log.error("polling_stopped", error=str(failure))
-            self._is_of_all = False
             self._over.clear()
+        self.is_open = True
         self._failure = failure
 
     async def probe(self) -> None:
@@ -65,4 +67,5 @@ class Outage:
                 with suppress(StorageError):
                     await self.probe()
         log.info("polling_resumed")
-        return self._is_of_all
+        was_of_all, self._is_of_all, self.is_open = self._is_of_all, False, False
+        return was_of_all

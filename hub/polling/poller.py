@@ -167,7 +167,7 @@ class Poller:
         while True:
             self._awake.clear()
             try:
-                if self._outage.failure is not None:
+                if self._outage.is_open:
                     was_of_all = await self._outage.wait()
                     self._turns.resume(after_outage=was_of_all)
                 if await self._habits.look():
