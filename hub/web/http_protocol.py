@@ -52,6 +52,10 @@ class HttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self._is_idle():
+            # What came is no request, or the rest of one that was answered; uvicorn
+            # stops its own timer at any byte.
+            self._await_head()
         if self._head_timer is None:
             self._head_size = 0
             return
@@ -96,6 +100,11 @@ class HttpProtocol(HttpToolsProtocol):
         if self._stall_timer is not None:
             self._stall_timer.cancel()
             self._stall_timer = None
+
+    def _is_idle(self) -> bool:
+        """Whether nothing is under way, and it was not handed to the websocket's."""
+        is_done = self.cycle is not None and self.cycle.response_complete
+        return is_done and self.transport.get_protocol() is self
 
     def _await_head(self) -> None:
         if self._head_timer is None:

@@ -16,6 +16,7 @@ from uvicorn.server import ServerState
 from hub.web.http_protocol import HttpProtocol
 from tests.support.eventually import eventually
 from tests.support.live_hub import LiveHub, live_hub
+from tests.support.raw_websocket import PING, RawWebSocket, frame
 
 
 @pytest.fixture
@@ -45,6 +46,38 @@ async def test_a_head_that_does_not_come_to_its_end_is_cut_off(
         with suppress(ConnectionError):
             assert await reader.read() == b""
     writer.close()
+
+
+@pytest.mark.parametrize("rest", [b"\r\n", b"x"])
+async def test_what_comes_after_an_answer_and_is_no_request_is_not_waited_for(
+    hub: LiveHub, rest: bytes
+) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", hub.port)
+    length = b"Content-Length: 99\r\n" if rest == b"x" else b""
+    writer.write(b"GET /healthz HTTP/1.1\r\nHost: hub\r\n%b\r\n" % length)
+    await reader.readuntil(b"}")
+    writer.write(rest)
+    async with asyncio.timeout(60):
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+    writer.close()
+
+
+async def test_an_upgrade_after_another_request_is_not_cut_off(hub: LiveHub) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", hub.port)
+    writer.write(b"GET /healthz HTTP/1.1\r\nHost: hub\r\n\r\n")
+    await reader.readuntil(b"}")
+    writer.write(
+        b"GET /stream HTTP/1.1\r\nHost: hub\r\nUpgrade: websocket\r\n"
+        b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    assert b" 101 " in await reader.readuntil(b"\r\n\r\n")
+    client = RawWebSocket(reader, writer)
+    await asyncio.sleep(0.4)
+    client.send(frame(PING, b"still here"))
+    assert (await client.receive()).payload == b"still here"
+    client.abort()
 
 
 async def test_a_whole_head_is_given_time(hub: LiveHub) -> None:
