@@ -1,4 +1,7 @@
-"""`scripts/soak crowd`: a topic with 100,000 subscribers, and what news of it cost."""
+"""`scripts/soak crowd`: a topic with 100,000 subscribers, and what news of it cost.
+
+Meanwhile another topic has news for a single subscriber every second: how late?
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,25 @@ from collections import Counter
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 
 from tests.soak.callbacks import Callbacks, published_now, running_callbacks
+from tests.soak.latencies import Lateness
 from tests.support.hub_api import HubApi
 from tests.support.hub_process import HubProcess
-from tests.support.publisher import Publisher
+from tests.support.publisher import PublishedFeed, Publisher
 
 SUBSCRIBERS, RECORDS = 100_000, 3
-PATIENCE = 1_800.0
+PATIENCE, SILENCE = 1_800.0, 60.0
 MOST_MEGABYTES = 64.0
 """By which memory may grow over what it was before, whoever many subscribe."""
+
+MOST_LATE = 0.25
+"""Of the time that a record takes to reach everybody: what 99 in 100 news of another
+topic may take, be it only some seconds on a busy machine."""
+
+BUSY_MILLISECONDS = 10_000.0
 
 MOST_GROWTH = 16.0
 """MB, by which a later record's peak may exceed the second's."""
@@ -42,6 +53,7 @@ class Outcome:
     subscribers: int
     before: float  # MB, of the hub when it was idle
     told: list[Told]
+    beside: Lateness  # of the other topic's news
 
     @property
     def complaints(self) -> list[str]:
@@ -52,6 +64,9 @@ class Outcome:
             for number, told in enumerate(self.told, 1)
             if told.times != everybody_once
         ]
+        longest = 1_000 * max(each.seconds for each in self.told)
+        if self.beside.p99 > max(MOST_LATE * longest, BUSY_MILLISECONDS):
+            found.append(f"news of another topic: {self.beside}")
         if max(peaks) - self.before > MOST_MEGABYTES:
             found.append(f"memory grew from {self.before:.0f} to {max(peaks):.0f} MB")
         if max(peaks[1:]) - peaks[1] > MOST_GROWTH:
@@ -69,6 +84,7 @@ def report(outcome: Outcome) -> str:
             f" {told.megabytes:.0f} MB at most"
             for number, told in enumerate(outcome.told, 1)
         ),
+        f"meanwhile  news of another topic: {outcome.beside}",
         *(f"BROKEN     {complaint}" for complaint in outcome.complaints),
         "verdict    "
         + ("promises broken" if outcome.complaints else "nobody missing, nobody twice"),
@@ -82,6 +98,8 @@ async def run(
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         callbacks = await enter(running_callbacks(directory, subscribers))
+        others = stack.enter_context(TemporaryDirectory(dir=directory))
+        other = await enter(running_callbacks(Path(others), 1))
         publisher = await enter(Publisher())
         hub = HubProcess(directory=directory)
         feed = publisher.add_feed()
@@ -94,28 +112,53 @@ async def run(
             )
             await hub.terminate()
         await asyncio.to_thread(multiply, hub.database, subscribers)
+        small = publisher.add_feed()
         async with hub, HubApi(hub) as api:
             await asyncio.sleep(2.0)  # it does some things at its start
+            small_id = await api.add_feed(publisher.url(small))
+            await api.subscribe(callback=other.url("ok", 0), topic=publisher.url(small))
             before, told = megabytes(hub.pid), []
             for _ in range(records):
                 feed.titles[feed.count + 1] = published_now()
                 publisher.publish(feed)
-                told.append(await _tell(hub, api, feed_id, callbacks))
+                speaking = asyncio.create_task(_speak(api, small_id, small))
+                tell = _tell(hub, api, feed_id, callbacks, subscribers, speaking)
+                told.append(await tell)
             await hub.terminate()
-    return Outcome(subscribers=subscribers, before=before, told=told)
+        late = Lateness.of(other.book.latencies(0.0, monotonic()))
+    return Outcome(subscribers=subscribers, before=before, told=told, beside=late)
+
+
+async def _speak(api: HubApi, feed_id: int, feed: PublishedFeed) -> None:
+    """News of another topic every second, until cancelled."""
+    while True:
+        feed.titles[feed.count + 1] = published_now()
+        feed.count += 1
+        await api.fetch(feed_id)
+        await asyncio.sleep(1.0)
 
 
 async def _tell(
-    hub: HubProcess, api: HubApi, feed_id: int, callbacks: Callbacks
+    hub: HubProcess,
+    api: HubApi,
+    feed_id: int,
+    callbacks: Callbacks,
+    subscribers: int,
+    speaking: asyncio.Task[None],
 ) -> Told:
+    """What came of one record, when nothing more can; ``speaking`` ends with it."""
     book, peak, began = callbacks.book, 0.0, monotonic()
+    book.read()
     book.begin()
+    wanted = book.asked + subscribers
     await api.fetch(feed_id)
-    settled = asyncio.create_task(until_settled(api))
-    while not settled.done():
+    while book.asked < wanted and monotonic() < max(book.last, began) + SILENCE:
         peak = max(peak, megabytes(hub.pid))
-        await asyncio.wait({settled}, timeout=0.1)
-    await settled
+        await asyncio.sleep(0.1)
+        book.read()
+    speaking.cancel()
+    await asyncio.wait({speaking})
+    await until_settled(api)
     arrivals = book.latencies(began, monotonic())
     return Told(
         times=Counter(book.times_asked()),
