@@ -80,6 +80,7 @@ def test_any_text_can_be_compared(text: str) -> None:
     assert without_noise(text) == without_noise(text)
 
 
+@pytest.mark.bulk
 @pytest.mark.parametrize(
     "piece",
     [

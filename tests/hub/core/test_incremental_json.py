@@ -29,7 +29,7 @@ def a_json_feed(*items: Any, indent: int | None = None, **head: Any) -> bytes:
 
 
 @given(json_histories())
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_what_is_committed_is_the_same_however_a_document_was_read(
     documents: list[bytes],
 ) -> None:

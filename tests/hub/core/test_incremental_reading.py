@@ -58,7 +58,7 @@ def an_entry(id: str, title: str = "entry") -> str:
 
 
 @given(histories())
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_what_is_committed_is_the_same_however_a_document_was_read(
     documents: list[bytes],
 ) -> None:

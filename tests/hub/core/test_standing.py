@@ -92,7 +92,12 @@ def test_popularity_grows_with_subscribers_and_feeds_that_link(
 
 # --- porn rank ---
 
-WORDS = WordList("# a comment\n\nPlug  # of any kind\nhot stuff\n...\n")
+LIST = "# a comment\n\nPlug  # of any kind\nhot stuff\n...\n"
+
+
+@pytest.fixture
+def words() -> WordList:
+    return WordList(LIST)
 
 
 @pytest.mark.parametrize(
@@ -108,19 +113,23 @@ WORDS = WordList("# a comment\n\nPlug  # of any kind\nhot stuff\n...\n")
         (an_entry("hot", content="stuff"), False),
     ],
 )
-def test_whole_words_and_phrases_are_looked_for(entry: Entry, is_in: bool) -> None:
-    assert WORDS.is_in(entry) is is_in
+def test_whole_words_and_phrases_are_looked_for(
+    words: WordList, entry: Entry, is_in: bool
+) -> None:
+    assert words.is_in(entry) is is_in
 
 
-def test_the_porn_rank_is_the_share_of_entries_with_a_listed_word() -> None:
+def test_the_porn_rank_is_the_share_of_entries_with_a_listed_word(
+    words: WordList,
+) -> None:
     entries = [an_entry("plug"), an_entry("a"), an_entry("b")]
 
-    assert examine(Feed(), entries, WORDS).porn_rank == 0.33
-    assert examine(Feed(), entries[1:], WORDS).porn_rank == 0.0
+    assert examine(Feed(), entries, words).porn_rank == 0.33
+    assert examine(Feed(), entries[1:], words).porn_rank == 0.0
 
 
-def test_there_is_no_porn_rank_without_entries() -> None:
-    assert examine(Feed(), [], WORDS).porn_rank is None
+def test_there_is_no_porn_rank_without_entries(words: WordList) -> None:
+    assert examine(Feed(), [], words).porn_rank is None
 
 
 # --- staleness ---

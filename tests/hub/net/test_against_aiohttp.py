@@ -185,7 +185,7 @@ def answers(draw: st.DrawFn) -> bytes:
 
 
 @given(words=answers(), cuts=st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_both_clients_make_the_same_of_what_a_server_says(
     comparison: Comparison, words: bytes, cuts: bool
 ) -> None:

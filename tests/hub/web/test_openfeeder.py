@@ -587,7 +587,6 @@ _TEXT = st.text(max_size=40) | st.sampled_from(
 
 
 @settings(
-    max_examples=150,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

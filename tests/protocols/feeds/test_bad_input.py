@@ -349,6 +349,7 @@ _HUGE = {
 }
 
 
+@pytest.mark.bulk
 @pytest.mark.parametrize("body", _HUGE.values(), ids=_HUGE.keys())
 def test_megabytes_of_anything_are_within_bounds(body: bytes) -> None:
     """It ends at all: what takes squared time takes hours of these."""

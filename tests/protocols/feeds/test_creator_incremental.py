@@ -71,6 +71,7 @@ def test_what_is_wrong_with_an_item_is_said_each_time(odd: Any) -> None:
     assert {entry.title for entry in parsed.entries} <= {"On c"}
 
 
+@pytest.mark.bulk
 def test_a_list_that_is_cut_off_is_never_taken_for_a_complete_one() -> None:
     slugs = [str(number) for number in range(MAX_ENTRIES + 1)]
 

@@ -189,3 +189,10 @@ def test_only_encodings_of_text_are_known(label: str, codec: str) -> None:
 
 def test_a_mark_is_no_text() -> None:
     assert to_utf8(codecs.BOM_UTF8 + b"{}").body == b"{}"
+
+
+def test_json_in_another_encoding_is_read_if_the_server_names_it() -> None:
+    version = "https://jsonfeed.org/version/1.1"
+    body = f'{{"version": "{version}", "title": "\xe9", "items": []}}'.encode("latin-1")
+    named = context(content_type="application/json; charset=iso-8859-1")
+    assert parse(body, named).feed.title == "\xe9"

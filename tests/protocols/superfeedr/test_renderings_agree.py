@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from hypothesis import given, settings
+from hypothesis import given
 
 from protocols.model import Deletion, Entry, Feed, Notification, Status, Text
 from protocols.superfeedr.atom import render_atom
@@ -81,7 +81,6 @@ def has_own_names(entry: Entry) -> bool:
     return not OF_JSON_ONLY & (ours | source)
 
 
-@settings(max_examples=50)
 @given(ENTRIES.filter(has_own_names))
 def test_an_entry_is_the_same_in_both(entry: Entry) -> None:
     root, document = rendered(notification_of(entry))
@@ -93,7 +92,6 @@ def test_an_entry_is_the_same_in_both(entry: Entry) -> None:
     assert without_emptied(sayable(from_atom)) == without_emptied(sayable(item))
 
 
-@settings(max_examples=50)
 @given(NOTIFICATIONS)
 def test_a_head_and_its_status_are_the_same_in_both(notification: Notification) -> None:
     root, document = rendered(notification)
@@ -109,7 +107,6 @@ def test_a_head_and_its_status_are_the_same_in_both(notification: Notification) 
         assert same(from_atom, document)
 
 
-@settings(max_examples=50)
 @given(NOTIFICATIONS)
 def test_there_are_as_many_entries_and_deletions_in_both(
     notification: Notification,
@@ -130,7 +127,6 @@ def test_the_example_is_the_same_in_both() -> None:
     assert {**head_of(root), "items": items} == document
 
 
-@settings(max_examples=50)
 @given(LONG)
 def test_whatever_claims_to_be_xhtml_leaves_the_document_well_formed(
     markup: str,

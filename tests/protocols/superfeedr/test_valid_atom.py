@@ -96,7 +96,7 @@ def test_every_notification_is_valid(notification: Notification) -> None:
     assert faults(render_atom(notification)) == set()
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(several(WILD_ENTRIES), WILD_FEEDS)
 def test_whatever_has_no_form_in_atom_is_put_into_one(
     entries: tuple[Entry, ...], feed: Feed

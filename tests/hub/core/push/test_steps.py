@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hub.core.push.steps import (
@@ -257,7 +257,6 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=100)
 @given(EVENTS)
 def test_whatever_hubs_and_feeds_do_it_comes_to_rest_and_asks_rarely(
     events: list[tuple[str, int]],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hub.core.cadence import DAY, PollingRules
@@ -419,7 +419,6 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60)
 @given(STEPS)
 def test_each_entry_is_told_once_however_it_comes_and_trust_is_earned(
     steps: list[tuple[str, int]],

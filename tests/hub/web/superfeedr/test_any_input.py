@@ -138,7 +138,7 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
         runner.run(stack.aclose())
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(thrown=requests)
 @example(
     thrown=Thrown(
@@ -177,7 +177,6 @@ def test_no_request_is_5xx_and_each_4xx_names_what_is_wrong(
         assert told["field"] in told["error"], told
 
 
-@settings(max_examples=100)
 @given(thrown=requests)
 def test_as_text_it_says_the_same(door: Door, thrown: Thrown) -> None:
     answer = door.answer(thrown, "*/*")
