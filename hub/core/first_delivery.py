@@ -71,6 +71,10 @@ class FirstDelivery:
         )
 
     @property
+    def chunk(self) -> tuple[int, int]:
+        return self.chunk_id, self.lease_id
+
+    @property
     def before(self) -> Position:
         """Where a catch-up starts that begins with this record."""
         return Position(self.position - 1)
@@ -105,6 +109,7 @@ def refused(
         lost = GivenUp(
             subscription_id=subscription.id,
             lease_id=0,
+            chunk=first.chunk,
             first=first.position,
             last=first.position,
             reason=reason_of(reply, 1),
@@ -112,6 +117,7 @@ def refused(
         )
         return Settlement(outcome=outcome, given_up=lost, attempt=attempt)
     opened = StragglerOpened(
+        chunk=first.chunk,
         subscription_id=subscription.id,
         position=first.before,
         attempts=1,
@@ -127,6 +133,7 @@ def refused(
 def not_started(first: FirstDelivery, *, at: datetime, due: datetime) -> Settlement:
     """The hub's own limits held it back: that is no try, and none is counted."""
     opened = StragglerOpened(
+        chunk=first.chunk,
         subscription_id=first.subscription.id,
         position=first.before,
         attempts=0,
@@ -142,6 +149,7 @@ def set_aside(
 ) -> Settlement:
     """Its request goes on, but as a straggler's, under that lease."""
     opened = StragglerOpened(
+        chunk=first.chunk,
         subscription_id=first.subscription.id,
         position=first.before,
         attempts=0,

@@ -94,7 +94,11 @@ class ChunkOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StragglerOpened:
-    """From chunk delivery to catch-up. With a lease: its attempt is still running."""
+    """From chunk delivery to catch-up. With a lease: its attempt is still running.
+
+    ``chunk`` and its lease are what it comes from: nothing is opened unless that lease
+    is still ours, for otherwise somebody else delivers the chunk.
+    """
 
     subscription_id: SubscriptionId
     position: Position  # the one before the record that was not delivered
@@ -105,6 +109,7 @@ class StragglerOpened:
     last_error: str = ""
     lease_id: int = 0
     tried_to: Position | None = None  # see `Straggler`
+    chunk: tuple[int, int] | None = None  # its id and the lease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +138,8 @@ class StragglerMoved:
 class GivenUp:
     """Records up to ``last`` go to a dead range (extending an adjoining one), the
     straggler, if any, is closed with ``from_position`` = ``last``, and the
-    subscription is marked exhausted. ``lease_id`` 0: from a chunk, no straggler."""
+    subscription is marked exhausted. ``lease_id`` 0: from a chunk, no straggler; then
+    ``chunk`` is as in `StragglerOpened`."""
 
     subscription_id: SubscriptionId
     lease_id: int
@@ -141,6 +147,7 @@ class GivenUp:
     last: Position
     reason: str
     at: datetime
+    chunk: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,17 +17,17 @@ def acknowledge(
     outcomes: Iterable[PackedOutcome],
     at: int,
     connection: sqlite3.Connection,
-) -> None:
+) -> bool:
     """Note outcomes in a chunk; without pending members it moves to the history.
 
-    Nothing changes unless the lease holds.
+    False, and nothing changes, unless the lease holds.
     """
     found = connection.execute(
         "SELECT outcomes FROM chunks WHERE id = ? AND lease_id = ?",
         (chunk_id, lease_id),
     ).fetchone()
     if found is None:
-        return
+        return False
     noted = bytearray(found[0])
     for index, outcome in outcomes:
         start = index * OUTCOME_BYTES
@@ -38,6 +38,7 @@ def acknowledge(
     )
     if next(pending_indexes(noted), None) is None:
         _finish(chunk_id, connection)
+    return True
 
 
 def _finish(chunk_id: int, connection: sqlite3.Connection) -> None:

@@ -33,12 +33,15 @@ ATTEMPTS_KEPT = 20
 
 def apply_flush(flush: DeliveryFlush, connection: sqlite3.Connection) -> Flushed:
     at = to_milliseconds(flush.at)
-    _acknowledge_all(flush.outcomes, at, connection)
+    lost = _acknowledge_all(flush.outcomes, at, connection)
     for opened in flush.opened:
-        open_straggler(opened, connection)
+        if opened.chunk not in lost:
+            open_straggler(opened, connection)
     fates = {each.subscription_id: move(each, at, connection) for each in flush.moved}
     closed: set[Lease] = set()
     for given_up in flush.given_up:
+        if given_up.chunk in lost:
+            continue
         fate = give_up(given_up, closed, connection)
         fates[given_up.subscription_id] = fate
     for subscription_id, reason in flush.ended:
@@ -58,13 +61,17 @@ def apply_flush(flush: DeliveryFlush, connection: sqlite3.Connection) -> Flushed
 
 def _acknowledge_all(
     outcomes: Sequence[ChunkOutcome], at: int, connection: sqlite3.Connection
-) -> None:
+) -> set[tuple[int, int] | None]:
+    """The chunks, each with the lease, of which that lease is over."""
     by_chunk: dict[tuple[int, int], list[PackedOutcome]] = defaultdict(list)
     for outcome in outcomes:
         packed = (outcome.index, pack_outcome(outcome))
         by_chunk[outcome.chunk_id, outcome.lease_id].append(packed)
-    for (chunk_id, lease_id), noted in by_chunk.items():
-        acknowledge(chunk_id, lease_id, noted, at, connection)
+    return {
+        (chunk_id, lease_id)
+        for (chunk_id, lease_id), noted in by_chunk.items()
+        if not acknowledge(chunk_id, lease_id, noted, at, connection)
+    }
 
 
 def _recover(ids: Sequence[SubscriptionId], connection: sqlite3.Connection) -> None:

@@ -9,6 +9,7 @@ import pytest
 from storage.errors import NotFound
 from storage.records import (
     Attempt,
+    GivenUp,
     Position,
     RecordKind,
     Straggler,
@@ -216,6 +217,39 @@ async def test_an_outcome_under_a_lost_lease_changes_nothing(scene: Scene) -> No
 
     assert flushed.lost == {late.id}
     assert await open_one(scene, late) == before
+
+
+async def test_nothing_is_opened_or_given_up_of_a_chunk_that_somebody_else_delivers(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    failed, given_up = [await scene.subscribe(feed, name) for name in "ab"]
+    await scene.publish(feed, "k")
+    (stale,) = await scene.claim(lease_id=1)
+    (ours,) = await scene.claim(at(65), lease_id=2)
+    lost = GivenUp(
+        subscription_id=given_up.id,
+        lease_id=0,
+        chunk=(stale.id, 1),
+        first=Position(1),
+        last=Position(1),
+        reason="refused",
+        at=START,
+    )
+
+    await scene.flush(
+        outcomes=all_of(stale),
+        opened=(opened(failed, 0, chunk=(stale.id, 1)),),
+        given_up=(lost,),
+    )
+
+    deliveries = scene.storage.deliveries
+    assert await deliveries.straggler(failed.id) is None
+    assert await deliveries.dead(after=0, limit=9) == []
+    await scene.flush(
+        outcomes=all_of(ours), opened=(opened(failed, 0, chunk=(ours.id, 2)),)
+    )
+    assert await deliveries.straggler(failed.id) is not None
 
 
 async def test_it_is_closed_when_nothing_it_wants_is_left(scene: Scene) -> None:

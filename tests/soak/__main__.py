@@ -1,8 +1,9 @@
 """`scripts/soak`: put a hub under fire, and say what came of it.
 
 `scripts/soak restart` starts one again for which a million feeds and deliveries are
-overdue; ``crowd``, ``hanging`` and ``backlog`` are troubles with receivers alone, but
-large.
+overdue, ``stall`` stops one for twice as long as its leases last, ``clock`` sets its
+clock, ``commits`` kills a hundred processes while they commit; ``crowd``, ``hanging``
+and ``backlog`` are troubles with receivers alone, but large.
 """
 
 from __future__ import annotations
@@ -15,16 +16,23 @@ from pathlib import Path
 from statistics import median
 from types import ModuleType
 
-from tests.soak import backlog, crowd, hanging, standstill
+from tests.soak import backlog, clock, commits, crowd, hanging, stall, standstill
 from tests.soak.soak import Outcome, Soak
 
 SCENES = {"crowd": crowd, "hanging": hanging, "backlog": backlog}
+PROGRAMS = {
+    "restart": standstill.main,
+    "stall": stall.main,
+    "clock": clock.main,
+    "commits": commits.main,
+}
+"""With arguments of their own."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments[:1] == ["restart"]:
-        return standstill.main(arguments[1:])
+    if arguments[:1] and arguments[0] in PROGRAMS:
+        return PROGRAMS[arguments[0]](arguments[1:])
     asked = _parser().parse_args(arguments)
     if asked.scene in SCENES:
         return asyncio.run(_play(SCENES[asked.scene]))

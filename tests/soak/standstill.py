@@ -10,10 +10,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import socket
 import sys
 import tempfile
-from asyncio.subprocess import Process, create_subprocess_exec
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -26,6 +24,7 @@ import uvloop
 
 from hub.delivery.origins import HIGHEST_LIMIT
 from hub.polling.schedule import HOST_INTERVAL
+from tests.soak.odd_process import odd_hub
 from tests.soak.overdue_hub import Overdue, write_overdue
 from tests.support.eventually import eventually
 
@@ -151,7 +150,8 @@ async def restart(overdue: Overdue, seconds: float, directory: Path) -> Outcome:
         overdue = outcome.overdue = _at(overdue, port)
         await write_overdue(directory / "hub.db", overdue)
         started = monotonic()
-        async with hub_on(directory / "hub.db") as process:
+        async with odd_hub(directory / "hub.db") as hub:
+            process = hub.process
             await _until(lambda: everybody.polled > 0)
             outcome.cpu_to_poll = _cpu_seconds(process.pid)
             await _until(lambda: everybody.pushed > 0)
@@ -223,33 +223,6 @@ async def serving(everybody: Everybody) -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
-
-
-@asynccontextmanager
-async def hub_on(database: Path) -> AsyncIterator[Process]:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    environment = {
-        **{name: value for name, value in os.environ.items() if "FANFARE" not in name},
-        "FANFARE_DATABASE": f"sqlite:{database}",
-        "FANFARE_PORT": f"{port}",
-        "FANFARE_PUBLIC_URL": f"http://127.0.0.1:{port}",
-        "FANFARE_ADMIN_TOKEN": "of-the-soak",
-        "FANFARE_LOG_LEVEL": "info",
-    }
-    with database.with_name("hub.log").open("wb") as log:
-        process = await create_subprocess_exec(
-            *(sys.executable, "-m", "tests.soak.odd_hub"),
-            env=environment,
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
 
 
 async def _until(holds: Callable[[], bool]) -> None:

@@ -24,3 +24,12 @@ def test_a_hub_with_everything_overdue_begins_at_once_and_storms_nobody(
     said = capsys.readouterr().out
     assert code == 0, said
     assert "overdue    300 feeds of 6 hosts, 400 deliveries to 20" in said
+
+
+@pytest.mark.parametrize(
+    "scene", [["stall", "--seconds", "1"], ["clock", "--jumps", "2"]]
+)
+def test_a_hub_that_is_stopped_or_whose_clock_is_set_in_the_midst_of_deliveries(
+    scene: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(scene) == 0, capsys.readouterr().out

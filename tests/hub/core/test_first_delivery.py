@@ -110,6 +110,7 @@ def test_a_failed_probe_goes_straight_to_the_dead(status: int) -> None:
     assert settlement.given_up == GivenUp(
         subscription_id=a_subscription().id,
         lease_id=0,
+        chunk=a_first().chunk,
         first=Position(12),
         last=Position(12),
         reason="no answer (after 1 try)",

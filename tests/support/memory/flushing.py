@@ -36,6 +36,7 @@ class Flushing:
         self._closed: set[tuple[SubscriptionId, int]] = set()
         self._unfinished: set[SubscriptionId] = set()
         self._lost: set[SubscriptionId] = set()
+        self._lost_chunks: set[tuple[int, int] | None] = set()
 
     def _count(self) -> None:
         notified = self._state.notified
@@ -44,10 +45,7 @@ class Flushing:
 
     def apply(self) -> Flushed:
         flush, state = self._flush, self._state
-        for outcome in flush.outcomes:
-            self._acknowledge(outcome)
-        for opened in flush.opened:
-            self._open(opened)
+        self._settle_chunks()
         for moved in flush.moved:
             self._move(moved)
         for given_up in flush.given_up:
@@ -69,6 +67,20 @@ class Flushing:
             unfinished=frozenset(self._unfinished - self._lost),
             lost=frozenset(self._lost),
         )
+
+    def _settle_chunks(self) -> None:
+        flush, chunks = self._flush, self._state.chunks
+        leases = {id: each.lease_id for id, each in chunks.items()}
+        self._lost_chunks = {
+            (each.chunk_id, each.lease_id)
+            for each in flush.outcomes
+            if leases.get(each.chunk_id) != each.lease_id
+        }
+        for outcome in flush.outcomes:
+            self._acknowledge(outcome)
+        for opened in flush.opened:
+            if opened.chunk not in self._lost_chunks:
+                self._open(opened)
 
     def _acknowledge(self, outcome: ChunkOutcome) -> None:
         chunk = self._state.chunks.get(outcome.chunk_id)
@@ -137,6 +149,8 @@ class Flushing:
         )
 
     def _give_up(self, given_up: GivenUp) -> None:
+        if given_up.chunk in self._lost_chunks:
+            return
         state, subscription_id = self._state, given_up.subscription_id
         lease = (subscription_id, given_up.lease_id)
         found = state.stragglers.get(subscription_id)

@@ -1,0 +1,144 @@
+"""The clock of the machine is set by an hour, forwards and backwards, while a hub
+delivers: nothing is lost, nothing comes twice, and nothing stands still.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+
+import aiohttp
+
+from tests.soak.odd_process import TOKEN, odd_hub
+from tests.support.eventually import eventually
+from tests.support.publisher import PublishedFeed, Publisher
+from tests.support.subscribers import Reply, Subscriber, Subscribers
+
+HOUR = 3_600
+SUBSCRIBERS = 20
+THINKING = 0.4
+
+
+@dataclass(slots=True)
+class Outcome:
+    jumps: int = 0
+    slowest: float = 0.0  # seconds from the jump until everybody had everything
+    copies: int = 0
+    complaints: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Scene:
+    session: aiohttp.ClientSession
+    feed: PublishedFeed
+    publisher: Publisher
+    subscribers: list[Subscriber]
+    clock: Path
+    offset: int = 0
+
+    async def jump(self, seconds: int) -> float:
+        """In the midst of deliveries; how long these and the next ones take."""
+        asked: list[int] = []
+        for each in self.subscribers:
+            each.replies = _slow(asked)
+        await self._publish()
+        await eventually(lambda: len(asked) >= SUBSCRIBERS // 2)
+        self.offset += seconds
+        self.clock.write_text(f"{self.offset}")
+        jumped = monotonic()
+        await self._publish()
+        await eventually(self._has_come)
+        return monotonic() - jumped
+
+    def _has_come(self) -> bool:
+        return all(self.feed.count in each.numbers for each in self.subscribers)
+
+    async def _publish(self) -> None:
+        self.publisher.publish(self.feed)
+        async with self.session.post("/api/feeds/1/fetch") as answer:
+            answer.raise_for_status()
+
+
+def _slow(asked: list[int]) -> Iterator[Reply]:
+    asked.append(1)
+    yield Reply(after=THINKING)
+
+
+async def run(jumps: list[int], directory: Path) -> Outcome:
+    outcome, clock = Outcome(), directory / "clock"
+    clock.write_text("0")
+    async with (
+        Publisher() as publisher,
+        Subscribers() as receivers,
+        odd_hub(directory / "hub.db", ODD_CLOCK=str(clock)) as hub,
+        aiohttp.ClientSession(
+            base_url=hub.url,
+            headers={"Authorization": f"Bearer {TOKEN}"},
+        ) as session,
+    ):
+        await eventually(lambda: _is_ready(session))
+        scene = await _set_up(session, publisher, receivers, clock)
+        for seconds in jumps:
+            outcome.slowest = max(outcome.slowest, await scene.jump(seconds))
+            outcome.jumps += 1
+    for each in scene.subscribers:
+        expected = list(range(2, scene.feed.count + 1))
+        outcome.copies += len(each.numbers) - len(set(each.numbers))
+        if each.numbers != expected:
+            outcome.complaints.append(f"{each.name} got {each.numbers}")
+    log = (directory / "hub.log").read_text()
+    outcome.complaints += [line for line in log.splitlines() if "Traceback" in line]
+    return outcome
+
+
+async def _is_ready(session: aiohttp.ClientSession) -> bool:
+    try:
+        async with session.get("/readyz") as answer:
+            return answer.status == 200
+    except aiohttp.ClientError:
+        return False
+
+
+async def _set_up(
+    session: aiohttp.ClientSession,
+    publisher: Publisher,
+    receivers: Subscribers,
+    clock: Path,
+) -> Scene:
+    feed = publisher.add_feed()
+    topic = publisher.url(feed)
+    async with session.post("/api/feeds", json={"url": topic}) as answer:
+        answer.raise_for_status()
+    subscribers = []
+    for number in range(SUBSCRIBERS):
+        each = receivers.add(f"s{number}", feed=1, topic=topic, format="json")
+        wish = {"callback": each.callback, "topic": topic, "secret": each.secret}
+        async with session.post("/api/subscriptions", json=wish) as answer:
+            answer.raise_for_status()
+        subscribers.append(each)
+    return Scene(session, feed, publisher, subscribers, clock)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="scripts/soak clock", description=__doc__)
+    parser.add_argument("--jumps", type=int, default=10)
+    asked = parser.parse_args(arguments)
+    jumps = [(HOUR, -HOUR, -HOUR, HOUR)[number % 4] for number in range(asked.jumps)]
+    with tempfile.TemporaryDirectory(prefix="fanfare-clock-") as directory:
+        outcome = asyncio.run(run(jumps, Path(directory)))
+    print(
+        f"{outcome.jumps} jumps by an hour: {outcome.copies} copies; everybody had"
+        f" everything {outcome.slowest:.1f} s after one at most"
+    )
+    print("\n".join(f"BROKEN  {each}" for each in outcome.complaints) or "none lost")
+    return 1 if outcome.complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
