@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import dataclass
 
 import structlog
 
@@ -32,11 +33,20 @@ HOST_PAUSE = 1.0
 OF_ZONE_AT_ONCE = 16
 """Of one owner's hosts, however many names they have: see `hub.net.zones`."""
 CROWD_PAUSE = 5.0
-"""Seconds before a request of which the zone has so many is taken up again."""
+"""Seconds before a request of which the zone has so many is taken up again, if no
+other of them is over sooner."""
 FAULT_PAUSE = 10.0
 """Seconds before a request is taken up again that storage or a fault held up."""
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Pause:
+    """``until`` (monotonic), or until the zone ``crowd`` has room; "": no zone."""
+
+    until: float
+    crowd: str
 
 
 class Verifier:
@@ -52,7 +62,7 @@ class Verifier:
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._under_way: dict[tuple[str, str], int] = {}
         self._zones: Counter[str] = Counter()  # of what is under way
-        self._postponed: dict[int, float] = {}
+        self._postponed: dict[int, _Pause] = {}
         self._hosts: dict[str, float] = {}  # when each was last turned to
         self._awake = asyncio.Event()
 
@@ -116,10 +126,22 @@ class Verifier:
 
     def _forget_what_is_over(self) -> None:
         now = self._clock.monotonic()
-        self._postponed = {id: at for id, at in self._postponed.items() if at > now}
+        self._postponed = {
+            id: each for id, each in self._postponed.items() if each.until > now
+        }
+        self._let_crowds_in()
         self._hosts = {
             host: at for host, at in self._hosts.items() if now - at < HOST_PAUSE
         }
+
+    def _let_crowds_in(self) -> None:
+        """As many of each zone as it has room for, those that waited longest first."""
+        let_in: Counter[str] = Counter()
+        for id, each in list(self._postponed.items()):
+            zone = each.crowd
+            if zone and self._zones[zone] + let_in[zone] < OF_ZONE_AT_ONCE:
+                let_in[zone] += 1
+                del self._postponed[id]
 
     def _has_turn(self, verification: Verification) -> bool:
         if _key(verification) in self._under_way:
@@ -128,8 +150,9 @@ class Verifier:
         if host in self._hosts or self._questions.is_waiting(verification.callback):
             return False
         if self._questions.is_paced(verification.callback):
-            if self._zones[_zone(verification)] >= OF_ZONE_AT_ONCE:
-                self._postpone(verification, CROWD_PAUSE)  # to see who is behind it
+            zone = _zone(verification)
+            if self._zones[zone] >= OF_ZONE_AT_ONCE:
+                self._postpone(verification, CROWD_PAUSE, zone)  # who is behind it?
                 return False
             self._hosts[host] = self._clock.monotonic()
         return True
@@ -163,8 +186,11 @@ class Verifier:
         if not self._zones[zone]:
             del self._zones[zone]
 
-    def _postpone(self, verification: Verification, seconds: float) -> None:
-        self._postponed[verification.id] = self._clock.monotonic() + seconds
+    def _postpone(
+        self, verification: Verification, seconds: float, crowd: str = ""
+    ) -> None:
+        until = self._clock.monotonic() + seconds
+        self._postponed[verification.id] = _Pause(until, crowd)
 
 
 def _zone(verification: Verification) -> str:

@@ -87,6 +87,17 @@ async def test_no_owner_of_many_names_keeps_others_waiting(
         assert asked("names.example") <= verifier_module.OF_ZONE_AT_ONCE
 
 
+async def test_a_crowd_of_one_owner_goes_on_as_soon_as_there_is_room(
+    scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifier_module, "CROWD_PAUSE", 600.0)
+    many = verifier_module.OF_ZONE_AT_ONCE + 4
+    for number in range(many):
+        await request(scene, number, f"{number}.names.example")
+    async with running(scene):
+        await eventually(lambda: len(scene.callbacks.requests) == many)
+
+
 async def test_an_exempt_host_is_not_paced(scene: OpenHubScene) -> None:
     for number in range(20):
         await request(scene, number, "reader.exempt")
