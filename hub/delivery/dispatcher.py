@@ -33,8 +33,11 @@ from hub.delivery.slow_requests import SlowRequests
 from hub.delivery.stragglers import Stragglers
 from hub.metrics import Metrics
 from hub.net import Network, Purpose
+from storage.errors import StorageClosed, StorageError
 from storage.interface import Storage
+from storage.records import Cursor
 
+RETRY_SECONDS = 1.0
 SWEEP_SECONDS = 0.1
 
 log = structlog.get_logger()
@@ -80,9 +83,7 @@ class Dispatcher:
         Then nothing more is begun; requests under way have ``grace`` seconds to end,
         and what came of them is written before this returns.
         """
-        await self._storage.deliveries.void_leases()
-        head = await self._storage.log.head()
-        self._credits.resume(await self._storage.deliveries.notified())
+        head = await self._resume()
         sender = Sender(
             hub_url=self._hub_url,
             epoch=head.epoch,
@@ -99,6 +100,20 @@ class Dispatcher:
             self._credits,
         )
         await run.until_cancelled()
+
+    async def _resume(self) -> Cursor:
+        """Free what an earlier process had claimed, as soon as storage works; where the
+        log ends."""
+        while True:
+            try:
+                await self._storage.deliveries.void_leases()
+                self._credits.resume(await self._storage.deliveries.notified())
+                return await self._storage.log.head()
+            except StorageClosed:
+                raise
+            except StorageError as error:
+                log.error("deliveries_not_resumed", error=str(error))
+                await asyncio.sleep(RETRY_SECONDS)
 
 
 class _Run:

@@ -1,4 +1,5 @@
-"""A disk that is lost at any moment, fills up, and gives what it was asked for late.
+"""A disk that is lost at any moment, fills up, fails, is write-protected, and gives
+what it was asked for late, or very late.
 
 It is real SQLite on real files. A crash leaves what was in the files at that moment,
 with or without the remains of a write that was cut off; the next process finds a copy.
@@ -17,7 +18,7 @@ from shutil import copyfile
 from typing import Any
 
 from storage.sqlite import SqliteStorage, open_database
-from storage.sqlite.connections import open_for_writing, read_only
+from storage.sqlite.connections import read_only
 from storage.sqlite.driving import Driving
 from tests.simulation.loop import VirtualLoop
 
@@ -25,6 +26,8 @@ PAGES_AT_ALL = 1 << 30
 LONGEST_WRITE = 0.02
 LONGEST_READ = 0.005
 """Seconds, usually; now and then ten times as long."""
+SLOWNESS = 20.0
+"""What a slow disk takes longer."""
 
 
 _KEPT = ("hub.db", "hub.db-wal", "hub.db.key")
@@ -58,7 +61,8 @@ class Disk:
         self._directory = directory
         self._random = random
         self._connections: list[sqlite3.Connection] = []
-        self._writing: sqlite3.Connection | None = None
+        self._writing: _Failing | None = None
+        self._slowness = 1.0
         self._reading: sqlite3.Connection | None = None
         directory.mkdir(parents=True, exist_ok=True)
 
@@ -81,14 +85,30 @@ class Disk:
         )
 
     def delay(self, longest: float) -> float:
-        seconds = self._random.uniform(0, longest)
+        seconds = self._random.uniform(0, longest * self._slowness)
         return 10 * seconds if self._random.random() < 0.02 else seconds
 
     def fill(self) -> None:
         """From now on nothing can grow."""
         self._limit(self._pages())
 
+    def fail(self) -> None:
+        """From now on nothing can be committed: EIO."""
+        if self._writing is not None:
+            self._writing.is_failing = True
+
+    def protect(self) -> None:
+        """From now on nothing can be written: EROFS."""
+        self._ask("PRAGMA query_only = 1")
+
+    def slow_down(self) -> None:
+        self._slowness = SLOWNESS
+
     def clear(self) -> None:
+        self._slowness = 1.0
+        if self._writing is not None:
+            self._writing.is_failing = False
+        self._ask("PRAGMA query_only = 0")
         self._limit(PAGES_AT_ALL)
 
     def crash(self, directory: Path, random: Random) -> Disk:
@@ -119,11 +139,20 @@ class Disk:
         return int(pages)
 
     def _limit(self, pages: int) -> None:
+        self._ask(f"PRAGMA max_page_count = {pages}")
+
+    def _ask(self, pragma: str) -> None:
         if self._writing is not None and not self.is_lost:
-            self._writing.execute(f"PRAGMA max_page_count = {pages}").fetchall()
+            self._writing.execute(pragma).fetchall()
 
     def _open_for_writing(self, path: Path) -> sqlite3.Connection:
-        self._writing = open_for_writing(path)
+        self._writing = sqlite3.connect(
+            path,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+            factory=_Failing,
+        )
         self._connections.append(self._writing)
         return self._writing
 
@@ -139,6 +168,19 @@ class Disk:
             )
             self._connections.append(self._reading)
         return _LoopReader(self, self._reading)
+
+
+class _Failing(sqlite3.Connection):
+    """Commits nothing while it fails."""
+
+    is_failing = False
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        if self.is_failing and sql == "COMMIT":
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+            raise error
+        return super().execute(sql, *parameters)
 
 
 class _LoopWorker:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from hub.assembly import BuiltHub
 from hub.live.errors import NoRoom
 from hub.live.prepared import Prepared
 from protocols.cursor import read_cursor
+from protocols.errors import InvalidValue
 from protocols.live.closing import SLOW, Closing
 from protocols.live.messages import NotificationMessage, Reset, Subscribe, Subscribed
 from storage.errors import StorageError
 from tests.support.publisher import entries_named_in
+
+GARBAGE = ("", "?", "abc", "0-0-0", "nobody-1", "nobody-999999999", "-1", "x" * 9_000)
+"""Cursors that no hub gave away."""
 
 
 @dataclass(slots=True)
@@ -35,6 +39,8 @@ class Listener:
         while True:
             try:
                 hub.live.check_room()
+                if self.random.random() < 0.1:
+                    await self._try_garbage(hub)
                 await self._connect(hub)
             except* (NoRoom, StorageError):
                 pass  # an answer of 503; it comes again
@@ -55,6 +61,21 @@ class Listener:
                         await outlet.closed.wait()
                 except TimeoutError:
                     outlet.closed.set()
+
+    async def _try_garbage(self, hub: BuiltHub) -> None:
+        """As somebody who has a cursor of nobody's: it is refused, or reset."""
+        stranger = replace(self, numbers=[], complaints=[], cursor=None)
+        outlet = _Outlet(stranger)
+        wanted = Subscribe(topic=self.topic, cursor=self.random.choice(GARBAGE))
+        async with asyncio.TaskGroup() as tasks:
+            with hub.live.connected(outlet, tasks, "websocket") as connection:
+                interest = await hub.services.live.find(None, wanted)
+                try:
+                    await hub.services.live.subscribe(connection, [interest])
+                except InvalidValue:
+                    return
+        if not (stranger.complaints or outlet.closed.is_set()):
+            self.complaints.append(f"was not told that {wanted.cursor} is not known")
 
     def take(self, message: Prepared) -> None:
         told = message.message

@@ -43,6 +43,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             raise Stuck("something goes on and on while no time passes")
         self._virtual_time += max(seconds, 0.0)
 
+    def stall(self, seconds: float) -> None:
+        """The machine does nothing for so long: whatever was to come is late."""
+        self._virtual_time += seconds
+
     def run_in_executor(
         self, executor: Any, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:

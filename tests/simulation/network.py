@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from hub.errors import BadAnswer, TimedOut, Unreachable
 from hub.net import Answer, Purpose, Request
 from hub.net.headers import AnswerHeaders
+from tests.simulation.mutants import Mutant
 from tests.simulation.world import World
 from tests.support.web_server import ServerAnswer
 
@@ -25,6 +26,7 @@ class SimulatedNetwork:
         self.is_lost = False
         self.trouble = 0.0  # how often a request meets some, 0 to 1
         self.passing: Callable[[str], None] = lambda place: None
+        self.mutant: Mutant | None = None
         self._world = world
         self._random = random
 
@@ -58,11 +60,11 @@ class SimulatedNetwork:
         is_troubled = self._random.random() < self.trouble
         await self._travel("before-request")
         if is_troubled and fault < 0.3:
-            raise Unreachable("no connection")
+            raise Unreachable("no address" if fault < 0.1 else "no connection")
         if is_troubled and fault < 0.5:
             await asyncio.Event().wait()  # a black hole
         self._world.note(f"{request.method} {urlsplit(request.url).path}")
-        answer = await self._world.answer(request)
+        answer = await self._tamper(request)
         is_heard = False
         try:
             await self._travel("after-answer")
@@ -75,6 +77,11 @@ class SimulatedNetwork:
         finally:
             if not is_heard:
                 self._world.unheard(request)
+
+    async def _tamper(self, request: Request) -> ServerAnswer | None:
+        if request.method == "POST" and self.mutant is not None:
+            return await self.mutant(self._world, request)
+        return await self._world.answer(request)
 
     async def _travel(self, place: str) -> None:
         seconds = self._random.uniform(0.001, LONGEST_WAY)

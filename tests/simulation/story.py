@@ -15,14 +15,16 @@ from structlog.testing import capture_logs
 from hub.jobs import Job
 from hub.services.feeds import AddFeed
 from hub.services.subscriptions import Subscribe
-from protocols.websub.requests import SubscribeRequest
+from protocols.websub.requests import PublishRequest, SubscribeRequest
 from storage.errors import StorageError
 from storage.records import Format, SubscriptionId
 from tests.simulation.disk import Disk, empty_database
 from tests.simulation.listeners import Listener
 from tests.simulation.loop import VirtualLoop
+from tests.simulation.mutants import MUTANTS, Mutant
 from tests.simulation.network import SLOWEST_WAY
 from tests.simulation.process import PlayedTime, Process
+from tests.simulation.troubles import Troubles
 from tests.simulation.world import World
 from tests.support.oracle import (
     Evidence,
@@ -38,6 +40,11 @@ _IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 WINDOW = 0.1 + 0.2
 """Seconds: acknowledgements are gathered, and a write takes at most so long."""
 IN_FLIGHT = 256 + 64
+LATE = 2 * SLOWEST_WAY + 20.0
+"""Virtual seconds after the end of a subscription in which what was under way may come,
+when the process was stalled meanwhile."""
+NEVER_PUBLISHED = 10**9
+"""The first entry of one of whom nobody knows whether it has subscribed."""
 PATIENCE = 30.0
 """Virtual seconds until the operator has stragglers tried, whose turn may be hours
 away, when nothing goes wrong any more."""
@@ -50,8 +57,6 @@ _DEATHS = {
     "after-answer": 40,
 }
 """Where a process may die, and at most at which time of passing the place."""
-SKEWS = (-3_600.0, 0.0, 3_600.0)
-"""Seconds that the machine's clock is set wrong by, or right again."""
 _JOBS = ("log_trimmed", "attempts_trimmed", "removals_finished", "leases_expired")
 
 
@@ -70,18 +75,22 @@ class Verdict:
     fingerprint: str = ""
 
 
-def run_seed(seed: int | str, *, disk_forgets: bool = False) -> Verdict:
+def run_seed(
+    seed: int | str, *, disk_forgets: bool = False, mutant: str = ""
+) -> Verdict:
     """One run, in a loop of its own; the same seed is the same run.
 
-    With ``disk_forgets`` promises are broken, which has to be noticed.
+    With ``disk_forgets``, or one of the `MUTANTS`, promises are broken, which has to
+    be noticed.
     """
+    fault = MUTANTS[mutant](Random(f"{seed}/mutant")) if mutant else None
     empty = empty_database()
     with (
         tempfile.TemporaryDirectory(prefix="fanfare-", dir=_IN_MEMORY) as directory,
         capture_logs() as logs,
         asyncio.Runner(loop_factory=VirtualLoop) as runner,
     ):
-        story = Story(str(seed), Path(directory), empty, disk_forgets)
+        story = Story(str(seed), Path(directory), empty, disk_forgets, fault)
         try:
             runner.run(story.tell())
         except Exception as error:
@@ -97,6 +106,7 @@ class Story:
         directory: Path,
         empty: Mapping[str, bytes],
         disk_forgets: bool,
+        mutant: Mutant | None,
     ) -> None:
         self.verdict = Verdict(seed=seed)
         self._seed = seed
@@ -111,7 +121,9 @@ class Story:
         self._ids: dict[str, SubscriptionId] = {}  # by callback
         self._listeners: list[Listener] = []
         self._lives = 0
-        self._full_since: float | None = None
+        self._troubles = Troubles(Random(f"{seed}/troubles"), self._time, self._count)
+        self._mutant = mutant
+        self._left: list[tuple[Subscriber, float]] = []
         self._process: Process
 
     async def tell(self) -> None:
@@ -133,6 +145,7 @@ class Story:
         self._lives += 1
         self._process = Process(self._lives, self._world, disk, self._time, self._seed)
         self._world.note(f"life {self._lives}")
+        self._process.network.mutant = self._mutant
         await self._process.start()
         for listener in self._listeners:
             self._process.spawn(listener.listen(self._process.hub))
@@ -163,15 +176,7 @@ class Story:
         services, storage = self._process.hub.services, self._process.storage
         is_stranger = subscriber.format == "as-is" and self._random.random() < 0.7
         if not is_stranger:
-            added = await services.subscriptions.add(
-                Subscribe(
-                    callback=subscriber.callback,
-                    topic=subscriber.topic,
-                    secret=subscriber.secret,
-                    format=Format(subscriber.format),
-                )
-            )
-            self._ids[subscriber.callback] = added.subscription.id
+            await self._add(subscriber)
             return
         subscriber.algorithm = "sha256"
         await services.websub.request(
@@ -189,6 +194,17 @@ class Story:
             if await storage.subscriptions.count(feed_id) > before:
                 return
             await asyncio.sleep(1)
+
+    async def _add(self, subscriber: Subscriber) -> None:
+        added = await self._process.hub.services.subscriptions.add(
+            Subscribe(
+                callback=subscriber.callback,
+                topic=subscriber.topic,
+                secret=subscriber.secret,
+                format=Format(subscriber.format),
+            )
+        )
+        self._ids[subscriber.callback] = added.subscription.id
 
     async def _live(self) -> None:
         """Traffic and trouble, until this process is to end, or has."""
@@ -237,24 +253,48 @@ class Story:
         elif throw < 0.8:
             self._world.disturb()
             self._count("publisher in trouble")
-        elif throw < 0.84:
-            self._time.skew = self._random.choice(SKEWS)
-            self._count("clock jumps")
         elif throw < 0.88:
-            await self._fill_disk()
-        elif throw < 0.94:
+            await self._troubles.befall(self._process.disk)
+        elif throw < 0.90:
+            await self._ping()
+        elif throw < 0.92:
+            await self._churn()
+        elif throw < 0.96:
             await self._keep_house()
         else:
             await self._hurry()
 
-    async def _fill_disk(self) -> None:
-        self._count("disk full")
-        self._full_since = asyncio.get_running_loop().time()
-        self._process.disk.fill()
-        await asyncio.sleep(self._random.uniform(0, 30))
-        self._process.disk.clear()
-        await asyncio.sleep(2.5)  # acknowledgements try again each second
-        self._full_since = None
+    async def _ping(self) -> None:
+        """A publisher says that there is something new, which is so."""
+        feed = self._world.publish()
+        url = next(url for url, each in self._world.feeds.items() if each is feed)
+        self._count("pings")
+        await self._process.hub.services.websub.publish(PublishRequest(topics=(url,)))
+
+    async def _churn(self) -> None:
+        """A subscriber goes, or another comes."""
+        if self._ids and self._random.random() < 0.5:
+            await self._unsubscribe(self._random.choice(list(self._ids)))
+            return
+        self._count("subscribed meanwhile")
+        url, feed = self._random.choice(list(self._world.feeds.items()))
+        index = len(self._world.subscribers) + 100
+        subscriber = self._world.add_subscriber(feed, url, index)
+        subscriber.first, subscriber.has_left = NEVER_PUBLISHED, True
+        await self._add(subscriber)
+        subscriber.first, subscriber.has_left = feed.count + 1, False
+
+    async def _unsubscribe(self, callback: str) -> None:
+        """What it is owed from now on is nothing, whether that is heard of or not."""
+        self._count("unsubscribed meanwhile")
+        subscriber = self._world.subscribers[callback]
+        subscriber.has_left = True
+        subscriptions = self._process.hub.services.subscriptions
+        await subscriptions.remove(
+            self._ids[callback], tell=self._random.random() < 0.5
+        )
+        self._left.append((subscriber, asyncio.get_running_loop().time()))
+        del self._ids[callback]
 
     async def _keep_house(self) -> None:
         house = self._process.housekeeping
@@ -287,14 +327,15 @@ class Story:
     def _note_kill(self) -> None:
         self._count("kills")
         at = self._process.died_at
-        lag = 0.0 if self._full_since is None else at - self._full_since + 5
-        self._full_since = None
+        since, self._troubles.late_since = self._troubles.late_since, None
+        lag = 0.0 if since is None else at - since + 5
         self._kills[f"{self._process.hub_url}/hub"] = Kill(at, lag)
 
     async def _reach_peace(self) -> None:
         """Nothing goes wrong any more: now everything has to arrive."""
         loop = asyncio.get_running_loop()
         self._process.network.trouble = 0.0
+        self._process.disk.clear()
         self._world.heal()
         self._world.publish()
         began = loop.time()
@@ -303,9 +344,10 @@ class Story:
                 return  # the oracle says what is missing
             for feed_id in self._feed_ids:
                 await self._process.hub.services.feeds.fetch(feed_id)  # type: ignore[arg-type]
-            if loop.time() > began + PATIENCE:
+            waited = loop.time() - began
+            if waited > PATIENCE:
                 await self._hurry()
-            await asyncio.sleep(5)
+            await asyncio.sleep(max(5.0, waited / 10))
         self.verdict.recoveries.append(loop.time() - began)
 
     async def _is_settled(self) -> bool:
@@ -341,6 +383,7 @@ class Story:
         verdict.complaints += judge(evidence)
         for listener in self._listeners:
             verdict.complaints += listener.judge(self._last(listener.feed))
+        verdict.complaints += self._late_comers()
         if self._world.strays:
             verdict.complaints.append(f"asked for {self._world.strays[:3]}")
         verdict.kills = len(self._kills)
@@ -351,6 +394,12 @@ class Story:
         )
         verdict.listened = sum(len(each.numbers) for each in self._listeners)
         verdict.fingerprint = self._world.fingerprint
+
+    def _late_comers(self) -> Iterator[str]:
+        for subscriber, left_at in self._left:
+            last = max((each.started for each in subscriber.receipts), default=0.0)
+            if last > left_at + LATE:
+                yield f"{subscriber.name} was sent more {last - left_at:.0f} s late"
 
     def _count(self, fault: str) -> None:
         self.verdict.faults[fault] += 1

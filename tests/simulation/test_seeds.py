@@ -10,6 +10,7 @@ seed again, and thousands of them:
 from __future__ import annotations
 
 import asyncio
+import re
 from itertools import count
 
 import pytest
@@ -48,6 +49,22 @@ def test_a_disk_that_forgets_is_found_out() -> None:
     and what is sent again without a reason."""
     verdicts = (run_seed(seed, disk_forgets=True) for seed in range(5, 15))
     assert any(verdict.complaints for verdict in verdicts)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "said"),
+    [
+        ("drops", "never received"),
+        ("doubles", "twice without a kill"),
+        ("misdirects", "not its own|of another feed"),
+        ("disorders", "after|never received"),
+    ],
+)
+def test_a_hub_that_does_what_it_must_not_is_found_out(mutant: str, said: str) -> None:
+    """By one of a few seeds, and for what it did."""
+    verdicts = (run_seed(seed, mutant=mutant) for seed in range(5, 15))
+    found = (each for verdict in verdicts for each in verdict.complaints)
+    assert any(re.search(said, each) for each in found)
 
 
 def test_time_passes_only_while_everybody_waits() -> None:

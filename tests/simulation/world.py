@@ -14,6 +14,20 @@ from tests.support.publisher import PublishedFeed, entries_named_in
 from tests.support.subscribers import Receipt, Reply, Subscriber
 from tests.support.web_server import ServerAnswer, ServerRequest
 
+GONE = 410
+PATIENCES = (
+    "0",
+    "7",
+    "120",
+    "-5",
+    "1000000000",
+    "soon",
+    "",
+    "Mon, 01 Jan 1990 00:00:00 GMT",
+    "Mon, 02 Mar 2026 00:01:00 GMT",
+    "Fri, 31 Dec 9999 23:59:59 GMT",
+)
+"""What callbacks say about when to try again."""
 FORMATS = ("json", "atom", "as-is")
 
 
@@ -46,11 +60,12 @@ class World:
         """Of the feeds by their numbers: how many entries they have."""
         return {feed.number: feed.count for feed in self.feeds.values()}
 
-    def publish(self) -> None:
+    def publish(self) -> PublishedFeed:
         feed = self.random.choice(list(self.feeds.values()))
         for _ in range(self.random.randint(1, 3)):
             feed.count += 1
         self.note(f"published {feed.number}/{feed.count}")
+        return feed
 
     def disturb(self) -> None:
         """A publisher is in trouble, or is out of it again."""
@@ -110,13 +125,15 @@ class World:
         reply = next(subscriber.replies, Reply())
         received = _as_server_request(request)
         status = 0  # whoever is cut off has not answered
+        if reply.status == GONE:
+            subscriber.has_left = True
         try:
             await asyncio.sleep(reply.after)
             status = reply.status
         finally:
             if self.is_alive:
                 self._remember(subscriber, received, started, status)
-        return ServerAnswer(status=status) if status else None
+        return ServerAnswer(status=status, headers=reply.headers) if status else None
 
     def _remember(
         self,
@@ -146,9 +163,9 @@ class World:
         if self.random.random() < 0.5:
             self.exempt_hosts.add(f"feeds{number}.example")
         for index in range(self.random.randint(1, 6)):
-            self._add_subscriber(feed, url, index)
+            self.add_subscriber(feed, url, index)
 
-    def _add_subscriber(self, feed: PublishedFeed, topic: str, index: int) -> None:
+    def add_subscriber(self, feed: PublishedFeed, topic: str, index: int) -> Subscriber:
         host = f"callbacks{self.random.randint(1, 4)}.example"
         name = f"s{feed.number}-{index}"
         subscriber = Subscriber(
@@ -163,14 +180,20 @@ class World:
         self.subscribers[subscriber.callback] = subscriber
         if self.random.random() < 0.5:
             self.exempt_hosts.add(host)
+        return subscriber
 
     def _moods(self, random: Random) -> Iterator[Reply]:
         while True:
             throw = random.random()
             if not self.is_moody or throw < 0.7:
                 yield Reply(after=random.uniform(0, 0.2))
-            elif throw < 0.8:
+            elif throw < 0.705:
+                yield Reply(status=GONE)
+            elif throw < 0.76:
                 yield Reply(status=random.choice((500, 503, 429, 404, 302)))
+            elif throw < 0.8:
+                patience = {"Retry-After": random.choice(PATIENCES)}
+                yield Reply(status=random.choice((429, 503)), headers=patience)
             elif throw < 0.9:
                 yield Reply(after=random.uniform(1, 19))
             elif throw < 0.95:

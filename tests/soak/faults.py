@@ -9,6 +9,7 @@ import signal
 from collections import Counter
 from contextlib import suppress
 from random import Random
+from time import monotonic
 
 from tests.soak.population import Population
 from tests.support.hub_process import HubProcess
@@ -32,6 +33,8 @@ class Faults:
 
     def __init__(self, hub: HubProcess, population: Population, random: Random) -> None:
         self.counts: Counter[str] = Counter()
+        self.late_since: float | None = None
+        """Since when what is acknowledged may not have been written."""
         self._hub = hub
         self._population = population
         self._random = random
@@ -50,8 +53,10 @@ class Faults:
         )
         await asyncio.sleep(self._random.uniform(0.2, 2))
         if fault is not None and self._hub.is_running:
+            self.late_since = monotonic()
             await fault()
             await asyncio.sleep(QUIET)
+        self.late_since = None
 
     async def _stall(self) -> None:
         self.counts["process stopped (SIGSTOP) and continued"] += 1

@@ -13,8 +13,19 @@ EACH = 0.5  # seconds between two looks
 LONGEST_WARM_UP = 600.0
 RESOLUTION = 3e6
 """Bytes that an allocator takes or gives back at a time, and more: less is no trend."""
+CACHES = (16 << 20, 8 << 20, 8 << 20, 8 << 20)
+"""Bytes of the database's file that its writer and each of its readers may keep."""
 MOST_EACH_HOUR = 0.01
 """Of what there is: the growth of an hour that is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """When, and how many bytes of memory and of the database there were."""
+
+    at: float
+    memory: int
+    file: int
 
 
 @dataclass(slots=True)
@@ -22,13 +33,14 @@ class MemoryWatch:
     """Looks at what a process has for itself. `run` until cancelled; then `trend`."""
 
     pid: int
-    samples: list[tuple[float, int]] = field(default_factory=list)
-    """Seconds, and bytes."""
+    database: Path
+    samples: list[Look] = field(default_factory=list)
 
     async def run(self) -> None:
         while True:
             with suppress(FileNotFoundError, ProcessLookupError):
-                self.samples.append((monotonic(), own_memory(self.pid)))
+                memory, file = own_memory(self.pid), self.database.stat().st_size
+                self.samples.append(Look(monotonic(), memory, file))
             await asyncio.sleep(EACH)
 
     def trend(self) -> Trend:
@@ -38,11 +50,13 @@ class MemoryWatch:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
     """What a process had when it was warm, what it had in the end, and how much later
-    that was in seconds. Both are the middle of many looks."""
+    that was in seconds. Both are the middle of many looks. ``cached``: how much more of
+    its database it may keep in the end."""
 
     before: float
     after: float
     seconds: float
+    cached: float = 0.0
 
     @property
     def growth(self) -> float:
@@ -52,24 +66,30 @@ class Trend:
     def is_growing(self) -> bool:
         """More than can be told from none, and than one of a hundred each hour."""
         hours = self.seconds / 3_600
-        return self.growth > RESOLUTION + MOST_EACH_HOUR * hours * self.before
+        most = RESOLUTION + self.cached + MOST_EACH_HOUR * hours * self.before
+        return self.growth > most
 
 
-def find_trend(samples: list[tuple[float, int]]) -> Trend:
+def find_trend(samples: list[Look]) -> Trend:
     """Of the time after the warm-up, which is half of it all, or ten minutes: between
     the middle of its first third and that of its last."""
     if len(samples) < 12:
         return Trend(before=0.0, after=0.0, seconds=0.0)
-    began, ended = samples[0][0], samples[-1][0]
+    began, ended = samples[0].at, samples[-1].at
     warm = began + min((ended - began) / 2, LONGEST_WARM_UP)
-    looks = [each for each in samples if each[0] >= warm]
+    looks = [each for each in samples if each.at >= warm]
     third = len(looks) // 3
     first, last = looks[:third], looks[-third:]
     return Trend(
-        before=median(size for _at, size in first),
-        after=median(size for _at, size in last),
-        seconds=last[len(last) // 2][0] - first[len(first) // 2][0],
+        before=median(each.memory for each in first),
+        after=median(each.memory for each in last),
+        seconds=last[len(last) // 2].at - first[len(first) // 2].at,
+        cached=_cached(last[-1].file) - _cached(first[0].file),
     )
+
+
+def _cached(file: int) -> int:
+    return sum(min(file, each) for each in CACHES)
 
 
 def own_memory(pid: int) -> int:

@@ -121,7 +121,7 @@ class Soak:
 
     async def _live_long(self, api: HubApi) -> None:
         """Nothing ends this process; it is watched from outside."""
-        watch = MemoryWatch(self._hub.pid)
+        watch = MemoryWatch(self._hub.pid, self._hub.database)
         watching = asyncio.create_task(watch.run())
         self._end = monotonic() + self._seconds * LONG_LIFE
         while (left := self._end - monotonic()) > 0:
@@ -185,6 +185,7 @@ class Soak:
         place, most = self._random.choice([("", 1), *sorted(FAILPOINTS.items())])
         failpoint = f"{place}:{self._random.randint(1, most)}" if place else ""
         began, name = monotonic(), await self._start(failpoint)
+        dying = asyncio.create_task(self._hub.wait_exit())
         with suppress(HubDied):
             await self._hub.wait_ready()
             self._outcome.recoveries.append(monotonic() - began)
@@ -194,10 +195,14 @@ class Soak:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds), HubApi(self._hub) as api:
                 await self._keep_busy(api)
+        since = None if self._hub.is_running else self._faults.late_since
         await disturbing
-        await self._finish(name, place)
+        await self._finish(name, place, dying, since)
 
-    async def _finish(self, name: str, place: str) -> None:
+    async def _finish(
+        self, name: str, place: str, dying: asyncio.Task[float], since: float | None
+    ) -> None:
+        """``since``: from when it could write nothing, until it died of itself."""
         self._measure()
         faults = self._faults.counts
         if self._hub.is_running and self._random.random() < 0.2:
@@ -209,8 +214,10 @@ class Soak:
             at = await self._hub.kill()
         else:
             faults[f"SIGKILL {place}"] += 1
-            at = await self._hub.wait_exit()
-        self._kills[name] = Kill(at, self._lag.most_since(at - LAG_SECONDS))
+            at = await dying
+        late = 0.0 if since is None else at - since + 1
+        lag = max(late, self._lag.most_since(at - LAG_SECONDS))
+        self._kills[name] = Kill(at, lag)
 
     async def _keep_busy(self, api: HubApi) -> None:
         """Until the process has ended."""

@@ -6,16 +6,17 @@ from random import Random
 
 import pytest
 
-from tests.soak.memory import EACH, find_trend
+from tests.soak.memory import EACH, Look, find_trend
 
 
 def looks(
-    seconds: float, *, leak: float = 0.0, warm_up: float = 0.0
-) -> list[tuple[float, int]]:
-    """Of 80 MB, with the noise of an allocator; ``leak`` is bytes each second."""
+    seconds: float, *, leak: float = 0.0, warm_up: float = 0.0, file: float = 0.0
+) -> list[Look]:
+    """Of 80 MB, with the noise of an allocator; ``leak`` is bytes each second, and so
+    is ``file``, by which the database grows."""
     random = Random(1)
     return [
-        (
+        Look(
             at,
             round(
                 80e6
@@ -23,6 +24,7 @@ def looks(
                 - 30e6 * max(0.0, 1 - at / (warm_up or 1e-9))
                 + random.uniform(0, 1e6)
             ),
+            round(file * at),
         )
         for at in (EACH * number for number in range(int(seconds / EACH)))
     ]
@@ -40,6 +42,13 @@ def test_one_that_leaks_does_and_the_sooner_the_longer_it_is_watched(
     seconds: float, leak: float
 ) -> None:
     assert find_trend(looks(seconds, leak=leak, warm_up=20.0)).is_growing
+
+
+def test_what_it_keeps_of_its_database_is_no_leak_until_that_is_all_it_may_keep() -> (
+    None
+):
+    assert not find_trend(looks(80, leak=160e3, file=40e3)).is_growing
+    assert find_trend(looks(2_400, leak=160e3, file=40e3)).is_growing
 
 
 def test_a_few_looks_are_no_trend() -> None:

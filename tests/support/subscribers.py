@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 
@@ -19,6 +19,7 @@ class Reply:
 
     status: int = 200
     after: float = 0.0  # seconds
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,4 +135,4 @@ class Subscribers(Served):
             request=request,
         )
         subscriber.receipts.append(receipt)
-        return ServerAnswer(status=reply.status)
+        return ServerAnswer(status=reply.status, headers=reply.headers)

@@ -6,6 +6,7 @@ import asyncio
 import time
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 import orjson
 import pytest
@@ -13,6 +14,8 @@ from structlog.testing import capture_logs
 
 from hub.delivery.dispatcher import DeliveryLimits
 from protocols.model import Entry, Status
+from storage.errors import StorageFull
+from storage.interface import DeliveryStore, Storage
 from storage.records import (
     EntryWrite,
     FeedId,
@@ -592,3 +595,46 @@ async def publish_broken(scene: DeliveryScene, feed_id: FeedId) -> Position:
     )
     assert positions is not None
     return positions[0]
+
+
+class Delegating:
+    """Passes on whatever it does not do itself."""
+
+    def __init__(self, inner: object) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+
+class LateDeliveries(Delegating):
+    """Takes no writes at first."""
+
+    failures = 1
+
+    async def void_leases(self) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise StorageFull("the database takes no writes")
+        await cast("DeliveryStore", self._inner).void_leases()
+
+
+class LateStorage(Delegating):
+    def __init__(self, inner: Storage) -> None:
+        super().__init__(inner)
+        self.deliveries = LateDeliveries(inner.deliveries)
+
+
+async def test_a_hub_that_begins_on_a_full_disk_delivers_once_there_is_room(
+    tmp_path: Path,
+) -> None:
+    async with delivery_scene(tmp_path) as scene:
+        late = LateStorage(scene.storage)
+        scene.storage = cast("Storage", late)
+        async with scene.dispatching():
+            feed = await scene.add_feed()
+            await scene.subscribe(feed, "/a")
+            await scene.publish(feed, "First")
+            await scene.receiver.until_count("/a", 1)
+            await settled(scene)
+        assert late.deliveries.failures == 0
