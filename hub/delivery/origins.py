@@ -119,12 +119,14 @@ class Origins:
         """Seconds after which one that was refused should ask again.
 
         Everybody gets another time, as far apart as the origin's limit suggests, so
-        that ten thousand callbacks of one origin do not all ask every second.
+        that ten thousand callbacks of one origin do not all ask every second. On the
+        slow lane the limit says nothing any more; a few hundred should hear within the
+        minute that the origin is back.
         """
         state = self._known(origin)
         gap, longest = TYPICAL_ANSWER / state.limit, LONGEST_POSTPONEMENT
         if state.is_on_slow_lane:
-            gap, longest = 1.0, LONGEST_ON_SLOW_LANE
+            gap, longest = TYPICAL_ANSWER, LONGEST_ON_SLOW_LANE
         earliest = max(now + 1.0, state.next_probe)
         turn = max(state.reserved_until + gap, earliest)
         state.reserved_until = turn if turn <= now + longest else earliest

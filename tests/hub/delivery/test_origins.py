@@ -162,6 +162,13 @@ def test_nobody_is_put_off_for_long_and_never_all_to_one_moment(
     assert max(asking.values()) <= 2 * 20_000 / longest
 
 
+def test_hundreds_hear_within_a_minute_that_an_origin_is_back() -> None:
+    of = origins()
+    put_on_the_slow_lane(of)
+    waits = [of.postponement(HERE, 0.0) for _ in range(500)]
+    assert max(waits) <= 60.0
+
+
 def test_whether_there_is_room_takes_no_place() -> None:
     of = origins()
     for _ in range(8):
