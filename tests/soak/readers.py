@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import aiohttp
@@ -58,13 +59,17 @@ class LiveReader:
     def stay(self) -> None:
         """From now on it neither leaves nor is slow."""
         self._stays, self._pause = True, 0.0
-        if self._leaving is not None:
-            self._leaving.reschedule(None)
+        self._leave_at(None)
 
     def drop(self) -> None:
         """Break off what there is, and come again."""
-        if self._leaving is not None and not self._stays:
-            self._leaving.reschedule(asyncio.get_running_loop().time())
+        if not self._stays:
+            self._leave_at(asyncio.get_running_loop().time())
+
+    def _leave_at(self, moment: float | None) -> None:
+        if self._leaving is not None:
+            with suppress(RuntimeError):  # it is just leaving
+                self._leaving.reschedule(moment)
 
     def judge(self, last: int) -> list[str]:
         """What is wrong if all was to come up to that entry, or until it left."""
