@@ -174,6 +174,7 @@ class Settings(OpenFeederSettings, LogSettings, ScpSettings, PollingSettings):
             earned_floor=self.earned_floor,
             patience=self.patience,
             dead_after=self.dead_after,
+            entries_of_day=self.entries_of_day,
             backup_period=self.backup_period,
             tells_unlisted=self.tells_unlisted,
         )

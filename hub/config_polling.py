@@ -74,6 +74,11 @@ class PollingSettings:
         52 * _WEEK,
         "seconds of nothing but 404 after which a feed is dead: no longer polled",
     )
+    entries_of_day: int = setting(
+        _RULES.entries_of_day,
+        whole(1, 10_000_000),
+        "new entries of one feed that are told in a day, UTC; what is more waits",
+    )
     poll_concurrency: int = setting(
         64, whole(1, 1_000), "feeds fetched at the same time"
     )

@@ -170,6 +170,12 @@ def _oddities(feed: Document) -> list[tuple[str, object]]:
             f"no entry was known, {moment(feed['gap_at'])}" if feed["gap_at"] else "",
         ),
         (
+            "waiting",
+            f"{plural(feed['waiting'], 'entry', 'entries')}: too many in a day"
+            if feed["waiting"]
+            else "",
+        ),
+        (
             "left out",
             f"{plural(feed['dropped'], 'entry', 'entries')} of the last document"
             if feed["dropped"]

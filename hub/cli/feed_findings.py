@@ -10,7 +10,16 @@ import click
 from .client import Document, Hub, speaks_to_hub
 from .wording import plural, print_table, printable
 
-KINDS = ("dead", "failing", "moved", "throttled", "wasteful", "hub", "pushed")
+KINDS = (
+    "dead",
+    "failing",
+    "moved",
+    "throttled",
+    "flooding",
+    "wasteful",
+    "hub",
+    "pushed",
+)
 
 
 @click.command()
@@ -18,7 +27,7 @@ KINDS = ("dead", "failing", "moved", "throttled", "wasteful", "hub", "pushed")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array.")
 @speaks_to_hub
 def report(hub: Hub, kind: str | None, as_json: bool) -> None:
-    """Say which feeds are dead, in trouble, moved, throttled, wasteful or pushed.
+    """Say which feeds want a look: dead, failing, moved, flooding, wasteful and others.
 
     With what may be done about each. A feed is wasteful that is polled more than 300
     times for an entry.

@@ -53,6 +53,7 @@ class News:
     rekeyed: int = 0  # known entries that came back under another id
     sightings: tuple[Sighting, ...] = ()  # of the document's entries, in its order
     is_gap: bool = False  # none of the document was known: some may have been missed
+    waiting: int = 0  # new entries for which there was no room: they stay unknown
 
 
 def detect(
@@ -64,6 +65,7 @@ def detect(
     is_reformatted: bool = False,
     is_addition: bool = False,
     elsewhere: bytes = b"",
+    room: int | None = None,
 ) -> News:
     """Compare a document with its feed's seen-set (``b""`` before the first one).
 
@@ -72,7 +74,8 @@ def detect(
     in other words: there an entry is updated if its own date says so, too.
     ``is_addition``: entries the document lacks may still be in the feed's own one.
     ``elsewhere`` is the seen-set of another feed, if this one has just come to be the
-    same document as that.
+    same document as that. Only the first ``room`` entries are news, but for those of
+    a first document.
     """
     known = SeenSet.unpack(seen)
     withdrawn = _withdrawn(document)
@@ -99,16 +102,19 @@ def detect(
         known.remove(old_key)
     reworded_since = (last_success or at) if is_reformatted else None
     updates = _updates(known, current, at, reworded_since)
-    new = tuple(entry for key, entry in unknown.items() if key not in rekeyed)
+    new = [key for key in unknown if key not in rekeyed]
+    waiting = set(new[room:]) if room is not None and seen else set()
     for key in unknown:
-        known.put(current[key][1])
+        if key not in waiting:
+            known.put(current[key][1])
     deletions = _deletions(known, withdrawn)
     if is_successor:
         known.forget(day_of(at), len(current))
     return News(
         seen=known.pack(),
         is_baseline=not seen,
-        new=new,
+        new=tuple(unknown[key] for key in new if key not in waiting),
+        waiting=len(waiting),
         updates=updates,
         deletions=deletions,
         rekeyed=len(rekeyed),

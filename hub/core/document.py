@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from hub.core.bodies import body_hash, news_body, raw_body
+from hub.core.day_limit import room_of_day, told_of_day
 from hub.core.decision import Decision
 from hub.core.detect import News, detect
 from hub.core.fragments import as_news, state_of
@@ -32,7 +33,7 @@ def after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
     document = stock.document
     news = _news(decision, document)
     polling = _polling(decision, document, news, part_state)
-    if stock.is_doubted:  # the same bytes are to be read again
+    if stock.is_doubted or news.waiting:  # the same bytes are to be read again
         polling = changed(polling, body_hash="", validators=None)
     commit = _news_commit(decision, polling, document, news)
     commit = changed(commit, inventory=stock.inventory)
@@ -67,6 +68,7 @@ def _news(decision: Decision, document: ParsedFeed) -> News:
         is_reformatted=feed.format not in ("", document.format),
         is_addition=decision.fetched.is_partial,
         elsewhere=decision.elsewhere,
+        room=room_of_day(before, decision.rules, decision.fetched.at),
     )
     is_first = before.last_success is None and before.last_parse is not None
     if is_first:  # what was brought before it was no document of the feed's own
@@ -92,6 +94,7 @@ def _polling(
         is_resource=document.format is FeedFormat.PART,
         part_state=part_state,
         **oddities(before, news, document, fetched.at),
+        **told_of_day(before, news, fetched.at),
     )
 
 

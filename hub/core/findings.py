@@ -29,6 +29,7 @@ class FindingKind(StrEnum):
     FAILING = "failing"  # in trouble for days, still polled
     MOVED = "moved"  # redirects for good
     THROTTLED = "throttled"  # its server asks for patience
+    FLOODING = "flooding"  # more new entries than are told in a day
     WASTEFUL = "wasteful"  # hundreds of polls for an entry
     HUB = "hub"  # names a hub, and is polled all the same
     PUSHED = "pushed"  # its hub pushes what is new
@@ -68,6 +69,7 @@ def findings(
         _failing(feed.polling, now),
         _moved(feed),
         _throttled(feed.polling, now),
+        _flooding(feed.polling),
         _wasteful(feed, now),
         _hub(feed.polling) if push is None else _pushed(push),
     )
@@ -119,6 +121,18 @@ def _throttled(polling: Polling, now: datetime) -> Finding | None:
         what=what,
         suggestion="if it stays so, ask its publisher for a hub, or poll all feeds"
         " less (FANFARE_POLL_BUDGET)",
+    )
+
+
+def _flooding(polling: Polling) -> Finding | None:
+    if not polling.waiting:
+        return None
+    what = f"{polling.told_of_day:,} new entries in a day, and {polling.waiting:,} wait"
+    return Finding(
+        kind=FindingKind.FLOODING,
+        what=what,
+        suggestion="look whether its ids change with every poll; pause it, or raise"
+        " FANFARE_ENTRIES_OF_DAY",
     )
 
 

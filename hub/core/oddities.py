@@ -65,6 +65,7 @@ def remarks(news: News, document: ParsedFeed) -> tuple[str, ...]:
         (news.rekeyed, f"{news.rekeyed} known under new ids"),
         (document.dropped, f"{document.dropped} left out"),
         (news.is_gap, "none was known: a gap"),
+        (news.waiting, f"{news.waiting} wait: too many in a day"),
     )
     return tuple(remark for is_found, remark in found if is_found)
 

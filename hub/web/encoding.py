@@ -101,6 +101,7 @@ def feed_report_document(report: FeedReport) -> Members:
         "rekeyed": polling.rekeyed,
         "rekeyed_at": polling.rekeyed_at,
         "gap_at": polling.gap_at,
+        "waiting": polling.waiting,
         "dropped": polling.dropped,
         "problems": polling.problems,
         "period_terms": report.plan.terms,

@@ -75,6 +75,7 @@ FEED_SHAPES: Mapping[str, Mapping[str, str]] = {
         "rekeyed": "integer",
         "rekeyed_at": "time?",
         "gap_at": "time?",
+        "waiting": "integer",
         "dropped": "integer",
         "problems": "[string]",
         "period_terms": "[PeriodTerm]",

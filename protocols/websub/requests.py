@@ -25,7 +25,7 @@ FORMATS = ("json", "atom")
 """What notifications may be normalized to; without any, the topic itself is sent."""
 
 _URL_NAMES = re.compile(r"hub\.(?:url|topic)(?:\[\d{0,4}\])?")
-_BETWEEN_URLS = re.compile(r"\s*,\s*(?=https?://)")
+_BETWEEN_URLS = re.compile(r",(?=\s*https?://)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

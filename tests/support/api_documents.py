@@ -38,6 +38,7 @@ def feed_document(**changes: object) -> dict[str, Any]:
         "rekeyed": 0,
         "rekeyed_at": None,
         "gap_at": None,
+        "waiting": 0,
         "dropped": 0,
         "problems": [],
         "maintained_at": None,

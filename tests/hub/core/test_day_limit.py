@@ -1,0 +1,102 @@
+"""A feed whose ids and all else change with every poll: told up to a day's limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import count
+
+from hub.core.cadence import PollingRules
+from hub.core.decide import decide
+from hub.core.decision import Decision
+from hub.core.fetched import Occasion, Understood
+from hub.core.findings import FindingKind, findings
+from protocols.model import Entry, Link, Text
+from storage.records import FetchCommit, FetchTarget, RecordKind
+from tests.support.documents import a_document
+from tests.support.fetch_targets import START, a_target, an_answer
+
+RULES = PollingRules(entries_of_day=25)
+MORNING = START.replace(hour=6)
+
+
+def an_entry(number: int) -> Entry:
+    """Nothing of which is alike another's."""
+    return Entry(
+        key=f"id {number}",
+        id=f"id {number}",
+        title=f"title {number}",
+        links=(Link(href=f"https://feed.example/{number}/{number}"),),
+        content=Text(value=f"content {number}"),
+    )
+
+
+@dataclass
+class EndlessFeed:
+    """Ten entries a poll."""
+
+    target: FetchTarget = field(default_factory=a_target)
+    numbers: count[int] = field(default_factory=count)
+
+    def poll(self, hours: float, entries: list[Entry] | None = None) -> FetchCommit:
+        entries = entries or [an_entry(next(self.numbers)) for _ in range(10)]
+        document = a_document(*entries)
+        fetched = an_answer(200, repr(entries).encode(), at=at(hours))
+        decision = Decision(
+            target=self.target,
+            fetched=fetched,
+            understood=Understood(feed=document),
+            rules=RULES,
+            jitter=0.0,
+            occasion=Occasion.RING,
+        )
+        commit = decide(decision)
+        feed = replace(self.target.feed, polling=commit.polling, format="rss")
+        seen = self.target.seen if commit.seen is None else commit.seen
+        self.target = replace(self.target, feed=feed, seen=seen)
+        return commit
+
+
+def at(hours: float) -> object:
+    return MORNING + timedelta(hours=hours)
+
+
+def told(commit: FetchCommit) -> int:
+    return sum(
+        len(record.entries)
+        for record in commit.records
+        if record.kind is RecordKind.ENTRIES
+    )
+
+
+def test_new_entries_are_told_until_a_day_has_had_as_many_as_it_may() -> None:
+    feed = EndlessFeed()
+    polls = [feed.poll(hours) for hours in range(6)]
+    assert [told(each) for each in polls] == [0, 10, 10, 5, 0, 0]
+    assert [len(each.entries) for each in polls] == [10, 10, 10, 5, 0, 0]
+    assert told(feed.poll(24)) == 10
+
+
+def test_the_status_says_how_many_wait_and_so_does_the_report() -> None:
+    feed = EndlessFeed()
+    *_, last = [feed.poll(hours) for hours in range(4)]
+    assert last.polling.waiting == 5
+    assert "5 wait: too many in a day" in last.polling.message
+    (record,) = last.records
+    assert "5 wait" in record.status.http
+    kinds = [each.kind for each in findings(feed.target.feed, at(4))]  # type: ignore[arg-type]
+    assert kinds == [FindingKind.FLOODING]
+
+
+def test_what_waits_and_is_still_there_is_told_the_next_day() -> None:
+    feed = EndlessFeed()
+    for hours in range(3):
+        feed.poll(hours)
+    entries = [an_entry(number) for number in range(1_000, 1_010)]
+    assert told(feed.poll(3, entries)) == 5
+    waiting = feed.poll(4, entries)
+    assert (told(waiting), waiting.polling.waiting) == (0, 5)
+    # the same bytes are read again
+    assert (waiting.polling.body_hash, waiting.polling.validators) == ("", None)
+    assert (told(feed.poll(24, entries)), feed.target.feed.polling.waiting) == (5, 0)
+    assert told(feed.poll(25, entries)) == 0
