@@ -41,6 +41,7 @@ _FORMATS: Final = (
 )
 _TYPES: Final = {"text/plain": "text", "application/xhtml+xml": "xhtml"}
 _HEADERS: Final = {"content-type": "application/xml; charset=utf-8"}
+_LONGEST_DECLARATION: Final = 1_000
 
 
 def read_with_feedparser(
@@ -53,7 +54,7 @@ def read_with_feedparser(
     """
     try:
         result = feedparser.parse(
-            BytesIO(document.body),
+            BytesIO(_without_declaration(document.body)),
             response_headers=_HEADERS,
             sanitize_html=False,
             resolve_relative_uris=False,
@@ -81,6 +82,14 @@ def read_with_feedparser(
             _complete_item(draft, entry)
     parsed = assemble(format, head, drafts, written=len(entries))
     return document.sign(parsed, "feedparser")
+
+
+def _without_declaration(body: bytes) -> bytes:
+    """It is told the encoding, and would look for it in a first line that begins with
+    ``<?``, in time that grows with the cube of its length."""
+    is_declared = body.startswith(b"<?xml")
+    end = body.find(b"?>", 0, _LONGEST_DECLARATION) if is_declared else -1
+    return b"\n" + (body if end < 0 else body[end + 2 :])
 
 
 def _read_head(fields: Fields, scope: Scope) -> HeadDraft:

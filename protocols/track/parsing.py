@@ -37,7 +37,7 @@ MOST_DEPTH: Final = 20
 
 _ENDS: Final = frozenset({Mark.OR, Mark.CLOSE, Mark.END})
 _MEMBER: Final = "a word, a phrase in quotes, a flag or a group"
-_HOST: Final = re.compile(r"[^\s/?#@:]+(?:\.[^\s/?#@:]+)*\.?")
+_HOST: Final = re.compile(r"[^\s/?#@:]+")
 _NUMBER: Final = re.compile(r"(<=|>=|<|>)\s*(\d+(?:\.\d*)?|\.\d+)")
 _CODE: Final = re.compile(r"[a-z]{2}(?:[-_][a-z0-9]+)*", re.IGNORECASE)
 

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import socket
+import time
 from collections.abc import Callable
 from http.client import HTTPConnection
 from threading import Thread
@@ -12,6 +11,7 @@ from urllib.parse import urlencode, urlsplit
 
 from click.testing import Result
 
+from protocols.websub.signatures import sign, sign_webhook
 from tests.support.api_documents import feed_document, subscription_document
 from tests.support.fake_api import FakeApi
 
@@ -37,8 +37,14 @@ def on_subscribing(api: FakeApi, act: Callable[[dict[str, Any]], None]) -> None:
 
 def deliver(subscription: dict[str, Any]) -> None:
     body = json.dumps({"items": [{"title": "One"}]}).encode()
-    digest = hmac.new(subscription["secret"].encode(), body, hashlib.sha256).hexdigest()
-    request(subscription, "POST", body, {"X-Hub-Signature": f"sha256={digest}"})
+    secret, at = subscription["secret"], int(time.time())
+    headers = {
+        "X-Hub-Signature": sign("sha256", secret, body),
+        "webhook-id": "e-1",
+        "webhook-timestamp": str(at),
+        "webhook-signature": sign_webhook(secret, "e-1", at, body),
+    }
+    request(subscription, "POST", body, headers)
 
 
 def deny(subscription: dict[str, Any]) -> None:
