@@ -60,6 +60,9 @@ def _as_read(decision: Decision, read: ParsedFeed) -> ParsedFeed:
 
 def _news(decision: Decision, document: ParsedFeed) -> News:
     before, feed = decision.polling, decision.target.feed
+    # What was brought before the first one was no document of the feed's own.
+    is_first = before.last_success is None and before.last_parse is not None
+    room = room_of_day(before, decision.rules, decision.fetched.at)
     news = detect(
         document,
         decision.target.seen,
@@ -68,12 +71,9 @@ def _news(decision: Decision, document: ParsedFeed) -> News:
         is_reformatted=feed.format not in ("", document.format),
         is_addition=decision.fetched.is_partial,
         elsewhere=decision.elsewhere,
-        room=room_of_day(before, decision.rules, decision.fetched.at),
+        room=None if is_first else room,
     )
-    is_first = before.last_success is None and before.last_parse is not None
-    if is_first:  # what was brought before it was no document of the feed's own
-        return replace(news, is_baseline=True)
-    return news
+    return replace(news, is_baseline=True) if is_first else news
 
 
 def _polling(

@@ -100,3 +100,15 @@ def test_what_waits_and_is_still_there_is_told_the_next_day() -> None:
     assert (waiting.polling.body_hash, waiting.polling.validators) == ("", None)
     assert (told(feed.poll(24, entries)), feed.target.feed.polling.waiting) == (5, 0)
     assert told(feed.poll(25, entries)) == 0
+
+
+def test_a_first_document_has_no_limit_also_where_a_push_came_before_it() -> None:
+    """Else what is news to nobody would be told the next day."""
+    feed = EndlessFeed()
+    feed.poll(0)
+    polling = replace(feed.target.feed.polling, last_success=None)
+    feed.target = replace(feed.target, feed=replace(feed.target.feed, polling=polling))
+    entries = [an_entry(number) for number in range(1_000, 1_040)]
+    first = feed.poll(1, entries)
+    assert (told(first), len(first.entries), first.polling.waiting) == (0, 40, 0)
+    assert told(feed.poll(24, entries)) == 0
