@@ -29,6 +29,7 @@ from tests.support.websub import atom
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 OUTSIDE = "127.0.0.2"
+PATIENCE = 180.0
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 SITEMAP = (
     '<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -129,12 +130,14 @@ async def internet(
             "FANFARE_UPSTREAM": "on",
         },
     )
+    # Less than the hub keeps a connection, so that none is used while it is closed.
+    connector = aiohttp.TCPConnector(keepalive_timeout=2)
     async with (
         hub,
         Origin(OUTSIDE) as origin,
         Origin("127.0.0.1") as canary,
         Origin("::1", canary.port) as canary_6,
-        aiohttp.ClientSession() as session,
+        aiohttp.ClientSession(connector=connector) as session,
     ):
         yield Internet(hub, origin, [canary, canary_6], session)
 
@@ -232,7 +235,7 @@ async def a_hub_that_redirects_a_subscriber(internet: Internet, url: str) -> Non
     if fits_a_header(url):
         hub = internet.put_answer(redirect(url, 307))
         await add(internet, internet.put(feed(f'<link rel="hub" href="{hub}"/>')))
-        await eventually(lambda: internet.asked(hub) > 0)
+        await eventually(lambda: internet.asked(hub) > 0, PATIENCE)
 
 
 @door
@@ -273,7 +276,7 @@ async def a_callback_that_redirects_its_question(internet: Internet, url: str) -
     callback = internet.put_answer(redirect(url, 307))
     topic = internet.allowed()
     await internet.form("/hub", mode="subscribe", topic=topic, callback=callback)
-    await eventually(lambda: internet.asked(callback) > 0)
+    await eventually(lambda: internet.asked(callback) > 0, PATIENCE)
 
 
 @door
@@ -290,7 +293,7 @@ async def a_callback_that_redirects_what_is_delivered(
     assert made == 201
     internet.put(atom(2, 1), path=topic.removeprefix(internet.origin.url("")))
     await internet.form("/hub", mode="publish", url=topic)
-    await eventually(lambda: internet.asked(callback) > 0)
+    await eventually(lambda: internet.asked(callback) > 0, PATIENCE)
 
 
 @door
@@ -307,7 +310,7 @@ async def a_callback_that_redirects_a_replay_and_a_denial(
     assert made == 201
     await internet.form("/", mode="replay", topic=topic, callback=callback)
     await internet.api("DELETE", f"/api/subscriptions/{subscription['id']}")
-    await eventually(lambda: internet.asked(callback) > 1)
+    await eventually(lambda: internet.asked(callback) > 1, PATIENCE)
 
 
 @door
@@ -393,7 +396,7 @@ async def test_no_forbidden_address_is_asked(
 ) -> None:
     witness = await used[name]
     if name not in NEVER_ASKED:
-        await eventually(lambda: internet.asked(witness) > 0)
+        await eventually(lambda: internet.asked(witness) > 0, PATIENCE)
     assert [canary.connections for canary in internet.canaries] == [0, 0]
 
 

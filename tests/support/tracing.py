@@ -42,7 +42,7 @@ def pytest_runtestloop() -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
     if item.get_closest_marker("bulk") is None:
         return (yield)
     _coverage.stop()

@@ -133,6 +133,7 @@ async def test_the_file_is_asked_for_once_a_day() -> None:
     assert guest.site.urls.count("https://site.example/robots.txt") == 2
 
 
+@pytest.mark.bulk
 async def test_files_of_so_many_sites_are_remembered_and_the_oldest_forgotten() -> None:
     guest = Guest(Site(an_answer(404)))
     for number in range(MOST_SITES + 1):
@@ -147,6 +148,7 @@ async def test_files_of_so_many_sites_are_remembered_and_the_oldest_forgotten() 
     ]
 
 
+@pytest.mark.bulk
 async def test_of_many_long_files_only_the_latest_are_remembered() -> None:
     """One of as many rules as it may have takes a megabyte."""
     rules = b"User-agent: *\n" + b"Disallow: /x\n" * MOST_RULES_OF_ONE

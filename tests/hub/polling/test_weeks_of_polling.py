@@ -39,6 +39,8 @@ DAY, HOUR = 86_400.0, 3_600.0
 NIGHT = (0, 1, 2, 3, 4, 5)
 WINDOW = 20
 
+pytestmark = pytest.mark.bulk
+
 
 @dataclass
 class Site:

@@ -299,6 +299,7 @@ async def test_a_message_of_very_many_fragments_is_closed_with_a_reason(
     assert (told.code, told.payload[2:]) == (1008, b"too many fragments")
 
 
+@pytest.mark.bulk
 async def test_a_hundred_thousand_subscribe_messages_are_closed_with_a_reason(
     hub: LiveHub,
 ) -> None:

@@ -338,6 +338,7 @@ async def test_a_message_in_fragments_is_understood(hub: LiveHub) -> None:
         assert (await next_message(client))["type"] == "subscribed"
 
 
+@pytest.mark.bulk
 async def test_endless_fragments_end_the_connection(hub: LiveHub) -> None:
     async def fragments() -> AsyncIterator[str]:
         while True:
