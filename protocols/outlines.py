@@ -18,6 +18,7 @@ from protocols.errors import NotAFeed
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import open_document
 from protocols.feeds.element import Element, local_name, text_of
+from protocols.feeds.limits import MAX_ATTRIBUTES
 from protocols.feeds.sniff import Kind
 from protocols.feeds.xml import build_tree
 from protocols.text import collapse
@@ -115,15 +116,20 @@ def _outlines(root: Element) -> Iterator[tuple[Attributes, str]]:
         element, section = waiting.pop()
         if local_name(element.tag).lower() != "outline":
             continue
-        outline = {
-            local_name(name).lower(): value for name, value in element.attrib.items()
-        }
+        outline = _attributes(element)
         if outline.get("iscomment", "").strip().lower() == "true":
             continue
         yield outline, section
         if not outline.get("xmlurl"):
             section = _inside(section, _name(outline))
         waiting += [(each, section) for each in [*element][::-1]]
+
+
+def _attributes(element: Element) -> Attributes:
+    """The first ones, asked for one by one: to list all values of an element takes
+    lxml squared time, in which nothing else of the process runs."""
+    names = element.keys()[:MAX_ATTRIBUTES]
+    return {local_name(name).lower(): element.get(name) or "" for name in names}
 
 
 def _is_inclusion(outline: Attributes) -> bool:

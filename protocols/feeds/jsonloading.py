@@ -14,6 +14,8 @@ from protocols.feeds.jsonvalues import load_json
 from protocols.feeds.repair import repair_encoding
 from protocols.feeds.sniff import Kind
 
+LARGEST_MENDED: Final = 512 * 1024
+"""Bytes; to mend a MiB takes a second or more, in which others wait for the thread."""
 _NOWHERE: Final = ParseContext(url="", now=datetime(1970, 1, 1, tzinfo=UTC))
 
 
@@ -21,7 +23,7 @@ def load_loosely(body: bytes) -> Json:
     """In whichever encoding; what people and templates write for JSON is mended.
 
     Raises a `FeedError`: `NotAFeed` for a page or whatever else is no JSON at all,
-    `MalformedDocument` for what nothing mends.
+    `MalformedDocument` for what nothing mends, or is too large to be mended.
     """
     document = open_document(body, _NOWHERE)
     if document.kind != Kind.JSON:
@@ -29,6 +31,8 @@ def load_loosely(body: bytes) -> Json:
     try:
         return load_json(document.body)
     except MalformedDocument as error:
+        if len(document.body) > LARGEST_MENDED:
+            raise document.locate(error) from None
         mended = repair_json(repair_encoding(document))
         if mended is document:
             raise document.locate(error) from None

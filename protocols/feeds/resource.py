@@ -8,6 +8,7 @@ which it is only different if it says something else.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Final
 
 import jsonpath
@@ -53,7 +54,8 @@ def _read_json(body: bytes, context: ParseContext) -> ParsedFeed:
     document = load_json(body)
     try:
         path = jsonpath.compile(context.selector)
-        found = [match.obj for match in path.finditer(document)]
+        matches = islice(path.finditer(document), MOST_MATCHES + 1)
+        found = [match.obj for match in matches]
     except (
         jsonpath.JSONPathError,
         ArithmeticError,  # of a number such as 1e999

@@ -8,7 +8,8 @@ are joined by full stops, its lists repeated.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 from urllib.parse import parse_qsl
 
@@ -20,6 +21,8 @@ from protocols.http import parse_content_type
 MOST_PARAMETERS: Final = 1_000
 DEEPEST: Final = 8
 """Levels of nested JSON; deeper than any parameter is."""
+LONGEST_PATH: Final = 1_000
+"""Characters of a name in JSON, joined: it is repeated for each of its members."""
 
 Pairs = list[tuple[str, str]]
 
@@ -49,7 +52,7 @@ def read_body(content_type: str, body: bytes) -> Pairs:
         case "multipart/form-data":
             boundary = _BOUNDARY.search(content_type)
             parts = _multipart(body, boundary[1] if boundary else "")
-            return _bounded(list(parts))
+            return _bounded(parts)
         case _:
             return _form(_text(body), "body")
 
@@ -75,10 +78,12 @@ def _form(text: str, field: str) -> Pairs:
         raise InvalidValue(field, f"at most {MOST_PARAMETERS} parameters") from None
 
 
-def _bounded(pairs: Pairs) -> Pairs:
-    if len(pairs) > MOST_PARAMETERS:
+def _bounded(pairs: Iterable[tuple[str, str]]) -> Pairs:
+    """No more of them are made than are taken."""
+    taken = list(islice(pairs, MOST_PARAMETERS + 1))
+    if len(taken) > MOST_PARAMETERS:
         raise InvalidValue("body", f"at most {MOST_PARAMETERS} parameters")
-    return pairs
+    return taken
 
 
 def _multipart(body: bytes, boundary: str) -> Iterator[tuple[str, str]]:
@@ -112,13 +117,15 @@ def _json(body: bytes) -> Pairs:
         raise InvalidValue("body", f"JSON ({error})") from None
     if not isinstance(document, dict):
         raise InvalidValue("body", "a JSON object of parameters")
-    return _bounded(list(_members("", document, DEEPEST)))
+    return _bounded(_members("", document, DEEPEST))
 
 
 def _members(path: str, value: object, room: int) -> Iterator[tuple[str, str]]:
     """``null`` is an absent parameter; lists repeat one."""
     if room == 0:
         raise InvalidValue("body", f"JSON of at most {DEEPEST} levels")
+    if len(path) > LONGEST_PATH:
+        raise InvalidValue("body", f"names of at most {LONGEST_PATH} characters")
     match value:
         case None:
             return

@@ -66,6 +66,17 @@ def test_attributes_are_read_as_files_have_them(
     assert (found.url, found.title) == (url, title or url)
 
 
+def test_of_very_many_attributes_the_first_count() -> None:
+    many = " ".join(f'a{number}=""' for number in range(60_000))
+
+    (found,) = read(
+        f'<outline xmlUrl="https://a.example/f" {many} title="T"/>'
+        f'<outline {many} xmlUrl="https://b.example/f"/>'
+    ).feeds
+
+    assert (found.url, found.title) == ("https://a.example/f", "https://a.example/f")
+
+
 @pytest.mark.parametrize(
     "outline",
     [

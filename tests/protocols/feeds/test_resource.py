@@ -96,6 +96,7 @@ def test_a_path_that_leads_nowhere_is_told_with_its_reason(
         (b"", ".n", EmptyDocument),
         (b"{", "$.a", MalformedDocument),
         ([1] * (MOST_MATCHES + 1), "$[*]", LimitExceeded),
+        (b"[" * 40 + b"]" * 40, "$" + "[*,*]" * 39, LimitExceeded),  # 2 to the 39th
         (b"<p class=n>" * (MOST_MATCHES + 1), ".n", LimitExceeded),
         (b"[" * 500 + b"]" * 500, "$", LimitExceeded),
     ],

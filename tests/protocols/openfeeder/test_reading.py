@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.errors import FeedError
+from protocols.errors import FeedError, MalformedDocument
 from protocols.feeds import ParseContext, parse
+from protocols.feeds.jsonloading import LARGEST_MENDED
 from protocols.model import FeedFormat
 from protocols.openfeeder.cursors import cursor_after, time_of, token_of
 from protocols.openfeeder.documents import Changes, Index
@@ -383,6 +384,13 @@ def test_what_templates_write_for_json_is_mended(body: bytes) -> None:
 
     assert isinstance(index, Index)
     assert [(each.url, each.title) for each in index.items] == [(f"{SITE}a", "naïve")]
+
+
+def test_what_is_large_is_not_mended() -> None:
+    body = b'{"items": [],}' + b" " * LARGEST_MENDED
+
+    with pytest.raises(MalformedDocument):
+        read_listing(body, SITE)
 
 
 def test_of_llms_txt_the_first_documents_count() -> None:

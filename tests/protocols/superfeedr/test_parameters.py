@@ -7,7 +7,7 @@ from enum import StrEnum
 import pytest
 
 from protocols.errors import InvalidValue
-from protocols.superfeedr.bodies import MOST_PARAMETERS
+from protocols.superfeedr.bodies import LONGEST_PATH, MOST_PARAMETERS
 from protocols.superfeedr.parameters import Lengths, Parameters, read_parameters
 
 FORM = "application/x-www-form-urlencoded"
@@ -116,6 +116,7 @@ def test_a_prefix_is_no_matter_where_there_is_only_one_meaning() -> None:
             ("", "application/json", b'{"a":[' + b"1," * MOST_PARAMETERS + b"1]}"),
             "body",
         ),
+        (("", "application/json", b'{"%b":{"b":1}}' % (b"a" * LONGEST_PATH)), "body"),
         (("", "multipart/form-data", multipart(part(b"a", b"b"))), "body"),
         (("", MULTIPART, b"------x7\r\n" + part(b"a", b"b")), "body"),
         (("", MULTIPART, multipart(b"a=b")), "body"),
