@@ -20,6 +20,7 @@ from protocols.openfeeder.cursors import cursor_after, time_of, token_of
 from protocols.openfeeder.documents import Changes, Index
 from protocols.openfeeder.entries import content_of, entry_of, is_of
 from protocols.openfeeder.places import (
+    ENDPOINT,
     LLMS,
     WELL_KNOWN,
     discovery_places,
@@ -367,6 +368,12 @@ def test_places_are_few_and_each_once() -> None:
     assert (
         len(discovery_places(SITE, '</wp-json/>; rel="https://api.w.org/"', b"")) == 2
     )
+
+
+def test_a_page_that_names_the_protocol_may_have_the_usual_endpoint() -> None:
+    places = discovery_places(SITE, "", b"", is_spoken=True)
+
+    assert places == (FRONT, f"https://site.example{ENDPOINT}")
 
 
 @pytest.mark.parametrize(
