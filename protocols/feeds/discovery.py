@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -32,6 +33,15 @@ _READ_BYTES: Final = 1_000_000
 MOST_LINKS: Final = 1_000
 """Elements of a page that are looked at."""
 _MOST_NAMED: Final = 50
+MOST_ATTRIBUTES: Final = 4_000
+"""Of one element of a page: to have so many takes libxml2 squared time."""
+_OVERLOADED: Final = re.compile(
+    rb"<[a-zA-Z][^\s/><]{0,63}+"
+    rb"(?:[\s/]{1,64}+"  # as HTML cuts names and values; long ones count several times
+    rb"|[^\s/>][^\s/>=<]{0,63}+"
+    rb"(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]{0,63}+))?+"
+    rb"){%d}" % (2 * MOST_ATTRIBUTES)  # with what is between them
+)
 _WORDPRESS_API: Final = "/wp-json/"
 
 
@@ -76,10 +86,13 @@ def discover_in_header(header: str, url: str) -> tuple[FeedLink, ...]:
 
 
 def parse_page(page: bytes) -> Element | None:
-    """The tree of a page in UTF-8, None for nothing.
+    """The tree of a page in UTF-8, None for nothing, and for an element that has about
+    `MOST_ATTRIBUTES`.
 
     HTML is never ill-formed to this parser: it recovers from everything.
     """
+    if _OVERLOADED.search(page):
+        return None
     parser = etree.HTMLParser(
         encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
     )

@@ -279,6 +279,7 @@ DISCOVERED = {
         "/": {
             "metas": PAGE + b'<meta name="openfeeder" content="/a">' * 26_000,
             "depth": PAGE + b"<div>" * 190_000,
+            "attributes": PAGE + b"<link " + NAMES + b">",
         },
         "/.well-known/openfeeder.json": {
             "depth": DEPTH,

@@ -5,9 +5,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.errors import FeedLink
-from protocols.feeds.discovery import Discovered, discover, discover_in_header
+from protocols.feeds.discovery import (
+    MOST_ATTRIBUTES,
+    Discovered,
+    discover,
+    discover_in_header,
+)
 
 PAGE = "https://site.example/blog/"
+
+
+LINK = b'<link rel=alternate type="application/rss+xml" href=/f>'
+
+
+@pytest.mark.parametrize(
+    ("attribute", "is_read"),
+    [
+        (b" a%d", False),
+        (b"/a%d", False),
+        (b' a%d=">"', False),
+        (b" a%d = '<p>'", False),
+        (b"><p a%d", True),
+    ],
+)
+def test_a_page_with_an_element_of_very_many_attributes_names_nothing(
+    attribute: bytes, is_read: bool
+) -> None:
+    """Each of them would be compared with all before it."""
+    many = b"".join(attribute % number for number in range(2 * MOST_ATTRIBUTES))
+    assert bool(discover(LINK + b"<p" + many + b">", PAGE).feeds) is is_read
 
 
 def test_a_pages_feeds_are_named_in_order_absolute_and_once() -> None:
