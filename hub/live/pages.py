@@ -21,7 +21,7 @@ PAGE: Final = 50
 AT_ONCE: Final = 8
 """Pages read at the same time, over all connections."""
 KEPT_TRAILS: Final = 4_096
-KEPT_SIZE: Final = 50_000
+KEPT_SIZE: Final = 10_000
 """Of kept pages: records, and entries that they name, taken together."""
 
 _Place = tuple[FeedId, Position]
