@@ -7,7 +7,7 @@ subscribed to.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -38,8 +38,17 @@ KEPT = timedelta(days=7)
 
 REMOVED = "the topic was removed from this hub"
 
-Admission = FeedId | Exception
-"""A topic's feed, or why nobody can subscribe to it now."""
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A topic's feed, and where its publisher wants to be asked; "": nowhere."""
+
+    feed_id: FeedId
+    validator: str
+
+
+Admission = Admitted | Exception
+"""Of a topic; or why nobody can subscribe to it now."""
 
 log = structlog.get_logger()
 
@@ -76,7 +85,8 @@ class Intents:
     async def admit(self, topic: str) -> Admission:
         """Look at a topic once for all who ask for it now: see `verify`."""
         try:
-            return await self._topics.admit(topic)
+            feed_id = await self._topics.admit(topic)
+            return Admitted(feed_id, await self._validator_of(feed_id))
         except Exception as error:
             return error
 
@@ -100,7 +110,7 @@ class Intents:
         self, verification: Verification, admission: Awaitable[Admission]
     ) -> None:
         try:
-            feed_id = _admitted(await admission)
+            admitted = _admitted(await admission)
         except TopicRefused as refused:
             await self._deny(verification, refused.reason)
             return
@@ -109,14 +119,14 @@ class Intents:
             if not await self._try_later(verification, last):
                 await self._deny(verification, unready.reason)
             return
-        if reason := await self._refusal(verification, feed_id):
+        if reason := await self._refusal(verification, admitted.validator):
             await self._deny(verification, reason)
             return
         asked_at = self._clock.now()
         confirmed = await self._ask(verification)
         if confirmed is not None:
             lease_end = asked_at + timedelta(seconds=verification.lease_seconds)
-            await self._take_over(verification, feed_id, lease_end, confirmed)
+            await self._take_over(verification, admitted.feed_id, lease_end, confirmed)
 
     async def _grant(self, verification: Verification) -> None:
         """An account may have what its callback confirms, and is told nothing of what
@@ -131,10 +141,15 @@ class Intents:
         state = VerificationState.DENIED if is_denied else VerificationState.VERIFIED
         await self._finish(verification, state, replace(confirmed, reason=reason))
 
-    async def _refusal(self, verification: Verification, feed_id: FeedId) -> str:
+    async def _validator_of(self, feed_id: FeedId) -> str:
+        if self._validation is None:
+            return ""
+        feed = await self._feeds.get(feed_id)
+        return "" if feed is None else await self._validation.url_of(feed)
+
+    async def _refusal(self, verification: Verification, validator: str) -> str:
         """WebSub 5.2: the hub "MAY" validate; the topic's publisher may want that."""
-        feed = await self._feeds.get(feed_id) if self._validation else None
-        if self._validation is None or feed is None:
+        if self._validation is None or not validator:
             return ""
         told = {
             "hub.mode": verification.mode.value,
@@ -142,7 +157,7 @@ class Intents:
             "hub.callback": verification.callback,
             "hub.lease_seconds": str(verification.lease_seconds),
         }
-        return await self._validation.refusal(feed, told)
+        return await self._validation.ask(validator, told)
 
     async def _take_over(
         self,
@@ -232,7 +247,7 @@ class Intents:
         _tell(verification, state, last)
 
 
-def _admitted(admission: Admission) -> FeedId:
+def _admitted(admission: Admission) -> Admitted:
     if isinstance(admission, Exception):
         raise admission
     return admission

@@ -59,9 +59,25 @@ class Validation:
     ) -> str:
         """Why nobody may subscribe with these; "" if the publisher allows it, or has
         no URL to ask. ``headers``: of the request. Raises `StorageError`."""
-        url = await self._url_of(feed)
-        if not url:
-            return ""
+        url = await self.url_of(feed)
+        return await self.ask(url, parameters, headers) if url else ""
+
+    async def url_of(self, feed: StoredFeed) -> str:
+        """Whom to ask about the feed; "" if nobody. Raises `StorageError`.
+
+        What the operator has set goes before what whoever serves the topic says.
+        """
+        set_for_it = await self._feeds.subscription_callback(feed.id)
+        named = set_for_it or feed.polling.validator
+        return named or await self._named_by_document(feed)
+
+    async def ask(
+        self,
+        url: str,
+        parameters: Mapping[str, str],
+        headers: Mapping[str, str] = NONE,
+    ) -> str:
+        """As `refusal`, of a publisher whose URL is known."""
         if not is_web_url(url):
             return UNREACHABLE
         request = Request(
@@ -85,12 +101,6 @@ class Validation:
         except (NetworkError, TimeoutError):
             return UNREACHABLE
         return _word_of(answer)
-
-    async def _url_of(self, feed: StoredFeed) -> str:
-        """What the operator has set goes before what whoever serves the topic says."""
-        set_for_it = await self._feeds.subscription_callback(feed.id)
-        named = set_for_it or feed.polling.validator
-        return named or await self._named_by_document(feed)
 
     async def _named_by_document(self, feed: StoredFeed) -> str:
         packed = await self._log.feed_head(feed.id)
