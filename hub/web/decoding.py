@@ -47,7 +47,7 @@ async def read_body(request: Request, shape: type[Body]) -> Body:
     except msgspec.ValidationError as error:
         reason, field = _where(str(error), shape)
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, reason, field=field) from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # in texts it reads
         raise Problem(
             HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}"
         ) from None

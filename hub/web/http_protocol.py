@@ -38,6 +38,9 @@ class HttpProtocol(HttpToolsProtocol):
     _head_timer: asyncio.TimerHandle | None = None
     _stall_timer: asyncio.TimerHandle | None = None
     _head_size = 0
+    _is_in_head = False
+    _has_advanced = False
+    """Whether what came last ended a head or a message, or was in part of a body."""
 
     def connection_made(  # type: ignore[override]  # as in the class it extends
         self, transport: asyncio.Transport
@@ -51,12 +54,13 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        self._has_advanced = False
         super().data_received(data)
         if self._is_idle():
             # What came is no request, or the rest of one that was answered; uvicorn
             # stops its own timer at any byte.
             self._await_head()
-        if self._head_timer is None:
+        if self._head_timer is None and self._has_advanced:
             self._head_size = 0
             return
         self._head_size += len(data)
@@ -74,13 +78,30 @@ class HttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._await_head()
+        self._is_in_head = True
         self.has_outlet = False
         scope = cast("dict[str, object]", self.scope)
         scope["extensions"] = {_EXTENSION: self}
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """RFC 9112 7.1.2: a recipient "MAY selectively retain or discard the received
+        trailer fields". uvicorn takes them for headers; here they are discarded."""
+        if self._is_in_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         self._head_is_there()
+        self._is_in_head = False
+        self._has_advanced = True
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._has_advanced = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._has_advanced = True
+        super().on_message_complete()
 
     def _await_taking(self) -> None:
         waiting = self.transport.get_write_buffer_size()
@@ -117,7 +138,12 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _refuse_head(self) -> None:
         """RFC 6585 5: "the server is unwilling to process the request because its
-        header fields are too large"."""
+        header fields are too large". A request that is already being processed is
+        cut off: its head was fine, what is too large comes between or after its body.
+        """
+        if self._head_timer is None:
+            self.transport.abort()
+            return
         reason = f"expected a request head of at most {LARGEST_HEAD} bytes"
         head = (
             "HTTP/1.1 431 Request Header Fields Too Large\r\n"

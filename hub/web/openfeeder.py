@@ -201,7 +201,7 @@ async def _read_hint(request: Request) -> Hint:
     body = await read_bytes(request)
     try:
         hint = msgspec.json.decode(body, type=Hint)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise invalid_parameter("body", f"action and urls, in JSON ({error})") from None
     if not hint.urls or len(hint.urls) > MOST_URLS:
         raise invalid_parameter("urls", f"1 to {MOST_URLS} of them")

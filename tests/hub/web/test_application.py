@@ -122,6 +122,7 @@ async def test_an_unknown_method_names_all_those_there_are(
     [
         (b"{", "application/json", 400),
         (b"\xff", "application/json", 400),
+        (b'{"url": "\xed\xa0\x80"}', "application/json", 400),
         (b"[]", "application/json", 422),
         (b"{}", "text/plain", 415),
         (b"{}", "", 415),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from hub.web.http_protocol import HttpProtocol
@@ -111,6 +112,9 @@ class SlowWire(asyncio.Transport):
     def abort(self) -> None:
         self.ended.set()
 
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        pass
+
     def close(self) -> None:
         self.ended.set()
 
@@ -195,3 +199,75 @@ async def test_a_head_is_counted_and_a_body_is_not(patient_hub: LiveHub) -> None
         assert length is not None
         assert (await reader.readexactly(int(length[1]))).startswith(b"hub.mode:")
     writer.close()
+
+
+CHUNKED = (
+    b"POST /hub HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked\r\n"
+    b"Content-Type: application/x-www-form-urlencoded\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("begun", "more"),
+    [
+        (b"0\r\n", b"X: x\r\n"),
+        (b"0\r\n", b"X: " + b"x" * 5_000 + b"\r\n"),
+        (b"0\r\nX: ", b"x" * 10_000),
+        (b"1;", b"x" * 10_000),
+        (b"1\r\nx\r\n", b"0"),
+    ],
+    ids=["many trailers", "long trailers", "one trailer", "an extension", "a size"],
+)
+async def test_what_is_beside_a_body_is_not_read_without_end(
+    patient_hub: LiveHub, begun: bytes, more: bytes
+) -> None:
+    _reader, writer = await asyncio.open_connection("127.0.0.1", patient_hub.port)
+    writer.write(CHUNKED + begun)
+
+    async def go_on() -> None:
+        while True:
+            writer.write(more * (10_000 // len(more)))
+            await writer.drain()
+            await asyncio.sleep(0)
+
+    async with asyncio.timeout(20):
+        with pytest.raises(ConnectionError):
+            await go_on()
+    writer.close()
+
+
+async def test_a_body_in_small_chunks_may_be_as_long_as_any(
+    patient_hub: LiveHub,
+) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", patient_hub.port)
+    writer.write(CHUNKED)
+    for _ in range(20):
+        writer.write(b"1\r\nx\r\n" * 1_000)
+        await writer.drain()
+    writer.write(b"0\r\n\r\n")
+    assert b" 400 " in await reader.readuntil(b"\r\n\r\n")
+    writer.close()
+
+
+async def test_a_trailer_is_no_header() -> None:
+    seen: list[list[tuple[bytes, bytes]]] = []
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        seen.append(list(scope["headers"]))
+        await send({"type": "http.response.start", "status": 204})
+        await send({"type": "http.response.body"})
+
+    config = uvicorn.Config(application, lifespan="off", log_config=None)
+    config.load()
+    state = ServerState()
+    protocol = HttpProtocol(config, state, {})
+    protocol.connection_made(SlowWire(takes=0))
+    protocol.data_received(
+        b"POST / HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"0\r\nAuthorization: Bearer x\r\n\r\n"
+    )
+    await asyncio.gather(*state.tasks)
+    assert seen == [[(b"host", b"hub"), (b"transfer-encoding", b"chunked")]]
+    protocol.connection_lost(None)

@@ -724,3 +724,11 @@ async def test_hints_take_a_token_and_a_body_of_their_form(scene: Scene) -> None
         assert refused.status_code == 400
         assert faults("error", refused.json()) == []
     assert (await scene.http.get(f"{URL}/update")).status_code == 405
+
+
+async def test_a_hint_whose_text_is_not_utf_8_is_refused(scene: Scene) -> None:
+    token = {"Authorization": f"Bearer {TOKEN}"}
+    body = b'{"urls": ["\xed\xa0\x80"]}'
+    refused = await scene.http.post(f"{URL}/update", content=body, headers=token)
+    assert refused.status_code == 400
+    assert faults("error", refused.json()) == []
