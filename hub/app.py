@@ -19,6 +19,7 @@ import hub
 from hub import heap
 from hub.assembly import BuiltHub, build_hub
 from hub.beside import take_short_turns
+from hub.collections.shelf import ShelfUnusable
 from hub.config import Settings
 from hub.environment import unknown_variables
 from hub.open_files import fit_connections, raise_limit
@@ -30,6 +31,8 @@ from storage.opening import open_storage
 
 Announce = Callable[[str], None]
 """Tells the person who started the hub; not the log."""
+
+_UNUSABLE = (AddressUnavailable, StorageError, TokenUnreadable, ShelfUnusable)
 
 log = structlog.get_logger()
 
@@ -66,7 +69,7 @@ async def run(settings: Settings, announce: Announce, command: str = "fanfare") 
             port = listener.getsockname()[1]
             public_url = settings.public_url or f"http://localhost:{port}"
             built = await build_hub(settings, storage, token, public_url, stack)
-        except (AddressUnavailable, StorageError, TokenUnreadable) as error:
+        except _UNUSABLE as error:
             raise CannotStart(str(error)) from error
         heap.settle()
         take_short_turns()

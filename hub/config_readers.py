@@ -14,6 +14,9 @@ from protocols.scp.languages import reduce_language
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
 """International names in their ASCII form (xn--…), as they are asked for."""
 
+_URL = re.compile(r"[]!#-;=?-Z\[_a-z~]+")
+"""RFC 3986, 2: what may be in a URL."""
+
 DAY = 86_400.0
 """Seconds."""
 
@@ -107,17 +110,33 @@ def database(value: str) -> str:
 
 
 def text_file(value: str) -> str:
-    if not Path(value).is_file() or not os.access(value, os.R_OK):
+    try:
+        is_there = Path(value).is_file()
+    except OSError:  # the name is too long
+        is_there = False
+    if not is_there or not os.access(value, os.R_OK):
         raise ValueError("expected the path of a file that can be read")
     return value
 
 
 def origin_url(value: str) -> str:
+    """It becomes part of headers, documents and pages, where it is not escaped again."""
     try:
         parts = urlsplit(value)
-        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_known = parts.scheme in ("http", "https") and parts.port != 0
     except ValueError:
-        known = False
-    if not known or parts.query or parts.fragment:
-        raise ValueError("expected an http or https URL without query or fragment")
+        is_known = False
+    if not is_known or parts.query or parts.fragment or "@" in parts.netloc:
+        raise ValueError(
+            "expected an http or https URL without query or fragment, user or password"
+        )
+    if not _URL.fullmatch(value) or not _is_host(parts.hostname or ""):
+        raise ValueError("expected a URL in ASCII, its host as xn--… if need be")
     return value.rstrip("/")
+
+
+def _is_host(name: str) -> bool:
+    try:
+        return bool(_HOST.fullmatch(name)) or ipaddress.ip_address(name).version == 6
+    except ValueError:
+        return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from hub.config_openfeeder import ANALYTICS_NEEDS
 
 NOT_SETTINGS = frozenset({"FANFARE_FAILPOINT"})
 """Variables with our prefix that only tests use."""
+
+
+_LONGEST_REASON = 500
+_PASSWORD = re.compile(r"(?<=://)[^\s/]*@")
 
 
 class SettingError(Exception):
@@ -39,7 +44,8 @@ def load_settings(
             values[each.field] = each.read(raw)
         except ValueError as error:
             shown = "" if each.is_secret else f", not {raw!r}"
-            raise SettingError(source, f"{error}{shown}") from None
+            reason = _without_passwords(f"{error}{shown}")
+            raise SettingError(source, reason[:_LONGEST_REASON]) from None
     settings = Settings(**values)  # type: ignore[arg-type]  # each came from its reader
     _check_together(settings)
     return settings
@@ -55,6 +61,11 @@ def _raw_value(
     if each.is_secret and (path := environ.get(f"{each.variable}_FILE")):
         return f"{each.variable}_FILE", _secret_from(f"{each.variable}_FILE", path)
     return each.variable, environ.get(each.variable) or None
+
+
+def _without_passwords(reason: str) -> str:
+    """A URL is often given where none is taken, of another database for one."""
+    return _PASSWORD.sub("…@", reason)
 
 
 def _secret_from(name: str, path: str) -> str:

@@ -22,6 +22,15 @@ MOST_GONE = 2_000
 """Names that are remembered as gone; others are as if they never were."""
 
 
+class ShelfUnusable(Exception):
+    """The directory of the collections cannot be made, read or swept."""
+
+    def __init__(self, directory: Path, reason: str) -> None:
+        self.directory = directory
+        self.reason = reason
+        super().__init__(f"collections {directory}: {reason}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCollection:
     """``position``: pages changed up to there are in it. ``digest``: SHA-256 of the
@@ -155,14 +164,21 @@ class Shelf:
         self.generation = Generation()
 
     def open(self) -> None:
-        """Read the list, and sweep away what it does not name. Raises OSError."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        """Read the list, and sweep away what it does not name. Raises ShelfUnusable."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self.generation = self._listed()
+            self._sweep()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise ShelfUnusable(self.directory, reason) from error
+
+    def _listed(self) -> Generation:
         try:
             packed = (self.directory / LIST).read_bytes()
-            self.generation = msgspec.json.decode(packed, type=Generation)
-        except (FileNotFoundError, msgspec.DecodeError):
-            self.generation = Generation()
-        self._sweep()
+            return msgspec.json.decode(packed, type=Generation)
+        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+            return Generation()
 
     def path(self, name: str) -> Path:
         return self.directory / name

@@ -116,6 +116,13 @@ async def test_a_start_that_cannot_be_leaves_nothing_behind(tmp_path: Path) -> N
     assert names_in(tmp_path) == []
 
 
+async def test_a_place_for_collections_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "scp").touch()
+    settings = Settings(database=f"sqlite:{tmp_path / 'hub.db'}", port=0)
+    with pytest.raises(CannotStart, match="collections .*scp: File exists"):
+        await run(settings, announce=lambda said: None)
+
+
 async def test_a_whole_hub_starts_serves_and_ends(tmp_path: Path) -> None:
     said: asyncio.Queue[str] = asyncio.Queue()
     settings = Settings(

@@ -49,6 +49,13 @@ def test_an_empty_variable_is_the_same_as_none() -> None:
         ("FANFARE_PUBLIC_URL", "hub.example", "an http or https URL without query"),
         ("FANFARE_PUBLIC_URL", "http://a:b", "an http or https URL without query"),
         ("FANFARE_PUBLIC_URL", "http://hub.example/?a", "an http or https URL without"),
+        ("FANFARE_PUBLIC_URL", "http://a:b@hub.example", "an http or https URL without"),
+        ("FANFARE_PUBLIC_URL", "http://hub.example/\n", "a URL in ASCII, its host as"),
+        ("FANFARE_PUBLIC_URL", "http://h\u00fcb.example", "a URL in ASCII, its host"),
+        ("FANFARE_PUBLIC_URL", "http://hub.example/>;a", "a URL in ASCII, its host as"),
+        ("FANFARE_PUBLIC_URL", "http://hub,example", "a URL in ASCII, its host as"),
+        ("FANFARE_PUBLIC_URL", "http://", "a URL in ASCII, its host as"),
+        ("FANFARE_PORN_WORDS", "x" * 9_000, "the path of a file that can be read"),
         ("FANFARE_BLOCKED_HOSTS", "https://a.example", "names of hosts such as"),
         ("FANFARE_ALLOW_NETWORKS", "10.0.0.1/8", "networks like 10.0.0.0/8,::1/128"),
         ("FANFARE_CONTACT", "a\nb", "printable ASCII on one line"),
@@ -60,6 +67,37 @@ def test_a_bad_value_is_refused_naming_setting_and_expectation(
     with pytest.raises(SettingError) as caught:
         load_settings({variable: value})
     assert str(caught.value).startswith(f"{variable}: expected {expected}")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("FANFARE_DATABASE", "postgresql://ann:hunter-two@db.example/fanfare"),
+        ("FANFARE_DATABASE", "mysql://ann:hunter-two@@db.example/fanfare"),
+        ("FANFARE_PUBLIC_URL", "https://ann:hunter-two@hub.example"),
+        ("FANFARE_ALLOW_NETWORKS", "http://ann:hunter-two@10.0.0.1"),
+    ],
+)
+def test_the_password_in_a_refused_url_is_not_repeated(
+    variable: str, value: str
+) -> None:
+    with pytest.raises(SettingError, match=variable) as caught:
+        load_settings({variable: value})
+    assert "hunter-two" not in str(caught.value)
+
+
+def test_a_value_without_end_is_not_repeated_whole() -> None:
+    with pytest.raises(SettingError) as caught:
+        load_settings({"FANFARE_ALLOW_NETWORKS": "9" * 9_000})
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://[::1]:8080", "https://10.0.0.1/hub", "https://xn--hb-xka.example/a%20b"],
+)
+def test_the_public_url_may_have_an_address_a_port_and_a_path(url: str) -> None:
+    assert load_settings({"FANFARE_PUBLIC_URL": url}).public_url == url
 
 
 def test_a_bad_option_is_refused_by_its_own_name() -> None:

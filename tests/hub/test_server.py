@@ -21,7 +21,7 @@ def test_a_port_in_use_is_refused_with_its_number() -> None:
             listening_socket("127.0.0.1", port)
 
 
-@pytest.mark.parametrize("host", ["203.0.113.1", "no-such-host.invalid"])
+@pytest.mark.parametrize("host", ["203.0.113.1", "no-such-host.invalid", "a" * 64])
 def test_an_address_of_somebody_else_is_refused(host: str) -> None:
     with pytest.raises(AddressUnavailable, match=f"cannot listen on {host}"):
         listening_socket(host, 0)

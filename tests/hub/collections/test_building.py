@@ -230,9 +230,10 @@ async def test_a_crash_leaves_the_last_generation_whole(hub: Hub) -> None:
     assert delta.since == before.collections[0].generated
 
 
-async def test_an_unreadable_list_is_built_anew(hub: Hub) -> None:
+@pytest.mark.parametrize("torn", [b"no list", b'{"epoch": "\xed\xa0\x80"}'])
+async def test_an_unreadable_list_is_built_anew(hub: Hub, torn: bytes) -> None:
     shelf = a_shelf(hub)
-    (shelf.directory / LIST).write_bytes(b"no list")
+    (shelf.directory / LIST).write_bytes(torn)
     assert a_shelf(hub).generation == Generation()
 
 
