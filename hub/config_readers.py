@@ -120,7 +120,7 @@ def text_file(value: str) -> str:
 
 
 def origin_url(value: str) -> str:
-    """It becomes part of headers, documents and pages, where it is not escaped again."""
+    """It becomes part of headers, documents and pages as it is."""
     try:
         parts = urlsplit(value)
         is_known = parts.scheme in ("http", "https") and parts.port != 0

@@ -119,7 +119,7 @@ async def test_a_start_that_cannot_be_leaves_nothing_behind(tmp_path: Path) -> N
 async def test_a_place_for_collections_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "scp").touch()
     settings = Settings(database=f"sqlite:{tmp_path / 'hub.db'}", port=0)
-    with pytest.raises(CannotStart, match="collections .*scp: File exists"):
+    with pytest.raises(CannotStart, match=r"collections .*scp: File exists"):
         await run(settings, announce=lambda said: None)
 
 

@@ -49,7 +49,7 @@ def test_an_empty_variable_is_the_same_as_none() -> None:
         ("FANFARE_PUBLIC_URL", "hub.example", "an http or https URL without query"),
         ("FANFARE_PUBLIC_URL", "http://a:b", "an http or https URL without query"),
         ("FANFARE_PUBLIC_URL", "http://hub.example/?a", "an http or https URL without"),
-        ("FANFARE_PUBLIC_URL", "http://a:b@hub.example", "an http or https URL without"),
+        ("FANFARE_PUBLIC_URL", "http://a:b@hub.example", "an http or https URL"),
         ("FANFARE_PUBLIC_URL", "http://hub.example/\n", "a URL in ASCII, its host as"),
         ("FANFARE_PUBLIC_URL", "http://h\u00fcb.example", "a URL in ASCII, its host"),
         ("FANFARE_PUBLIC_URL", "http://hub.example/>;a", "a URL in ASCII, its host as"),
