@@ -89,18 +89,19 @@ class Redeliveries:
 
     async def _work(self) -> None:
         while True:
-            order = await self._waiting.get()
-            try:
-                reason = await self.send(order.subscription, order.document)
-            except Exception:  # one that fails harms no other
-                log.exception("replay_broke", subscription=order.subscription.id)
-                continue
-            finally:
-                self._waiting_bytes -= len(order.document.body)
-            if reason:
-                log.info(
-                    "replay_failed", subscription=order.subscription.id, error=reason
-                )
+            # In a frame of its own: who waits keeps no document.
+            await self._carry_out(await self._waiting.get())
+
+    async def _carry_out(self, order: _Order) -> None:
+        try:
+            reason = await self.send(order.subscription, order.document)
+        except Exception:  # one that fails harms no other
+            log.exception("replay_broke", subscription=order.subscription.id)
+            return
+        finally:
+            self._waiting_bytes -= len(order.document.body)
+        if reason:
+            log.info("replay_failed", subscription=order.subscription.id, error=reason)
 
     async def _request(self, subscription: Subscription, document: Document) -> Request:
         delivery = delivery_of(

@@ -214,11 +214,15 @@ class Poller:
     async def _work(self) -> None:
         while True:
             async with self._lanes.enter() as place:
-                due, target = await self._jobs.get()
-                if self._jobs.qsize() <= self._concurrency // 2:
-                    self._awake.set()
-                await self._take(due, target, place)
+                # In frames of its own: who waits keeps no target, which is large.
+                await self._take(*await self._next_job(), place)
                 await self._serve_line(place)
+
+    async def _next_job(self) -> tuple[Due, FetchTarget]:
+        job = await self._jobs.get()
+        if self._jobs.qsize() <= self._concurrency // 2:
+            self._awake.set()
+        return job
 
     async def _take(self, due: Due, target: FetchTarget, place: Place) -> None:
         with self._site_places.hold(target.feed) as is_free:

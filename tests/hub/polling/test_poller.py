@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -239,6 +240,20 @@ async def test_an_as_is_subscription_that_begins_during_a_fetch_gets_its_documen
     assert news.body is not None
     assert unpack_bytes(news.body.body) == b"a b"
     assert len(stage.fetcher.requests) == 2
+
+
+async def test_workers_who_wait_keep_nothing_of_the_feeds_they_were_at(
+    stage: Stage,
+) -> None:
+    stage.add(*feeds_of_hosts(8))
+
+    async with stage.running():
+        await stage.committed(8)
+        await stage.settled()
+        stage.storage.known.clear()
+        gc.collect()
+
+        assert [it for it in gc.get_objects() if type(it) is FetchTarget] == []
 
 
 async def test_paused_feeds_are_left_alone(stage: Stage) -> None:
