@@ -16,7 +16,6 @@ import socket
 import struct
 import sys
 import time
-from asyncio.subprocess import PIPE, create_subprocess_exec
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import cast
 import httptools
 import uvloop
 
+from scripts.benchmarks.apart import running_apart
 from scripts.benchmarks.measuring import until
 
 ETAG = '"one"'
@@ -146,14 +146,9 @@ async def running_peer(
 ) -> AsyncIterator[Peer]:
     path = directory / "counts"
     path.write_bytes(bytes(_COUNTS.size))
-    command = ("-m", "scripts.benchmarks.peers", str(path), *addresses)
-    process = await create_subprocess_exec(sys.executable, *command, stdout=PIPE)
-    output = cast(asyncio.StreamReader, process.stdout)
-    try:
-        yield Peer(int(await output.readline()), Counts(path))
-    finally:
-        process.terminate()
-        await process.wait()
+    command = "scripts.benchmarks.peers", str(path), *addresses
+    async with running_apart(*command) as port:
+        yield Peer(port, Counts(path))
 
 
 def loopback_addresses(count: int) -> list[str]:

@@ -13,7 +13,6 @@ import mmap
 import struct
 import sys
 import time
-from asyncio.subprocess import PIPE, create_subprocess_exec
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import cast
 import httptools
 import uvloop
 
+from scripts.benchmarks.apart import running_apart, serve_apart
 from scripts.benchmarks.listeners import allow_files
 from scripts.benchmarks.measuring import until
 from scripts.benchmarks.topics import SENT
@@ -142,28 +142,11 @@ class Receivers:
 async def running_receivers(directory: Path) -> AsyncIterator[Receivers]:
     path = directory / "book"
     path.write_bytes(bytes(_SIZE))
-    process = await create_subprocess_exec(
-        *(sys.executable, "-m", "scripts.benchmarks.receivers", str(path)),
-        stdout=PIPE,
-    )
-    output = cast(asyncio.StreamReader, process.stdout)
-    try:
-        yield Receivers(int(await output.readline()), Book(path))
-    finally:
-        process.terminate()
-        await process.wait()
-
-
-async def _serve(book: Book) -> None:
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: Receiving(book), "127.0.0.1", 0, backlog=2_048
-    )
-    port: int = server.sockets[0].getsockname()[1]
-    print(port, flush=True)
-    await asyncio.Event().wait()
+    async with running_apart("scripts.benchmarks.receivers", str(path)) as port:
+        yield Receivers(port, Book(path))
 
 
 if __name__ == "__main__":
     allow_files(16_384)
-    uvloop.run(_serve(Book(Path(sys.argv[1]))))
+    _book = Book(Path(sys.argv[1]))
+    uvloop.run(serve_apart(lambda: Receiving(_book), backlog=2_048))

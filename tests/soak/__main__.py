@@ -17,7 +17,8 @@ from statistics import median
 from types import ModuleType
 
 from tests.soak import backlog, clock, commits, crowd, hanging, stall, standstill
-from tests.soak.soak import Outcome, Soak
+from tests.soak.outcome import Outcome
+from tests.soak.soak import Soak
 
 SCENES = {"crowd": crowd, "hanging": hanging, "backlog": backlog}
 PROGRAMS = {
@@ -66,6 +67,9 @@ def report(outcome: Outcome) -> str:
         f" {max(outcome.recoveries, default=0.0):.1f} s at most",
         f"churned    {outcome.subscribers} subscribers and {outcome.readers} readers"
         " in all",
+        f"refused    {outcome.refused['feeds']} fetches and"
+        f" {outcome.refused['subscriptions']} changes of subscriptions with 503;"
+        f" what came of {outcome.looked_up} without an answer was looked up",
         f"counted    {outcome.counted}",
         f"memory     {outcome.largest / 1e6:.0f} MB at most; {_trend(outcome)}",
         *(f"BROKEN     {complaint[:300]}" for complaint in outcome.complaints[:50]),

@@ -13,12 +13,10 @@ from __future__ import annotations
 import asyncio
 import mmap
 import re
-import resource
 import struct
 import sys
 import time
 from array import array
-from asyncio.subprocess import PIPE, create_subprocess_exec
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,6 +24,9 @@ from typing import cast
 
 import httptools
 import uvloop
+
+from scripts.benchmarks.apart import running_apart, serve_apart
+from scripts.benchmarks.listeners import allow_files
 
 PUBLISHED = re.compile(rb"~sent~([\d.]+)~sent~")
 NUMBERED = re.compile(rb"~number~(\d+)~")
@@ -167,29 +168,12 @@ async def running_callbacks(directory: Path, count: int) -> AsyncIterator[Callba
     path = directory / "callbacks"
     path.touch()
     book = Book(path, count)
-    process = await create_subprocess_exec(
-        *(sys.executable, "-m", "tests.soak.callbacks", str(path), str(count)),
-        stdout=PIPE,
-    )
-    output = cast(asyncio.StreamReader, process.stdout)
-    try:
-        yield Callbacks(int(await output.readline()), book)
-    finally:
-        process.terminate()
-        await process.wait()
-
-
-async def _serve(book: Book) -> None:
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: Callback(book), "127.0.0.1", 0, backlog=4_096
-    )
-    port: int = server.sockets[0].getsockname()[1]
-    print(port, flush=True)
-    await asyncio.Event().wait()
+    arguments = str(path), str(count)
+    async with running_apart("tests.soak.callbacks", *arguments) as port:
+        yield Callbacks(port, book)
 
 
 if __name__ == "__main__":
-    _, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(MOST_FILES, _hard), _hard))
-    uvloop.run(_serve(Book(Path(sys.argv[1]), int(sys.argv[2]))))
+    allow_files(MOST_FILES)
+    _book = Book(Path(sys.argv[1]), int(sys.argv[2]))
+    uvloop.run(serve_apart(lambda: Callback(_book), backlog=4_096))

@@ -61,9 +61,7 @@ def see(population: Population, receiver: Receiver, *, unknown: int, live: int) 
     unknown += min(hostile[f"/{ENDLESS}"], 1) + hostile[f"/{RESETTING}"] // 2
     return Seen(
         entries=sum(feed.count - 1 for _id, feed in population.feeds),
-        subscriptions=len(population.subscribed)
-        + len(population.hostile_ids)
-        + sum(each.ended_at is None for each in population.gone),  # refused: 503
+        subscriptions=population.members.subscribed,
         delivered=sum(each.accepted for each in receipts)
         + sum(hostile[f"/{name}"] for name in ACCEPTING),
         requests=len(receipts) + sum(hostile.values()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import resource
 import signal
@@ -17,6 +18,9 @@ from tests.support.web_server import ServerAnswer
 
 QUIET = 3.0
 """Seconds after a fault until the next kill, so that each copy has one cause."""
+_PAGE = 4_096
+REFUSING = 1.0
+"""Seconds after which nobody may be told any more that the disk was full."""
 _TROUBLES = (
     ServerAnswer(status=500),
     ServerAnswer(status=404),
@@ -35,6 +39,7 @@ class Faults:
         self.counts: Counter[str] = Counter()
         self.late_since: float | None = None
         """Since when what is acknowledged may not have been written."""
+        self._full_until = -math.inf
         self._hub = hub
         self._population = population
         self._random = random
@@ -58,6 +63,10 @@ class Faults:
             await asyncio.sleep(QUIET)
         self.late_since = None
 
+    def explain_refusal(self) -> bool:
+        """Whether the disk is full, or was until just now."""
+        return monotonic() < self._full_until + REFUSING
+
     async def _stall(self) -> None:
         self.counts["process stopped (SIGSTOP) and continued"] += 1
         self._signal(signal.SIGSTOP)
@@ -65,15 +74,20 @@ class Faults:
         self._signal(signal.SIGCONT)
 
     async def _fill_disk(self) -> None:
-        """No file of the process can grow; its log goes through a pipe."""
-        self.counts["disk full"] += 1
+        """No file of the process can grow, so that what a WAL once was is room enough
+        for a while; or nothing can be written behind the first page, as where even what
+        is written over needs new space. The log goes through a pipe."""
         wal = self._hub.database.with_name("hub.db-wal")
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         with suppress(ProcessLookupError, FileNotFoundError):
-            most = max(4_096, wal.stat().st_size)
+            is_growth = self._random.random() < 0.5
+            most = max(_PAGE, wal.stat().st_size) if is_growth else _PAGE
+            self.counts["disk full" if is_growth else "disk takes no writes"] += 1
             resource.prlimit(self._hub.pid, resource.RLIMIT_FSIZE, (most, hard))
+            self._full_until = math.inf
             await asyncio.sleep(self._random.uniform(0.5, 3))
             resource.prlimit(self._hub.pid, resource.RLIMIT_FSIZE, (hard, hard))
+        self._full_until = monotonic()
 
     async def _break_publisher(self) -> None:
         self.counts["publisher in trouble"] += 1

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 from time import monotonic
 
-import aiohttp
-
 from tests.simulation.listeners import Listener
 from tests.soak.hostile import HOSTILE
+from tests.soak.members import Member, Members, Standing
 from tests.soak.readers import LiveReader
 from tests.support.crash_campaign import moody
 from tests.support.hub_api import HubApi
@@ -55,15 +53,21 @@ def _from_hub(link: str) -> ServerRequest:
     return ServerRequest(method="POST", target="", headers={"link": link}, body=b"")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Subscribed:
-    """``ended_at``: when the hub had said that it is over; None: it never did."""
+    """Who is, or was, or would have been if the hub had not answered 503."""
 
     subscriber: Subscriber
     feed: PublishedFeed
     index: int
-    id: int
-    ended_at: float | None = None
+    member: Member
+
+    def be_owed(self) -> None:
+        """All that is published from now on, or from when it came; or nothing."""
+        one, is_in = self.subscriber, self.member.standing is Standing.IN
+        one.has_left = not is_in
+        if is_in and one.first == _NOT_KNOWN:
+            one.first = self.feed.count + 1
 
 
 class Population:
@@ -78,10 +82,10 @@ class Population:
         hub_url: str,
     ) -> None:
         self.feeds: list[tuple[int, PublishedFeed]] = []
-        self.subscribed: list[Subscribed] = []
-        self.gone: list[Subscribed] = []
+        self.members = Members()
+        self.subscribed: list[Subscribed] = []  # ever
         self.readers: list[LiveReader] = []
-        self.hostile_ids: list[int] = []
+        self.complaints: list[str] = []  # of what the hub listed
         self.all = subscribers
         self._random = random
         self._publisher = publisher
@@ -107,24 +111,34 @@ class Population:
         for number, (_id, feed) in enumerate(self.feeds):
             for name in list(HOSTILE)[number::FEEDS]:
                 self._receiver.script(f"/{name}", *HOSTILE[name])
-                callback = self._receiver.url(f"/{name}")
+                member = self.members.add(self._receiver.url(f"/{name}"))
                 topic = self._publisher.url(feed)
-                self.hostile_ids.append(
-                    await api.subscribe(callback=callback, topic=topic)
-                )
+                with member.becoming(Standing.IN):
+                    member.id = await api.subscribe(
+                        callback=member.callback, topic=topic
+                    )
 
     async def end_hostile(self, api: HubApi) -> None:
-        while self.hostile_ids:
-            await _end(api, self.hostile_ids[-1])
-            self.hostile_ids.pop()
+        for name in HOSTILE:
+            await _end(api, self.members.add(self._receiver.url(f"/{name}")))
+
+    async def look(self, api: HubApi) -> None:
+        """Hold the hub's list against what it answered. Nothing that was asked for may
+        be under way in it. Raises `aiohttp.ClientError`."""
+        self.complaints += self.members.look(await api.subscriptions())
+        for each in self.subscribed:
+            each.be_owed()
 
     async def churn(self, api: HubApi, tasks: asyncio.TaskGroup) -> None:
         """To be called often. Raises `aiohttp.ClientError` of a hub that is gone."""
         now = monotonic()
         share = CHURN * min(now - self._churned_at, 1.0)
         self._churned_at = now
-        if self._random.random() < share * len(self.subscribed):
-            one = self._random.choice(self.subscribed)
+        there = [
+            each for each in self.subscribed if each.member.standing is Standing.IN
+        ]
+        if self._random.random() < share * len(there):
+            one = self._random.choice(there)
             await self._subscribe(api, one.feed, one.index)
             await self._unsubscribe(api, one)
         if self._random.random() < share * len(self._reading):
@@ -152,10 +166,11 @@ class Population:
     def judge(self) -> Iterator[str]:
         for reader in self.readers:
             yield from reader.judge(self.feeds[reader.listener.feed - 1][1].count)
-        for each in self.gone:
+        for each in self.subscribed:
             last = max((it.started for it in each.subscriber.receipts), default=0.0)
-            if each.ended_at is not None and last > each.ended_at + LATE:
-                yield f"{each.subscriber.name} had unsubscribed long before it got more"
+            is_out = each.member.standing is Standing.OUT
+            if is_out and last > each.member.since + LATE:
+                yield f"{each.subscriber.name} was long out of it when it got more"
 
     async def _subscribe(self, api: HubApi, feed: PublishedFeed, index: int) -> None:
         self._named += 1
@@ -170,22 +185,24 @@ class Population:
         if index >= SUBSCRIBERS_EACH - 2:
             subscriber.replies = moody(Random(self._random.random()))
         subscriber.first, subscriber.has_left = _NOT_KNOWN, True
-        id = await api.subscribe(
-            callback=subscriber.callback,
-            topic=topic,
-            secret=subscriber.secret,
-            format=format,
-        )
-        subscriber.first, subscriber.has_left = feed.count + 1, False
-        self.subscribed.append(Subscribed(subscriber, feed, index, id))
+        member = self.members.add(subscriber.callback)
+        one = Subscribed(subscriber, feed, index, member)
+        self.subscribed.append(one)
+        with member.becoming(Standing.IN):
+            member.id = await api.subscribe(
+                callback=subscriber.callback,
+                topic=topic,
+                secret=subscriber.secret,
+                format=format,
+            )
+        one.be_owed()
 
     async def _unsubscribe(self, api: HubApi, one: Subscribed) -> None:
         one.subscriber.has_left = True
-        self.subscribed.remove(one)
-        self.gone.append(one)
-        with suppress(aiohttp.ClientResponseError):  # 503: it goes on
-            await _end(api, one.id)
-            one.ended_at = monotonic()
+        try:
+            await _end(api, one.member)
+        finally:
+            one.be_owed()
 
     async def _come_to_read(
         self, tasks: asyncio.TaskGroup, feed: PublishedFeed, index: int
@@ -208,5 +225,6 @@ class Population:
         self._reading[reader] = tasks.create_task(reader.run())
 
 
-async def _end(api: HubApi, subscription_id: int) -> None:
-    await api.request("DELETE", f"/api/subscriptions/{subscription_id}?tell=false")
+async def _end(api: HubApi, member: Member) -> None:
+    with member.becoming(Standing.OUT):
+        await api.request("DELETE", f"/api/subscriptions/{member.id}?tell=false")

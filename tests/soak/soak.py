@@ -9,11 +9,11 @@ what it counted is held against what was seen; the last third to short lives and
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
@@ -21,7 +21,9 @@ import aiohttp
 
 from tests.soak.counts import differences, live_messages, read_metrics, see
 from tests.soak.faults import Faults
-from tests.soak.memory import MemoryWatch, Trend, own_memory
+from tests.soak.members import NOTHING_STORED
+from tests.soak.memory import MemoryWatch, own_memory
+from tests.soak.outcome import Outcome
 from tests.soak.population import Population, ShortMemories
 from tests.soak.readers import LiveReader
 from tests.support.crash_campaign import FAILPOINTS
@@ -47,27 +49,6 @@ COUNTED = 20
 """Entries that are published while all readers stay."""
 DRAIN_SECONDS = 300.0
 COUNT_SECONDS = 30.0
-
-
-@dataclass(slots=True)
-class Outcome:
-    """The verdict, with what was done and what came of it."""
-
-    seed: int
-    complaints: list[str] = field(default_factory=list)
-    faults: Counter[str] = field(default_factory=Counter)
-    hostile: Counter[str] = field(default_factory=Counter)  # requests they got
-    recoveries: list[float] = field(default_factory=list)  # seconds, kill to ready
-    published: int = 0
-    delivered: int = 0
-    copies: int = 0
-    read_live: int = 0
-    connections: int = 0
-    subscribers: int = 0  # all there ever were
-    readers: int = 0
-    counted: str = ""  # what the long life counted, as it was seen
-    largest: int = 0  # bytes of memory of a process, at most
-    trend: Trend | None = None  # of the long life
 
 
 class Soak:
@@ -112,7 +93,9 @@ class Soak:
                     await self._live_and_die()
                 await self._start()
                 await self._hub.wait_ready()
+                await self._population.look(api)
                 await self._drain(api)
+                await self._population.look(api)
                 await self._population.send_readers_home()
                 self._measure()
                 await self._hub.terminate()
@@ -126,9 +109,7 @@ class Soak:
         self._end = monotonic() + self._seconds * LONG_LIFE
         while (left := self._end - monotonic()) > 0:
             disturbing = asyncio.create_task(self._faults.disturb())
-            with suppress(TimeoutError):
-                async with asyncio.timeout(min(left, 10.0)):
-                    await self._keep_busy(api)
+            await self._keep_busy(api, min(left, 10.0))
             await disturbing
             if not self._hub.is_running:
                 raise HubDied(self._hub.last_words)
@@ -147,6 +128,7 @@ class Soak:
         await self._population.end_hostile(api)
         readers = self._population.hold_readers()
         await self._drain(api, readers)
+        await self._population.look(api)
         before = live_messages(await read_metrics(self._hub.url))
         heard = sum(reader.heard for reader in readers)
         for _ in range(COUNTED):
@@ -194,6 +176,8 @@ class Soak:
         disturbing = asyncio.create_task(self._faults.disturb())
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds), HubApi(self._hub) as api:
+                with suppress(aiohttp.ClientError):  # the next process knows as well
+                    await self._population.look(api)
                 await self._keep_busy(api)
         since = None if self._hub.is_running else self._faults.late_since
         await disturbing
@@ -219,23 +203,37 @@ class Soak:
         lag = max(late, self._lag.most_since(at - LAG_SECONDS))
         self._kills[name] = Kill(at, lag)
 
-    async def _keep_busy(self, api: HubApi) -> None:
-        """Until the process has ended."""
-        while True:
-            try:
-                await self._publish(api)
-                await self._population.churn(api, self._tasks)
-            except aiohttp.ClientResponseError:
-                pass  # 503: its disk is full
-            except (aiohttp.ClientError, TimeoutError):
-                await self._hub.wait_exit()
-                return
+    async def _keep_busy(self, api: HubApi, seconds: float = math.inf) -> None:
+        """Until the process has ended, or so long. No request is broken off then: it
+        would not be known what came of it."""
+        end = monotonic() + seconds
+        while monotonic() < end:
+            for ask in self._publish, self._churn:
+                try:
+                    await ask(api)
+                except aiohttp.ClientResponseError as error:
+                    self._see_refusal(error)
+                except (aiohttp.ClientError, TimeoutError):
+                    if not self._hub.is_running:
+                        return
             await asyncio.sleep(self._random.uniform(0, 0.2))
+
+    def _see_refusal(self, error: aiohttp.ClientResponseError) -> None:
+        path = error.request_info.url.path
+        asked = f"{error.request_info.method} {path}"
+        self._outcome.refused[path.removeprefix("/api/").partition("/")[0]] += 1
+        if error.status != NOTHING_STORED:
+            self._outcome.complaints.append(f"{asked} was answered {error.status}")
+        elif not self._faults.explain_refusal():
+            self._outcome.complaints.append(f"{asked} was refused without need")
 
     async def _publish(self, api: HubApi) -> None:
         feed_id, feed = self._random.choice(self._population.feeds)
         self._publisher.publish(feed)
         await api.fetch(feed_id)
+
+    async def _churn(self, api: HubApi) -> None:
+        await self._population.churn(api, self._tasks)
 
     def _measure(self) -> None:
         if self._hub.is_running:
@@ -277,6 +275,7 @@ class Soak:
     def _conclude(self) -> None:
         evidence, outcome = self._evidence(), self._outcome
         outcome.complaints += judge(evidence)
+        outcome.complaints += self._population.complaints
         outcome.complaints += self._population.judge()
         if self._subscribers.strays:
             outcome.complaints.append("requests came for callbacks nobody has")
@@ -295,4 +294,5 @@ class Soak:
         outcome.hostile = Counter(self._receiver.counts)
         outcome.read_live = sum(len(each.listener.numbers) for each in readers)
         outcome.connections = sum(each.listener.connections for each in readers)
+        outcome.looked_up = self._population.members.looked_up
         outcome.subscribers, outcome.readers = len(evidence.subscribers), len(readers)

@@ -61,6 +61,11 @@ class HubApi:
         )
         return found
 
+    async def subscriptions(self) -> dict[str, int]:
+        """Ids of the active ones, the first thousand, by callback."""
+        listed = await self.request("GET", "/api/subscriptions?limit=1000")
+        return {each["callback"]: each["id"] for each in listed["subscriptions"]}
+
     async def deliveries(self) -> dict[str, list[dict[str, Any]]]:
         listed: dict[str, list[dict[str, Any]]] = await self.request(
             "GET", "/api/deliveries"

@@ -1,0 +1,95 @@
+"""Who has to be subscribed, by what the hub answered, and who by its own list is.
+
+A request that ended without an answer may have been obeyed or not. Nobody guesses: it
+is looked up in the hub's list when that process is gone, or has nothing more to do,
+and what is found there holds from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from http import HTTPStatus
+from time import monotonic
+
+import aiohttp
+
+NOTHING_STORED = HTTPStatus.SERVICE_UNAVAILABLE
+
+
+class Standing(StrEnum):
+    IN = "in"
+    OUT = "out"
+    UNKNOWN = "unknown"
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One callback. ``since``: when it was known to stand so; ``refused``: how often it
+    was told that nothing was stored."""
+
+    callback: str
+    id: int = 0
+    standing: Standing = Standing.OUT
+    since: float = 0.0
+    refused: int = 0
+
+    @contextmanager
+    def becoming(self, standing: Standing) -> Iterator[None]:
+        """While the hub is asked for it; an answer of 503 leaves all as it was."""
+        before = self.standing
+        self._settle(Standing.UNKNOWN)
+        try:
+            yield
+        except aiohttp.ClientResponseError as error:
+            if error.status == NOTHING_STORED:
+                self.refused += 1
+                self._settle(before)
+            raise
+        self._settle(standing)
+
+    def look(self, listed: Mapping[str, int]) -> str:
+        """What is wrong with what the hub lists; "" for what was not known."""
+        found = Standing.IN if self.callback in listed else Standing.OUT
+        expected, self.id = self.standing, listed.get(self.callback, self.id)
+        if found is not expected:
+            self._settle(found)
+        if expected in (found, Standing.UNKNOWN):
+            return ""
+        return (
+            f"{self.callback} is {found} the hub's list, but was {expected} by its last"
+            f" answer ({self.refused} were 503)"
+        )
+
+    def _settle(self, standing: Standing) -> None:
+        self.standing, self.since = standing, monotonic()
+
+
+@dataclass(slots=True)
+class Members:
+    """All there ever were, by their callbacks."""
+
+    all: dict[str, Member] = field(default_factory=dict)
+    looked_up: int = 0  # outcomes that nobody had been told
+
+    def add(self, callback: str) -> Member:
+        """The one with this callback; a new one is not subscribed."""
+        return self.all.setdefault(callback, Member(callback))
+
+    @property
+    def subscribed(self) -> int:
+        """How many; raises `AssertionError` while that is not known."""
+        standings = [each.standing for each in self.all.values()]
+        assert Standing.UNKNOWN not in standings
+        return standings.count(Standing.IN)
+
+    def look(self, listed: Mapping[str, int]) -> Iterator[str]:
+        """What is wrong with the hub's list: callbacks and ids of its subscriptions."""
+        for callback in listed.keys() - self.all.keys():
+            yield f"{callback} is subscribed, and nobody asked for it"
+        for member in self.all.values():
+            self.looked_up += member.standing is Standing.UNKNOWN
+            if complaint := member.look(listed):
+                yield complaint
