@@ -33,15 +33,23 @@ _READ_BYTES: Final = 1_000_000
 MOST_LINKS: Final = 1_000
 """Elements of a page that are looked at."""
 _MOST_NAMED: Final = 50
-MOST_ATTRIBUTES: Final = 4_000
+MOST_ATTRIBUTES: Final = 1_000
 """Of one element of a page: to have so many takes libxml2 squared time."""
-_OVERLOADED: Final = re.compile(
-    rb"<[a-zA-Z][^\s/><]{0,63}+"
-    rb"(?:[\s/]{1,64}+"  # as HTML cuts names and values; long ones count several times
-    rb"|[^\s/>][^\s/>=<]{0,63}+"
-    rb"(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]{0,63}+))?+"
-    rb"){%d}" % (2 * MOST_ATTRIBUTES)  # with what is between them
+_START: Final = re.compile(rb"<[a-zA-Z][^\s/><]*+")
+_ATTRIBUTE: Final = (
+    rb"(?:[\s/]++"
+    rb"|[^\s/>][^\s/>=<]*+"
+    rb"(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+))?+)"
 )
+_ATTRIBUTES: Final = re.compile(
+    rb"(%b{%d})|%b*+" % (_ATTRIBUTE, 2 * MOST_ATTRIBUTES, _ATTRIBUTE)
+)  # with what is between them
+_ORDINARY: Final = re.compile(
+    rb"(?:[^<]++|<(?![a-zA-Z])|<[a-zA-Z]"
+    rb"(?:[^<>\"'=]|=(?!\s*[\"'])|=\s*+(?:\"[^\"<>]*+\"|'[^'<>]*+')){0,%d}+>)*+"
+    % (2 * MOST_ATTRIBUTES - 1)
+)  # tags too short for so many, in which nothing hides their end
+_MOST_PASSES: Final = 4
 _WORDPRESS_API: Final = "/wp-json/"
 
 
@@ -91,13 +99,38 @@ def parse_page(page: bytes) -> Element | None:
 
     HTML is never ill-formed to this parser: it recovers from everything.
     """
-    if _OVERLOADED.search(page):
+    if _is_overloaded(page):
         return None
     parser = etree.HTMLParser(
         encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
     )
     root: Element | None = etree.fromstring(page, parser)
     return root
+
+
+def _is_overloaded(page: bytes) -> bool:
+    """What begins before the next ``>`` is counted with the tag that it stands in. What
+    comes after one that a quote seems to hide is looked at again, in case that quote is
+    none: so many times as no page needs that means no harm.
+    """
+    room = _MOST_PASSES * len(page)
+    at = _end_of_ordinary(page, 0)
+    while (start := _START.match(page, at)) is not None:
+        attributes = _ATTRIBUTES.match(page, start.end())
+        if attributes is None or attributes[1] is not None:
+            return True
+        room -= attributes.end() - start.start()
+        if room < 0:
+            return True
+        if (end := page.find(b">", start.end())) < 0:
+            break
+        at = _end_of_ordinary(page, end + 1)
+    return False
+
+
+def _end_of_ordinary(page: bytes, at: int) -> int:
+    ordinary = _ORDINARY.match(page, at)
+    return ordinary.end() if ordinary else at
 
 
 def _names_a_feed(href: str, relations: Sequence[str], type: str) -> bool:

@@ -8,21 +8,23 @@ which it is only different if it says something else.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
 import jsonpath
 import orjson
-from cssselect import HTMLTranslator, SelectorError
+from cssselect import SelectorError
 from lxml import etree
 
 from protocols.errors import EmptyDocument, InvalidDocument, LimitExceeded
 from protocols.feeds.context import ParseContext
+from protocols.feeds.csspath import select
 from protocols.feeds.discovery import parse_page
-from protocols.feeds.element import text_of
+from protocols.feeds.element import Element, text_of
 from protocols.feeds.encoding import to_utf8
 from protocols.feeds.jsonvalues import load_json
-from protocols.feeds.limits import check_body, check_json
+from protocols.feeds.limits import MAX_TEXT_BYTES, check_body, check_json, check_xml
 from protocols.feeds.references import make_absolute
 from protocols.identity import fingerprint
 from protocols.model import Entry, Feed, FeedFormat, Link, ParsedFeed, Text
@@ -83,24 +85,32 @@ def _title_of(value: object) -> str:
 
 
 def _read_page(body: bytes, context: ParseContext) -> ParsedFeed:
+    check_xml(body)
+    root = parse_page(body)
     try:
-        path = HTMLTranslator().css_to_xpath(context.selector)
-        select = etree.XPath(path)
+        found = [] if root is None else select(root, context.selector)
     except (SelectorError, etree.XPathError, RecursionError) as error:
         raise _wrong(context, f"no CSS path: {error}") from None
-    root = parse_page(body)
-    found = [] if root is None else select(root)
     if root is None or not found:
         raise _wrong(context, "nothing in the page matches it")
     _check_matches(len(found))
-    markup = "\n".join(
-        etree.tostring(each, encoding="unicode", method="html", with_tail=False).strip()
-        for each in found
-    )
-    content = make_absolute(Text(value=markup), context.url)
+    content = make_absolute(Text(value="\n".join(_markup(found))), context.url)
     titles = (each for each in root.iter() if each.tag == "title")
     title = next((collapse(text_of(each)) for each in titles), "")
     return _entry(context, title[:_LONGEST_TITLE], content)
+
+
+def _markup(found: Iterable[Element]) -> Iterator[str]:
+    """What stands in another match comes with each of both."""
+    size = 0
+    for each in found:
+        written = etree.tostring(
+            each, encoding="unicode", method="html", with_tail=False
+        ).strip()
+        size += len(written)
+        if size > MAX_TEXT_BYTES:
+            raise LimitExceeded("the characters of all matches", MAX_TEXT_BYTES)
+        yield written
 
 
 def _check_matches(count: int) -> None:

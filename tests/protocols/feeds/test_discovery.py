@@ -36,6 +36,29 @@ def test_a_page_with_an_element_of_very_many_attributes_names_nothing(
     assert bool(discover(LINK + b"<p" + many + b">", PAGE).feeds) is is_read
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "is_read"),
+    [
+        (b"<!--<a b='-->", b"'", False),  # the quote hides nothing but a comment's end
+        (b"<a b='>", b"'>", True),
+        (b"<a b='>'>", b"", True),
+        (b"<a b='><a c=\">" * 200 + b"<a ='", b"", True),
+    ],
+)
+def test_a_quote_in_a_tag_hides_no_element_of_very_many_attributes(
+    before: bytes, after: bytes, is_read: bool
+) -> None:
+    many = b"".join(b" a%d" % number for number in range(2 * MOST_ATTRIBUTES))
+    hidden = before + (b"" if is_read else b"<p" + many) + after + b">"
+    assert bool(discover(LINK + hidden, PAGE).feeds) is is_read
+
+
+def test_a_page_that_would_have_to_be_looked_at_time_and_again_names_nothing() -> None:
+    """Of each tag the quote might be none, and all that follows be attributes."""
+    assert not discover(LINK + b"<a b='>'" * 100, PAGE).feeds
+    assert discover(LINK + b"<a b='", PAGE).feeds
+
+
 def test_a_pages_feeds_are_named_in_order_absolute_and_once() -> None:
     page = """<html><head>
       <link rel="alternate" type="application/rss+xml" title=" All

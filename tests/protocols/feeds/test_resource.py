@@ -99,6 +99,8 @@ def test_a_path_that_leads_nowhere_is_told_with_its_reason(
         (b"[" * 40 + b"]" * 40, "$" + "[*,*]" * 39, LimitExceeded),  # 2 to the 39th
         (b"<p class=n>" * (MOST_MATCHES + 1), ".n", LimitExceeded),
         (b"[" * 500 + b"]" * 500, "$", LimitExceeded),
+        (b"<p>" * 1_000_001, "p", LimitExceeded),
+        (b"<div>" * 200 + b"x" * 50_000, "div", LimitExceeded),  # each has the text
     ],
 )
 def test_documents_out_of_bounds_are_refused(
