@@ -86,7 +86,10 @@ async def _real_network(settings: Settings, stack: AsyncExitStack) -> Network:
 def _server(ground: Ground, services: Services, token: str) -> Server:
     limits = RateLimits(_request_limits(ground.settings), ground.clock, ground.metrics)
     return create_server(
-        create_application(services, token, limits, ground.settings.lengths)
+        create_application(
+            services, token, limits, ground.settings.lengths, ground.public_url
+        ),
+        ground.settings.keep_alive,
     )
 
 

@@ -158,6 +158,11 @@ class Settings(OpenFeederSettings, LogSettings, ScpSettings, PollingSettings):
         "networks of proxies whose X-Forwarded-For says who asks",
         shown="none",
     )
+    keep_alive: int = setting(
+        75,
+        whole(5, 3_600),
+        "seconds after an answer in which a connection may bring another request",
+    )
     log_level: str = setting(
         "info", one_of("debug", "info", "warning", "error"), "the least that is logged"
     )

@@ -1,7 +1,8 @@
 """Topics that are this hub's own pages: ``PUBLIC_URL/topics/{id}.atom`` and ``.json``.
 
 Whoever subscribes to one gets the feed that is behind it. The hub never fetches its
-own pages: it would poll itself to learn what it knows.
+own pages: it would poll itself to learn what it knows, and what it publishes of all
+its feeds it would tell once more as news.
 """
 
 from __future__ import annotations
@@ -15,6 +16,15 @@ from storage.interface import FeedStore
 from storage.records import FeedId, FeedState, Format, StoredFeed
 
 _PAGE = re.compile(r"/topics/([0-9]{1,18})\.(atom|json)(?:\?.*)?")
+_OWN = re.compile(
+    r"/(?:topics|scp|openfeeder|stream|hub|hubbub|upstream|myPublicFeeds\.opml)"
+    r"(?:[/?].*)?",
+    re.DOTALL,
+)
+"""Paths that are nobody else's. Others, as ``/sitemap.xml`` and ``/``, may be a site's
+that a proxy has put on one origin with the hub; those which do lead here are refused
+when they are asked for (`hub.web.own_requests`)."""
+_LOOPBACK = re.compile(r"http://(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)")
 
 
 class OwnTopics:
@@ -26,8 +36,7 @@ class OwnTopics:
 
     def owns(self, topic: str) -> bool:
         """Whether it is any page of this hub, in whatever spelling."""
-        asked = resource_url(topic)
-        return bool(self._root) and f"{asked}/".startswith(f"{self._root}/topics/")
+        return bool(self._root) and _OWN.fullmatch(self._path(topic)) is not None
 
     def format(self, topic: str) -> Format | None:
         """What subscribers of the page expect to be sent."""
@@ -48,10 +57,18 @@ class OwnTopics:
         is_hidden = feed is not None and feed.private and self.owns(topic)
         return None if is_hidden else feed
 
+    def _path(self, topic: str) -> str:
+        """With the query; "" of another server's. One that is only reached on this
+        machine has three names."""
+        asked = resource_url(topic)
+        if self._root.startswith("http://localhost"):
+            asked = _LOOPBACK.sub("http://localhost", asked)
+        return asked.removeprefix(self._root) if asked.startswith(self._root) else ""
+
     def _parse(self, topic: str) -> tuple[FeedId, Format] | None:
         if not self.owns(topic):
             return None
-        found = _PAGE.fullmatch(resource_url(topic)[len(self._root) :])
+        found = _PAGE.fullmatch(self._path(topic))
         if found is None:
             return None
         is_atom = found[2] == TopicFormat.ATOM

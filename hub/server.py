@@ -6,15 +6,21 @@ import errno
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from hub.web.http_protocol import HttpProtocol
+from hub.web.kept_connections import KeptConnections
 from hub.web.websocket_protocol import LARGEST_MESSAGE, WebSocketProtocol
 
 DRAIN_SECONDS = 10
 """How long requests under way may go on after the hub was told to stop."""
+KEEP_ALIVE_SECONDS = 75.0
+"""Longer than proxies keep idle connections, by default a minute: whoever closes first
+must not be the hub, which does not know of the request that is on its way."""
 BACKLOG = 16_384
 """Connections that may wait to be accepted when all come at once; systems allow less.
 
@@ -64,7 +70,11 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def create_server(application: ASGIApp) -> Server:
+def create_server(
+    application: ASGIApp, keep_alive: float = KEEP_ALIVE_SECONDS
+) -> Server:
+    """``keep_alive``: seconds for which connections may be idle, if they are few."""
+    http = partial(HttpProtocol, kept=KeptConnections(keep_alive))
     return Server(
         uvicorn.Config(
             application,
@@ -74,7 +84,7 @@ def create_server(application: ASGIApp) -> Server:
             server_header=False,
             proxy_headers=False,  # FANFARE_TRUSTED_PROXIES says whose count
             timeout_graceful_shutdown=DRAIN_SECONDS,
-            http=HttpProtocol,
+            http=cast(Any, http),  # whatever makes a protocol will do
             ws=WebSocketProtocol,
             backlog=BACKLOG,
             ws_max_size=LARGEST_MESSAGE,

@@ -143,7 +143,9 @@ class SubscriptionService:
 
     def check(self, request: Subscribe, *, prefix: str = "") -> None:
         """What can be said at once. Raises `InvalidValue`."""
-        read_callback(request.callback, f"{prefix}callback")
+        callback = read_callback(request.callback, f"{prefix}callback")
+        if self._own.owns(callback):
+            raise InvalidValue(f"{prefix}callback", "a URL outside of this hub")
         _check_signing(request, prefix)
         if self._tracks.read(request.topic) is None:
             read_topic(f"{prefix}topic", request.topic)

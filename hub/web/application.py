@@ -21,6 +21,7 @@ from hub.web.metrics import MetricsRoutes
 from hub.web.openapi import OpenApiRoutes
 from hub.web.openfeeder import CONTENT, DISCOVERY, UPDATE, OpenFeederRoutes
 from hub.web.operations import OperationsRoutes
+from hub.web.own_requests import RefuseOwnRequests
 from hub.web.problems import Problem, answer_error
 from hub.web.public import PublicRoutes
 from hub.web.rate_limits import RateLimits
@@ -53,10 +54,12 @@ def create_application(
     token: str,
     limits: RateLimits | None = None,
     lengths: Lengths | None = None,
+    public_url: str = "",
 ) -> Starlette:
     """``token`` is the administrator's; ``limits`` None: there are none.
 
     ``lengths``: the longest topic and callback of the Superfeedr-compatible API.
+    ``public_url``: by which the hub's own requests are known, and refused.
     """
     limits = limits or RateLimits()
     authenticator = Authenticator(services.tokens, token)
@@ -114,6 +117,7 @@ def create_application(
     application = Starlette(
         routes=[*top, Mount("/api", app=mounted, middleware=guard)],
         middleware=[
+            Middleware(RefuseOwnRequests, public_url=public_url),
             Middleware(
                 LimitRequests,
                 limits=limits,

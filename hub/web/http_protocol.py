@@ -1,19 +1,22 @@
-"""uvicorn's HTTP protocol, with a deadline and a size for request heads, and a way for
+"""uvicorn's HTTP protocol, with a deadline and a size for request heads, a bound on
 
-answers without end to write what was built for many.
+what is idle, and a way for answers without end to write what was built for many.
 """
 
 from __future__ import annotations
 
 import asyncio
 from functools import cache
-from typing import cast
+from typing import Any, cast
 
 from starlette.types import Scope
+from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
 
 from hub.live.outlet import LARGEST_BACKLOG
 from hub.live.prepared import Prepared
+from hub.web.kept_connections import KeptConnections
 from protocols.live.closing import Closing
 from protocols.live.messages import Closed
 
@@ -22,6 +25,8 @@ HEAD_SECONDS = 10.0
 LARGEST_HEAD = 64 * 1024
 """Bytes of a request line and headers, if they come in several pieces."""
 CLOSE_SECONDS = 5.0
+IDLE_SECONDS = 5
+"""After an answer, for the next request to begin; some connections are kept longer."""
 STALL_SECONDS = 60.0
 """In which a client has to take something of an answer that waits for it."""
 
@@ -29,8 +34,10 @@ _EXTENSION = "fanfare.http"
 
 
 class HttpProtocol(HttpToolsProtocol):
-    """One connection."""
+    """One connection. What is idle is ``kept`` among others of its server; by itself it
+    ends after `IDLE_SECONDS`."""
 
+    idle_seconds: float = IDLE_SECONDS
     stall_seconds = STALL_SECONDS
     has_outlet = False
     """Its answer is a live stream, which is bounded by what may wait for it."""
@@ -42,6 +49,18 @@ class HttpProtocol(HttpToolsProtocol):
     _has_advanced = False
     """Whether what came last ended a head or a message, or was in part of a body."""
 
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        kept: KeptConnections | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.timeout_keep_alive = self.idle_seconds  # type: ignore[assignment]
+        self._kept = kept
+
     def connection_made(  # type: ignore[override]  # as in the class it extends
         self, transport: asyncio.Transport
     ) -> None:
@@ -51,7 +70,28 @@ class HttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_is_there()
         self._is_taken()
+        self._unset_keepalive_if_required()
         super().connection_lost(exc)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """It has been idle for ``idle_seconds``."""
+        kept = self._kept
+        left = 0.0 if kept is None else kept.seconds - self.idle_seconds
+        if kept is None or left <= 0 or self.transport.is_closing():
+            self.end()
+            return
+        self.timeout_keep_alive_task = self.loop.call_later(left, self.end)
+        kept.keep(self)
+
+    def end(self) -> None:
+        self._unset_keepalive_if_required()
+        if not self.transport.is_closing():
+            self.transport.close()
+
+    def _unset_keepalive_if_required(self) -> None:
+        super()._unset_keepalive_if_required()
+        if self._kept is not None:
+            self._kept.release(self)
 
     def data_received(self, data: bytes) -> None:
         self._has_advanced = False

@@ -14,6 +14,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
+import structlog
 from starlette.requests import HTTPConnection
 
 from hub.clock import Clock, SystemClock
@@ -23,6 +24,9 @@ from hub.metrics import Metrics
 from hub.web.problems import Problem
 
 MOST_KNOWN = 20_000
+_OF_PROXIES = ("x-forwarded-for", "forwarded")
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +67,7 @@ class RateLimits:
         self._metrics = metrics or Metrics()
         self._capacity = capacity
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._has_warned = bool(self._limits.trusted_proxies)
 
     def check_token(self, token_id: int) -> None:
         """Count a request with that token. Raises `Problem` 429."""
@@ -70,7 +75,21 @@ class RateLimits:
 
     def client(self, connection: HTTPConnection) -> str:
         """Who asks, as their requests are counted."""
+        if not self._has_warned:
+            self._look_for_proxy(connection)
         return client_address(connection, self._limits.trusted_proxies)
+
+    def _look_for_proxy(self, connection: HTTPConnection) -> None:
+        """Warn once if all who ask are probably counted as one. Anybody can send these
+        headers: it is a hint, and nothing is done about it."""
+        if any(name in connection.headers for name in _OF_PROXIES):
+            self._has_warned = True
+            log.warning(
+                "proxy_not_trusted",
+                peer=client_address(connection, ()),
+                hint="if that is a proxy of yours, name it in FANFARE_TRUSTED_PROXIES:"
+                " until then all who come by it count as one",
+            )
 
     def check_address(self, connection: HTTPConnection) -> None:
         """Count a request without a token. Raises `Problem` 429."""

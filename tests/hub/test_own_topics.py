@@ -28,7 +28,15 @@ SPELLINGS = (
     "http://hub.example/%74opics/1.atom",
     "http://hub.example/topics/1.atom?before=5-1&limit=3#top",
 )
-NO_FEEDS = ("http://hub.example/topics/9.atom", "http://hub.example/topics/x")
+NO_FEEDS = (
+    "http://hub.example/topics/9.atom",
+    "http://hub.example/topics/x",
+    "http://hub.example/openfeeder",
+    "HTTP://Hub.example:80/%6Fpenfeeder?page=2",
+    "http://hub.example/scp/all-snapshot.scp.gz",
+    "http://hub.example/stream?topic=a",
+    "http://hub.example/myPublicFeeds.opml",
+)
 
 
 async def test_a_page_leads_to_its_feed_in_any_spelling(tmp_path: Path) -> None:
@@ -107,6 +115,40 @@ async def test_subscribers_of_a_page_are_sent_what_the_page_is(
         now = hub.clock.now()
         (made,) = await hub.storage.verifications.due(now, per_host=1, limit=1)
         assert made.format is format
+
+
+@pytest.mark.parametrize("path", ["/hub", "/hubbub?a=b", "/upstream/a-token"])
+async def test_the_hub_is_nobodys_callback(tmp_path: Path, path: str) -> None:
+    async with open_hub(tmp_path) as hub:
+        await PublicFeeds(hub.storage).add()
+        asked = Subscribe(callback=f"HTTP://Hub.example{path}", topic=PAGE)
+        with pytest.raises(InvalidValue, match="callback: expected a URL outside"):
+            await hub.services.subscriptions.add(asked)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://hub.example/",
+        "http://hub.example/feed.xml",  # of a site with which it shares its origin
+        "http://hub.example/sitemap.xml",
+        "http://hub.example/scpx",
+        "http://hub.example:81/openfeeder",
+        "http://hub.example.org/openfeeder",
+        "https://hub.example/openfeeder",
+    ],
+)
+def test_what_may_be_anothers_is_not_owned(url: str) -> None:
+    assert not OwnTopics("http://hub.example").owns(url)
+
+
+def test_a_hub_without_a_name_is_known_by_all_that_this_machine_has() -> None:
+    own = OwnTopics("http://localhost:8080")
+    for host in ("localhost", "127.0.0.1", "[::1]"):
+        assert own.owns(f"http://{host}:8080/openfeeder")
+        assert own.format(f"http://{host}:8080/topics/1.json") is Format.JSON
+    assert not own.owns("http://127.0.0.1:8081/openfeeder")
+    assert not own.owns("http://127.0.0.12:8080/openfeeder")
 
 
 def test_without_a_public_url_nothing_is_owned() -> None:

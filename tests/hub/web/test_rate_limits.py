@@ -8,6 +8,7 @@ import ipaddress
 import httpx2
 import pytest
 from starlette.requests import HTTPConnection
+from structlog.testing import capture_logs
 
 from hub.core.rate_limit import Rate
 from hub.services.tokens import CreateToken
@@ -176,6 +177,31 @@ def test_a_client_is_who_trusted_proxies_say_asks(
 ) -> None:
     networks = tuple(ipaddress.ip_network(each) for each in trusted)
     assert client_address(connection(peer, *forwarded), networks) == client
+
+
+@pytest.mark.parametrize("header", [b"x-forwarded-for", b"forwarded"])
+def test_a_proxy_that_nobody_trusts_is_warned_about_once(header: bytes) -> None:
+    """All who come by it are one client then."""
+    limits = RateLimits()
+    behind = connection("10.0.0.1")
+    behind.scope["headers"].append((header, b"for=203.0.113.9"))
+    with capture_logs() as logs:
+        assert limits.client(connection("10.0.0.2")) == "10.0.0.2"
+        assert logs == []
+        for _ in range(3):
+            assert limits.client(behind) == "10.0.0.1"
+    (told,) = logs
+    assert (told["event"], told["peer"]) == ("proxy_not_trusted", "10.0.0.1")
+    assert "FANFARE_TRUSTED_PROXIES" in told["hint"]
+
+
+def test_where_proxies_are_named_nobody_elses_header_is_warned_about() -> None:
+    trusted = (ipaddress.ip_network("10.0.0.0/8"),)
+    limits = RateLimits(RequestLimits(trusted_proxies=trusted))
+    with capture_logs() as logs:
+        limits.client(connection("203.0.113.9", "198.51.100.1"))
+        limits.client(connection("10.0.0.1", "198.51.100.1"))
+    assert logs == []
 
 
 def test_what_is_kept_of_clients_is_bounded() -> None:
