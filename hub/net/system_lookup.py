@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections import Counter
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Final
 
 from hub.net.zones import zone_of
 
-THREADS = 128
+THREADS: Final = 128
 """Lookups under way, and those that nobody waits for any more: a thread that has
 asked cannot be told to give up, and may wait for dead name servers half a minute."""
-THREADS_OF_ZONE = 16
-"""Of those, for names of one zone: it cannot hold up the lookups of others."""
+THREADS_OF_ZONE: Final = 16
+"""Of those, for names of one zone; and no more than a part of what is free, so that
+many zones leave something to the next one."""
+_PART_OF_FREE: Final = 8
+LEFT_BY_NEW: Final = 32
+LEFT_BY_SLOW: Final = 64
+"""Threads that zones leave to others: those of which nothing is known to the ones that
+answered in time the last time, and those that did not to both."""
+SLOW_SECONDS: Final = 1.0
+_REMEMBERED_ZONES: Final = 10_000
 
 Blocking = Callable[[str], list[str]]
 
@@ -24,64 +34,141 @@ Blocking = Callable[[str], list[str]]
 class _Asked:
     """A name that is looked up, or waits for a thread."""
 
-    work: Future[list[str]]
     found: asyncio.Future[list[str]]
     waiting: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Zone:
+    """Names that are being looked up, with when that began, and those that wait."""
+
+    begun: dict[str, float] = field(default_factory=dict)
+    line: dict[str, _Asked] = field(default_factory=dict)
 
 
 class SystemLookup:
     """A name's addresses, IPv4 and IPv6; raises OSError when there are none.
 
-    ``look_up`` is what the threads do. A name is looked up once at a time, however
-    many want it, and one whose zone has all its threads waits for one of them. What
-    nobody waits for any more is not begun.
+    ``look_up`` is what the threads do, ``now`` tells seconds. A name is looked up once
+    at a time, however many want it, and waits until there is a thread that its zone may
+    have. What nobody waits for any more is not begun.
     """
 
-    def __init__(self, look_up: Blocking | None = None) -> None:
+    def __init__(
+        self, look_up: Blocking | None = None, now: Callable[[], float] = monotonic
+    ) -> None:
         self._look_up = look_up or _look_up
+        self._now = now
         self._threads = ThreadPoolExecutor(THREADS, "lookup")
+        self._free = THREADS
         self._asked: dict[str, _Asked] = {}
-        self._taken: Counter[str] = Counter()
-        self._freed: dict[str, asyncio.Event] = {}
+        self._zones: dict[str, _Zone] = {}
+        self._line: dict[str, None] = {}  # zones with names that wait, by turns
+        self._lasted: OrderedDict[str, float] = OrderedDict()
 
     async def __call__(self, host: str) -> Sequence[str]:
-        zone = zone_of(host)
-        while host not in self._asked and self._taken[zone] >= THREADS_OF_ZONE:
-            await self._freed.setdefault(zone, asyncio.Event()).wait()
-        asked = self._asked.get(host) or self._begin(host, zone)
+        asked = self._asked.get(host) or self._ask(host)
         asked.waiting += 1
         try:
             await asyncio.wait({asked.found})  # who gives up takes it from nobody
         finally:
             asked.waiting -= 1
-            if not asked.waiting and asked.work.cancel():  # no thread has taken it up
-                self._end(host, zone)
+            if not asked.waiting:
+                self._leave_line(host)
         return asked.found.result()
 
     def close(self) -> None:
+        self._line.clear()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, host: str, zone: str) -> _Asked:
-        work = self._threads.submit(self._look_up, host)
-        found = asyncio.wrap_future(work)
-        self._asked[host] = asked = _Asked(work, found)
-        self._taken[zone] += 1
-        found.add_done_callback(lambda _: self._take_in(found, host, zone))
+    def _ask(self, host: str) -> _Asked:
+        name = zone_of(host)
+        found = asyncio.get_running_loop().create_future()
+        self._asked[host] = asked = _Asked(found)
+        zone = self._zones.setdefault(name, _Zone())
+        zone.line[host] = asked
+        self._line[name] = None
+        self._begin_of(name, zone)  # for others nothing has changed
         return asked
 
-    def _take_in(self, found: asyncio.Future[list[str]], host: str, zone: str) -> None:
-        if not found.cancelled():
-            found.exception()  # nobody need be waiting for what it found
-            self._end(host, zone)
+    def _leave_line(self, host: str) -> None:
+        name = zone_of(host)
+        zone = self._zones.get(name)
+        if zone is not None and zone.line.pop(host, None) is not None:
+            del self._asked[host]
+            self._tidy(name, zone)
 
-    def _end(self, host: str, zone: str) -> None:
+    def _begin_some(self) -> None:
+        """Those that waited for longest first."""
+        for name in list(self._line):
+            if not self._free:
+                return
+            self._begin_of(name, self._zones[name])
+
+    def _begin_of(self, name: str, zone: _Zone) -> None:
+        """As many as the zone may have; then it is the last in line."""
+        while zone.line and len(zone.begun) < self._most(name, zone):
+            self._begin(name, zone)
+            del self._line[name]
+            self._line[name] = None
+        self._tidy(name, zone)
+
+    def _most(self, name: str, zone: _Zone) -> int:
+        """Lookups that a zone may have under way now."""
+        room = self._free - self._left_by(name, zone)
+        return min(THREADS_OF_ZONE, max(1, room // _PART_OF_FREE)) if room > 0 else 0
+
+    def _left_by(self, name: str, zone: _Zone) -> int:
+        oldest = next(iter(zone.begun.values()), None)
+        lasted = 0.0 if oldest is None else self._now() - oldest
+        lasted = max(lasted, self._lasted.get(name, 0.0))
+        if lasted > SLOW_SECONDS:
+            return LEFT_BY_SLOW
+        return 0 if name in self._lasted else LEFT_BY_NEW
+
+    def _begin(self, name: str, zone: _Zone) -> None:
+        host = next(iter(zone.line))
+        asked = zone.line.pop(host)
+        zone.begun[host] = self._now()
+        self._free -= 1
+        work = asyncio.wrap_future(self._threads.submit(self._look_up, host))
+        work.add_done_callback(lambda work: self._end(work, host, name, asked))
+
+    def _end(
+        self, work: asyncio.Future[list[str]], host: str, name: str, asked: _Asked
+    ) -> None:
         """Its place is free again."""
+        if work.cancelled():  # all of it is being closed
+            return
         del self._asked[host]
-        self._taken[zone] -= 1
-        if not self._taken[zone]:
-            del self._taken[zone]
-        if freed := self._freed.pop(zone, None):
-            freed.set()
+        zone = self._zones[name]
+        self._remember(name, self._now() - zone.begun.pop(host))
+        self._free += 1
+        self._tidy(name, zone)
+        _hand_over(work, asked.found)
+        self._begin_some()
+
+    def _tidy(self, name: str, zone: _Zone) -> None:
+        if not zone.line:
+            self._line.pop(name, None)
+            if not zone.begun:
+                del self._zones[name]
+
+    def _remember(self, name: str, lasted: float) -> None:
+        self._lasted[name] = lasted
+        self._lasted.move_to_end(name)
+        if len(self._lasted) > _REMEMBERED_ZONES:
+            self._lasted.popitem(last=False)
+
+
+def _hand_over(
+    work: asyncio.Future[list[str]], found: asyncio.Future[list[str]]
+) -> None:
+    if (error := work.exception()) is None:
+        found.set_result(work.result())
+    else:
+        found.set_exception(error)
+        found.exception()  # nobody need be waiting for it
 
 
 def _look_up(host: str) -> list[str]:

@@ -10,7 +10,14 @@ import pytest
 
 from hub.net.guard import Guard
 from hub.net.resolving import GuardedResolver, LookupFailed
-from hub.net.system_lookup import THREADS, THREADS_OF_ZONE, SystemLookup
+from hub.net.system_lookup import (
+    LEFT_BY_NEW,
+    LEFT_BY_SLOW,
+    SLOW_SECONDS,
+    THREADS,
+    THREADS_OF_ZONE,
+    SystemLookup,
+)
 from hub.net.zones import zone_of
 from tests.support.eventually import eventually
 
@@ -21,6 +28,10 @@ class NameServers:
     def __init__(self) -> None:
         self.answer = threading.Event()
         self.asked: list[str] = []
+        self.time = 0.0
+
+    def now(self) -> float:
+        return self.time
 
     def look_up(self, host: str) -> list[str]:
         self.asked.append(host)
@@ -30,6 +41,10 @@ class NameServers:
             raise OSError("no such name")
         return ["8.8.8.8"]
 
+    @property
+    def slow(self) -> list[str]:
+        return [each for each in self.asked if "slow" in each]
+
 
 @pytest.fixture
 def servers() -> NameServers:
@@ -38,33 +53,47 @@ def servers() -> NameServers:
 
 @pytest.fixture
 async def lookup(servers: NameServers) -> AsyncIterator[SystemLookup]:
-    lookup = SystemLookup(servers.look_up)
+    lookup = SystemLookup(servers.look_up, servers.now)
     yield lookup
     servers.answer.set()
     lookup.close()
 
 
-async def begin(lookup: SystemLookup, count: int) -> list[asyncio.Task[object]]:
+async def begin(
+    lookup: SystemLookup, count: int, *zones: str
+) -> list[asyncio.Task[object]]:
+    """So many names of each zone; those for which there is a thread are asked for."""
     tasks = [
-        asyncio.create_task(_resolve(lookup, f"{number}.slow.example"))
+        asyncio.create_task(_resolve(lookup, f"{number}.slow.{zone}"))
         for number in range(count)
+        for zone in zones
     ]
     await asyncio.sleep(0)  # each has come as far as it gets
     return tasks
+
+
+def many(kind: str, count: int = 200) -> list[str]:
+    """Zones, more than there are threads."""
+    return [f"{kind}{number}.example" for number in range(count)]
 
 
 async def _resolve(lookup: SystemLookup, host: str) -> object:
     return await lookup(host)
 
 
+async def give_up(tasks: list[asyncio.Task[object]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def test_a_thousand_names_of_slow_servers_hold_up_no_other_name(
     servers: NameServers, lookup: SystemLookup
 ) -> None:
-    slow = await begin(lookup, 1_000)
+    slow = await begin(lookup, 1_000, "zone.example")
     for number in range(200):
         assert await lookup(f"www.{number}.example") == ["8.8.8.8"]
-    asked = [each for each in servers.asked if each.endswith("slow.example")]
-    assert len(asked) == THREADS_OF_ZONE
+    assert 0 < len(servers.slow) <= THREADS_OF_ZONE
     servers.answer.set()
     await asyncio.gather(*slow)
     assert len(servers.asked) == 1_200
@@ -75,34 +104,103 @@ async def test_a_lookup_that_nobody_waits_for_any_more_keeps_its_place(
 ) -> None:
     """Its thread does: however often who asked gives up, there are not more of them."""
     for _ in range(3):
-        for task in await begin(lookup, 100):
-            task.cancel()
+        await give_up(await begin(lookup, 100, "zone.example"))
     assert await lookup("fast.example") == ["8.8.8.8"]
-    asked = [each for each in servers.asked if each.endswith("slow.example")]
-    assert len(asked) == THREADS_OF_ZONE
+    assert 0 < len(servers.slow) <= THREADS_OF_ZONE
     servers.answer.set()
-    assert await lookup("another.slow.example") == ["8.8.8.8"]
+    assert await lookup("another.slow.zone.example") == ["8.8.8.8"]
 
 
 async def test_what_nobody_waits_for_any_more_is_not_begun(
     servers: NameServers, lookup: SystemLookup
 ) -> None:
     """Else the names of many zones, given up long ago, keep a later one waiting."""
-    hosts = [
-        f"{number}.slow{zone}.example"
-        for zone in range(2 * THREADS // THREADS_OF_ZONE)
-        for number in range(THREADS_OF_ZONE)
-    ]
-    slow = [asyncio.create_task(_resolve(lookup, host)) for host in hosts]
-    await eventually(lambda: len(servers.asked) == THREADS)
-    for task in slow:
-        task.cancel()
-    await asyncio.gather(*slow, return_exceptions=True)
-    again = asyncio.create_task(_resolve(lookup, hosts[-1]))
+    zones = many("zone")
+    slow = await begin(lookup, 1, *zones)
+    await eventually(lambda: len(servers.slow) == THREADS - LEFT_BY_NEW)
+    await give_up(slow)
+    asked = list(servers.asked)
+    (again,) = await begin(lookup, 1, zones[-1])
     servers.answer.set()
     assert await lookup("fast.example") == ["8.8.8.8"]
     assert await again == ["8.8.8.8"]
-    assert sorted(servers.asked[THREADS:]) == sorted([hosts[-1], "fast.example"])
+    later = servers.asked[len(asked) :]
+    assert sorted(later) == sorted(["fast.example", f"0.slow.{zones[-1]}"])
+
+
+@pytest.mark.parametrize("names", [1, 10])
+async def test_however_many_zones_are_dead_one_that_answered_is_looked_up(
+    servers: NameServers, lookup: SystemLookup, names: int
+) -> None:
+    healthy = many("healthy", 40)
+    for zone in healthy:
+        await lookup(zone)
+    slow = await begin(lookup, names, *many("dead", 120))
+    await eventually(lambda: len(servers.slow) == THREADS - LEFT_BY_NEW)
+    for zone in healthy:
+        assert await lookup(f"www.{zone}") == ["8.8.8.8"]
+    await give_up(slow)
+
+
+async def test_zones_that_were_slow_leave_something_to_those_nobody_knows(
+    servers: NameServers, lookup: SystemLookup
+) -> None:
+    slow = await begin(lookup, 1, *many("dead", 96))
+    await eventually(lambda: len(servers.slow) == 96)
+    servers.time += 2 * SLOW_SECONDS
+    servers.answer.set()
+    await asyncio.gather(*slow)
+    servers.answer.clear()
+    servers.asked.clear()
+
+    slow = await begin(lookup, 10, *many("dead", 96))
+    await eventually(lambda: len(servers.slow) == THREADS - LEFT_BY_SLOW)
+    for zone in many("new", 30):
+        assert await lookup(zone) == ["8.8.8.8"]
+    await give_up(slow)
+
+
+async def test_a_zone_that_answers_again_is_believed_again(
+    servers: NameServers, lookup: SystemLookup
+) -> None:
+    (slow,) = await begin(lookup, 1, "zone.example")
+    servers.time += 2 * SLOW_SECONDS
+    servers.answer.set()
+    await slow
+    await lookup("www.zone.example")
+    servers.answer.clear()
+    others = await begin(lookup, 1, *many("dead", 120))
+    await eventually(lambda: len(servers.slow) == 1 + THREADS - LEFT_BY_NEW)
+    assert await lookup("other.zone.example") == ["8.8.8.8"]
+    await give_up(others)
+
+
+async def test_zones_that_stop_answering_do_not_take_all_at_once(
+    servers: NameServers, lookup: SystemLookup
+) -> None:
+    """Eight had all threads; each takes a part of what the ones before have left."""
+    zones = many("zone", 20)
+    for zone in zones:
+        await lookup(zone)
+    slow = await begin(lookup, 50, *zones)
+    servers.time += 2 * SLOW_SECONDS
+    assert await lookup("new.example") == ["8.8.8.8"]
+    servers.answer.set()
+    await asyncio.gather(*slow)
+    assert len(servers.slow) == 1_000
+
+
+async def test_what_waits_is_begun_by_turns(
+    servers: NameServers, lookup: SystemLookup
+) -> None:
+    """Nobody's thousand names come before the one of another."""
+    slow = await begin(lookup, 1, *many("dead", 96))
+    await eventually(lambda: len(servers.slow) == 96)
+    crowd = await begin(lookup, 100, "crowd.example")
+    (late,) = await begin(lookup, 1, "late.example")
+    servers.answer.set()
+    await asyncio.gather(*slow, *crowd, late)
+    assert servers.slow.index("0.slow.late.example") < 96 + 2 * THREADS_OF_ZONE
 
 
 async def test_a_name_is_looked_up_once_while_it_is_looked_up(
