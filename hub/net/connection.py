@@ -13,6 +13,8 @@ from hub.net.reception import NOT_WHOLE, Reception
 _AT_ONE_GO = 64 * 1024
 """Bytes of a body that are copied behind its head, for one write instead of two."""
 STALE_SECONDS = 1.0
+_TURN_SECONDS = 0.001
+"""A timer that is set by another one goes off after one more look at the sockets."""
 
 
 class ConnectionStale(Exception):
@@ -32,6 +34,7 @@ class Connection(asyncio.Protocol):
         "_exchanges",
         "_heard_at",
         "_idle",
+        "_is_last_look",
         "_loop",
         "_over",
         "_sent_at",
@@ -51,6 +54,7 @@ class Connection(asyncio.Protocol):
         self._idle: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0.0
+        self._is_last_look = False
 
     @property
     def is_open(self) -> bool:
@@ -82,8 +86,11 @@ class Connection(asyncio.Protocol):
         self._exchanges += 1
         self._sent_at = self._heard_at = self._loop.time()
         self._deadline, self._idle = deadline, idle_limit(request.limits)
+        self._is_last_look = False
         self._wind_up()
         try:
+            if self._sent_at >= deadline:  # it would not be waited for at all
+                raise TimedOut("no time was left to ask")
             self._send(head, request.body)
             await over
         finally:
@@ -183,8 +190,22 @@ class Connection(asyncio.Protocol):
         if over is None or over.done():
             return
         if self._loop.time() < self._due:
+            self._is_last_look = False
             self._wind_up()
-            return
+        elif self._is_last_look:
+            self._give_up(over)
+        else:
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """What has come lies in the socket, if this process was held up or stopped:
+        libuv runs timers before it reads. What was delivered then would be sent twice.
+        """
+        self._is_last_look = True
+        self._timer_due = self._loop.time() + _TURN_SECONDS
+        self._timer = self._loop.call_later(_TURN_SECONDS, self._watch)
+
+    def _give_up(self, over: asyncio.Future[None]) -> None:
         what = "whole answer" if self.reception.status else "answer"
         try:
             self.reception.stop(TimedOut(f"no {what} in time"))

@@ -1,0 +1,49 @@
+"""A process that makes one request under uvloop and prints the status, or the failure:
+
+``python -m tests.support.one_delivery PORT SECONDS``. It can be stopped meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import uvloop
+
+from hub.errors import NetworkError
+from hub.net.connection import Connection
+from hub.net.messages import Limits, Purpose, Request
+
+HEAD = b"POST /hook HTTP/1.1\r\nHost: you.example\r\n\r\n"
+REQUEST = Request(
+    method="POST",
+    url="http://you.example/hook",
+    purpose=Purpose.CALLBACK,
+    limits=Limits(seconds=60, idle_seconds=60),
+    cuts_body=True,
+)
+
+
+async def open_to(port: int) -> Connection:
+    loop = asyncio.get_running_loop()
+    _, connection = await loop.create_connection(
+        lambda: Connection(loop), "127.0.0.1", port
+    )
+    return connection
+
+
+async def deliver(port: int, seconds: float) -> str:
+    connection = await open_to(port)
+    deadline = asyncio.get_running_loop().time() + seconds
+    try:
+        await connection.exchange(REQUEST, HEAD, deadline)
+    except NetworkError as error:
+        return error.reason
+    finally:
+        connection.close()
+    return str(connection.reception.status)
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        print(runner.run(deliver(int(sys.argv[1]), float(sys.argv[2]))))
