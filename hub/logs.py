@@ -12,6 +12,8 @@ from typing import TextIO
 
 import structlog
 
+from hub.log_output import LogOutput
+
 QUIET = (
     "uvicorn",
     "uvicorn.error",
@@ -24,7 +26,10 @@ QUIET = (
 
 
 def configure_logs(level: str, format: str, stream: TextIO | None = None) -> None:
-    """Set up logging for the whole process; ``format`` is ``console`` or ``json``."""
+    """Set up logging for the whole process; ``format`` is ``console`` or ``json``.
+
+    Without ``stream`` lines go to stderr, if there is one, and wait for nobody.
+    """
     out = sys.stderr if stream is None else stream
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -41,13 +46,13 @@ def configure_logs(level: str, format: str, stream: TextIO | None = None) -> Non
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(out)
+    handler = _handler(out, waits=stream is not None)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                *_renderers(format, is_terminal=out.isatty()),
+                *_renderers(format, is_terminal=out is not None and out.isatty()),
             ],
         )
     )
@@ -56,6 +61,17 @@ def configure_logs(level: str, format: str, stream: TextIO | None = None) -> Non
     root.setLevel(level.upper())
     for name in QUIET:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+
+
+def _handler(out: TextIO | None, *, waits: bool) -> logging.Handler:
+    if out is None:  # closed by who started this; its descriptor may be a file's now
+        return logging.NullHandler()
+    if waits:
+        return logging.StreamHandler(out)
+    try:
+        return LogOutput(out.fileno())
+    except OSError:  # of a test, with no descriptor
+        return logging.StreamHandler(out)
 
 
 def _renderers(format: str, *, is_terminal: bool) -> list[structlog.typing.Processor]:

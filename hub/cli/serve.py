@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 import click
 
@@ -32,6 +34,7 @@ def serve(**options: str | None) -> None:
     Every option is also a variable of the environment, given in brackets; the option
     wins. A secret can be in a file, named by the variable with _FILE at its end.
     """
+    _hold_standard_streams()
     settings = read_settings(options)
     from hub.app import CannotStart, HubFailed, run
     from hub.logs import configure_logs
@@ -39,9 +42,24 @@ def serve(**options: str | None) -> None:
     configure_logs(settings.log_level, settings.log_format)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(run(settings, click.echo, _own_command()))
+            runner.run(run(settings, _announce, _own_command()))
     except (CannotStart, HubFailed) as error:
         raise Failure(str(error)) from error
+
+
+def _hold_standard_streams() -> None:
+    """Whoever starts this may have closed them. A socket in the place of one would get
+    what is meant for it, and libuv aborts when it is to close it."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest that is free
+
+
+def _announce(text: str) -> None:
+    with suppress(OSError):  # a full disk or a closed pipe is no reason not to run
+        click.echo(text)
 
 
 def _own_command() -> str:

@@ -6,6 +6,7 @@ import asyncio
 import re
 import socket
 import sqlite3
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +14,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.support.command import fanfare, knowing, start_fanfare
+from tests.support.command import ROOT, environment, fanfare, knowing, start_fanfare
+from tests.support.eventually import eventually
 from tests.support.hub_process import HubProcess
 
 
@@ -65,6 +67,25 @@ async def test_sigterm_ends_it_in_order(variables: dict[str, str]) -> None:
         assert process.returncode == 0
         assert b"hub_stopped" in errors
         assert b"Traceback" not in errors
+
+
+async def test_it_needs_no_standard_streams(
+    variables: dict[str, str], tmp_path: Path
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *("sh", "-c", 'exec "$0" -m hub.cli serve <&- >&- 2>&-', sys.executable),
+        cwd=ROOT,
+        env=environment(variables),
+    )
+    try:
+        await eventually((tmp_path / "data" / "admin-token").exists)
+        process.terminate()
+        async with asyncio.timeout(60):
+            assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
 
 
 async def test_the_token_of_the_first_start_stays(
