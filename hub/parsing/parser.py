@@ -16,8 +16,11 @@ from urllib.parse import urlsplit
 
 import structlog
 
+from hub.clock import Clock, SystemClock
 from hub.parsing.closing import Closing
+from hub.parsing.costly import CostlySources
 from hub.parsing.frames import Task, unwrap
+from hub.parsing.lines import Line
 from hub.parsing.process import WORKER_MODULE, WorkerDied, WorkerProcess
 from protocols.errors import FeedError, LimitExceeded, MalformedDocument
 from protocols.feeds import ParseContext, parse
@@ -32,6 +35,10 @@ INLINE_TAGS = 4_000
 """As many as a document of that size has; one of nothing else would take 200 ms."""
 _COSTLY = ((b"<", INLINE_TAGS), (b"=", INLINE_TAGS), (b"{", INLINE_TAGS // 2))
 """Tags, attributes (an element of nothing else takes squared time), objects of JSON."""
+SLOW_BYTES = 64 << 20
+"""Of documents that wait in the line of the slow."""
+SLOW_SHARE = 0.5
+"""Of the time that a worker gives a document: with so much of it the source is slow."""
 _PACKED = (GZIP, ZSTD)
 """Such a document is larger than it seems."""
 
@@ -50,6 +57,8 @@ class WorkerParser(Closing):
     A worker gets ``seconds`` for a document, its own start not counted, and is then
     killed; after ``documents`` of them it is replaced, for whatever memory it may have
     lost. At most ``waiting`` documents wait for a worker, a further one is refused.
+    One worker more there is for parts of documents and for sources that were slow
+    (`hub.parsing.costly`), which wait in a line of their own.
     ``read`` is the strict parser, ``module`` the worker's program. Use it as an async
     context manager; no process outlives it.
     """
@@ -64,12 +73,14 @@ class WorkerParser(Closing):
         inline_bytes: int = INLINE_BYTES,
         module: str = WORKER_MODULE,
         read: Callable[[bytes, ParseContext], ParsedFeed] = parse,
+        clock: Clock | None = None,
     ) -> None:
-        self._turns = asyncio.Semaphore(workers)
+        self._line = Line(workers=workers, most=waiting)
+        self._slow_line = Line(workers=1, most=waiting, most_bytes=SLOW_BYTES)
+        self._costly = CostlySources()
+        self._clock = clock or SystemClock()
         self._seconds = seconds
         self._documents = documents
-        self._most_waiting = waiting
-        self._waiting = 0
         self._inline_bytes = inline_bytes
         self._module = module
         self._read = read
@@ -100,17 +111,17 @@ class WorkerParser(Closing):
         return await self._parse_in_worker(Task(body, context, is_malformed=True))
 
     async def _parse_in_worker(self, task: Task) -> ParsedFeed:
-        if self._waiting >= self._most_waiting:
-            raise LimitExceeded("documents waiting to be parsed", self._most_waiting)
-        self._waiting += 1
-        try:
-            await self._turns.acquire()
-        finally:
-            self._waiting -= 1
-        try:
+        if not self._is_slow(task):
+            async with self._line.turn(len(task.body)):
+                if not self._is_slow(task):  # nor was another of its kind meanwhile
+                    return await self._ask_worker(task)
+        async with self._slow_line.turn(len(task.body)):
+            if self._costly.is_at_rest(task.context, self._clock.monotonic()):
+                raise self._out_of_time()
             return await self._ask_worker(task)
-        finally:
-            self._turns.release()
+
+    def _is_slow(self, task: Task) -> bool:
+        return self._costly.is_slow(task.context, self._clock.monotonic())
 
     async def _ask_worker(self, task: Task) -> ParsedFeed:
         worker = await self._take_worker()
@@ -120,29 +131,37 @@ class WorkerParser(Closing):
         if has_idled:  # it may have died of something else, unnoticed yet
             with suppress(WorkerDied):
                 return await self._ask(await self._start_worker(), task)
+        self._costly.failed(task.context, self._clock.monotonic())
         raise MalformedDocument("no parser survives this document")
 
     async def _ask(self, worker: WorkerProcess, task: Task) -> ParsedFeed:
         """Raises `WorkerDied`, and what `WorkerParser.parse` does."""
         is_done = False
+        begun = self._clock.monotonic()
         try:
             async with asyncio.timeout(self._seconds):
                 result = await worker.ask(task)
             is_done = True
         except TimeoutError:
             log.warning("parse_worker_killed", host=_host(task.context), pid=worker.pid)
-            raise LimitExceeded(
-                "the time to parse the document, in seconds,", round(self._seconds)
-            ) from None
+            self._costly.failed(task.context, self._clock.monotonic())
+            raise self._out_of_time() from None
         except WorkerDied:
             log.warning("parse_worker_died", host=_host(task.context), pid=worker.pid)
             raise
         finally:
+            now = self._clock.monotonic()
+            if now - begun >= self._seconds * SLOW_SHARE:
+                self._costly.was_slow(task.context, now)
             if is_done and worker.documents < self._documents:
                 self._idle.append(worker)
             else:
                 self._retire(worker)
         return unwrap(result)
+
+    def _out_of_time(self) -> LimitExceeded:
+        what = "the time to parse the document, in seconds,"
+        return LimitExceeded(what, round(self._seconds))
 
     async def _take_worker(self) -> WorkerProcess:
         await self._bury_killed()

@@ -14,10 +14,13 @@ import pytest
 from backports import zstd
 from structlog.testing import capture_logs
 
+from hub.parsing.costly import REST
 from hub.parsing.parser import INLINE_BYTES, WorkerParser
 from protocols.errors import EmptyDocument, LimitExceeded, MalformedDocument, NotAFeed
 from protocols.feeds import ParseContext
 from protocols.model import ParsedFeed
+from tests.support.clock import ManualClock
+from tests.support.eventually import eventually
 
 CONTEXT = ParseContext(url="https://x.example/", now=datetime(2026, 1, 1, tzinfo=UTC))
 HOSTILE = "tests.support.hostile_worker"
@@ -57,8 +60,14 @@ async def hostile() -> AsyncIterator[WorkerParser]:
     assert processes() <= before
 
 
-async def title(parser: WorkerParser, order: str) -> str:
-    return (await parser.parse(order.encode(), CONTEXT)).feed.title
+OTHER = replace(CONTEXT, url="https://other.example/")
+PART = replace(CONTEXT, selector="$.a")
+
+
+async def title(
+    parser: WorkerParser, order: str, context: ParseContext = CONTEXT
+) -> str:
+    return (await parser.parse(order.encode(), context)).feed.title
 
 
 async def test_a_small_document_is_read_without_a_process(parser: WorkerParser) -> None:
@@ -151,7 +160,7 @@ async def test_a_document_that_takes_too_long_costs_only_its_worker(
     ) as parser:
         with pytest.raises(LimitExceeded, match=r"time to parse .* limit of 2"):
             await title(parser, order.format(tmp_path / "started"))
-        assert (await title(parser, "next")).startswith("next by")
+        assert (await title(parser, "next", OTHER)).startswith("next by")
 
 
 async def test_a_document_that_needs_too_much_memory_is_refused(
@@ -166,7 +175,7 @@ async def test_a_document_that_kills_its_worker_is_malformed(
 ) -> None:
     with pytest.raises(MalformedDocument, match="no parser survives"):
         await title(hostile, "die")
-    assert (await title(hostile, "next")).startswith("next by")
+    assert (await title(hostile, "next", OTHER)).startswith("next by")
 
 
 async def test_a_log_line_names_the_host_and_nothing_that_may_be_secret(
@@ -252,10 +261,75 @@ async def test_no_more_documents_wait_than_agreed(tmp_path: Path) -> None:
     async with WorkerParser(
         workers=1, seconds=2.0, waiting=1, inline_bytes=-1, module=HOSTILE
     ) as parser:
-        orders = [f"hang {tmp_path / 'started'}", "one", "two"]
         outcomes = await asyncio.gather(
-            *(title(parser, order) for order in orders), return_exceptions=True
+            title(parser, f"hang {tmp_path / 'started'}"),
+            title(parser, "one", OTHER),
+            title(parser, "two", OTHER),
+            return_exceptions=True,
         )
     assert isinstance(outcomes[0], LimitExceeded)
     assert str(outcomes[1]).startswith("one by")
     assert str(outcomes[2]) == "documents waiting to be parsed exceeds the limit of 1"
+
+
+async def test_a_source_that_took_all_the_time_there_is_is_not_tried_again_soon(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    async with WorkerParser(
+        workers=1, seconds=2.0, inline_bytes=-1, module=HOSTILE, clock=clock
+    ) as parser:
+        for context in (CONTEXT, PART):
+            with pytest.raises(LimitExceeded, match="time to parse"):
+                await title(parser, f"hang {tmp_path / 'started'}", context)
+            clock.advance(REST - 1)
+            with pytest.raises(LimitExceeded, match="time to parse"):
+                await title(parser, "mended", context)
+            clock.advance(1)
+            assert (await title(parser, "mended", context)).startswith("mended by")
+
+
+@pytest.mark.parametrize("is_part", [True, False])
+async def test_slow_sources_and_parts_of_documents_have_one_worker_of_their_own(
+    tmp_path: Path, *, is_part: bool
+) -> None:
+    started = tmp_path / "started"
+    page = replace(CONTEXT, url="https://www.x.example/page")
+    async with WorkerParser(
+        workers=1, seconds=600.0, inline_bytes=-1, module=HOSTILE
+    ) as parser:
+        if not is_part:
+            with pytest.raises(MalformedDocument, match="no parser survives"):
+                await title(parser, "die")
+        slow = [
+            asyncio.create_task(
+                title(parser, order, replace(PART, url=page.url) if is_part else page)
+            )
+            for order in (f"hang {started}", "waits")
+        ]
+        await eventually(started.exists, seconds=60)
+
+        assert (await title(parser, "next", OTHER)).startswith("next by")
+
+        slow[0].cancel()
+        assert (await slow[1]).startswith("waits by")
+
+
+async def test_documents_that_waited_with_a_slow_one_go_on_in_the_line_of_the_slow(
+    tmp_path: Path,
+) -> None:
+    """What is slow is known when it is over, and others came before."""
+    async with WorkerParser(
+        workers=1, seconds=2.0, inline_bytes=-1, module=HOSTILE
+    ) as parser:
+        orders = [f"hang {tmp_path / 'a'}", f"hang {tmp_path / 'b'}", "last"]
+        contexts = [CONTEXT, replace(CONTEXT, url=CONTEXT.url + "b"), OTHER]
+        slow, slower, last = (
+            asyncio.create_task(title(parser, order, context))
+            for order, context in zip(orders, contexts, strict=True)
+        )
+        assert (await last).startswith("last by")
+        assert slow.done()
+        for each in (slow, slower):
+            with pytest.raises(LimitExceeded):
+                await each
