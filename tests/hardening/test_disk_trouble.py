@@ -66,6 +66,10 @@ class Hub:
         }
         assert await self.ask("POST", "/api/subscriptions", json=wish) == 201
 
+    async def listed(self, what: str, member: str) -> list[str]:
+        async with self.session.get(f"/api/{what}") as answer:
+            return [each[member] for each in (await answer.json())[what]]
+
     async def is_ready(self) -> bool:
         return await self.ask("GET", "/readyz") == 200
 
@@ -153,6 +157,8 @@ async def test_nothing_is_acknowledged_that_is_not_stored_and_all_goes_on_afterw
     hub.disk.error = 0
     await eventually(hub.is_ready)
     await eventually(lambda: hub.subscriber.numbers == [2, 3])
+    assert await hub.listed("feeds", "url") == [hub.subscriber.topic]
+    assert await hub.listed("subscriptions", "callback") == [hub.subscriber.callback]
     hub.publisher.publish(hub.feed)
     assert await hub.fetch()
     await eventually(lambda: hub.subscriber.numbers == [2, 3, 4])

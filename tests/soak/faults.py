@@ -63,9 +63,9 @@ class Faults:
             await asyncio.sleep(QUIET)
         self.late_since = None
 
-    def explain_refusal(self) -> bool:
-        """Whether the disk is full, or was until just now."""
-        return monotonic() < self._full_until + REFUSING
+    def explain_refusal(self, began: float) -> bool:
+        """Whether the disk was full when the request began, or until just before."""
+        return began < self._full_until + REFUSING
 
     async def _stall(self) -> None:
         self.counts["process stopped (SIGSTOP) and continued"] += 1

@@ -209,22 +209,23 @@ class Soak:
         end = monotonic() + seconds
         while monotonic() < end:
             for ask in self._publish, self._churn:
+                began = monotonic()
                 try:
                     await ask(api)
                 except aiohttp.ClientResponseError as error:
-                    self._see_refusal(error)
+                    self._see_refusal(error, began)
                 except (aiohttp.ClientError, TimeoutError):
                     if not self._hub.is_running:
                         return
             await asyncio.sleep(self._random.uniform(0, 0.2))
 
-    def _see_refusal(self, error: aiohttp.ClientResponseError) -> None:
+    def _see_refusal(self, error: aiohttp.ClientResponseError, began: float) -> None:
         path = error.request_info.url.path
         asked = f"{error.request_info.method} {path}"
         self._outcome.refused[path.removeprefix("/api/").partition("/")[0]] += 1
         if error.status != NOTHING_STORED:
             self._outcome.complaints.append(f"{asked} was answered {error.status}")
-        elif not self._faults.explain_refusal():
+        elif not self._faults.explain_refusal(began):
             self._outcome.complaints.append(f"{asked} was refused without need")
 
     async def _publish(self, api: HubApi) -> None:
