@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from .failures import is_trouble, write_failure
+from .place import Place
 
 Result = TypeVar("Result")
 Unit = Callable[[sqlite3.Connection], Result]
@@ -94,6 +95,8 @@ class GroupCommits:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._place = Place(connection)
+        self._place.check()
         self.trouble = ""
 
     def write(self, group: Sequence[Run]) -> None:
@@ -108,6 +111,7 @@ class GroupCommits:
                         run.results.append(self._try(unit, index, run))
                 elif not isinstance(run.kind, Assignments) or not self._assign(run):
                     self._execute_each(run)
+            self._place.check()
             connection.execute("COMMIT")
         except Exception as error:
             return self._fail(group, error)

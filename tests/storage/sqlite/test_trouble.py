@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import StorageError, StorageFull
+from storage.errors import StorageError, StorageFull, WriteFailed
 from storage.records import PACES, EntryWrite
 from storage.sqlite import SqliteStorage
 from storage.sqlite.due_feeds import NEXT_DUE
@@ -55,6 +55,27 @@ async def test_a_full_disk_is_trouble_until_space_returns(
     assert (await storage.log.head()).position == 0
     await limit_pages(storage, 1_000_000)
     assert await storage.log.commit(large) == (1,)
+    assert storage.trouble() == ""
+
+
+@pytest.mark.parametrize("name", ["hub.db", "hub.db-wal"])
+@pytest.mark.parametrize("is_replaced", [False, True])
+async def test_a_file_that_is_removed_or_replaced_beneath_takes_no_writes(
+    storage: SqliteStorage, tmp_path: Path, name: str, is_replaced: bool
+) -> None:
+    feed = await Scene(storage).add_feed()
+    file, aside = tmp_path / name, tmp_path / "aside"
+    file.rename(aside)
+    if is_replaced:
+        file.write_bytes(b"")
+
+    with pytest.raises(WriteFailed, match="removed or replaced"):
+        await storage.log.commit(fetch(feed, records=(record(),)))
+
+    assert f": {name} was removed or replaced" in storage.trouble()
+    assert await storage.log.records(after=0, limit=9) == []
+    aside.rename(file)
+    assert await storage.log.commit(fetch(feed, records=(record(),))) == (1,)
     assert storage.trouble() == ""
 
 
