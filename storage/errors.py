@@ -58,11 +58,7 @@ class DatabaseOutdated(DatabaseUnusable):
 
 
 class WriteFailed(StorageError):
-    """The transaction was rolled back; nothing of it is stored.
-
-    But where it was written and could not be flushed, and the process dies before its
-    next write, SQLite may find it in the WAL and take it for committed.
-    """
+    """The transaction was rolled back; nothing of it is stored."""
 
 
 class StorageFull(WriteFailed):

@@ -18,6 +18,7 @@ from .due_feeds import NEXT_DUE
 from .ended import EndedSubscriptions
 from .entries import SqliteEntries
 from .feeds import SqliteFeeds
+from .groups import TOUCH
 from .listings import SqliteListings
 from .lock import FileLock
 from .log import SqliteLog
@@ -160,4 +161,4 @@ def _size(path: Path) -> int:
 
 
 def _touch(connection: sqlite3.Connection) -> None:
-    connection.execute("UPDATE meta SET checked_at = checked_at + 1")
+    connection.execute(TOUCH)

@@ -7,6 +7,7 @@ import sqlite3
 from storage.errors import StorageError, StorageFull, WriteFailed
 
 _NO_SPACE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY}
+_NOT_FLUSHED = {sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
 
 
 def write_failure(error: sqlite3.Error) -> WriteFailed:
@@ -26,6 +27,16 @@ def is_trouble(error: sqlite3.Error) -> bool:
     return not isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError)
 
 
+def is_unflushed(error: sqlite3.Error) -> bool:
+    """Whether all was written, and only not made durable."""
+    return _code(error) in _NOT_FLUSHED
+
+
 def _primary_code(error: sqlite3.Error) -> int:
+    return _code(error) & 0xFF
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The extended one; 0 if the error is not SQLite's own."""
     code: int = getattr(error, "sqlite_errorcode", 0)
-    return code & 0xFF
+    return code

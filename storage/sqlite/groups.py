@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, TypeVar
 
 import msgspec
 
-from .failures import is_trouble, write_failure
+from .failures import is_trouble, is_unflushed, write_failure
 from .place import Place
 
 Result = TypeVar("Result")
@@ -23,6 +24,8 @@ Unit = Callable[[sqlite3.Connection], Result]
 """A declarative intent, ready to run: all encoding was done when it was made."""
 
 UNIT, SINGLE = "unit", "single statement"
+TOUCH = "UPDATE meta SET checked_at = checked_at + 1"
+"""A write that tells whether writes work, and nothing else."""
 
 
 class Assignments(str):
@@ -166,8 +169,21 @@ class GroupCommits:
         if self._connection.in_transaction:
             self._connection.rollback()
         explained = self._explained(error)
+        if isinstance(error, sqlite3.Error) and is_unflushed(error):
+            self._write_over()
         for run in group:
             run.fail(explained)
+
+    def _write_over(self) -> None:
+        """What could not be flushed is in the WAL all the same, whole, and the next
+        process would take it for committed if this one died now. Whatever comes after
+        it goes to the same place: so something comes at once that may well come back.
+        """
+        with suppress(sqlite3.Error):
+            for statement in ("BEGIN IMMEDIATE", TOUCH, "COMMIT"):
+                self._connection.execute(statement)
+        if self._connection.in_transaction:
+            self._connection.rollback()
 
     def _explained(self, error: Exception) -> Exception:
         if not isinstance(error, sqlite3.Error):

@@ -15,8 +15,10 @@ from shutil import copyfile
 
 import pytest
 
+from storage.errors import WriteFailed
 from storage.records import EntryWrite, Position
 from storage.sqlite import SqliteStorage, open_database
+from tests.support.failing_disk import failing_disk
 from tests.support.storage_scene import Scene, fetch, record
 
 COMMITS = 6
@@ -53,6 +55,34 @@ async def test_what_was_not_yet_flushed_may_be_anything(
             content[start : start + SECTOR] = random.randbytes(length)
     wal.write_bytes(content)
     assert await commits_in(crashed) >= durable
+
+
+@pytest.mark.parametrize("unflushed", [1, 2, 1_000])
+async def test_what_was_refused_since_it_could_not_be_flushed_does_not_come_back(
+    tmp_path: Path, unflushed: int
+) -> None:
+    """SQLite has written it by then, whole, and the next process would find it."""
+    path = tmp_path / "hub.db"
+    with failing_disk() as disk:
+        storage = await open_database(path)
+        feed = await Scene(storage).add_feed()
+        entries = (EntryWrite(key="refused", body=bytes(50_000)),)
+        disk.unflushed = unflushed
+        with pytest.raises(WriteFailed):
+            await storage.log.commit(
+                fetch(feed, entries=entries, records=(record("refused"),))
+            )
+        assert storage.trouble()
+        for name in ("hub.db", "hub.db-wal", "hub.db.key"):
+            copyfile(path.with_name(name), path.with_name(f"crashed-{name}"))
+        disk.unflushed = 0
+        await storage.log.commit(fetch(feed, records=(record(),)))
+        assert storage.trouble() == ""
+        await storage.close()
+
+    wal = path.with_name("crashed-hub.db-wal").stat().st_size
+    assert await commits_in(leave(tmp_path, "died", wal)) == 0
+    assert disk.refused["xSync"] == min(unflushed, 2)
 
 
 async def write_and_crash(path: Path) -> list[int]:

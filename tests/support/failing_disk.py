@@ -11,6 +11,7 @@ from __future__ import annotations
 import _sqlite3
 import ctypes
 import errno
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,9 +36,11 @@ _WRITING: Final[dict[str, tuple[Any, ...]]] = {
 
 @dataclass(slots=True)
 class FailingDisk:
-    """``error``: the `errno` of each write from now on; 0: the disk is well."""
+    """``error``: the `errno` of each write from now on; 0: the disk is well.
+    ``unflushed``: so many flushes from now on fail, after writes that did not."""
 
     error: int = 0
+    unflushed: int = 0
     refused: Counter[str] = field(default_factory=Counter)  # by the call's name
 
 
@@ -51,10 +54,28 @@ class _Vfs(ctypes.Structure):
         ("pNext", c_void_p),
         ("zName", c_char_p),
         ("pAppData", c_void_p),
-        ("methods", c_void_p * 13),  # xOpen to xCurrentTimeInt64
+        ("xOpen", c_void_p),
+        ("methods", c_void_p * 12),  # xDelete to xCurrentTimeInt64
         ("xSetSystemCall", CFUNCTYPE(c_int, c_void_p, c_char_p, c_void_p)),
         ("xGetSystemCall", CFUNCTYPE(c_void_p, c_void_p, c_char_p)),
     )
+
+
+class _FileMethods(ctypes.Structure):
+    """``struct sqlite3_io_methods``, https://sqlite.org/c3ref/io_methods.html."""
+
+    _fields_ = (
+        ("iVersion", c_int),
+        ("before", c_void_p * 4),  # xClose, xRead, xWrite, xTruncate
+        ("xSync", c_void_p),
+        ("behind", c_void_p * 13),  # xFileSize to xUnfetch
+    )
+
+
+_OPEN: Final = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_int, c_void_p)
+_SYNC: Final = CFUNCTYPE(c_int, c_void_p, c_int)
+_OF_OPEN_FILES: Final[list[Any]] = []
+"""What files have for methods that may be open for longer than the test."""
 
 
 @contextmanager
@@ -70,7 +91,10 @@ def failing_disk() -> Iterator[FailingDisk]:
     except (AttributeError, OSError):
         pytest.skip("the interpreter's SQLite cannot be reached")
     vfs, disk, kept = _Vfs.from_address(address), FailingDisk(), []
+    opening = vfs.xOpen
+    intercepted = _opening(disk, opening)
     try:
+        vfs.xOpen = ctypes.cast(intercepted, c_void_p)
         for name, types in _WRITING.items():
             original = vfs.xGetSystemCall(address, name.encode())
             if original:  # else this SQLite has another call for it
@@ -79,7 +103,8 @@ def failing_disk() -> Iterator[FailingDisk]:
                 vfs.xSetSystemCall(address, name.encode(), ctypes.cast(call, c_void_p))
         yield disk
     finally:
-        disk.error = 0
+        disk.error = disk.unflushed = 0
+        vfs.xOpen = opening
         for _call, name in kept:
             vfs.xSetSystemCall(address, name.encode(), None)  # its default
 
@@ -98,3 +123,35 @@ def _intercepted(
         return -1
 
     return prototype(call)
+
+
+def _opening(disk: FailingDisk, original: int) -> Any:
+    make = _OPEN(original)
+
+    def call(vfs: int, name: int, file: int, flags: int, told: int) -> int:
+        result = int(make(vfs, name, file, flags, told))
+        methods = c_void_p.from_address(file)
+        if methods.value:
+            copy = _FileMethods.from_buffer_copy(
+                _FileMethods.from_address(methods.value)
+            )
+            sync = _flush(disk, copy.xSync)
+            copy.xSync = ctypes.cast(sync, c_void_p)
+            _OF_OPEN_FILES.extend((copy, sync))
+            methods.value = ctypes.addressof(copy)
+        return result
+
+    return _OPEN(call)
+
+
+def _flush(disk: FailingDisk, original: int) -> Any:
+    make = _SYNC(original)
+
+    def call(file: int, flags: int) -> int:
+        if not disk.unflushed:
+            return int(make(file, flags))
+        disk.unflushed -= 1
+        disk.refused["xSync"] += 1
+        return sqlite3.SQLITE_IOERR_FSYNC
+
+    return _SYNC(call)
