@@ -11,6 +11,13 @@ Part = Callable[[], Coroutine[Any, Any, None]]
 """Starts something that runs until it is cancelled."""
 
 
+async def rest(woken: asyncio.Event, seconds: float | None) -> None:
+    """Until it is set, or for so many seconds."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await woken.wait()
+
+
 async def run_job(work: Callable[[], Awaitable[object]]) -> None:
     """A job of the scheduler, which cancels what is under way when it is shut down, and
     would log that as the job's failure."""

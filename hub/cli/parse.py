@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
-
 import click
 
 from .failures import Failure
@@ -38,16 +35,11 @@ def parse(source: str, format_: str, is_explained: bool, as_json: bool) -> None:
     FANFARE_ALLOW_… settings of this environment.
     """
     from .parse_explanation import print_explanation
-    from .parsing import ParseFailed, parse_source, render
+    from .parsing import read_document, render
 
     if as_json and not is_explained:
         raise click.UsageError("--json takes --explain; feeds are JSON by --format")
-    try:
-        document = asyncio.run(parse_source(source))
-    except ParseFailed as error:
-        raise Failure(str(error)) from error
-    except OSError as error:
-        raise Failure(f"cannot read {Path(source)}: {error.strerror}") from error
+    document = read_document(source)
     if is_explained:
         print_explanation(document, as_json=as_json)
     parsed = document.parsed

@@ -21,6 +21,7 @@ from protocols.superfeedr.atom import render_atom
 from protocols.superfeedr.json import render_json
 
 from .client import read_settings
+from .failures import Failure
 
 
 class ParseFailed(Exception):
@@ -35,6 +36,16 @@ class Document:
     content_type: str
     parsed: ParsedFeed | None
     error: str = ""
+
+
+def read_document(source: str) -> Document:
+    """The same for a command. Raises `Failure`, with the reason in words."""
+    try:
+        return asyncio.run(parse_source(source))
+    except ParseFailed as error:
+        raise Failure(str(error)) from error
+    except OSError as error:
+        raise Failure(f"cannot read {Path(source)}: {error.strerror}") from error
 
 
 async def parse_source(source: str) -> Document:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -49,14 +47,9 @@ def test(query: str, source: str | None) -> None:
 def _print_matches(query: Query, source: str) -> None:
     from protocols.track import subject_of
 
-    from .parsing import ParseFailed, parse_source
+    from .parsing import read_document
 
-    try:
-        document = asyncio.run(parse_source(source))
-    except ParseFailed as error:
-        raise Failure(str(error)) from error
-    except OSError as error:
-        raise Failure(f"cannot read {Path(source)}: {error.strerror}") from error
+    document = read_document(source)
     feed = document.parsed
     if feed is None:
         raise Failure(f"{source}: {document.error}")

@@ -14,6 +14,7 @@ from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk
 from hub.delivery.leases import LEASE_SECONDS, RENEWAL_SECONDS, Leases
 from hub.delivery.notifications import Document, Notifications, NotRenderable
 from hub.delivery.origins import origin_of
+from hub.part import rest
 from storage.errors import StorageBusy, WriteFailed
 from storage.interface import DeliveryStore, LogStore
 from storage.records import BEFORE_ALL, ClaimedChunk, Record, Subscription
@@ -114,7 +115,7 @@ class Chunks:
             self._wake.clear()
             self._drop_expired()
             await self._fill()
-            await self._until_woken()
+            await rest(self._wake, POLL_SECONDS)
 
     async def _fill(self) -> None:
         """Claim chunks until there are no more, or no room.
@@ -138,13 +139,6 @@ class Chunks:
         members = self._limit * LARGEST_CHUNK - self._held
         chunks = self._limit * SMALL_PER_LARGE - len(self._open)
         return max(0, min(members // LARGEST_CHUNK, chunks))
-
-    async def _until_woken(self) -> None:
-        try:
-            async with asyncio.timeout(POLL_SECONDS):
-                await self._wake.wait()
-        except TimeoutError:
-            return
 
     async def _claim(self, room: int) -> list[ClaimedChunk]:
         if not room:

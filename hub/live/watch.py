@@ -9,13 +9,13 @@ this process changed something: two reads, however many listen.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 
 import structlog
 
 from hub.live.errors import UnknownTopic
 from hub.live.prepared import Prepared
 from hub.live.stream import LiveStream
+from hub.part import rest
 from protocols.live.closing import TOKEN_ENDED
 from protocols.live.messages import Unsubscribed
 from storage.errors import StorageClosed, StorageError
@@ -49,9 +49,7 @@ class LiveWatch:
 
     async def run(self) -> None:
         while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._every_seconds):
-                    await self._woken.wait()
+            await rest(self._woken, self._every_seconds)
             self._woken.clear()
             try:
                 await self._look()

@@ -15,6 +15,7 @@ from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.outlook import Outlook
 from hub.net import Network
 from hub.parsing.parser import Parser
+from hub.part import rest
 from hub.polling.accounts import Accounts
 from hub.polling.asked import Asked
 from hub.polling.common_habits import CommonHabits
@@ -184,11 +185,7 @@ class Poller:
         """Until there may be something to do; a full queue is woken by its workers."""
         is_supplied = self._jobs.qsize() > self._concurrency // 2
         seconds = None if is_supplied else self._schedule.seconds_to_next()
-        try:
-            async with asyncio.timeout(seconds):
-                await self._awake.wait()
-        except TimeoutError:
-            pass
+        await rest(self._awake, seconds)
 
     async def _hand_out(self) -> None:
         """Load what visits start from, for as many feeds as the queue takes."""

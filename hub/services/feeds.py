@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from hub.clock import Clock
@@ -15,11 +15,11 @@ from hub.polling.scout import Kind, Sight
 from hub.services.addresses import AddressCheck
 from hub.services.discovering import Discovering, check_kind
 from hub.services.errors import Conflict, SeveralFeeds
+from hub.services.feed_requests import LONGEST_WAIT, AddedFeed, AddFeed, RefreshedFeed
 from hub.services.topics import read_topic
 from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
 from protocols.websub.callbacks import read_callback
-from protocols.websub.requests import LONGEST_SECRET
 from storage.errors import NotFound
 from storage.interface import FeedStore, Storage
 from storage.records import (
@@ -31,9 +31,6 @@ from storage.records import (
     StoredFeed,
 )
 
-LONGEST_WAIT = 20.0
-"""Seconds a caller may wait for a fetch; the fetch itself goes on."""
-LONGEST_SECTION = 200
 END_PAGE = 500
 """Subscriptions ended per transaction when their feed is removed."""
 
@@ -52,33 +49,6 @@ class FeedPoller(Protocol):
     def wake(self) -> None:
         """Something became due sooner than the poller knows."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddFeed:
-    url: str
-    private: bool = False
-    section: str = ""
-    credentials: Credentials | None = None
-    publish_secret: str = ""  # what its publisher signs pings with content with
-    subscription_callback: str | None = None  # asked about subscriptions; "": nobody
-    wait: float = LONGEST_WAIT  # seconds; 0: do not wait for the first fetch
-    discover: bool = False  # of a page, add the feed that it names, or its site
-    kind: Kind = Kind.ANY  # of what is discovered
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddedFeed:
-    feed: StoredFeed
-    is_new: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshedFeed:
-    """``is_fetched`` is False while the server must be left alone, or still answers."""
-
-    feed: StoredFeed
-    is_fetched: bool
 
 
 class FeedService:
@@ -114,10 +84,10 @@ class FeedService:
         topic = read_topic(field, request.url)
         if self._tracks.names_query(topic.url):
             raise InvalidValue(field, "a feed; a track query is subscribed to")
-        _check_section(request.section)
+        request.check_section()
         if self._own.owns(topic.url):
             return AddedFeed(feed=await self._own_feed(field, topic.url), is_new=False)
-        _check_publish_secret(request.publish_secret)
+        request.check_publish_secret()
         request = await self._with_publisher(request)
         await self._addresses.check_topic(field, topic.url)
         credentials = request.credentials or topic.credentials
@@ -300,14 +270,3 @@ def _check_pollable(feed: StoredFeed) -> None:
         raise Conflict(f"feed {feed.id} was removed; add it again first")
     if feed.state is FeedState.TRACK:
         raise Conflict(f"feed {feed.id} is a track query, which is never fetched")
-
-
-def _check_publish_secret(secret: str) -> None:
-    if len(secret.encode()) > LONGEST_SECRET:
-        raise InvalidValue("publish_secret", f"at most {LONGEST_SECRET} bytes")
-
-
-def _check_section(section: str) -> None:
-    if len(section) > LONGEST_SECTION or not section.isprintable():
-        expected = f"at most {LONGEST_SECTION} printable characters"
-        raise InvalidValue("section", expected)

@@ -16,7 +16,8 @@ from hub.core.status import shown_status, track_status
 from hub.delivery.notifications import Document
 from hub.services.collected import Collected, render
 from hub.services.errors import NotReadable
-from hub.services.feeds import LONGEST_WAIT, FeedService
+from hub.services.feed_requests import LONGEST_WAIT
+from hub.services.feeds import FeedService
 from hub.services.selections import Page, SelectedTopic, Selection, Wanted
 from hub.services.tokens import Principal
 from hub.services.topics import read_topic

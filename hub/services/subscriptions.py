@@ -12,7 +12,8 @@ from hub.clock import Clock
 from hub.own_topics import OwnTopics
 from hub.services.addresses import AddressCheck
 from hub.services.errors import NotAllowed
-from hub.services.feeds import AddFeed, FeedService
+from hub.services.feed_requests import AddFeed
+from hub.services.feeds import FeedService
 from hub.services.topics import read_topic
 from hub.services.tracking import TrackTopics, format_of
 from protocols.errors import InvalidValue

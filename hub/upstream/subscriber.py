@@ -28,6 +28,7 @@ from hub.core.push.steps import (
     backoff,
     next_step,
 )
+from hub.part import rest
 from hub.upstream.hub_hosts import HubHosts
 from hub.upstream.polls import Polls
 from hub.upstream.requests import HubReply, HubRequests
@@ -96,14 +97,7 @@ class Subscriber:
                     await self._start_due(tasks)
                 except StorageError as error:
                     log.warning("pushes_not_read", error=str(error))
-                await self._rest()
-
-    async def _rest(self) -> None:
-        try:
-            async with asyncio.timeout(POLL_SECONDS):
-                await self._awake.wait()
-        except TimeoutError:
-            pass
+                await rest(self._awake, POLL_SECONDS)
 
     async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
         due = await self._pushes.due(

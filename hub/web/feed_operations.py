@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hub.core.findings import FindingKind
-from hub.services.feeds import LONGEST_WAIT
+from hub.services.feed_requests import LONGEST_WAIT
 from hub.web.decoding import DEFAULT_PAGE, LARGEST_PAGE
 from hub.web.feeds import FeedToAdd, PageToLookAt
 from hub.web.lists import ListsToRead

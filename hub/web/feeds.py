@@ -13,7 +13,7 @@ from hub.core.findings import FindingKind
 from hub.polling.scout import Kind
 from hub.services import FeedReportService, FeedService
 from hub.services.errors import SeveralFeeds
-from hub.services.feeds import LONGEST_WAIT, AddFeed
+from hub.services.feed_requests import LONGEST_WAIT, AddFeed
 from hub.web.decoding import (
     DEFAULT_PAGE,
     LARGEST_PAGE,

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from hub.clock import Clock
+from hub.part import rest
 from hub.polling.pacing import HostPacer
 from storage.records import FeedId, StoredFeed
 
@@ -73,11 +74,4 @@ class Pings:
             while self._turns and self._turns[0][0] <= now:
                 _turn, feed_id = heapq.heappop(self._turns)
                 self._poller.ping(self._later.pop(feed_id))
-            await self._rest(self._turns[0][0] - now if self._turns else None)
-
-    async def _rest(self, seconds: float | None) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._awake.wait()
-        except TimeoutError:
-            pass
+            await rest(self._awake, self._turns[0][0] - now if self._turns else None)

@@ -15,6 +15,7 @@ import structlog
 from hub.clock import Clock
 from hub.delivery.callback_pace import host_of
 from hub.net.zones import zone_of
+from hub.part import rest
 from hub.websub.intents import Admission, Intents
 from hub.websub.questions import Questions
 from hub.websub.topics import TopicBusy
@@ -79,15 +80,8 @@ class Verifier:
                     await self._start_due(tasks)
                 except StorageError as error:
                     log.warning("verifications_not_read", error=str(error))
-                await self._rest()
-
-    async def _rest(self) -> None:
-        await asyncio.sleep(ROUND_SECONDS)
-        try:
-            async with asyncio.timeout(POLL_SECONDS):
-                await self._awake.wait()
-        except TimeoutError:
-            pass
+                await asyncio.sleep(ROUND_SECONDS)
+                await rest(self._awake, POLL_SECONDS)
 
     async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
         """Each topic is looked at once, for all who ask for it in this round."""

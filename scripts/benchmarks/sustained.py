@@ -15,17 +15,8 @@ import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import timedelta
-from ipaddress import ip_network
 from pathlib import Path
 
-from hub.clock import SystemClock
-from hub.core.cadence import PollingRules
-from hub.delivery.dispatcher import Dispatcher
-from hub.net import HttpNetwork, Limits
-from hub.parsing.parser import WorkerParser
-from hub.polling.fetcher import Fetcher
-from hub.polling.poller import Poller
 from scripts.benchmarks.bare import Delivery, bare_session, post_all
 from scripts.benchmarks.listeners import Listeners, allow_files, listening
 from scripts.benchmarks.live import (
@@ -41,13 +32,12 @@ from scripts.benchmarks.measuring import Finding, Stopwatch, percentile
 from scripts.benchmarks.peers import Peer, loopback_addresses, running_peer
 from scripts.benchmarks.receivers import Receivers, running_receivers
 from scripts.benchmarks.topics import BODY_BYTES, add_topic, callbacks, news
+from scripts.benchmarks.working_hub import HOSTS, POLLS, Working, add_polled
 from storage.interface import Storage
-from storage.records import FeedId, Format, NewFeed
+from storage.records import FeedId, Format
 from storage.sqlite import open_database
 
 TOPICS, EACH = 10, 100
-HOSTS = 1_000
-POLLS = 100  # a second
 WORKERS = 256
 MOST_LATE = 1.0
 MOST_GROWTH = 20.0
@@ -110,13 +100,13 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
             for number in range(TOPICS)
         ]
         heard = await add_feed(storage, TOPIC)
-        await _add_polled(storage, publishers.port, times.period)
+        await add_polled(storage, publishers.port, times.period)
         port, metrics = await enter(serving(storage))
         listeners = await enter(
             listening(directory, "websocket", port, TARGET, CONNECTIONS)
         )
         await connected(metrics, "websocket")
-        await enter(_Working(storage, times.period))
+        await enter(Working(storage, times.period))
         await publishers.wait_for(POLLS * times.period)
         scene = _Scene(
             storage=storage,
@@ -139,62 +129,6 @@ async def _bare_rate(deliveries: Sequence[Delivery]) -> float:
             await post_all(session, deliveries, BODY, "application/atom+xml", WORKERS)
             rates.append(watch.sample(len(deliveries)).rate)
     return max(rates[1:])
-
-
-async def _add_polled(storage: Storage, port: int, period: int) -> None:
-    """As many feeds as fill the period, due one after the other."""
-    now = SystemClock().now()
-    hosts = loopback_addresses(HOSTS)
-    urls = [
-        f"http://{hosts[number % HOSTS]}:{port}/feed/{number}"
-        for number in range(POLLS * period)
-    ]
-    added = await asyncio.gather(
-        *(storage.feeds.add(NewFeed(url=url), now) for url in urls)
-    )
-    gap = timedelta(seconds=1) / POLLS
-    start = SystemClock().now() + timedelta(seconds=1)
-    await storage.feeds.defer(
-        [(feed.id, start + number * gap) for number, (feed, _) in enumerate(added)]
-    )
-
-
-class _Working:
-    """The dispatcher and the poller, until left."""
-
-    def __init__(self, storage: Storage, period: int) -> None:
-        self._storage = storage
-        self._rules = PollingRules(min_period=period, max_period=period)
-        self._stack = AsyncExitStack()
-
-    async def __aenter__(self) -> None:
-        enter, clock = self._stack.enter_async_context, SystemClock()
-        loopback = (ip_network("127.0.0.0/8"),)
-        network = await enter(
-            HttpNetwork(allow_callbacks=loopback, allow_topics=loopback)
-        )
-        parser = await enter(WorkerParser())
-        poller = Poller(
-            self._storage,
-            Fetcher(network, clock, Limits()),
-            parser,
-            network,
-            clock,
-            self._rules,
-        )
-        dispatcher = Dispatcher(
-            self._storage, network, clock, "https://hub.example/hub"
-        )
-        for work in (poller.run(), dispatcher.run()):
-            self._stack.push_async_callback(_end, asyncio.create_task(work))
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._stack.aclose()
-
-
-async def _end(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.wait({task})
 
 
 async def _run(scene: _Scene, rate: float, seconds: float) -> _Run:

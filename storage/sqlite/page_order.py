@@ -9,21 +9,17 @@ from storage.records import (
     EntryId,
     ListedPage,
     PageChange,
-    PageId,
     PagesState,
-    PublishedPage,
 )
 
 from .id_lists import pack_ids
-from .log_rows import ENTRY, hash_key, read_entry
+from .log_rows import hash_key
 from .page_counts import PLACE, SHIFTS
+from .page_rows import PAGE_COLUMNS, read_page
 from .readers import Readers, Row
 from .times import from_milliseconds, to_milliseconds
 
-_COLUMNS = (
-    "p.id, p.url, p.modified, p.change, p.revision, p.shown_at, p.changed_at, h.head,"
-    f" {ENTRY}"
-)
+_COLUMNS = f"p.shown_at, p.changed_at, {PAGE_COLUMNS}"
 # What has been hidden since it was judged is left out at once.
 _SHOWN = (
     " {join} JOIN entries e ON e.id = p.entry_id AND e.deleted = 0 AND NOT e.unlisted"
@@ -103,25 +99,13 @@ class SqlitePageList:
 
 
 def _read_listed(row: Row) -> ListedPage:
-    page_id, url, modified, change, revision, shown_at, _, head, *entry = row
-    found = read_entry(tuple(entry))
-    return ListedPage(
-        page=PublishedPage(
-            id=PageId(page_id),
-            url=url,
-            modified=from_milliseconds(modified * 1_000),
-            change=change,
-            entry=found,
-            head=head,
-            is_stale=found.revision != revision,
-        ),
-        shown_at=from_milliseconds(shown_at),
-    )
+    shown_at, _, *page = row
+    return ListedPage(page=read_page(tuple(page)), shown_at=from_milliseconds(shown_at))
 
 
 def _read_change(row: Row) -> PageChange:
     """Without an entry to show, the page is gone."""
-    _, url, _, change, _, _, changed_at, _, *entry = row
+    _, changed_at, _, url, _, change, _, _, *entry = row
     return PageChange(
         change=change,
         url=url,

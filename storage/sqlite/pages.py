@@ -20,8 +20,9 @@ from storage.records import (
 
 from .log_rows import ENTRY, read_entry
 from .page_judging import judge_all
+from .page_rows import PAGE_COLUMNS, read_page
 from .readers import Readers, Row
-from .times import from_milliseconds, from_milliseconds_or_none, to_milliseconds
+from .times import from_milliseconds_or_none, to_milliseconds
 from .writer import Writer
 
 _NEWS = (
@@ -35,8 +36,7 @@ _NEWS = (
 )
 # What has been hidden since it was judged is left out at once.
 _PAGES = (
-    "SELECT p.id, p.url, p.modified, p.change, p.revision, h.head,"
-    f" {ENTRY}"
+    f"SELECT {PAGE_COLUMNS}"
     " FROM {source} CROSS JOIN entries e ON e.id = p.entry_id AND e.deleted = 0"
     "  AND NOT e.unlisted CROSS JOIN feeds f ON f.id = e.feed_id"
     "  AND NOT f.private AND NOT f.unlisted AND f.state <> 'removed'"
@@ -109,14 +109,14 @@ class SqlitePages:
         if section:
             parameters["section"] = section
         sql = _OF_SECTION if section else _ALL
-        return [_read_page(row) for row in await self._readers.all(sql, parameters)]
+        return [read_page(row) for row in await self._readers.all(sql, parameters)]
 
     async def changed(
         self, section: str, *, after: int, limit: int
     ) -> list[PublishedPage]:
         parameters = {"after": after, "section": section, "limit": limit}
         rows = await self._readers.all(_CHANGED, parameters)
-        return [_read_page(row) for row in rows]
+        return [read_page(row) for row in rows]
 
 
 def _judge_feed(
@@ -150,18 +150,4 @@ def _read_news(row: Row) -> PageNews:
         is_public=bool(is_public),
         section=section or "",
         head=head,
-    )
-
-
-def _read_page(row: Row) -> PublishedPage:
-    page_id, url, modified, change, revision, head, *entry = row
-    found = read_entry(tuple(entry))
-    return PublishedPage(
-        id=PageId(page_id),
-        url=url,
-        modified=from_milliseconds(modified * 1_000),
-        change=change,
-        entry=found,
-        head=head,
-        is_stale=found.revision != revision,
     )

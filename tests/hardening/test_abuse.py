@@ -37,6 +37,7 @@ from storage.records import (
     VerificationState,
 )
 from tests.support.application_client import client_of
+from tests.support.background import in_background
 from tests.support.eventually import eventually
 from tests.support.hub_process import TOKEN
 from tests.support.open_hub import (
@@ -69,12 +70,8 @@ async def hub(tmp_path: Path) -> AsyncIterator[OpenHubScene]:
 
 @asynccontextmanager
 async def verifying(scene: OpenHubScene) -> AsyncIterator[None]:
-    task = asyncio.create_task(scene.verifier.run())
-    try:
+    async with in_background(scene.verifier.run):
         yield
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
 
 
 def at_victim(number: int) -> str:

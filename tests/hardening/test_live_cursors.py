@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 import pytest_asyncio
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 
 from tests.support.event_stream import EventClient
 from tests.support.library import Library, topic_of
@@ -78,27 +78,25 @@ async def by_websocket(scene: Scene, cursor: str) -> list[Told]:
     credential = scene.library.credential
     url = scene.hub.url(NEWS, cursor=cursor, authorization=credential)
     async with connect(url) as client:
-        told = [await next_message(client)]
-        if told[0]["type"] == "error":
-            return told
-        assert told.pop()["type"] == "subscribed"
-        title = await scene.publish()
-        while not any(title in str(each) for each in told):
-            told.append(await next_message(client))
-    return told
+        return await _told(scene, client)
 
 
 async def by_message(scene: Scene, cursor: str) -> list[Told]:
     async with connect(scene.hub.url(authorization=scene.library.credential)) as client:
         asked = {"type": "subscribe", "topic": NEWS, "cursor": cursor}
         await client.send(orjson.dumps(asked).decode())
-        told = [await next_message(client)]
-        if told[0]["type"] == "error":
-            return told
-        assert told.pop()["type"] == "subscribed"
-        title = await scene.publish()
-        while not any(title in str(each) for each in told):
-            told.append(await next_message(client))
+        return await _told(scene, client)
+
+
+async def _told(scene: Scene, client: ClientConnection) -> list[Told]:
+    """An error, or all up to what is published once it is subscribed."""
+    told = [await next_message(client)]
+    if told[0]["type"] == "error":
+        return told
+    assert told.pop()["type"] == "subscribed"
+    title = await scene.publish()
+    while not any(title in str(each) for each in told):
+        told.append(await next_message(client))
     return told
 
 

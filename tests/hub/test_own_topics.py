@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hub.own_topics import OwnTopics
-from hub.services.feeds import AddFeed
+from hub.services.feed_requests import AddFeed
 from hub.services.subscriptions import Subscribe
 from hub.services.websub import Ping
 from hub.websub.topics import TopicRefused

@@ -13,7 +13,7 @@ from random import Random
 from structlog.testing import capture_logs
 
 from hub.jobs import Job
-from hub.services.feeds import AddFeed
+from hub.services.feed_requests import AddFeed
 from hub.services.subscriptions import Subscribe
 from protocols.websub.requests import PublishRequest, SubscribeRequest
 from storage.errors import StorageError

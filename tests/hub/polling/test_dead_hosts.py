@@ -18,6 +18,7 @@ from hub.polling.fetcher import FetchRequest
 from hub.polling.poller import Poller
 from hub.polling.poller_options import PollerOptions
 from storage.records import FeedId
+from tests.support.background import in_background
 from tests.support.clock import ManualClock
 from tests.support.eventually import eventually
 from tests.support.fetch_targets import START, a_feed, an_answer
@@ -64,12 +65,8 @@ class Scene:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.poller.run())
-        try:
+        async with in_background(self.poller.run):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
 
     async def until_given_up(self) -> None:
         """Second by second, as the host's pace has it."""
@@ -156,8 +153,9 @@ async def test_whoever_asks_by_hand_or_pings_is_heard_all_the_same(
         await scene.until_given_up()
         assert scene.poller.ping(scene.storage.feed(FEEDS))
         await eventually(lambda: scene.requests == OPENS_AFTER + 1)
+        await eventually(lambda: len(scene.storage.commits) == OPENS_AFTER + 1)
         scene.tick(1)
-        await scene.poller.fetch_now(FeedId(FEEDS))
+        await scene.poller.fetch_now(FeedId(FEEDS))  # joins no fetch under way
     assert scene.requests == OPENS_AFTER + 2
 
 

@@ -25,6 +25,7 @@ from hub.polling.turns import STORAGE_PAUSE
 from storage.errors import StorageFull
 from storage.records import FeedId, Polling, StoredFeed
 from tests.simulation.loop import VirtualLoop
+from tests.support.background import in_background
 from tests.support.fetch_targets import START, a_feed, an_answer
 from tests.support.polled import ExemptNetwork, LineParser, PolledStorage
 
@@ -114,14 +115,9 @@ class Scene:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.poller.run())
-        try:
+        async with in_background(self.poller.run):
             yield
-        finally:
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert self.publishers.at_once == {}
+        assert self.publishers.at_once == {}
 
     def add(self, count: int, kind: str, **polling: object) -> list[StoredFeed]:
         first = len(self.storage.known) + 1

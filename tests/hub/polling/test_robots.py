@@ -133,27 +133,8 @@ async def test_the_file_is_asked_for_once_a_day() -> None:
     assert guest.site.urls.count("https://site.example/robots.txt") == 2
 
 
-@pytest.mark.bulk
-async def test_files_of_so_many_sites_are_remembered_and_the_oldest_forgotten() -> None:
-    guest = Guest(Site(an_answer(404)))
-    for number in range(MOST_SITES + 1):
-        await guest.fetch(f"https://s{number}.exempt/feed")
-    guest.site.asked.clear()
-    await guest.fetch("https://s1.exempt/feed")
-    await guest.fetch("https://s0.exempt/feed")
-    assert guest.site.urls == [
-        "https://s1.exempt/feed",
-        "https://s0.exempt/robots.txt",
-        "https://s0.exempt/feed",
-    ]
-
-
-@pytest.mark.bulk
-async def test_of_many_long_files_only_the_latest_are_remembered() -> None:
-    """One of as many rules as it may have takes a megabyte."""
-    rules = b"User-agent: *\n" + b"Disallow: /x\n" * MOST_RULES_OF_ONE
-    guest = Guest(Site(an_answer(200, rules)))
-    most = MOST_RULES // MOST_RULES_OF_ONE
+async def assert_remembered(guest: Guest, most: int) -> None:
+    """Of one site more the first has been forgotten, and the second has not."""
     for number in range(most + 1):
         await guest.fetch(f"https://s{number}.exempt/feed")
     guest.site.asked.clear()
@@ -164,3 +145,17 @@ async def test_of_many_long_files_only_the_latest_are_remembered() -> None:
         "https://s0.exempt/robots.txt",
         "https://s0.exempt/feed",
     ]
+
+
+@pytest.mark.bulk
+async def test_files_of_so_many_sites_are_remembered_and_the_oldest_forgotten() -> None:
+    guest = Guest(Site(an_answer(404)))
+    await assert_remembered(guest, MOST_SITES)
+
+
+@pytest.mark.bulk
+async def test_of_many_long_files_only_the_latest_are_remembered() -> None:
+    """One of as many rules as it may have takes a megabyte."""
+    rules = b"User-agent: *\n" + b"Disallow: /x\n" * MOST_RULES_OF_ONE
+    guest = Guest(Site(an_answer(200, rules)))
+    await assert_remembered(guest, MOST_RULES // MOST_RULES_OF_ONE)

@@ -12,7 +12,7 @@ from hub.net.guard import Guard
 from hub.services import FeedService
 from hub.services.addresses import AddressCheck
 from hub.services.errors import SeveralFeeds
-from hub.services.feeds import AddFeed
+from hub.services.feed_requests import AddFeed
 from storage.records import Credentials, FeedId
 from tests.support.services import BLOG, FOLDER, PAGE, Hub, open_hub
 

@@ -14,7 +14,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from hub.services.feeds import AddFeed
+from hub.services.feed_requests import AddFeed
 from hub.services.tokens import CreatedToken, CreateToken
 from storage.records import Credentials, FeedState, Right
 from tests.support.event_stream import EventClient

@@ -11,18 +11,15 @@ from hub.websub import verifier as verifier_module
 from hub.websub.topics import TopicBusy
 from storage.errors import StorageFull, WriteFailed
 from storage.records import Verification, VerificationState
+from tests.support.background import in_background
 from tests.support.eventually import eventually
 from tests.support.open_hub import OpenHubScene, a_subscription_request
 
 
 @asynccontextmanager
 async def running(scene: OpenHubScene) -> AsyncIterator[None]:
-    task = asyncio.create_task(scene.verifier.run())
-    try:
+    async with in_background(scene.verifier.run):
         yield
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
 
 
 async def state(scene: OpenHubScene, token: str) -> VerificationState:

@@ -1,0 +1,80 @@
+"""The parts of a hub that work by themselves, and feeds for them to poll."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from ipaddress import ip_network
+from typing import Final
+
+from hub.clock import SystemClock
+from hub.core.cadence import PollingRules
+from hub.delivery.dispatcher import Dispatcher
+from hub.net import HttpNetwork, Limits
+from hub.parsing.parser import WorkerParser
+from hub.polling.fetcher import Fetcher
+from hub.polling.poller import Poller
+from scripts.benchmarks.peers import loopback_addresses
+from storage.interface import Storage
+from storage.records import NewFeed
+
+HOSTS: Final = 1_000
+POLLS: Final = 100
+"""A second."""
+
+
+async def add_polled(storage: Storage, port: int, period: int) -> None:
+    """As many feeds as fill the period, due one after the other."""
+    now = SystemClock().now()
+    hosts = loopback_addresses(HOSTS)
+    urls = [
+        f"http://{hosts[number % HOSTS]}:{port}/feed/{number}"
+        for number in range(POLLS * period)
+    ]
+    added = await asyncio.gather(
+        *(storage.feeds.add(NewFeed(url=url), now) for url in urls)
+    )
+    gap = timedelta(seconds=1) / POLLS
+    start = SystemClock().now() + timedelta(seconds=1)
+    await storage.feeds.defer(
+        [(feed.id, start + number * gap) for number, (feed, _) in enumerate(added)]
+    )
+
+
+class Working:
+    """The dispatcher and the poller, until left."""
+
+    def __init__(self, storage: Storage, period: int) -> None:
+        self._storage = storage
+        self._rules = PollingRules(min_period=period, max_period=period)
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> None:
+        enter, clock = self._stack.enter_async_context, SystemClock()
+        loopback = (ip_network("127.0.0.0/8"),)
+        network = await enter(
+            HttpNetwork(allow_callbacks=loopback, allow_topics=loopback)
+        )
+        parser = await enter(WorkerParser())
+        poller = Poller(
+            self._storage,
+            Fetcher(network, clock, Limits()),
+            parser,
+            network,
+            clock,
+            self._rules,
+        )
+        dispatcher = Dispatcher(
+            self._storage, network, clock, "https://hub.example/hub"
+        )
+        for work in (poller.run(), dispatcher.run()):
+            self._stack.push_async_callback(_end, asyncio.create_task(work))
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})

@@ -1,0 +1,26 @@
+"""Rows of pages."""
+
+from __future__ import annotations
+
+from storage.records import PageId, PublishedPage
+
+from .log_rows import ENTRY, read_entry
+from .readers import Row
+from .times import from_milliseconds
+
+PAGE_COLUMNS = f"p.id, p.url, p.modified, p.change, p.revision, h.head, {ENTRY}"
+"""Of pages p and their feeds' heads h."""
+
+
+def read_page(row: Row) -> PublishedPage:
+    page_id, url, modified, change, revision, head, *entry = row
+    found = read_entry(tuple(entry))
+    return PublishedPage(
+        id=PageId(page_id),
+        url=url,
+        modified=from_milliseconds(modified * 1_000),
+        change=change,
+        entry=found,
+        head=head,
+        is_stale=found.revision != revision,
+    )
