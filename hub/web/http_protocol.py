@@ -11,7 +11,10 @@ from typing import Any, cast
 
 from starlette.types import Scope
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 from uvicorn.server import ServerState
 
 from hub.live.outlet import LARGEST_BACKLOG
@@ -42,6 +45,10 @@ class HttpProtocol(HttpToolsProtocol):
     has_outlet = False
     """Its answer is a live stream, which is bounded by what may wait for it."""
 
+    _unanswered: tuple[RequestResponseCycle, ...] = ()
+    """Those before the last request; uvicorn knows only of that one when the client
+    goes."""
+
     _head_timer: asyncio.TimerHandle | None = None
     _stall_timer: asyncio.TimerHandle | None = None
     _head_size = 0
@@ -71,6 +78,9 @@ class HttpProtocol(HttpToolsProtocol):
         self._head_is_there()
         self._is_taken()
         self._unset_keepalive_if_required()
+        for each in self._unanswered:
+            each.disconnected = True
+            each.message_event.set()
         super().connection_lost(exc)
 
     def timeout_keep_alive_handler(self) -> None:
@@ -116,6 +126,10 @@ class HttpProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def on_message_begin(self) -> None:
+        if self.has_outlet and not self.cycle.response_complete:
+            # A live stream does not end for a request that waits for it, and while one
+            # waits nothing is read, not even that the client has gone.
+            self.transport.abort()
         super().on_message_begin()
         self._await_head()
         self._is_in_head = True
@@ -133,6 +147,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._head_is_there()
         self._is_in_head = False
         self._has_advanced = True
+        earlier = (*self._unanswered, self.cycle) if self.cycle else ()
+        self._unanswered = tuple(each for each in earlier if not each.response_complete)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:

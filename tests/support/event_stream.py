@@ -95,6 +95,10 @@ class EventClient:
         """Of an answer that is no stream."""
         return await self._reader.readexactly(int(self.headers["content-length"]))
 
+    def send(self, more: bytes) -> None:
+        """What a client of an event stream does not send."""
+        self._writer.write(more)
+
     def abort(self) -> None:
         self._writer.transport.abort()
 

@@ -226,3 +226,17 @@ async def test_a_client_that_goes_is_forgotten(hub: LiveHub) -> None:
     await eventually(lambda: connections["sse"] == 1)
     client.abort()
     await eventually(lambda: connections["sse"] == 0)
+
+
+ANOTHER = b"GET /healthz HTTP/1.1\r\nHost: hub\r\n\r\n"
+
+
+@pytest.mark.parametrize("more", [ANOTHER, ANOTHER * 2, b"GET /h"])
+async def test_a_client_that_asks_for_more_on_its_connection_is_cut_off(
+    hub: LiveHub, more: bytes
+) -> None:
+    connections = hub.hub.metrics.connections
+    client = await listen(hub, NEWS)
+    await eventually(lambda: connections["sse"] == 1)
+    client.send(more)
+    await eventually(lambda: connections["sse"] == 0)
