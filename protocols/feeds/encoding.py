@@ -189,8 +189,9 @@ def mend_utf8(body: bytes) -> tuple[str, str]:
     of them than of good characters, the document is in another encoding.
     """
     text = body.decode("utf-8", "surrogateescape")
-    bad = sum(map(len, _ESCAPED_BYTES.findall(text)))
-    good = len(_NON_ASCII.findall(text)) - bad
+    beyond = len(text) - len(text.encode("ascii", "ignore"))
+    bad = len(text) - len(text.encode("utf-8", "ignore").decode())
+    good = beyond - bad
     codec = guess_codec(body) if bad > good else _FALLBACK
     if codec == _FALLBACK:
         return _ESCAPED_BYTES.sub(_from_windows, text), codec
@@ -198,7 +199,6 @@ def mend_utf8(body: bytes) -> tuple[str, str]:
 
 
 _ESCAPED_BYTES: Final = re.compile("[\udc80-\udcff]+")
-_NON_ASCII: Final = re.compile("[^\x00-\x7f]")
 
 
 def _from_windows(match: re.Match[str]) -> str:

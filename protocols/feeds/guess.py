@@ -15,9 +15,8 @@ _WESTERN: Final = "cp1252"
 _SAMPLE: Final = 65_536
 _RUNS: Final = re.compile(rb"[\x80-\xff]+")
 _PAIRS: Final = re.compile(rb"([\x81-\xfe])(?:([\x40-\x7e])|[\xa1-\xfe])")
-_KANA: Final = re.compile("[\u3041-\u30fe]")
-_HANGUL: Final = re.compile("[\uac00-\ud7a3]")
-_NON_ASCII: Final = re.compile("[^\x00-\x7f]")
+_KANA: Final = re.compile("[\u3041-\u30fe]+")
+_HANGUL: Final = re.compile("[\uac00-\ud7a3]+")
 _LANGUAGE: Final = re.compile(
     rb"<(?:\w{1,20}:)?language>\s*([a-zA-Z]{2})\b|\sxml:lang=[\"']([a-zA-Z]{2})\b"
 )
@@ -98,5 +97,6 @@ def _decoded(body: bytes, codec: str) -> str:
 
 def _share(script: re.Pattern[str], text: str) -> float:
     """How many of the characters beyond ASCII are of a script: 0 to 1."""
-    others = len(_NON_ASCII.findall(text))
-    return len(script.findall(text)) / others if others else 0.0
+    others = len(text) - len(text.encode("ascii", "ignore"))
+    of_script = sum(map(len, script.findall(text)))
+    return of_script / others if others else 0.0

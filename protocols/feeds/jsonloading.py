@@ -15,7 +15,7 @@ from protocols.feeds.repair import repair_encoding
 from protocols.feeds.sniff import Kind
 
 LARGEST_MENDED: Final = 512 * 1024
-"""Bytes; to mend a MiB takes a second or more, in which others wait for the thread."""
+"""Bytes; to mend more may take long, and others wait for the thread."""
 _NOWHERE: Final = ParseContext(url="", now=datetime(1970, 1, 1, tzinfo=UTC))
 
 

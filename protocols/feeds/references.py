@@ -85,6 +85,11 @@ _ORIGIN: Final = re.compile(r"https?://[^/?#]+")
 _IS_SIMPLE: Final = re.compile(
     r"/|/[!-.0-~][!-~]{0,4000}|#[!-~]{0,4000}|\?#?"
 ).fullmatch
+MOST_SOURCES: Final = 1_000
+"""Of one list; what comes after them stays as it is."""
+MOST_GROWTH: Final = 10_000_000
+"""Characters by which one text may become longer: a base may be long, and references
+many and short. What comes after them stays as it is."""
 _QUOTES: Final = {'"': "%22", "'": "%27", "<": "%3C", ">": "%3E", "&": "&amp;"}
 _ESCAPES: Final = str.maketrans(_QUOTES)
 
@@ -164,14 +169,16 @@ def resolve_references(markup: str, url: str) -> str:
         return _resolve_plain(markup, base)
     candidates = [match.start() for match in _CANDIDATE.finditer(markup)][::-1]
     parts: list[str] = []
-    copied = 0
+    copied = grown = 0
     for start, end in _tags(markup):
         while candidates and candidates[-1] < start:
             candidates.pop()
-        if not candidates:
+        if not candidates or grown > MOST_GROWTH:
             break
         if candidates[-1] < end:
-            parts += (markup[copied:start], _resolve_tag(markup[start:end], base))
+            resolved = _resolve_tag(markup[start:end], base)
+            parts += (markup[copied:start], resolved)
+            grown += len(resolved) - (end - start)
             copied = end
     parts.append(markup[copied:])
     return "".join(parts)
@@ -183,9 +190,11 @@ def _resolve_plain(markup: str, base: _Base) -> str:
     An address is in a tag if the bracket before it opens one.
     """
     parts: list[str] = []
-    copied = looked = 0
+    copied = looked = grown = 0
     is_inside = False
     for address in _PLAIN_ADDRESS.finditer(markup):
+        if grown > MOST_GROWTH:
+            break
         start, end = address.span(address.lastindex or 0)
         opened, closed = (
             markup.rfind("<", looked, start),
@@ -195,7 +204,9 @@ def _resolve_plain(markup: str, base: _Base) -> str:
         looked = end
         if is_inside:
             resolve_value = _resolve_sources if address["list"] else _resolve_reference
-            parts += (markup[copied:start], resolve_value(markup[start:end], base))
+            resolved = resolve_value(markup[start:end], base)
+            parts += (markup[copied:start], resolved)
+            grown += len(resolved) - (end - start)
             copied = end
     parts.append(markup[copied:])
     return "".join(parts)
@@ -253,7 +264,10 @@ def _resolve_sources(sources: str, base: _Base) -> str:
     """A ``srcset``: addresses, maybe with commas in them, and their descriptors."""
     parts: list[str] = []
     position = 0
-    while source := _SOURCE.match(sources, position):
+    for _ in range(MOST_SOURCES):
+        source = _SOURCE.match(sources, position)
+        if source is None:
+            break
         parts += (source[1], _resolve_reference(source[2], base), source[3] or "")
         position = source.end()
     parts.append(sources[position:])

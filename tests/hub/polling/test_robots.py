@@ -74,6 +74,13 @@ async def test_a_feed_that_is_disallowed_is_not_asked_for() -> None:
     assert guest.site.urls == ["https://site.example/robots.txt"]
 
 
+async def test_a_feed_is_held_against_thousands_of_rules() -> None:
+    rules = b"Disallow: /*a*b\n" * MOST_RULES_OF_ONE
+    guest = Guest(Site(an_answer(200, DISALLOWED + rules)))
+    assert (await guest.fetch()).error == "its robots.txt asks us not to fetch it"
+    assert (await guest.fetch("https://site.example/feed.xml")).body == b"feed"
+
+
 async def test_any_other_feed_is_a_second_after_the_file() -> None:
     guest = Guest(Site(an_answer(200, DISALLOWED)))
     fetched = await guest.fetch("https://site.example/feed.xml")

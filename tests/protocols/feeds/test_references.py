@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from protocols.feeds import parse
 from protocols.feeds.context import ParseContext
 from protocols.feeds.references import (
+    MOST_GROWTH,
+    MOST_SOURCES,
     has_relative_references,
     make_absolute,
     resolve_references,
@@ -196,6 +198,23 @@ def test_no_markup_takes_squared_time(unit: str) -> None:
     markup = unit * 20_000
     for text in (markup, f'<a href="/x">{markup}', f'<img srcset="{markup}">'):
         assert len(resolve_references(text, BASE)) >= len(text)
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_of_a_list_of_sources_the_first_become_absolute(quote: str) -> None:
+    listed = ", ".join(["a 1x"] * (MOST_SOURCES + 1))
+    resolved = resolve_references(f"<img srcset={quote}{listed}{quote}>", "https://b/")
+    assert resolved.count("https://b/a 1x") == MOST_SOURCES
+    assert resolved.endswith(f", a 1x{quote}>")
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_a_text_does_not_grow_without_bounds(quote: str) -> None:
+    base = f"https://b/{'c' * 8_000}/"
+    tag = f"<a href={quote}d{quote}>"
+    resolved = resolve_references(tag * 2_000, base)
+    assert MOST_GROWTH < len(resolved) < MOST_GROWTH + 50_000
+    assert resolved.endswith(tag)
 
 
 @pytest.mark.parametrize(
