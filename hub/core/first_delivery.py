@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from hub.core.replies import Reply, Verdict
 from hub.core.retry import FAILURES_ALLOWED, retry_delay
 from hub.core.settlement import GONE, Settlement, attempt_of, reason_of
-from protocols.quick import quick_init
+from protocols.quick import maker, quick_init
 from storage.records import (
     ChunkOutcome,
     ClaimedChunk,
@@ -42,9 +42,8 @@ class FirstDelivery:
     index: int
     is_ahead: bool = False
 
-    @classmethod
+    @staticmethod
     def of(
-        cls,
         chunk: ClaimedChunk,
         index: int,
         subscription: Subscription,
@@ -52,7 +51,7 @@ class FirstDelivery:
     ) -> FirstDelivery:
         """``brought``: the record that brought the document, if that is known."""
         own = chunk.record.position
-        return cls(
+        return _new_first_delivery(
             subscription=subscription,
             position=max(own, brought),
             chunk_id=chunk.id,
@@ -62,7 +61,7 @@ class FirstDelivery:
         )
 
     def over(self, status: int = 0, milliseconds: int = 0) -> ChunkOutcome:
-        return ChunkOutcome(
+        return _new_outcome(
             chunk_id=self.chunk_id,
             lease_id=self.lease_id,
             index=self.index,
@@ -80,13 +79,18 @@ class FirstDelivery:
         return Position(self.position - 1)
 
 
+_new_first_delivery = maker(FirstDelivery)
+_new_outcome = maker(ChunkOutcome)
+_new_settlement = maker(Settlement)
+
+
 def nothing_to_send(first: FirstDelivery) -> Settlement:
     return Settlement(outcome=first.over())
 
 
 def delivered(first: FirstDelivery, reply: Reply) -> Settlement:
     subscription = first.subscription
-    return Settlement(
+    return _new_settlement(
         outcome=first.over(reply.status, reply.milliseconds),
         recovered=subscription.id if subscription.exhausted else None,
         advanced=(subscription.id, first.position) if first.is_ahead else None,

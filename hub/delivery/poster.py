@@ -16,10 +16,12 @@ from hub.errors import NetworkError
 from hub.failpoints import failpoint
 from hub.net import Answer, Request
 from protocols.http import parse_retry_after
+from protocols.quick import maker
 from protocols.websub.delivery import notification_id
 from storage.records import Position, Subscription
 
 LONGEST_ERROR = 200
+_new_reply = maker(Reply)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +156,7 @@ class Poster:
     def _reply(self, answer: Answer) -> Reply:
         status, milliseconds = answer.status, answer.milliseconds
         if verdict(status) is Verdict.DELIVERED:
-            return Reply(status=status, milliseconds=milliseconds)
+            return _new_reply(status=status, milliseconds=milliseconds)
         retry_after = None
         if status in (429, 503):
             header = answer.headers.get("Retry-After", "")

@@ -9,10 +9,13 @@ from hub.beside import LARGE_BYTES, run_beside
 from hub.delivery.credits import lease_end
 from hub.delivery.notifications import Document
 from hub.net import Limits, Purpose, Request
+from protocols.quick import maker
 from protocols.websub.delivery import Delivery, delivery_headers
 from storage.records import Position, Subscription
 
 LIMITS: Final = Limits(seconds=20.0, idle_seconds=20.0)
+_new_delivery = maker(Delivery)
+_new_request = maker(Request)
 
 
 def delivery_of(
@@ -29,7 +32,7 @@ def delivery_of(
 ) -> Delivery:
     """A document for one subscriber, ``at`` a moment in Unix seconds. ``credits``: what
     its account has left, None where it has none."""
-    return Delivery(
+    return _new_delivery(
         topic=subscription.topic,
         callback=subscription.callback,
         hub=hub_url,
@@ -63,7 +66,7 @@ async def request_of(delivery: Delivery) -> Request:
     ignored"."""
     signing = partial(delivery_headers, delivery)
     is_large = len(delivery.body) > LARGE_BYTES and delivery.secret
-    return Request(
+    return _new_request(
         method="POST",
         url=delivery.callback,
         purpose=Purpose.CALLBACK,

@@ -16,6 +16,9 @@ from hub.net.pool import Pool
 from hub.net.reception import Reception
 from hub.net.resolving import GuardedResolver, Lookup
 from hub.net.urls import Server, target_of
+from protocols.quick import maker
+
+_new_answer = maker(Answer)
 
 
 class Side:
@@ -43,7 +46,7 @@ class Side:
             await self._places.enter(deadline)
         try:
             reception = await self._exchange(request, head, target.server, deadline)
-            answer = Answer(
+            answer = _new_answer(
                 url=request.url,
                 status=reception.status,
                 headers=reception.headers,

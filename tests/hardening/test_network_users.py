@@ -120,9 +120,18 @@ def imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def called(tree: ast.Module) -> set[str]:
-    calls = [each.func for each in ast.walk(tree) if isinstance(each, ast.Call)]
-    names = {each.id for each in calls if isinstance(each, ast.Name)}
-    return names | {each.attr for each in calls if isinstance(each, ast.Attribute)}
+    """Functions and classes; also those that `maker` makes a function of."""
+    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call)]
+    names = {each.func.id for each in calls if isinstance(each.func, ast.Name)}
+    made = [one for each in calls if is_maker(each.func) for one in each.args]
+    names |= {each.id for each in made if isinstance(each, ast.Name)}
+    return names | {
+        each.func.attr for each in calls if isinstance(each.func, ast.Attribute)
+    }
+
+
+def is_maker(function: ast.expr) -> bool:
+    return isinstance(function, ast.Name) and function.id.startswith("maker")
 
 
 def asks(name: str, tree: ast.Module) -> bool:
