@@ -31,9 +31,10 @@ class Pool:
         """One that was open a moment ago, if there is any; it is the caller's now."""
         latest = asyncio.get_running_loop().time() - self._seconds
         while kept := self._by_server.get(server):
-            connection = kept[-1]
-            since, _ = self._since[connection]
-            self._forget(connection)
+            connection = kept.pop()
+            if not kept:
+                del self._by_server[server]
+            since, _ = self._since.pop(connection)
             if connection.is_open and since > latest:
                 return connection
             connection.close()
