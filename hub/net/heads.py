@@ -17,10 +17,11 @@ def request_head(request: Request, target: Target) -> bytes:
     """Raises Unreachable for headers that would say more than one line each, or where
     the request ends."""
     given = request.headers
-    fields = "".join([f"{name}: {value}\r\n" for name, value in given.items()])
-    is_split = fields.count("\n") != len(given) or fields.count("\r") != len(given)
-    if is_split or "\0" in fields or not all(map(_may_be_given, given)):
+    values = "".join(given.values())
+    is_split = "\n" in values or "\r" in values or "\0" in values
+    if is_split or not _may_be_given(tuple(given)):
         raise _refusal()
+    fields = "".join([f"{name}: {value}\r\n" for name, value in given.items()])
     length = ""
     if request.body is not None or request.method != "GET":
         length = f"Content-Length: {len(request.body or b'')}\r\n"
@@ -32,8 +33,9 @@ def request_head(request: Request, target: Target) -> bytes:
 
 
 @lru_cache(1024)
-def _may_be_given(name: str) -> bool:
-    return _TOKEN.fullmatch(name) is not None and name.lower() not in _OURS
+def _may_be_given(names: tuple[str, ...]) -> bool:
+    are_tokens = all(map(_TOKEN.fullmatch, names))
+    return are_tokens and _OURS.isdisjoint(map(str.lower, names))
 
 
 def _refusal() -> Unreachable:
