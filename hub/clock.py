@@ -54,9 +54,9 @@ class SystemClock:
         shown, since = self._last
         elapsed = max(0.0, steady - since)
         gap = wall - (shown + elapsed)
-        if abs(gap) <= LARGEST_STEP:
-            most = SLEW * elapsed
-            wall = shown + elapsed + max(-most, min(gap, most))
+        most = SLEW * elapsed
+        if not -most <= gap <= most and abs(gap) <= LARGEST_STEP:
+            wall = shown + elapsed + (most if gap > 0 else -most)
         self._last = wall, steady
         return datetime.fromtimestamp(wall, UTC)
 
