@@ -17,7 +17,7 @@ from hub.failpoints import failpoint
 from hub.net import Answer, Request
 from protocols.http import parse_retry_after
 from protocols.quick import maker
-from protocols.websub.delivery import notification_id
+from protocols.websub.delivery import Delivery, notification_id
 from storage.records import Position, Subscription
 
 LONGEST_ERROR = 200
@@ -108,23 +108,22 @@ class Poster:
         answer within a second. WebSub 7: "the response body MUST be ignored".
         """
         visit = _Visit(self._origins, origin, self._clock, move_aside)
-        request = await self._request(
-            subscription, document, position, failures, missed
-        )
+        delivery = self._delivery(subscription, document, position, failures, missed)
+        request = await request_of(delivery)
         is_doubtful = failures > 0 or subscription.exhausted
         reply = await self._send(request, visit, is_doubtful)
         visit.end(reply.status)
         return reply
 
-    async def _request(
+    def _delivery(
         self,
         subscription: Subscription,
         document: Document,
         position: Position,
         failures: int,
         missed: tuple[Position, Position] | None,
-    ) -> Request:
-        delivery = delivery_of(
+    ) -> Delivery:
+        return delivery_of(
             subscription,
             document,
             self._credits.take(subscription.account),
@@ -135,7 +134,6 @@ class Poster:
             retries=failures,
             missed=missed,
         )
-        return await request_of(delivery)
 
     async def _send(self, request: Request, visit: _Visit, is_doubtful: bool) -> Reply:
         started = self._clock.monotonic()

@@ -64,13 +64,15 @@ def _former_secret(subscription: Subscription, at: int) -> str:
 async def request_of(delivery: Delivery) -> Request:
     """Signed, if the subscription has a secret. WebSub 7: "the response body MUST be
     ignored"."""
-    signing = partial(delivery_headers, delivery)
-    is_large = len(delivery.body) > LARGE_BYTES and delivery.secret
+    if len(delivery.body) > LARGE_BYTES and delivery.secret:
+        headers = await run_beside(partial(delivery_headers, delivery))
+    else:
+        headers = delivery_headers(delivery)
     return _new_request(
         method="POST",
         url=delivery.callback,
         purpose=Purpose.CALLBACK,
-        headers=await run_beside(signing) if is_large else signing(),
+        headers=headers,
         body=delivery.body,
         limits=LIMITS,
         cuts_body=True,

@@ -61,7 +61,7 @@ def delivery_headers(delivery: Delivery) -> dict[str, str]:
     headers["webhook-id"] = delivery.id
     headers["webhook-timestamp"] = str(delivery.timestamp)
     if delivery.secret:
-        headers |= _signatures(delivery)
+        _sign(headers, delivery)
     if delivery.credits is not None:
         headers["X-Superfeedr-Credits"] = str(delivery.credits)
     if delivery.expires is not None:
@@ -87,7 +87,7 @@ def _shared_headers(
     }
 
 
-def _signatures(delivery: Delivery) -> dict[str, str]:
+def _sign(headers: dict[str, str], delivery: Delivery) -> None:
     """WebSub has place for one signature. Standard Webhooks: "multiple signatures
     (space delimited)", so that secrets change "with no downtime"."""
     secret, id, at = delivery.secret, delivery.id, delivery.timestamp
@@ -95,7 +95,5 @@ def _signatures(delivery: Delivery) -> dict[str, str]:
     signatures = sign_webhook(secret, id, at, body)
     if former:
         signatures = f"{signatures} {sign_webhook(former, id, at, body)}"
-    return {
-        "X-Hub-Signature": sign(delivery.algorithm, secret, body),
-        "webhook-signature": signatures,
-    }
+    headers["X-Hub-Signature"] = sign(delivery.algorithm, secret, body)
+    headers["webhook-signature"] = signatures
