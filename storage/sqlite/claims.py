@@ -32,10 +32,10 @@ class Claimed:
 
 _CHUNK = """
 SELECT c.id, c.lease_id, c.outcomes,
-    (SELECT json_group_array(json_array(m.key, s.id, s.account_id, t.url, s.feed_id,
+    (SELECT json_group_array(json_array(s.id, s.account_id, t.url, s.feed_id,
         s.callback, s.secret, s.algorithm, s.format, s.updates, s.batch, s.state,
         s.from_position, s.lease_end, s.created_at, s.exhausted, s.ended_reason,
-        s.former_secret, s.former_until))
+        s.former_secret, s.former_until, m.key))
      FROM json_each(c.members) m
      CROSS JOIN subscriptions s ON s.id = m.value
      CROSS JOIN topics t ON t.id = s.topic_id),

@@ -31,7 +31,7 @@ PENDING = _OUTCOME.pack(_PENDING_STATUS, 0)
 """The outcome of a member that is not acknowledged yet."""
 NO_ATTEMPT = _OUTCOME.pack(0, 0)
 
-_member_decoder = msgspec.json.Decoder(list[tuple[object, ...]])
+_member_decoder = msgspec.json.Decoder(list[Row])
 
 
 def pack_outcome(outcome: ChunkOutcome) -> bytes:
@@ -51,7 +51,8 @@ def pending_indexes(outcomes: bytes | bytearray) -> Iterator[int]:
 
 
 def read_chunk(row: Row, box: SecretBox) -> ClaimedChunk:
-    """From id, lease, the outcomes, the members as JSON, and a record's columns."""
+    """From id, lease, the outcomes, the members as JSON, each a subscription and its
+    index, and a record's columns."""
     chunk_id, lease_id, outcomes, members = row[:4]
     pending = set(pending_indexes(outcomes))
     return ClaimedChunk(
@@ -59,9 +60,9 @@ def read_chunk(row: Row, box: SecretBox) -> ClaimedChunk:
         lease_id=lease_id,
         record=read_record(row[4:]),
         pending=tuple(
-            (index, read_subscription(tuple(subscription), box))
-            for index, *subscription in _member_decoder.decode(members)
-            if isinstance(index, int) and index in pending
+            (member[-1], read_subscription(member, box))
+            for member in _member_decoder.decode(members)
+            if member[-1] in pending
         ),
     )
 

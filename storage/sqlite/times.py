@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 _START = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 def to_milliseconds(time: datetime) -> int:
@@ -19,7 +20,7 @@ def to_milliseconds_or_none(time: datetime | None) -> int | None:
 
 
 def from_milliseconds(milliseconds: int) -> datetime:
-    return _START + timedelta(milliseconds=milliseconds)
+    return _START + milliseconds * _MILLISECOND
 
 
 def from_milliseconds_or_none(milliseconds: int | None) -> datetime | None:
