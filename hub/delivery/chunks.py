@@ -173,10 +173,13 @@ class Chunks:
         )
         self._open[chunk.id] = chunk
         self._held += chunk.members
-        documents: dict[tuple[str, str, str], Document | NotRenderable | None] = {}
+        rendered: dict[tuple[str, str, str], Document | NotRenderable | None] = {}
         members = []
         for index, subscription in claimed.pending:
-            found = await self._document(claimed.record, subscription, documents)
+            key = (subscription.topic, subscription.format, subscription.updates)
+            if key not in rendered:  # once for all who get the same
+                rendered[key] = await self._document(claimed.record, subscription)
+            found = rendered[key]
             document = found if isinstance(found, Document) else None
             brought = document.position if document else BEFORE_ALL
             first = FirstDelivery.of(claimed, index, subscription, brought)
@@ -190,21 +193,13 @@ class Chunks:
         self._first_deliveries.add(members)
 
     async def _document(
-        self,
-        record: Record,
-        subscription: Subscription,
-        rendered: dict[tuple[str, str, str], Document | NotRenderable | None],
+        self, record: Record, subscription: Subscription
     ) -> Document | NotRenderable | None:
-        """What the subscription is sent, rendered once for all who get the same."""
-        key = (subscription.topic, subscription.format, subscription.updates)
-        if key not in rendered:
-            try:
-                rendered[key] = await self._notifications.document(
-                    (record,), subscription
-                )
-            except NotRenderable as failure:
-                rendered[key] = failure
-        return rendered[key]
+        """What the subscription is sent."""
+        try:
+            return await self._notifications.document((record,), subscription)
+        except NotRenderable as failure:
+            return failure
 
     def _close(self, chunk: OpenChunk) -> None:
         """All its outcomes are durable."""
