@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -68,7 +69,7 @@ class Outcome:
     seed: int
     complaints: list[str] = field(default_factory=list)
     kills: dict[str, Kill] = field(default_factory=dict)  # by the process's hub URL
-    failpoints_reached: int = 0
+    failpoints_reached: Counter[str] = field(default_factory=Counter)  # by place
     published: int = 0
     accepted: int = 0
     ages: list[float] = field(default_factory=list)
@@ -156,7 +157,7 @@ class Campaign:
             at = await self._hub.kill()
         else:
             at = await self._hub.wait_exit()
-            self._outcome.failpoints_reached += 1
+            self._outcome.failpoints_reached[plan.failpoint.partition(":")[0]] += 1
         self._outcome.kills[name] = Kill(at, self._lag.most_since(at - LAG_SECONDS))
 
     async def _until_ready_or_dead(self) -> None:
