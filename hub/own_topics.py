@@ -32,11 +32,15 @@ class OwnTopics:
 
     def __init__(self, public_url: str = "") -> None:
         self._root = resource_url(public_url).rstrip("/") if public_url else ""
+        self._is_local = self._root.startswith("http://localhost")
         self._read = lru_cache(1_024)(self._parse)
 
     def owns(self, topic: str) -> bool:
         """Whether it is any page of this hub, in whatever spelling."""
-        return bool(self._root) and _OWN.fullmatch(self._path(topic)) is not None
+        path = self._path(topic) if self._root else ""
+        if self._is_local:
+            return path.startswith("/")
+        return _OWN.fullmatch(path) is not None
 
     def format(self, topic: str) -> Format | None:
         """What subscribers of the page expect to be sent."""
@@ -58,10 +62,10 @@ class OwnTopics:
         return None if is_hidden else feed
 
     def _path(self, topic: str) -> str:
-        """With the query; "" of another server's. One that is only reached on this
-        machine has three names."""
+        """With the query; "" of another server's. A hub that is only reached on this
+        machine has three names, and its origin for itself."""
         asked = resource_url(topic)
-        if self._root.startswith("http://localhost"):
+        if self._is_local:
             asked = _LOOPBACK.sub("http://localhost", asked)
         return asked.removeprefix(self._root) if asked.startswith(self._root) else ""
 

@@ -145,7 +145,8 @@ def test_what_may_be_anothers_is_not_owned(url: str) -> None:
 def test_a_hub_without_a_name_is_known_by_all_that_this_machine_has() -> None:
     own = OwnTopics("http://localhost:8080")
     for host in ("localhost", "127.0.0.1", "[::1]"):
-        assert own.owns(f"http://{host}:8080/openfeeder")
+        for path in ("openfeeder", "sitemap.xml", "", ".well-known/openfeeder.json"):
+            assert own.owns(f"http://{host}:8080/{path}")
         assert own.format(f"http://{host}:8080/topics/1.json") is Format.JSON
     assert not own.owns("http://127.0.0.1:8081/openfeeder")
     assert not own.owns("http://127.0.0.12:8080/openfeeder")
