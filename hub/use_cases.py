@@ -93,6 +93,7 @@ async def build_use_cases(
         bringing,
         open_hub.pings,
         settings,
+        ground.seams.random,
     )
     sink = create_sink(settings, ground.network, urlsplit(ground.public_url).netloc)
     analytics = Analytics(sink)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
@@ -55,7 +56,7 @@ async def build_way_in(ground: Ground, stack: AsyncExitStack) -> WayIn:
             ground.network,
             ground.clock,
             _rules(ground),
-            await _poller_options(ground, stack),
+            await _poller_options(ground, stack, fetcher.is_in_hand),
         ),
         scout=Scout(paced, parser, ground.clock, asking),
         lists=_list_fetcher(ground),
@@ -74,7 +75,9 @@ async def _worker_parser(stack: AsyncExitStack) -> Parser:
     return await stack.enter_async_context(WorkerParser())
 
 
-async def _poller_options(ground: Ground, stack: AsyncExitStack) -> PollerOptions:
+async def _poller_options(
+    ground: Ground, stack: AsyncExitStack, is_in_hand: Callable[[str], bool]
+) -> PollerOptions:
     settings = ground.settings
     return PollerOptions(
         concurrency=settings.poll_concurrency,
@@ -88,6 +91,7 @@ async def _poller_options(ground: Ground, stack: AsyncExitStack) -> PollerOption
         detector=await asyncio.to_thread(load_detector),
         budget=Budget(polls_per_second=settings.poll_budget),
         scp_checksum=ChecksumRule(settings.scp_checksum),
+        is_in_hand=is_in_hand,
     )
 
 

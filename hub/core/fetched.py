@@ -63,6 +63,9 @@ class Fetched:
     speaks_openfeeder: bool = False  # X-OpenFeeder
     is_partial: bool = False  # the publisher brought it: perhaps the new entries alone
     is_pushed: bool = False  # a hub of others did: is_partial, and to be held in doubt
+    heeds_until: datetime | None = None
+    """Of what was pushed: hints up to then are done with. None: of earlier ones some
+    are yet to be stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hub.clock import Clock
@@ -22,7 +23,16 @@ class _Wish:
 class Asked:
     """Puts feeds first in a schedule; ``awake`` is set when there is something new."""
 
-    def __init__(self, schedule: Schedule, clock: Clock, awake: asyncio.Event) -> None:
+    def __init__(
+        self,
+        schedule: Schedule,
+        clock: Clock,
+        awake: asyncio.Event,
+        is_in_hand: Callable[[str], bool] = lambda url: False,
+    ) -> None:
+        """``is_in_hand``: whether a URL's answer was brought, and nobody is asked."""
+        self._is_in_hand = is_in_hand
+        self._serverless: set[FeedId] = set()  # whose servers are not to be asked now
         self._schedule = schedule
         self._clock = clock
         self._awake = awake
@@ -39,7 +49,16 @@ class Asked:
         return len(self._waiting) + len(self._again)
 
     def may_be_asked(self, feed: StoredFeed) -> bool:
-        """False if its server asked for patience."""
+        """False if its server asked for patience, and would have to be asked."""
+        return self._is_in_hand(_fetch_url(feed)) or self._may_ask_server(feed)
+
+    def is_wanted(self, feed: StoredFeed) -> bool:
+        """Still: what was brought may have been withdrawn before its turn."""
+        return feed.id in self._waiting and (
+            feed.id not in self._serverless or self.may_be_asked(feed)
+        )
+
+    def _may_ask_server(self, feed: StoredFeed) -> bool:
         patience = feed.polling.retry_after
         is_early = patience is not None and self._clock.now() < patience
         return not is_early and not self._schedule.is_held(_fetch_url(feed))
@@ -49,9 +68,17 @@ class Asked:
         if feed.id not in self._waiting:
             done = asyncio.get_running_loop().create_future()
             self._waiting[feed.id] = _Wish(feed, done)
-            self._schedule.ask(feed.id, _fetch_url(feed))
+            self._put_first(feed)
             self._awake.set()
         return self._waiting[feed.id].done
+
+    def _put_first(self, feed: StoredFeed) -> None:
+        """At its host's pace, or at nobody's where no host is asked."""
+        if self._may_ask_server(feed):
+            self._schedule.ask(feed.id, _fetch_url(feed))
+            return
+        self._serverless.add(feed.id)
+        self._schedule.ask(feed.id, "")
 
     def ping(self, feed: StoredFeed) -> bool:
         """Visit a feed soon, and once more if it is being visited; nobody waits.
@@ -81,6 +108,7 @@ class Asked:
     def answer(self, feed_id: FeedId, failure: StorageError | None) -> None:
         """Nobody waits for the feed any more."""
         wish = self._waiting.pop(feed_id, None)
+        self._serverless.discard(feed_id)
         if wish is None:
             return
         wish.done.set_result(failure)

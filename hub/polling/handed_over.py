@@ -59,6 +59,10 @@ class HandedOver:
                 del self._answers[key]
             self._bytes -= size
 
+    def is_in_hand(self, url: str) -> bool:
+        """Whether the next fetch of a URL for the poller asks no server."""
+        return bare_url(url) in self._brought
+
     @contextmanager
     def bring(self, url: str, fetched: Fetched) -> Iterator[Callable[[], bool]]:
         """Meanwhile the next fetch of the URL is answered with what its publisher sent.

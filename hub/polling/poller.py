@@ -64,7 +64,7 @@ class Poller:
             options.concurrency
         )
         self._awake = asyncio.Event()
-        self._asked = Asked(self._schedule, clock, self._awake)
+        self._asked = Asked(self._schedule, clock, self._awake, options.is_in_hand)
         self._askers = asyncio.Semaphore(MOST_ASKED)
         self._outage = Outage(storage)
         self._lanes = Lanes(options.concurrency, options.metrics)
@@ -143,9 +143,10 @@ class Poller:
         """Fetch a feed, or join its fetch under way; the feed as it is afterwards.
 
         Conditional like any other fetch. A server that asked for patience (Retry-After,
-        429) gets it: then nothing is fetched, nor while too many sites are being read:
-        the site follows in a while. Cancelling the call does not stop the
-        fetch. Raises `NotFound` for an unknown or removed feed, and `StorageError`.
+        429) gets it: then nothing is fetched, unless the answer is here already, nor
+        while too many sites are being read: the site follows in a while. Cancelling the
+        call does not stop the fetch. Raises `NotFound` for an unknown or removed feed,
+        and `StorageError`.
         """
         feed = await self._existing(feed_id)
         if self._asked.may_be_asked(feed):

@@ -43,6 +43,8 @@ class PollerOptions:
     detector: Detector | None = None  # of languages; None: none is guessed
     site_bounds: SiteBounds = field(default_factory=SiteBounds)
     scp_checksum: ChecksumRule = ChecksumRule.LENIENT
+    is_in_hand: Callable[[str], bool] = lambda url: False
+    """Whether a URL's answer was brought, so that its server is not asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

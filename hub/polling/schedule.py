@@ -131,7 +131,8 @@ class Schedule:
         return self._wheel.release(due.host, started + HOST_INTERVAL)
 
     def ask(self, feed_id: FeedId, url: str) -> None:
-        """Visit a feed next, due or not, unless it is under way."""
+        """Visit a feed next, due or not, unless it is under way. ``url`` "": at no
+        host's pace."""
         if feed_id not in self._under_way:
             self._wheel.add_first(Due(feed_id, self._host(url)))
 

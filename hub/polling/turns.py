@@ -138,7 +138,9 @@ class Turns:
         """Still: it may have been paused, or visited, since it was read as due."""
         feed = target.feed
         is_due = feed.next_fetch <= self.clock.now()
-        return feed.id in self.asked or (is_due and feed.state is FeedState.ACTIVE)
+        if feed.id in self.asked:
+            return self.asked.is_wanted(feed)
+        return is_due and feed.state is FeedState.ACTIVE
 
     async def _wait(self, due: Due, occasion: Occasion) -> None:
         wait = self.schedule.turn(due, is_ping=occasion is Occasion.PING)

@@ -70,17 +70,23 @@ class Wheel:
 
     def add_first(self, due: Due) -> None:
         """Queue a feed, or move it, before all others, room or not; its host's pace
-        holds."""
+        holds, unless it comes without a host."""
         known = self._feeds.get(due.feed_id)
-        due = Due(due.feed_id, known.host if known else due.host)
-        line = self._line(due.host)
         if known is not None:
-            line.remove(known)
-        line.appendleft(due)
+            self._remove(known)
+        is_paced_elsewhere = known is not None and bool(due.host)
+        due = Due(due.feed_id, known.host if known and is_paced_elsewhere else due.host)
+        self._line(due.host).appendleft(due)
         self._feeds[due.feed_id] = due
         if due.host in self._ready:
             self._ready.remove(due.host)
             self._ready.appendleft(due.host)
+
+    def _remove(self, due: Due) -> None:
+        line = self._line(due.host)
+        line.remove(due)
+        if due.host and not line:
+            del self._queues[due.host]
 
     def take(self, now: float, limit: int) -> list[Due]:
         """Feeds to ask now, hosts in turn. Each host's next waits for `release`."""

@@ -128,13 +128,18 @@ class UpstreamService:
             await self._pushes.count(callback.hub, PushCount.FORGED)
             return
         await self._put(
-            Delivery(callback=callback, body=body, content_type=content_type)
+            Delivery(
+                callback=callback,
+                at=self._clock.now(),
+                body=body,
+                content_type=content_type,
+            )
         )
 
     async def take_notice(self, callback: PushCallback, topic: str) -> None:
         """A cloud says that there is news. Raises `TooManyWaiting`."""
         if topic == callback.topic:
-            await self._put(Delivery(callback=callback))
+            await self._put(Delivery(callback=callback, at=self._clock.now()))
 
     async def _put(self, delivery: Delivery) -> None:
         callback = delivery.callback
@@ -146,7 +151,7 @@ class UpstreamService:
         if not self._deliveries.has_place(delivery):
             await self._pushes.count(callback.hub, PushCount.REJECTED)
             raise TooManyWaiting("too much is waiting to be read")
-        await self._pushes.hint(callback, self._clock.now())
+        await self._pushes.hint(callback, delivery.at)
         self._deliveries.put(delivery)
 
     async def _found(self, token: str) -> PushCallback:

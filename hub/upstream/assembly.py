@@ -31,9 +31,10 @@ def build_upstream(
     bringing: Bringing,
     pings: Pings,
     settings: Settings,
+    random: Random,
 ) -> BuiltUpstream:
     """Switched off, it asks nobody, leaves those it has asked before, and all
-    callbacks are gone."""
+    callbacks are gone. ``random`` spreads requests."""
     is_on = settings.takes_pushes
     deliveries = Deliveries(around.storage, bringing, pings, around.clock)
     subscriber = Subscriber(
@@ -48,7 +49,7 @@ def build_upstream(
         HubHosts(around.network),
         Polls(around.storage, around.poller.explain, around.poller.wake),
         around.clock,
-        Random(),  # noqa: S311 - spreads requests
+        random,
         is_on=is_on,
     )
     service = UpstreamService(

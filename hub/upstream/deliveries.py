@@ -1,16 +1,19 @@
 """What hubs of others push, taken in and worked off in bounds.
 
 The answer comes before the work, for hubs do not wait long, and after a note that the
-feed has news: of what waits here when the hub dies, the feed itself is asked.
+feed has news: of what waits here when the hub dies, or could not be stored, the feed
+itself is asked. So whatever is stored takes back no note but its own, and that only if
+nothing that came before it is left.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 
 import structlog
 
@@ -21,7 +24,13 @@ from hub.websub.pings import Pings
 from protocols.checksum import checksum
 from storage.errors import NotFound, StorageError
 from storage.interface import Storage
-from storage.records import FeedId, FeedState, PushCallback, StoredFeed
+from storage.records import (
+    FeedId,
+    FeedState,
+    PushCallback,
+    StoredFeed,
+    Upstream,
+)
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of bodies that are being read, wait, or are worked on."""
@@ -30,6 +39,10 @@ MOST_OF_FEED = 20
 AT_ONCE = 8
 PAGE = 500
 REMEMBERED = 10_000
+RETRY_SECONDS = (2.0, 5.0, 10.0, 15.0, 15.0, 15.0)
+"""Between the tries to store a push, while nothing can be stored."""
+HINT_SECONDS = 60.0
+"""Between two looks for feeds that have news, and could not be asked when it came."""
 
 log = structlog.get_logger()
 
@@ -39,6 +52,7 @@ class Delivery:
     """A push whose signature was right; an empty body says only that there is news."""
 
     callback: PushCallback
+    at: datetime  # when it came
     body: bytes = b""
     content_type: str = ""
 
@@ -65,15 +79,23 @@ class Reading:
 
 class Deliveries:
     def __init__(
-        self, storage: Storage, bringing: Bringing, pings: Pings, clock: Clock
+        self,
+        storage: Storage,
+        bringing: Bringing,
+        pings: Pings,
+        clock: Clock,
+        pauses: Sequence[float] = RETRY_SECONDS,
     ) -> None:
+        self._pauses = pauses
         self._feeds = storage.feeds
         self._pushes = storage.pushes
         self._bringing = bringing
         self._pings = pings
         self._clock = clock
         self._waiting: deque[Delivery] = deque()
-        self._of_feed: Counter[FeedId] = Counter()
+        self._of_feed: dict[FeedId, deque[Delivery]] = {}  # as they came
+        self._unstored: set[FeedId] = set()
+        """Of which something was given up, so that the feed itself has to be asked."""
         self._last: dict[FeedId, bytes] = {}
         self._arrived = asyncio.Event()
         self.held = 0
@@ -97,22 +119,22 @@ class Deliveries:
     def has_place(self, delivery: Delivery) -> bool:
         """False: too many wait, of all or of this feed."""
         is_full = len(self._waiting) >= MOST_WAITING
-        of_feed = self._of_feed[delivery.callback.feed_id]
+        of_feed = len(self._of_feed.get(delivery.callback.feed_id, ()))
         return (
             not is_full and of_feed < MOST_OF_FEED and self.has_room(len(delivery.body))
         )
 
     def put(self, delivery: Delivery) -> None:
         """Where it `has_place`."""
-        self._of_feed[delivery.callback.feed_id] += 1
+        self._of_feed.setdefault(delivery.callback.feed_id, deque()).append(delivery)
         self.held += len(delivery.body)
         self._waiting.append(delivery)
         self._arrived.set()
 
     async def run(self) -> None:
         """Work until cancelled, first on what an end of the hub left undone."""
-        await self._ask_for_hinted()
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._keep_asking(), name="upstream-hints")
             for number in range(AT_ONCE):
                 tasks.create_task(self._work(), name=f"upstream-{number}")
 
@@ -127,16 +149,32 @@ class Deliveries:
         """It harms no other, however it ends."""
         feed_id = delivery.callback.feed_id
         try:
-            await self.take(delivery)
-        except (NotFound, StorageError) as error:
+            await self._take_in_time(delivery)
+        except NotFound:
+            log.info("push_of_removed_feed", feed=feed_id)
+        except StorageError as error:
+            self._unstored.add(feed_id)
             log.warning("push_not_taken", feed=feed_id, error=str(error))
         except Exception:
+            self._unstored.add(feed_id)
             log.exception("push_broke", feed=feed_id)
         finally:
             self.held -= len(delivery.body)
-            self._of_feed[feed_id] -= 1
+            self._of_feed[feed_id].remove(delivery)
             if not self._of_feed[feed_id]:
                 del self._of_feed[feed_id]
+
+    async def _take_in_time(self, delivery: Delivery) -> None:
+        """Tried again for a while if it cannot be stored. Raises `StorageError`."""
+        for pause in self._pauses:
+            try:
+                await self.take(delivery)
+                return
+            except NotFound:
+                raise
+            except StorageError:
+                await asyncio.sleep(pause)
+        await self.take(delivery)
 
     async def take(self, delivery: Delivery) -> None:
         """As an answer of the feed itself; or else the feed is asked, soon.
@@ -149,18 +187,48 @@ class Deliveries:
         if delivery.body and await self._bring(feed, delivery):
             self._remember(feed.id, delivery.body)
             return
+        self._unstored.add(feed.id)
         self._pings.add(feed)
 
-    async def _ask_for_hinted(self) -> None:
-        last = FeedId(0)
-        try:
-            while page := await self._pushes.hinted(after=last, limit=PAGE):
-                for last in page:
-                    feed = await self._feeds.get(last)
-                    if feed is not None and feed.state is FeedState.ACTIVE:
-                        self._pings.add(feed)
-        except StorageError as error:
-            log.warning("hints_not_read", error=str(error))
+    def _heeds_until(self, delivery: Delivery) -> datetime | None:
+        feed_id = delivery.callback.feed_id
+        is_first = next(iter(self._of_feed.get(feed_id, ())), delivery) is delivery
+        return delivery.at if is_first and feed_id not in self._unstored else None
+
+    async def _keep_asking(self) -> None:
+        """After a start, and for feeds whose servers wanted patience, or of which
+        nothing could be stored."""
+        is_first = True
+        while True:
+            try:
+                await self._ask_for_hinted(is_first=is_first)
+                is_first = False
+            except StorageError as error:
+                log.warning("hints_not_read", error=str(error))
+            await asyncio.sleep(HINT_SECONDS)
+
+    async def _ask_for_hinted(self, *, is_first: bool) -> None:
+        last, hinted = FeedId(0), set[FeedId]()
+        while page := await self._pushes.hinted(after=last, limit=PAGE):
+            for upstream in await self._pushes.of(page):
+                await self._ask(upstream, is_first=is_first)
+            hinted |= self._unstored.intersection(page)
+            last = page[-1]
+        self._unstored &= hinted
+
+    async def _ask(self, upstream: Upstream, *, is_first: bool) -> None:
+        """Once for what it was told of: a server in trouble is asked by the plan. What
+        waits here needs no asking."""
+        feed = await self._feeds.get(upstream.feed_id)
+        if feed is None or feed.state is not FeedState.ACTIVE:
+            return
+        hinted_at, asked_at = upstream.push.hinted_at, feed.polling.last_fetch
+        if hinted_at is None or (feed.id in self._of_feed and not is_first):
+            return
+        is_asked = asked_at is not None and asked_at >= hinted_at
+        is_to_come = hinted_at > self._clock.now()  # by a clock that was set back
+        if is_first or not (is_asked or is_to_come):
+            self._pings.add(feed)
 
     async def _bring(self, feed: StoredFeed, delivery: Delivery) -> bool:
         now = self._clock.now()
@@ -173,6 +241,7 @@ class Deliveries:
             content_type=delivery.content_type,
             is_partial=True,
             is_pushed=True,
+            heeds_until=self._heeds_until(delivery),
         )
         return await self._bringing.take(feed, fetched)
 

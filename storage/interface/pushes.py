@@ -79,7 +79,7 @@ class PushStore(Protocol):
         ...
 
     async def hint(self, callback: PushCallback, at: datetime) -> None:
-        """The hub says that there is news, or what; counted as delivered. The earliest
+        """The hub says that there is news, or what; counted as delivered. The latest
         hint that no fetch has heeded yet stays."""
         ...
 

@@ -162,7 +162,8 @@ class SqlitePushes:
 
 def _hint(callback: PushCallback, at: int, connection: sqlite3.Connection) -> None:
     connection.execute(
-        "UPDATE pushes SET hinted_at = ? WHERE feed_id = ? AND hinted_at IS NULL",
+        "UPDATE pushes SET hinted_at = max(coalesce(hinted_at, 0), ?)"
+        " WHERE feed_id = ?",
         (at, callback.feed_id),
     )
     count_of_hub(callback.hub, PushCount.DELIVERED, connection)

@@ -89,17 +89,25 @@ def write_of(
 ) -> PushWrite | None:
     """What of it is to be stored; None if it is as it was."""
     was, push = before or NOTHING, after.push
-    is_answer = fetched.is_pushed or not fetched.is_partial
-    heeds = is_answer and not after.is_useless and _is_hinted(push, fetched)
+    until = None if after.is_useless else _heeded_until(fetched)
+    heeds = until and push.hinted_at is not None and push.hinted_at <= until
     if push == was and not heeds:
         return None
     is_doubted = push.record.missed > was.record.missed and is_trusted(was, fetched.at)
     return PushWrite(
         push=push,
         is_turned=is_doubted or _target(push.offer) != _target(was.offer),
-        heeded_until=fetched.started if heeds else None,
+        heeded_until=until if heeds else None,
         counted=after.counted,
     )
+
+
+def _heeded_until(fetched: Fetched) -> datetime | None:
+    """A push says nothing of those that came after it; an answer of the feed itself has
+    all that was to be told when it was asked."""
+    if fetched.is_pushed:
+        return fetched.heeds_until
+    return None if fetched.is_partial else fetched.started
 
 
 def _target(offer: PushOffer | None) -> tuple[str, str] | None:

@@ -99,8 +99,10 @@ async def test_what_a_publisher_brought_answers_any_poll_once(
 
     with fetcher.bring(URL, SEEN) as is_taken:
         assert not is_taken()
+        assert fetcher.is_in_hand(f"{URL}#top")
         assert await fetcher.fetch(request_) is SEEN
         assert is_taken()
+        assert not fetcher.is_in_hand(URL)
         assert await fetcher.fetch(request_) is ASKED
 
 

@@ -44,6 +44,7 @@ from tests.support.polled import (
 )
 
 HOUR = timedelta(hours=1)
+LATER = START + HOUR
 Answers = Callable[[FetchRequest], object]
 
 
@@ -55,6 +56,7 @@ class Stage:
     clock: ManualClock = field(default_factory=ManualClock)
     concurrency: int = 8
     parser: Parser = field(default_factory=LineParser)
+    in_hand: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.fetcher = ScriptedFetcher(self.clock)
@@ -68,6 +70,7 @@ class Stage:
             PollerOptions(
                 concurrency=self.concurrency,
                 identity=Identity(product="Fanfare/1.0", url="https://hub.example"),
+                is_in_hand=self.in_hand.__contains__,
             ),
         )
 
@@ -631,6 +634,42 @@ async def test_a_server_that_asked_for_patience_gets_it(stage: Stage) -> None:
 
     async with stage.running():
         await stage.poller.fetch_now(FeedId(1))
+
+    assert stage.fetcher.requests == []
+
+
+async def test_what_was_brought_is_taken_although_its_server_wants_patience(
+    stage: Stage,
+) -> None:
+    """Nobody is asked for it, and so nobody's pace counts."""
+    urls = ["https://a.example/1", "https://a.example/2"]
+    stage.add(
+        *(
+            polled(n, url, retry_after=LATER, next_fetch=LATER)
+            for n, url in enumerate(urls, 1)
+        )
+    )
+    stage.in_hand.add(urls[0])
+
+    async with stage.running():
+        await stage.poller.fetch_now(FeedId(1))
+        await stage.poller.fetch_now(FeedId(2))
+
+    assert [each.url for each in stage.fetcher.requests] == urls[:1]
+
+
+async def test_what_was_brought_and_withdrawn_has_no_impatient_request_made(
+    stage: Stage,
+) -> None:
+    url = "https://a.example/1"
+    stage.add(polled(1, url, retry_after=LATER, next_fetch=LATER))
+    stage.in_hand.add(url)
+    asking = asyncio.create_task(stage.poller.fetch_now(FeedId(1)))
+    await stage.settled()
+    stage.in_hand.clear()
+
+    async with stage.running():
+        await asking
 
     assert stage.fetcher.requests == []
 

@@ -108,6 +108,18 @@ def test_the_first_goes_before_all_others_of_its_host() -> None:
     assert numbers(wheel.take(0, 9)) == [2]
 
 
+def test_the_first_leaves_its_host_if_it_comes_without_one() -> None:
+    wheel = a_wheel(due(1, "a"))
+    assert numbers(wheel.take(0, 9)) == [1]
+    wheel.add(due(2, "a"))
+    wheel.add_first(due(2, ""))
+
+    assert numbers(wheel.take(0, 9)) == [2], "its host is still asked for another"
+    assert not wheel.release("a", 0)
+    wheel.add(due(3, "a"))
+    assert numbers(wheel.take(0, 9)) == [3]
+
+
 def test_all_feeds_of_a_host_can_be_withdrawn_at_any_time() -> None:
     wheel = a_wheel(due(1, "a"), due(2, "a"), due(3, "b"))
 

@@ -48,12 +48,13 @@ class Brought:
 
     refuses: bool = False
     failure: Exception | None = None
+    next_failure: Callable[[], Exception | None] = lambda: None
     taken: list[Fetched] = field(default_factory=list)
 
     @contextmanager
     def bring(self, url: str, fetched: Fetched) -> Iterator[Callable[[], bool]]:
-        if self.failure is not None:
-            raise self.failure
+        if failure := self.failure or self.next_failure():
+            raise failure
         if not self.refuses:
             self.taken.append(fetched)
         yield lambda: not self.refuses
@@ -81,6 +82,7 @@ class Scene:
                 asked_at=START,
                 until=START + timedelta(days=1),
             ),
+            at=START,
             body=body,
             content_type="application/atom+xml",
         )
@@ -102,7 +104,9 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         push = PushWrite(push=Push(offer=offer))
         await storage.log.commit(replace(fetch(feed), push=push))
         bringing = Bringing(poller, brought.bring, clock)
-        deliveries = Deliveries(storage, bringing, Pings(poller, clock), clock)
+        deliveries = Deliveries(
+            storage, bringing, Pings(poller, clock), clock, pauses=(0.0, 0.01)
+        )
         yield Scene(storage, poller, brought, deliveries, feed)
     finally:
         await storage.close()
@@ -176,6 +180,48 @@ async def test_all_of_them_are_worked_off_and_one_fault_harms_no_other(
     assert scene.deliveries.is_known(scene.delivery(b"found"))
     assert not scene.deliveries.is_known(scene.delivery(b"lost"))
     assert not scene.deliveries.is_known(scene.delivery(b""))
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+async def test_what_cannot_be_stored_at_first_is_tried_again(scene: Scene) -> None:
+    tries = 0
+
+    def fail_at_first() -> Exception | None:
+        nonlocal tries
+        tries += 1
+        return WriteFailed("no room") if tries < 3 else None
+
+    scene.brought.next_failure = fail_at_first
+    running = asyncio.create_task(scene.deliveries.run())
+    scene.put(b"found")
+    await eventually(lambda: not scene.deliveries.held)
+    assert [each.body for each in scene.brought.taken] == [b"found"]
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+async def test_a_push_takes_back_its_own_note_and_none_of_what_came_before(
+    scene: Scene,
+) -> None:
+    """Else nobody would ask for what could not be stored, or is not yet."""
+    scene.put(b"first")
+    second = scene.delivery(b"second")
+    await scene.deliveries.take(second)
+    assert scene.brought.taken[-1].heeds_until is None
+
+    running = asyncio.create_task(scene.deliveries.run())
+    await eventually(lambda: not scene.deliveries.held)
+    assert scene.brought.taken[-1].heeds_until == START
+
+    scene.brought.failure = WriteFailed("no room")
+    scene.put(b"lost")
+    await eventually(lambda: not scene.deliveries.held)
+    scene.brought.failure = None
+    await scene.deliveries.take(second)
+    assert scene.brought.taken[-1].heeds_until is None
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running

@@ -68,6 +68,7 @@ class Story:
     at: datetime = START
     until: datetime | None = START + timedelta(days=365)  # once there is an offer
     counted: list[PushCount] = field(default_factory=list)
+    is_first: bool = True  # nothing waits that was pushed before
 
     @property
     def push(self) -> Push:
@@ -114,7 +115,12 @@ class Story:
         commit = decide(
             Decision(
                 target=self.target,
-                fetched=replace(fetched, at=self.at, started=self.at),
+                fetched=replace(
+                    fetched,
+                    at=self.at,
+                    started=self.at,
+                    heeds_until=self.at if self.is_first else None,
+                ),
                 understood=understood,
                 rules=self.rules,
                 jitter=0.0,
@@ -355,6 +361,16 @@ def test_another_feed_of_the_same_site_is_another_feed() -> None:
     assert story.push.record.foreign == 1
     story.push_of("b", head=Feed(links=(site,)))  # it names nothing else
     assert story.push.record.brought == 1
+
+
+def test_a_push_heeds_nothing_while_one_before_it_is_not_stored() -> None:
+    story = a_story()
+    story.hint()
+    story.is_first = False
+    story.push_of("b")
+    assert story.push.hinted_at is not None
+    story.poll("b")
+    assert story.push.hinted_at is None
 
 
 def test_what_a_push_told_is_heeded_unless_it_was_of_no_use() -> None:
