@@ -16,7 +16,8 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import chain
 from time import monotonic
 
-from tests.simulation.story import Verdict, run_seed
+from tests.simulation.story import run_seed
+from tests.simulation.verdict import Verdict
 
 HANDED_OUT = 20
 """Seeds that processes are given at a time."""
@@ -67,7 +68,8 @@ def summary(verdicts: list[Verdict]) -> str:
         f"faults     {', '.join(f'{n} {name}' for name, n in faults.most_common())}",
         f"published  {sum(each.published for each in verdicts)} entries",
         f"delivered  {sum(each.delivered for each in verdicts)} notifications,"
-        f" {sum(each.copies for each in verdicts)} of them again after a kill",
+        f" {sum(each.copies for each in verdicts)} of them again after a kill,"
+        f" {sum(each.relived for each in verdicts)} more after a backup",
         f"listened   {sum(each.listened for each in verdicts)} entries read live",
     ]
     if recoveries:

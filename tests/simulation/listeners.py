@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
 from hub.assembly import BuiltHub
-from hub.live.errors import NoRoom
+from hub.live.errors import NoRoom, UnknownTopic
 from hub.live.prepared import Prepared
 from protocols.cursor import read_cursor
 from protocols.errors import InvalidValue
 from protocols.live.closing import SLOW, Closing
-from protocols.live.messages import NotificationMessage, Reset, Subscribe, Subscribed
+from protocols.live.messages import (
+    NotificationMessage,
+    Reset,
+    Subscribe,
+    Subscribed,
+    Unsubscribed,
+)
 from storage.errors import StorageError
 from tests.support.publisher import entries_named_in
 
@@ -33,6 +40,12 @@ class Listener:
     numbers: list[int] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     connections: int = 0
+    is_there: Callable[[], bool] = lambda: True
+    """Whether the feed is in the hub without a doubt."""
+    excused: int = 0  # up to that entry nothing is owed: a reset said so
+    newest: Callable[[], int] = lambda: 0  # of the entries that were published
+    _is_bereft: bool = False  # what its cursor stands for is gone
+    _is_to_be_told: bool = False
 
     async def listen(self, hub: BuiltHub) -> None:
         """One connection after the other, for as long as the process lives."""
@@ -44,9 +57,17 @@ class Listener:
                 await self._connect(hub)
             except* (NoRoom, StorageError):
                 pass  # an answer of 503; it comes again
+            except* UnknownTopic:
+                if self.is_there():
+                    self.complaints.append("was told that there is no such topic")
             except* Exception as errors:
                 self.complaints.append(repr(errors.exceptions[0]))
             await asyncio.sleep(self.random.uniform(0, 5))
+
+    def lose(self, known: Sequence[int]) -> None:
+        """The hub is as it was when these numbers had been read; it has to say so."""
+        self.numbers = list(known)
+        self._is_bereft = self.cursor is not None
 
     async def _connect(self, hub: BuiltHub) -> None:
         outlet = _Outlet(self)
@@ -55,6 +76,7 @@ class Listener:
             with hub.live.connected(outlet, tasks, "websocket") as connection:
                 interest = await hub.services.live.find(None, wanted)
                 await hub.services.live.subscribe(connection, [interest])
+                self._expect_told(outlet)
                 self.connections += 1
                 try:
                     async with asyncio.timeout(self.random.uniform(0, 120)):
@@ -62,9 +84,21 @@ class Listener:
                 except TimeoutError:
                     outlet.closed.set()
 
+    def _expect_told(self, outlet: _Outlet) -> None:
+        if self._is_to_be_told and not outlet.closed.is_set():
+            self.complaints.append("was not told that what it knew is gone")
+        self._is_to_be_told = False
+
     async def _try_garbage(self, hub: BuiltHub) -> None:
         """As somebody who has a cursor of nobody's: it is refused, or reset."""
-        stranger = replace(self, numbers=[], complaints=[], cursor=None)
+        stranger = replace(
+            self,
+            numbers=[],
+            complaints=[],
+            cursor=None,
+            _is_bereft=False,
+            _is_to_be_told=False,
+        )
         outlet = _Outlet(stranger)
         wanted = Subscribe(topic=self.topic, cursor=self.random.choice(GARBAGE))
         async with asyncio.TaskGroup() as tasks:
@@ -80,9 +114,11 @@ class Listener:
     def take(self, message: Prepared) -> None:
         told = message.message
         if isinstance(told, Reset):
-            self.complaints.append("was told that something is gone, and nothing was")
+            self._begin_anew(told)
         elif isinstance(told, Subscribed):
-            self._move(told.cursor, is_new=False)
+            self._resume(told.cursor)
+        elif isinstance(told, Unsubscribed) and self.is_there():
+            self.complaints.append("was told that the topic is gone")
         elif isinstance(told, NotificationMessage):
             if self.cursor and told.prev and _after(told.prev, self.cursor):
                 self.complaints.append(f"missed what came before {told.cursor}")
@@ -90,6 +126,19 @@ class Listener:
             body = told.body if isinstance(told.body, str) else told.body.decode()
             for feed, number in entries_named_in(body):
                 self._read(feed, number)
+
+    def _resume(self, cursor: str) -> None:
+        if not self._is_bereft:
+            self._move(cursor, is_new=False)
+            return
+        self._is_bereft, self._is_to_be_told = False, True
+        self.cursor, self.excused = cursor, self.newest()
+
+    def _begin_anew(self, told: Reset) -> None:
+        if not self._is_to_be_told:
+            self.complaints.append("was told that something is gone, and nothing was")
+        self._is_to_be_told = False
+        self.cursor = told.cursor
 
     def _move(self, cursor: str, *, is_new: bool) -> None:
         known = self.cursor
@@ -102,12 +151,15 @@ class Listener:
     def _read(self, feed: int, number: int) -> None:
         if feed != self.feed:
             self.complaints.append(f"was given an entry of feed {feed}")
+        if self.newest() and number > self.newest():
+            self.complaints.append(f"was given {number}, which nobody published")
         self.numbers.append(number)
 
     def judge(self, last: int) -> list[str]:
         """What is wrong when all was to have come, up to that entry."""
         found = list(self.complaints)
-        lost = set(range(self.first, last + 1)) - set(self.numbers)
+        first = max(self.first, self.excused + 1)
+        lost = set(range(first, last + 1)) - set(self.numbers)
         if lost:
             found.append(f"never received {sorted(lost)}")
         if len(set(self.numbers)) < len(self.numbers):

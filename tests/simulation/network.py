@@ -59,6 +59,8 @@ class SimulatedNetwork:
         fault = self._random.random()
         is_troubled = self._random.random() < self.trouble
         await self._travel("before-request")
+        if is_troubled and fault < 0.5 and request.url in self._world.feeds:
+            self._world.fail_poll(request.url)
         if is_troubled and fault < 0.3:
             raise Unreachable("no address" if fault < 0.1 else "no connection")
         if is_troubled and fault < 0.5:
@@ -66,6 +68,7 @@ class SimulatedNetwork:
         self._world.note(f"{request.method} {urlsplit(request.url).path}")
         answer = await self._tamper(request)
         is_heard = False
+        is_poll = request.url in self._world.feeds
         try:
             await self._travel("after-answer")
             if answer is None or (is_troubled and fault < 0.8):
@@ -77,9 +80,14 @@ class SimulatedNetwork:
         finally:
             if not is_heard:
                 self._world.unheard(request)
+            if is_poll and is_troubled:
+                self._world.fail_poll(request.url)
 
     async def _tamper(self, request: Request) -> ServerAnswer | None:
-        if request.method == "POST" and self.mutant is not None:
+        is_delivery = (
+            request.method == "POST" and request.url in self._world.subscribers
+        )
+        if is_delivery and self.mutant is not None:
             return await self.mutant(self._world, request)
         return await self._world.answer(request)
 

@@ -9,6 +9,9 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
+from typing import Any
+
+from starlette.types import ASGIApp
 
 from hub.app import HubFailed, run_until_stopped
 from hub.assembly import BuiltHub, Seams, build_hub
@@ -19,6 +22,7 @@ from hub.server import Server
 from storage.records import Retention
 from storage.sqlite import SqliteStorage
 from tests.simulation.disk import Disk
+from tests.simulation.door import Heard, Knock, knock
 from tests.simulation.loop import START
 from tests.simulation.network import SimulatedNetwork
 from tests.simulation.world import World
@@ -90,7 +94,8 @@ class Process:
         self._stop = asyncio.Event()
         self._places: dict[str, int] = {}
         self._running: asyncio.Task[None]
-        self._others: set[asyncio.Task[None]] = set()
+        self._application: ASGIApp
+        self._others: set[asyncio.Task[Any]] = set()
         disk.passing = self.network.passing = self._pass
 
     async def start(self) -> None:
@@ -100,6 +105,7 @@ class Process:
             public_url=self.hub_url,
             open_hub="any",
             scp="off",
+            upstream="on",
             poll_concurrency=POLLED_AT_ONCE,
         )
         seams = Seams(
@@ -113,6 +119,7 @@ class Process:
         built = await build_hub(
             settings, self.storage, "token", self.hub_url, self._stack, seams
         )
+        self._application = built.server.config.app
         self.housekeeping = Housekeeping(self.storage, self.clock, _KEPT)
         background = {
             name: part
@@ -126,6 +133,20 @@ class Process:
         """What belongs to this process and dies with it."""
         for work in works:
             self._others.add(asyncio.create_task(work))  # type: ignore[arg-type]
+
+    async def answer(self, request: Knock) -> Heard | None:
+        """To somebody outside; None: the connection was lost with the process."""
+        answering = asyncio.create_task(knock(self._application, request))
+        self._others.add(answering)
+        dying = asyncio.create_task(self.died.wait())
+        try:
+            await asyncio.wait({answering, dying}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            dying.cancel()
+        if self.died.is_set() or not answering.done() or answering.cancelled():
+            return None
+        self._others.discard(answering)
+        return answering.result()
 
     def die_at(self, place: str, times: int) -> None:
         self._places = {place: times}

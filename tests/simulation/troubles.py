@@ -9,7 +9,7 @@ from typing import cast
 
 from tests.simulation.disk import Disk
 from tests.simulation.loop import VirtualLoop
-from tests.simulation.process import PlayedTime
+from tests.simulation.stage import Stage
 
 LONGEST = 30.0
 """Seconds a disk is bad."""
@@ -25,23 +25,18 @@ publisher's request for patience may then last that long, and much is played."""
 
 
 class Troubles:
-    """Of all processes of a story. ``late_since``: from when what is acknowledged may
-    not have been written."""
+    """Of all processes of a story."""
 
-    def __init__(
-        self, random: Random, time: PlayedTime, count: Callable[[str], None]
-    ) -> None:
-        self.late_since: float | None = None
+    def __init__(self, random: Random, stage: Stage) -> None:
         self._random = random
-        self._time = time
-        self._count = count
+        self._stage = stage
 
     async def befall(self, disk: Disk) -> None:
         """One of them; over when this returns."""
         throw = self._random.random()
         if throw < 0.3:
-            self._count("clock jumps")
-            self._time.skew = self._random.choice(SKEWS)
+            self._stage.count("clock jumps")
+            self._stage.time.skew = self._random.choice(SKEWS)
         elif throw < 0.5:
             await self._worsen("disk full", disk, disk.fill)
         elif throw < 0.6:
@@ -60,18 +55,18 @@ class Troubles:
         worsen: Callable[[], None],
         afterwards: float = AFTERWARDS,
     ) -> None:
-        self._count(name)
-        self.late_since = asyncio.get_running_loop().time()
+        self._stage.count(name)
+        self._stage.late_since = asyncio.get_running_loop().time()
         worsen()
         await asyncio.sleep(self._random.uniform(0, LONGEST))
         disk.clear()
         await asyncio.sleep(afterwards)
-        self.late_since = None
+        self._stage.late_since = None
 
     async def _stall(self) -> None:
-        self._count("process stalled")
+        self._stage.count("process stalled")
         loop = cast("VirtualLoop", asyncio.get_running_loop())
-        self.late_since = loop.time()
+        self._stage.late_since = loop.time()
         loop.stall(self._random.uniform(0, LONGEST_STALL))
         await asyncio.sleep(AFTERWARDS)
-        self.late_since = None
+        self._stage.late_since = None

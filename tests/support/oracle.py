@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from tests.support.subscribers import Receipt, Subscriber
 
@@ -35,7 +35,8 @@ class Evidence:
     with; ``window`` is the seconds before one in which an acknowledgement may have been
     lost with it. Besides, ``in_flight`` answers of each killed process may not have
     been read by it, but none for longer than ``reading``. ``dead`` are the callbacks
-    that the hub lists as given up.
+    that the hub lists as given up. Of ``gapped`` feeds the hub was shown documents
+    without the entries before: whichever order it tells them in, it has to be one.
     """
 
     subscribers: Sequence[Subscriber]
@@ -45,6 +46,7 @@ class Evidence:
     in_flight: int = 0
     reading: float = 0.0
     dead: frozenset[str] = frozenset()
+    gapped: frozenset[int] = frozenset()
 
 
 def judge(evidence: Evidence) -> list[str]:
@@ -53,7 +55,7 @@ def judge(evidence: Evidence) -> list[str]:
         f"{subscriber.name} ({subscriber.format}): {complaint}"
         for subscriber in evidence.subscribers
         for complaint in _complaints(subscriber, evidence)
-    ] + _too_much_in_flight(evidence)
+    ] + [*_too_much_in_flight(evidence), *_contradictions(evidence)]
 
 
 def missing(subscriber: Subscriber, evidence: Evidence) -> set[int]:
@@ -65,8 +67,8 @@ def missing(subscriber: Subscriber, evidence: Evidence) -> set[int]:
     if subscriber.callback in evidence.dead or last < first:
         return set()
     if subscriber.format == AS_IS:
-        return {last} - set(subscriber.numbers)
-    return set(range(first, last + 1)) - set(subscriber.numbers)
+        return {last} - set(subscriber.numbers) - subscriber.excused
+    return set(range(first, last + 1)) - set(subscriber.numbers) - subscriber.excused
 
 
 def with_news(subscriber: Subscriber) -> Subscriber:
@@ -112,10 +114,12 @@ def _complaints(subscriber: Subscriber, evidence: Evidence) -> Iterator[str]:
     yield from _misdirected(subscriber)
     yield from _unexplained_copies(subscriber, evidence)
     yield from _overlaps(subscriber, evidence)
+    is_gapped = subscriber.feed in evidence.gapped
     if subscriber.format == AS_IS:
-        yield from _older_documents(subscriber)
+        yield from () if is_gapped else _older_documents(subscriber)
     else:
-        yield from _disorder(subscriber)
+        yield from () if is_gapped else _disorder(subscriber)
+        yield from _told_twice(subscriber)
         yield from _unstable_ids(subscriber)
 
 
@@ -162,12 +166,16 @@ def _lag(receipt: Receipt, evidence: Evidence) -> float:
 
 
 def _overlaps(subscriber: Subscriber, evidence: Evidence) -> Iterator[str]:
-    """At most one notification of a process is under way to a subscriber."""
+    """At most one notification of a process is under way to a subscriber. One that was
+    sent before it left may still be, when it has come back."""
     as_they_came = sorted(subscriber.receipts, key=lambda receipt: receipt.started)
     for earlier, later in pairwise(as_they_came):
         hubs = {earlier.hub, later.hub}
         was_killed = len(hubs) == 2 and not hubs.isdisjoint(evidence.kills)
-        if later.started < earlier.answered and not was_killed:
+        is_back = any(
+            earlier.started <= moment <= later.started for moment in subscriber.returns
+        )
+        if later.started < earlier.answered and not (was_killed or is_back):
             yield f"received {later.entries} before it had answered {earlier.entries}"
 
 
@@ -190,6 +198,38 @@ def _unstable_ids(subscriber: Subscriber) -> Iterator[str]:
         known = ids.setdefault(receipt.entries, receipt.delivery_id)
         if known != receipt.delivery_id:
             yield f"{receipt.entries} came as {known} and as {receipt.delivery_id}"
+
+
+def _contradictions(evidence: Evidence) -> Iterator[str]:
+    """Whichever order there is, it is the same for all subscribers of a feed."""
+    ordered = [each for each in evidence.subscribers if each.format != AS_IS]
+    for one, other in combinations(ordered, 2):
+        if one.feed != other.feed or one.feed not in evidence.gapped:
+            continue
+        mine, theirs = _turns(one), _turns(other)
+        common = sorted(mine.keys() & theirs.keys(), key=lambda it: (mine[it], it))
+        for former, number in combinations(common, 2):
+            if mine[former] < mine[number] and theirs[former] > theirs[number]:
+                yield f"{one.name} was told {former} before {number}, not {other.name}"
+
+
+def _turns(subscriber: Subscriber) -> dict[int, int]:
+    """By number, with which accepted notification it first came."""
+    turns: dict[int, int] = {}
+    for turn, receipt in enumerate(subscriber.accepted):
+        for _feed, number in receipt.entries:
+            turns.setdefault(number, turn)
+    return turns
+
+
+def _told_twice(subscriber: Subscriber) -> Iterator[str]:
+    """An entry is news in one notification only, however often that comes."""
+    ids: dict[tuple[int, int], str] = {}
+    for receipt in subscriber.accepted:
+        for entry in receipt.entries:
+            known = ids.setdefault(entry, receipt.delivery_id)
+            if known != receipt.delivery_id:
+                yield f"was told {entry} as {known} and as {receipt.delivery_id}"
 
 
 def _older_documents(subscriber: Subscriber) -> Iterator[str]:

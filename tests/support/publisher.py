@@ -34,7 +34,8 @@ def entries_named_in(body: str) -> list[tuple[int, int]]:
 class PublishedFeed:
     """One feed; ``count`` entries, and what it answers instead, if anything.
 
-    A document lists the ``most`` last of them.
+    A document lists the ``most`` last of them. ``links`` are further elements of its
+    head.
     """
 
     number: int
@@ -43,6 +44,7 @@ class PublishedFeed:
     changed_at: dict[int, datetime] = field(default_factory=dict)
     instead: ServerAnswer | None = None
     most: int = 10**9
+    links: str = ""
 
     def document(self) -> bytes:
         last = max(self.count - self.most, 0)
@@ -51,7 +53,7 @@ class PublishedFeed:
             '<?xml version="1.0" encoding="utf-8"?>\n'
             '<feed xmlns="http://www.w3.org/2005/Atom">'
             f"<id>tag:publisher.example,2026:feed-{self.number}</id>"
-            f"<title>Feed {self.number}</title>"
+            f"<title>Feed {self.number}</title>{self.links}"
             f"<updated>{self._date(self.count)}</updated>{items}</feed>"
         ).encode()
 

@@ -50,7 +50,8 @@ class Subscriber:
     """One callback. ``replies`` are used up one by one; then it answers 200.
 
     ``first``: the entry that it subscribed in time for; 0: the first there is. What it
-    gets once it ``has_left`` is owed by nobody, but has no holes either.
+    gets once it ``has_left`` is owed by nobody, but has no holes either. ``excused``
+    are numbers of what came while it was away, ``returns`` when it came back.
     """
 
     name: str
@@ -65,6 +66,8 @@ class Subscriber:
     questions: list[ServerRequest] = field(default_factory=list)  # GET: denials
     first: int = 0
     has_left: bool = False
+    excused: set[int] = field(default_factory=set)
+    returns: list[float] = field(default_factory=list)
 
     @property
     def accepted(self) -> list[Receipt]:

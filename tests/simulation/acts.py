@@ -1,0 +1,77 @@
+"""What happens around a hub while it lives: traffic, and what its operator does."""
+
+from __future__ import annotations
+
+from protocols.websub.requests import PublishRequest
+from storage.records import SubscriptionId
+from tests.simulation.backups import Backups
+from tests.simulation.membership import Membership
+from tests.simulation.stage import Stage
+from tests.simulation.troubles import Troubles
+
+_JOBS = ("log_trimmed", "attempts_trimmed", "removals_finished", "leases_expired")
+
+
+class Acts:
+    def __init__(
+        self, stage: Stage, membership: Membership, backups: Backups, troubles: Troubles
+    ) -> None:
+        self._stage = stage
+        self._membership = membership
+        self._backups = backups
+        self._troubles = troubles
+
+    async def play(self) -> None:
+        """One of them, or nothing where it makes no sense now."""
+        stage = self._stage
+        throw = stage.random.random()
+        if throw < 0.45:
+            stage.world.publish()
+        elif throw < 0.70:
+            await self._fetch()
+        elif throw < 0.75:
+            stage.world.disturb()
+            stage.count("publisher in trouble")
+        elif throw < 0.83:
+            await self._troubles.befall(stage.process.disk)
+        elif throw < 0.85:
+            await self._ping()
+        elif throw < 0.88:
+            await self._membership.churn()
+        elif throw < 0.91:
+            await self._membership.take_out_or_return()
+        elif throw < 0.94:
+            await self._backups.make()
+        elif throw < 0.97:
+            await self._keep_house()
+        else:
+            await self.hurry()
+
+    async def fetch_all(self) -> None:
+        for feed_id in self._stage.feed_ids.values():
+            await self._stage.process.hub.services.feeds.fetch(feed_id)
+
+    async def hurry(self) -> None:
+        """The operator has stragglers tried again now."""
+        process = self._stage.process
+        deliveries = process.storage.deliveries
+        for each in await deliveries.stragglers(after=SubscriptionId(0), limit=10):
+            await deliveries.retry_straggler(each.subscription.id, process.clock.now())
+
+    async def _fetch(self) -> None:
+        url = self._stage.random.choice(list(self._stage.feed_ids))
+        if self._stage.world.is_there(url):
+            feed_id = self._stage.feed_ids[url]
+            await self._stage.process.hub.services.feeds.fetch(feed_id)
+
+    async def _ping(self) -> None:
+        """A publisher says that there is something new, which is so."""
+        url = self._stage.world.url(self._stage.world.publish())
+        self._stage.count("pings")
+        websub = self._stage.process.hub.services.websub
+        await websub.publish(PublishRequest(topics=(url,)))
+
+    async def _keep_house(self) -> None:
+        house = self._stage.process.housekeeping
+        jobs = [job for job in house.jobs if job.name in _JOBS]
+        await house.do(self._stage.random.choice(jobs))

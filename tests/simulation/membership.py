@@ -1,0 +1,218 @@
+"""Who is subscribed to what: they come, go, come back, and so do the feeds."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from hub.services.feed_requests import AddFeed
+from hub.services.subscriptions import Subscribe
+from protocols.websub.requests import SubscribeRequest
+from storage.records import Format, SubscriptionId
+from tests.simulation.stage import Stage
+from tests.simulation.world import Presence
+from tests.support.subscribers import Subscriber
+
+NEVER_PUBLISHED = 10**9
+"""The first entry of one of whom nobody knows whether it has subscribed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """As it was at a moment, for as far as the hub has stored it.
+
+    ``left``: who had gone by then, and when.
+    """
+
+    active: frozenset[str]  # callbacks
+    ids: dict[str, SubscriptionId]
+    left: tuple[tuple[str, float], ...]
+    presence: dict[str, Presence]
+
+
+class Membership:
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._ids: dict[str, SubscriptionId] = {}  # by callback
+        self._left: list[tuple[str, float]] = []
+
+    @property
+    def left(self) -> list[tuple[Subscriber, float]]:
+        """Those who have gone, and when that was heard."""
+        by_callback = self._stage.world.subscribers
+        return [(by_callback[callback], at) for callback, at in self._left]
+
+    # --- subscribers ---------------------------------------------------------------
+
+    async def subscribe(self, subscriber: Subscriber) -> None:
+        """As the operator does, or as strangers do who are asked if they mean it."""
+        stage = self._stage
+        services, storage = stage.process.hub.services, stage.process.storage
+        is_stranger = subscriber.format == "as-is" and stage.random.random() < 0.7
+        if not is_stranger:
+            await self._add(subscriber)
+            return
+        subscriber.algorithm = "sha256"
+        await services.websub.request(
+            SubscribeRequest(
+                topic=subscriber.topic,
+                callback=subscriber.callback,
+                secret=subscriber.secret,
+                algorithm="sha256",
+                lease_seconds=864_000,
+            )
+        )
+        feed_id = stage.feed_ids[subscriber.topic]
+        before = await storage.subscriptions.count(feed_id)
+        while True:
+            if await storage.subscriptions.count(feed_id) > before:
+                return
+            await asyncio.sleep(1)
+
+    async def churn(self) -> None:
+        """A subscriber goes, or another comes, or one comes back."""
+        throw, random = self._stage.random.random(), self._stage.random
+        if self._ids and throw < 0.4:
+            await self._unsubscribe(random.choice(list(self._ids)))
+            return
+        gone = self._gone()
+        if gone and throw < 0.7:
+            await self._return(random.choice(gone))
+            return
+        await self._join()
+
+    async def _join(self) -> None:
+        world = self._stage.world
+        url, feed = self._stage.random.choice(list(world.feeds.items()))
+        if not world.is_there(url):
+            return
+        self._stage.count("subscribed meanwhile")
+        index = len(world.subscribers) + 100
+        subscriber = world.add_subscriber(feed, url, index)
+        subscriber.first, subscriber.has_left = NEVER_PUBLISHED, True
+        await self._add(subscriber)
+        subscriber.first, subscriber.has_left = feed.count + 1, False
+
+    async def _add(self, subscriber: Subscriber) -> None:
+        subscriptions = self._stage.process.hub.services.subscriptions
+        added = await subscriptions.add(
+            Subscribe(
+                callback=subscriber.callback,
+                topic=subscriber.topic,
+                secret=subscriber.secret,
+                format=Format(subscriber.format),
+            )
+        )
+        self._ids[subscriber.callback] = added.subscription.id
+
+    async def _unsubscribe(self, callback: str) -> None:
+        """What it is owed from now on is nothing, whether that is heard of or not."""
+        self._stage.count("unsubscribed meanwhile")
+        self._stage.world.subscribers[callback].has_left = True
+        subscriptions = self._stage.process.hub.services.subscriptions
+        await subscriptions.remove(
+            self._ids[callback], tell=self._stage.random.random() < 0.5
+        )
+        self._note_left([callback])
+
+    def _gone(self) -> list[Subscriber]:
+        """Those who may come back: their feed is there."""
+        world = self._stage.world
+        return [
+            each
+            for each in world.subscribers.values()
+            if each.has_left and world.is_there(each.topic) and each.receipts
+        ]
+
+    async def _return(self, subscriber: Subscriber) -> None:
+        """What came meanwhile may be told or not. What had come by then has no holes,
+        and nothing of it comes again."""
+        self._stage.count("came back")
+        subscriber.returns.append(asyncio.get_running_loop().time())
+        await self._add(subscriber)
+        feed = self._stage.world.feeds[subscriber.topic]
+        history = self._stage.branch.history(subscriber)
+        had = max(history.numbers, default=0)
+        subscriber.excused |= set(range(had + 1, feed.count + 1))
+        subscriber.has_left = False
+        self._left = [it for it in self._left if it[0] != subscriber.callback]
+
+    def _note_left(self, callbacks: list[str]) -> None:
+        now = asyncio.get_running_loop().time()
+        for callback in callbacks:
+            self._left.append((callback, now))
+            self._ids.pop(callback, None)
+
+    # --- feeds ---------------------------------------------------------------------
+
+    async def take_out_or_return(self) -> None:
+        world = self._stage.world
+        url = self._stage.random.choice(list(world.feeds))
+        if world.is_there(url):
+            await self._take_out(url)
+        else:
+            await self.put_back(url)
+
+    async def put_all_back(self) -> None:
+        world = self._stage.world
+        for url in world.feeds:
+            if not world.is_there(url):
+                await self.put_back(url)
+
+    async def _take_out(self, url: str) -> None:
+        """All of its subscribers go with it."""
+        world = self._stage.world
+        self._stage.count("feeds removed")
+        world.take_out(url, Presence.IN_DOUBT)
+        active = [
+            each
+            for each in world.subscribers.values()
+            if each.topic == url and not each.has_left
+        ]
+        for subscriber in active:
+            subscriber.has_left = True
+        await self._stage.process.hub.services.feeds.remove(self._stage.feed_ids[url])
+        world.take_out(url, Presence.REMOVED)
+        self._note_left([each.callback for each in active])
+
+    async def put_back(self, url: str) -> None:
+        """The same feed, with what it knew; who was subscribed to it is not."""
+        world = self._stage.world
+        self._stage.count("feeds put back")
+        world.take_out(url, Presence.IN_DOUBT)
+        services = self._stage.process.hub.services
+        added = await services.feeds.add(AddFeed(url=url, wait=1))
+        if added.feed.id != self._stage.feed_ids[url]:
+            self._stage.verdict.complaints.append(f"{url} came back as another feed")
+        world.put_back(url)
+        for subscriber in self._gone():
+            if subscriber.topic == url and self._stage.random.random() < 0.5:
+                await self._return(subscriber)
+
+    # --- backups -------------------------------------------------------------------
+
+    def remember(self) -> Members:
+        world = self._stage.world
+        return Members(
+            active=frozenset(
+                callback
+                for callback, each in world.subscribers.items()
+                if not each.has_left
+            ),
+            ids=dict(self._ids),
+            left=tuple(self._left),
+            presence=dict(world.presence),
+        )
+
+    def relive(self, members: Members) -> None:
+        """The hub knows what it knew then: who came since is unknown to it, and who
+        went since is there again, and owed nothing."""
+        world, now = self._stage.world, asyncio.get_running_loop().time()
+        self._ids, self._left = dict(members.ids), list(members.left)
+        for callback, subscriber in world.subscribers.items():
+            if not subscriber.has_left and callback not in members.active:
+                subscriber.has_left = True
+                if all(callback != known for known, _at in self._left):
+                    self._left.append((callback, now))
+        for url, presence in members.presence.items():
+            world.relive(url, presence)
