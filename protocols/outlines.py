@@ -27,6 +27,8 @@ from protocols.urls import is_web_url, resolve
 MOST_BYTES: Final = 2 * 1024 * 1024
 """Of one list."""
 MOST_FEEDS: Final = 5_000
+MOST_INCLUSIONS: Final = 1_000
+"""Of one list. Far more than are ever read; to make all absolute takes seconds."""
 LONGEST_SECTION: Final = 200
 """Characters."""
 _LONGEST_TEXT: Final = 1_000
@@ -85,6 +87,8 @@ def _read(root: Element, url: str) -> FeedList:
     for outline, section in _outlines(root):
         address = outline.get("xmlurl") or ""
         if _is_inclusion(outline):
+            if len(inclusions) == MOST_INCLUSIONS:
+                continue
             target = _absolute(address or outline.get("url", ""), url)
             if target:
                 inclusions.append(Inclusion(url=target, section=section))

@@ -25,6 +25,9 @@ _CSS_PATH: Final = re.compile(
     rf"(?:(?:{_ELEMENTS})?[.#][A-Za-z_-]|(?:{_ELEMENTS})?\[[a-z]|\*)"
     rf"|(?:{_ELEMENTS})\s*[ >+~]\s*[A-Za-z.#*\[]"
 )
+_NESTED_QUANTIFIERS: Final = re.compile(
+    r"(?<!\\)[*+}][?+]?\)[*+{]"  # such as (a+)+
+)
 
 
 @lru_cache(4096)
@@ -45,3 +48,9 @@ def selecting_fragment(url: str) -> str:
     """``#`` and what it selects by, written in one way only; "" if it is nothing."""
     selector = selector_of(url)
     return f"#{quote(selector)}" if selector else ""
+
+
+def may_take_forever(selector: str) -> bool:
+    """Whether a JSONPath has a regular expression with one quantifier right within
+    another: a text that it nearly matches may take any time. Not all such are told."""
+    return is_json_path(selector) and bool(_NESTED_QUANTIFIERS.search(selector))

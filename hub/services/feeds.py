@@ -19,6 +19,7 @@ from hub.services.feed_requests import LONGEST_WAIT, AddedFeed, AddFeed, Refresh
 from hub.services.topics import read_topic
 from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
+from protocols.selectors import may_take_forever, selector_of
 from protocols.websub.callbacks import read_callback
 from storage.errors import NotFound
 from storage.interface import FeedStore, Storage
@@ -84,6 +85,8 @@ class FeedService:
         topic = read_topic(field, request.url)
         if self._tracks.names_query(topic.url):
             raise InvalidValue(field, "a feed; a track query is subscribed to")
+        if may_take_forever(selector_of(topic.url)):
+            raise InvalidValue(field, "a JSONPath without (a+)+: quantifiers in others")
         request.check_section()
         if self._own.owns(topic.url):
             return AddedFeed(feed=await self._own_feed(field, topic.url), is_new=False)

@@ -17,6 +17,7 @@ from protocols.errors import (
 from protocols.outlines import (
     LONGEST_SECTION,
     MOST_FEEDS,
+    MOST_INCLUSIONS,
     FeedList,
     Inclusion,
     ListedFeed,
@@ -155,6 +156,13 @@ def test_not_more_than_so_many_feeds_are_read() -> None:
 
     assert len(found.feeds) == MOST_FEEDS
     assert found.notes == (f"only the first {MOST_FEEDS} feeds were read",)
+
+
+def test_not_more_than_so_many_lists_are_included() -> None:
+    lists = '<outline type="include" url="/a.opml"/>' * (MOST_INCLUSIONS + 1)
+    found = read(lists + '<outline xmlUrl="https://a.example/"/>')
+    assert len(found.inclusions) == MOST_INCLUSIONS
+    assert len(found.feeds) == 1
 
 
 def test_a_list_that_lacks_what_it_should_have_is_read() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.selectors import LONGEST, selector_of
+from protocols.selectors import LONGEST, may_take_forever, selector_of
 from protocols.urls import resource_url
 
 PAGE = "https://a.example/page"
@@ -49,3 +49,21 @@ def test_a_part_is_another_resource_however_it_is_spelled() -> None:
         != resource_url(PAGE)
     )
     assert resource_url(f"{PAGE}#$.a") != resource_url(f"{PAGE}#$.b")
+
+
+@pytest.mark.parametrize(
+    ("selector", "is_told"),
+    [
+        ("$[?match(@, '(a+)+b')]", True),
+        ("$[?search(@.x, '(.*)*$')]", True),
+        ("$[?@ =~ /([a-z]{2,}?){3}/]", True),
+        ("$[?match(@, '(ab)+c*')]", False),
+        (r"$[?match(@, '(a\\+)+')]", False),
+        ("$[?(@.n > 1)].name", False),
+        ("p:nth-child(2n+1)", False),
+    ],
+)
+def test_expressions_that_may_take_forever_are_told(
+    selector: str, *, is_told: bool
+) -> None:
+    assert may_take_forever(selector) is is_told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -13,6 +14,7 @@ from hub.services import FeedService
 from hub.services.addresses import AddressCheck
 from hub.services.errors import SeveralFeeds
 from hub.services.feed_requests import AddFeed
+from protocols.errors import InvalidValue
 from storage.records import Credentials, FeedId
 from tests.support.services import BLOG, FOLDER, PAGE, Hub, open_hub
 
@@ -92,3 +94,9 @@ async def test_a_hub_that_cannot_look_adds_what_it_is_told(hub: Hub) -> None:
 
     assert added.feed.url == PAGE
     assert (await feeds.discover(PAGE)).choice.feeds == ()
+
+
+async def test_a_part_whose_path_may_take_forever_is_not_added(hub: Hub) -> None:
+    path = quote("$[?match(@, '(a+)+b')]")
+    with pytest.raises(InvalidValue, match=r"hub\.topic: expected a JSONPath without"):
+        await hub.services.feeds.add(AddFeed(url=f"{FEED}#{path}"), field="hub.topic")
