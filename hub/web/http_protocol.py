@@ -125,6 +125,16 @@ class HttpProtocol(HttpToolsProtocol):
         self._is_taken()
         super().resume_writing()
 
+    def handle_websocket_upgrade(self) -> None:
+        """Not while an answer is under way: with the protocol changed, that request
+        would not be told when the client goes."""
+        if self.transport.is_closing():
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.transport.abort()
+            return
+        super().handle_websocket_upgrade()
+
     def on_message_begin(self) -> None:
         if self.has_outlet and not self.cycle.response_complete:
             # A live stream does not end for a request that waits for it, and while one

@@ -229,9 +229,14 @@ async def test_a_client_that_goes_is_forgotten(hub: LiveHub) -> None:
 
 
 ANOTHER = b"GET /healthz HTTP/1.1\r\nHost: hub\r\n\r\n"
+UPGRADE = (
+    b"GET /stream HTTP/1.1\r\nHost: hub\r\nUpgrade: websocket\r\n"
+    b"Connection: Upgrade\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
 
 
-@pytest.mark.parametrize("more", [ANOTHER, ANOTHER * 2, b"GET /h"])
+@pytest.mark.parametrize("more", [ANOTHER, ANOTHER * 2, b"GET /h", UPGRADE])
 async def test_a_client_that_asks_for_more_on_its_connection_is_cut_off(
     hub: LiveHub, more: bytes
 ) -> None:
