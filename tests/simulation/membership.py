@@ -132,7 +132,9 @@ class Membership:
         await self._add(subscriber)
         feed = self._stage.world.feeds[subscriber.topic]
         history = self._stage.branch.history(subscriber)
-        had = max(history.numbers, default=0)
+        hubs = self._stage.world.other_hubs.values()
+        is_gapped = any(feed.number in each.gapped for each in hubs)
+        had = 0 if is_gapped else max(history.numbers, default=0)
         subscriber.excused |= set(range(had + 1, feed.count + 1))
         subscriber.has_left = False
         self._left = [it for it in self._left if it[0] != subscriber.callback]

@@ -62,8 +62,9 @@ def missing(subscriber: Subscriber, evidence: Evidence) -> set[int]:
     """Numbers that have not arrived. An as-is subscriber needs the latest document."""
     first, last = evidence.expected[subscriber.feed]
     first = max(first, subscriber.first)
-    if subscriber.has_left:
-        last = max(subscriber.numbers, default=0)
+    if subscriber.has_left:  # what is told before its elders is no hole before them
+        is_gapped = subscriber.feed in evidence.gapped
+        last = 0 if is_gapped else max(subscriber.numbers, default=0)
     if subscriber.callback in evidence.dead or last < first:
         return set()
     if subscriber.format == AS_IS:
