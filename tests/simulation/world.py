@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from enum import StrEnum
 from random import Random
@@ -12,25 +12,12 @@ from urllib.parse import parse_qs, urlsplit
 
 from hub.net import Request
 from tests.simulation.door import Heard, Knock
+from tests.simulation.moods import GONE, moods
 from tests.simulation.other_hubs import OtherHub
 from tests.support.publisher import PublishedFeed, entries_named_in
 from tests.support.subscribers import Receipt, Reply, Subscriber
 from tests.support.web_server import ServerAnswer, ServerRequest
 
-GONE = 410
-PATIENCES = (
-    "0",
-    "7",
-    "120",
-    "-5",
-    "1000000000",
-    "soon",
-    "",
-    "Mon, 01 Jan 1990 00:00:00 GMT",
-    "Mon, 02 Mar 2026 00:01:00 GMT",
-    "Fri, 31 Dec 9999 23:59:59 GMT",
-)
-"""What callbacks say about when to try again."""
 FORMATS = ("json", "atom", "as-is")
 HUB_OF_OTHERS = "https://hub{}.elsewhere.example/"
 HEARD_OF = 30.0
@@ -287,30 +274,11 @@ class World:
             secret=f"the secret of {name}" if self.random.random() < 0.8 else "",
             format=self.random.choice(FORMATS),
         )
-        subscriber.replies = self._moods(Random(self.random.random()))
+        subscriber.replies = moods(Random(self.random.random()), lambda: self.is_moody)
         self.subscribers[subscriber.callback] = subscriber
         if self.random.random() < 0.5:
             self.exempt_hosts.add(host)
         return subscriber
-
-    def _moods(self, random: Random) -> Iterator[Reply]:
-        while True:
-            throw = random.random()
-            if not self.is_moody or throw < 0.7:
-                yield Reply(after=random.uniform(0, 0.2))
-            elif throw < 0.705:
-                yield Reply(status=GONE)
-            elif throw < 0.76:
-                yield Reply(status=random.choice((500, 503, 429, 404, 302)))
-            elif throw < 0.8:
-                patience = {"Retry-After": random.choice(PATIENCES)}
-                yield Reply(status=random.choice((429, 503)), headers=patience)
-            elif throw < 0.9:
-                yield Reply(after=random.uniform(1, 19))
-            elif throw < 0.95:
-                yield Reply(status=0)  # a reset
-            else:
-                yield Reply(after=random.uniform(20, 60))  # longer than anybody waits
 
 
 def _confirm(request: Request) -> ServerAnswer:

@@ -1,0 +1,44 @@
+"""How callbacks behave: well, late, badly, or in odd ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+from tests.support.subscribers import Reply
+
+GONE = 410
+PATIENCES = (
+    "0",
+    "7",
+    "120",
+    "-5",
+    "1000000000",
+    "soon",
+    "",
+    "Mon, 01 Jan 1990 00:00:00 GMT",
+    "Mon, 02 Mar 2026 00:01:00 GMT",
+    "Fri, 31 Dec 9999 23:59:59 GMT",
+)
+"""What callbacks say about when to try again."""
+
+
+def moods(random: Random, is_moody: Callable[[], bool]) -> Iterator[Reply]:
+    """What it answers, one after the other; all is well while nobody is moody."""
+    while True:
+        throw = random.random()
+        if not is_moody() or throw < 0.7:
+            yield Reply(after=random.uniform(0, 0.2))
+        elif throw < 0.705:
+            yield Reply(status=GONE)
+        elif throw < 0.76:
+            yield Reply(status=random.choice((500, 503, 429, 404, 302)))
+        elif throw < 0.8:
+            patience = {"Retry-After": random.choice(PATIENCES)}
+            yield Reply(status=random.choice((429, 503)), headers=patience)
+        elif throw < 0.9:
+            yield Reply(after=random.uniform(1, 19))
+        elif throw < 0.95:
+            yield Reply(status=0)  # a reset
+        else:
+            yield Reply(after=random.uniform(20, 60))  # longer than anybody waits
