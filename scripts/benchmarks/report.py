@@ -24,6 +24,17 @@ def as_json(findings: Sequence[Finding]) -> str:
     return json.dumps([asdict(finding) for finding in findings], indent=2)
 
 
+def from_json(text: str) -> list[Finding]:
+    """What `as_json` wrote.
+
+    Raises ValueError if it is anything else.
+    """
+    try:
+        return [Finding(**row) for row in json.loads(text)]
+    except (TypeError, ValueError):
+        raise ValueError("expected the JSON of an earlier run") from None
+
+
 def _cells(finding: Finding) -> tuple[str, ...]:
     met = "" if not finding.target else "yes" if finding.met else "NO"
     return (
