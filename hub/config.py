@@ -112,6 +112,12 @@ class Settings(OpenFeederSettings, LogSettings, ScpSettings, PollingSettings):
     stream_connections: int = setting(
         10_000, whole(0, 1_000_000), "live connections open at the same time"
     )
+    stream_share: int = setting(
+        25,
+        whole(1, 100),
+        "percent of these that one address may hold without a token; an account may"
+        " hold twice as many, the operator all",
+    )
     contact: str = setting(
         "",
         line,

@@ -154,9 +154,9 @@ class Metrics:
         )
         self.limited = Tally(
             "fanfare_requests_limited_total",
-            "Requests refused by a rate limit, by what it counts.",
+            "Requests refused with 429, by the limit.",
             "limit",
-            ("token", "address"),
+            ("token", "address", "live of address", "live of account"),
         )
         self.collections = Tally(
             "fanfare_collections_total",

@@ -12,6 +12,7 @@ from hub.delivery.digests import Digests
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.delivery.redelivery import Redeliveries
 from hub.ground import Ground
+from hub.live.shares import divide
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.part import Part
@@ -82,5 +83,5 @@ async def _live_stream(ground: Ground) -> LiveStream:
         await ground.storage.log.head(),
         random=ground.seams.random,
         metrics=ground.metrics,
-        most_connections=ground.settings.stream_connections,
+        shares=divide(ground.settings.stream_connections, ground.settings.stream_share),
     )

@@ -29,16 +29,19 @@ def per_minute(requests: int) -> Rate:
     return Rate(per_second=per_second, burst=max(1.0, per_second * BURST_SECONDS))
 
 
-def take(bucket: Bucket | None, rate: Rate, now: float) -> tuple[Bucket, float]:
-    """Take one request out of the bucket; ``None`` is a full one.
+def take(
+    bucket: Bucket | None, rate: Rate, now: float, requests: float = 1.0
+) -> tuple[Bucket, float]:
+    """Take so many requests out of the bucket; ``None`` is a full one.
 
-    The second value is 0.0 if it was there, or else the seconds until it will be:
-    then nothing was taken.
+    What is more than a full bucket takes all of one. The second value is 0.0 if it
+    was there, or else the seconds until it will be: then nothing was taken.
     """
+    wanted = min(requests, rate.burst)
     if bucket is None:
-        return Bucket(rate.burst - 1.0, now), 0.0
+        return Bucket(rate.burst - wanted, now), 0.0
     filled = bucket.left + max(0.0, now - bucket.at) * rate.per_second
     left = min(rate.burst, filled)
-    if left < 1.0:
-        return Bucket(left, now), (1.0 - left) / rate.per_second
-    return Bucket(left - 1.0, now), 0.0
+    if left < wanted:
+        return Bucket(left, now), (wanted - left) / rate.per_second
+    return Bucket(left - wanted, now), 0.0

@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import Protocol
 
 from hub.live.outlet import Outlet
+from hub.live.shares import Holder
 from hub.live.subscriptions import LiveSubscription
 from protocols.cursor import turn_of
 from storage.records import BEFORE_ALL, FeedId, TokenId
@@ -39,10 +40,12 @@ class CatchUp(Protocol):
 class Guest:
     """What somebody was let in with. ``token`` None: none that could end.
 
+    ``holder``: among whose connections it counts; None: it may have all there are.
     ``may_ask``: it can subscribe to other topics on the same connection.
     """
 
     token: TokenId | None = None
+    holder: Holder | None = None
     sees_private: bool = False
     may_ask: bool = True
 

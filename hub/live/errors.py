@@ -25,6 +25,15 @@ class TooManyTopics(Exception):
         super().__init__(f"expected at most {limit} topics on one connection")
 
 
+class ShareTaken(Exception):
+    """Who asks has as many live connections as one may have."""
+
+    def __init__(self, holder: str, most: int) -> None:
+        super().__init__(
+            f"expected at most {most} live connections of one {holder} at a time"
+        )
+
+
 class NoRoom(Exception):
     """The hub takes no more connections: it has enough, or is about to stop."""
 

@@ -17,13 +17,14 @@ from hub.delivery.notifications import Notifications
 from hub.live.audience import Audience
 from hub.live.beginnings import Beginning, find_beginnings
 from hub.live.connections import STRANGER, Connection, Guest
-from hub.live.errors import NoRoom
+from hub.live.errors import NoRoom, ShareTaken
 from hub.live.outlet import Outlet
 from hub.live.pages import Pages
 from hub.live.prepared import Prepared
 from hub.live.reader import LogReader
 from hub.live.rendering import Rendering
 from hub.live.replay import Replays
+from hub.live.shares import Shares
 from hub.live.subscriptions import Channels, Interest, LiveSubscription
 from hub.metrics import Metrics
 from protocols.cursor import turn_of
@@ -42,7 +43,6 @@ HEARTBEAT_SECONDS = 25.0
 DRAIN_PER_SECOND = 200
 """Connections told to go, so that not all come back elsewhere at the same moment."""
 LONGEST_DRAIN = 5.0
-MOST_CONNECTIONS = 10_000
 
 log = structlog.get_logger()
 
@@ -58,10 +58,13 @@ class LiveStream:
         *,
         random: Random,
         metrics: Metrics,
-        most_connections: int = MOST_CONNECTIONS,
+        shares: Shares | None = None,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
-        """``head``: where the log ends now, before anybody has connected."""
+        """``head``: where the log ends now, before anybody has connected.
+
+        ``shares`` None: as many connections as there are by default, for anybody.
+        """
         self._log = log_store
         self._channels = Channels()
         self._rendering = Rendering(Notifications(log_store, hub_url), head.epoch)
@@ -82,7 +85,7 @@ class LiveStream:
         )
         self._random = random
         self._metrics = metrics
-        self._most_connections = most_connections
+        self._shares = shares or Shares()
         self._heartbeat_seconds = heartbeat_seconds
         self.audience = Audience()
         self._draining = False
@@ -118,10 +121,17 @@ class LiveStream:
             for subscription in connection.subscriptions.values():
                 self._leave(subscription)
 
-    def check_room(self) -> None:
-        """Raises `NoRoom`."""
-        if self._draining or len(self.audience) >= self._most_connections:
+    def check_room(self, guest: Guest = STRANGER) -> None:
+        """Raises `NoRoom`, and `ShareTaken`."""
+        if self._draining or len(self.audience) >= self._shares.connections:
             raise NoRoom
+        holder = guest.holder
+        if holder is None:
+            return
+        most = self._shares.most(holder.kind)
+        if self.audience.held(holder) >= most:
+            self._metrics.limited.add(f"live of {holder.kind}")
+            raise ShareTaken(holder.kind, most)
 
     async def subscribe(
         self, connection: Connection, interests: Sequence[Interest]

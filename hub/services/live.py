@@ -8,6 +8,7 @@ from functools import partial
 from hub.live.connections import Connection, Guest
 from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
 from hub.live.shared import SharedReads
+from hub.live.shares import Holder, HolderKind
 from hub.live.stream import LiveStream
 from hub.live.subscriptions import ChannelKey, Interest
 from hub.own_topics import OwnTopics
@@ -17,7 +18,7 @@ from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
 from protocols.live.messages import Subscribe, Unsubscribe
 from storage.interface import FeedStore
-from storage.records import FeedState, Format, Right, StoredFeed, Updates
+from storage.records import OPERATOR, FeedState, Format, Right, StoredFeed, Updates
 
 MOST_TOPICS = 1_000
 """That one connection may listen to."""
@@ -49,10 +50,16 @@ class LiveService:
         """To anything at all. None: who shows no token."""
         return self._is_open or _may_retrieve(principal)
 
-    def guest(self, principal: Principal | None, *, may_ask: bool) -> Guest:
-        """As what somebody is let in who may listen."""
+    def guest(
+        self, principal: Principal | None, *, may_ask: bool, address: str = ""
+    ) -> Guest:
+        """As what somebody is let in who may listen. ``address`` is whose connections
+
+        it counts among without a token; "": nobody's.
+        """
         return Guest(
             token=None if principal is None else principal.token,
+            holder=_holder(principal, address),
             sees_private=_may_retrieve(principal),
             may_ask=may_ask,
         )
@@ -114,6 +121,14 @@ class LiveService:
         topic = read_topic("topic", request.topic).url
         if not self.stream.unsubscribe(connection, topic, request.id):
             raise NotSubscribed(topic)
+
+
+def _holder(principal: Principal | None, address: str) -> Holder | None:
+    if principal is None:
+        return Holder(HolderKind.ADDRESS, address) if address else None
+    if principal.is_admin or principal.account.id == OPERATOR:
+        return None
+    return Holder(HolderKind.ACCOUNT, str(principal.account.id))
 
 
 def _may_retrieve(principal: Principal | None) -> bool:

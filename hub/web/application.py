@@ -97,7 +97,7 @@ def create_application(
         *FrontRoutes(services.front).routes(),
         *operations.public_routes(),
         *MetricsRoutes(services.metrics).routes(),
-        *StreamRoutes(services.live, authenticator).routes(),
+        *StreamRoutes(services.live, authenticator, limits=limits).routes(),
         *websub.routes(),
         *WeblogPingRoutes(services.hints).routes(),
         *UpstreamRoutes(services.upstream).routes(),

@@ -69,9 +69,9 @@ class RateLimits:
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
         self._has_warned = bool(self._limits.trusted_proxies)
 
-    def check_token(self, token_id: int) -> None:
-        """Count a request with that token. Raises `Problem` 429."""
-        self._count("token", f"token {token_id}", self._limits.of_token)
+    def check_token(self, token_id: int, requests: int = 1) -> None:
+        """Count a request with that token, as so many. Raises `Problem` 429."""
+        self._count("token", f"token {token_id}", self._limits.of_token, requests)
 
     def client(self, connection: HTTPConnection) -> str:
         """Who asks, as their requests are counted."""
@@ -91,17 +91,18 @@ class RateLimits:
                 " until then all who come by it count as one",
             )
 
-    def check_address(self, connection: HTTPConnection) -> None:
-        """Count a request without a token. Raises `Problem` 429."""
-        self._count("address", self.client(connection), self._limits.of_address)
+    def check_address(self, connection: HTTPConnection, requests: int = 1) -> None:
+        """Count a request without a token, as so many. Raises `Problem` 429."""
+        address = self.client(connection)
+        self._count("address", address, self._limits.of_address, requests)
 
     def count_address(self, connection: HTTPConnection) -> Allowance | None:
         """Count a request without a token, and tell what is left; None: no limit."""
         address = self.client(connection)
         return self._take("address", address, self._limits.of_address)
 
-    def _count(self, limit: str, key: str, rate: Rate | None) -> None:
-        found = self._take(limit, key, rate)
+    def _count(self, limit: str, key: str, rate: Rate | None, requests: int) -> None:
+        found = self._take(limit, key, rate, requests)
         if found is not None and found.wait:
             seconds = math.ceil(found.wait)
             raise Problem(
@@ -110,11 +111,13 @@ class RateLimits:
                 headers={"Retry-After": str(seconds)},
             )
 
-    def _take(self, limit: str, key: str, rate: Rate | None) -> Allowance | None:
+    def _take(
+        self, limit: str, key: str, rate: Rate | None, requests: int = 1
+    ) -> Allowance | None:
         if rate is None:
             return None
         known = self._buckets.pop(key, None)
-        bucket, wait = take(known, rate, self._clock.monotonic())
+        bucket, wait = take(known, rate, self._clock.monotonic(), requests)
         self._buckets[key] = bucket
         if len(self._buckets) > self._capacity:
             self._buckets.popitem(last=False)

@@ -11,8 +11,11 @@ from hub.services.tokens import Principal
 from hub.web.authentication import Authenticator
 from hub.web.problems import Problem, problem_response
 from hub.web.rate_limits import RateLimits
-from hub.web.stream_requests import find_principal
+from hub.web.stream_requests import STREAM_PATH, find_principal
 from storage.errors import StorageError
+
+TOPICS_OF_A_REQUEST = 10
+"""Of a live stream: to find so many takes about as long as another request."""
 
 
 class LimitRequests:
@@ -46,13 +49,22 @@ class LimitRequests:
 
     async def _count(self, connection: HTTPConnection) -> None:
         principal = await self._principal(connection)
+        requests = _worth(connection)
         if principal is None:
-            self._limits.check_address(connection)
+            self._limits.check_address(connection, requests)
         elif principal.token is not None:
-            self._limits.check_token(principal.token)
+            self._limits.check_token(principal.token, requests)
 
     async def _principal(self, connection: HTTPConnection) -> Principal | None:
         try:
             return await find_principal(connection, self._authenticator)
         except (Problem, StorageError):  # the door tells what is wrong, if it minds
             return None
+
+
+def _worth(connection: HTTPConnection) -> int:
+    """As how many requests it counts."""
+    if connection.scope["path"] != STREAM_PATH:
+        return 1
+    topics = len(connection.query_params.getlist("topic"))
+    return max(1, -(-topics // TOPICS_OF_A_REQUEST))

@@ -7,8 +7,10 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from hub.clock import Clock, SystemClock
 from hub.services.live import LiveService
 from hub.web.authentication import Authenticator
+from hub.web.rate_limits import RateLimits
 from hub.web.stream_events import EventStream
 from hub.web.stream_messages import MessageStream
+from hub.web.stream_requests import STREAM_PATH
 
 
 class StreamRoutes:
@@ -17,12 +19,14 @@ class StreamRoutes:
         live: LiveService,
         authenticator: Authenticator,
         clock: Clock | None = None,
+        limits: RateLimits | None = None,
     ) -> None:
-        self._events = EventStream(live, authenticator)
-        self._messages = MessageStream(live, authenticator, clock or SystemClock())
+        clock, limits = clock or SystemClock(), limits or RateLimits()
+        self._events = EventStream(live, authenticator, limits)
+        self._messages = MessageStream(live, authenticator, clock, limits)
 
     def routes(self) -> list[BaseRoute]:
         return [
-            WebSocketRoute("/stream", self._messages),
-            Route("/stream", self._events, methods=["GET"]),
+            WebSocketRoute(STREAM_PATH, self._messages),
+            Route(STREAM_PATH, self._events, methods=["GET"]),
         ]

@@ -21,6 +21,7 @@ from hub.services.tokens import Principal
 from hub.web.authentication import CHALLENGE, Authenticator
 from hub.web.http_protocol import EventOutlet
 from hub.web.problems import Problem
+from hub.web.rate_limits import RateLimits
 from hub.web.stream_requests import find_principal, read_wish, refuse_without_room
 from protocols.cursor import read_cursor
 from protocols.errors import InvalidValue
@@ -43,9 +44,12 @@ log = structlog.get_logger()
 class EventStream:
     """An ASGI application. Everything that is wrong is answered before it begins."""
 
-    def __init__(self, live: LiveService, authenticator: Authenticator) -> None:
+    def __init__(
+        self, live: LiveService, authenticator: Authenticator, limits: RateLimits
+    ) -> None:
         self._live = live
         self._authenticator = authenticator
+        self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises what `hub.web.problems.as_problem` knows."""
@@ -57,7 +61,9 @@ class EventStream:
             )
         principal = await self._principal(request)
         interests = await self._interests(principal, request)
-        refuse_without_room(self._live.stream)
+        address = self._limits.client(request)
+        guest = self._live.guest(principal, may_ask=False, address=address)
+        refuse_without_room(self._live.stream, guest)
         await send(
             {
                 "type": "http.response.start",
@@ -66,7 +72,6 @@ class EventStream:
             }
         )
         if request.method != "HEAD":
-            guest = self._live.guest(principal, may_ask=False)
             outlet = EventOutlet(scope)
             await serve(self._live, guest, interests, outlet, receive, "sse")
         await send({"type": "http.response.body"})

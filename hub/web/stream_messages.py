@@ -19,6 +19,7 @@ from hub.services.live import LiveService
 from hub.services.tokens import Principal
 from hub.web.authentication import Authenticator
 from hub.web.problems import Problem
+from hub.web.rate_limits import RateLimits
 from hub.web.stream_requests import find_principal, read_wish, refuse_without_room
 from hub.web.websocket_protocol import websocket_of
 from protocols.errors import InvalidValue
@@ -43,10 +44,15 @@ class MessageStream:
     """An ASGI application. What is wrong with a message is told by another."""
 
     def __init__(
-        self, live: LiveService, authenticator: Authenticator, clock: Clock
+        self,
+        live: LiveService,
+        authenticator: Authenticator,
+        clock: Clock,
+        limits: RateLimits,
     ) -> None:
         self._live = live
         self._authenticator = authenticator
+        self._limits = limits
         self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,14 +60,15 @@ class MessageStream:
         outlet = websocket_of(scope)
         socket = WebSocket(scope, receive, send)
         principal, is_refused = await self._principal(socket)
-        refuse_without_room(self._live.stream)
+        address = self._limits.client(socket)
+        guest = self._live.guest(principal, may_ask=True, address=address)
+        refuse_without_room(self._live.stream, guest)
         await socket.accept()
         # Told after the handshake: of one that fails a browser tells no reason.
         if is_refused or not self._live.may_listen(principal):
             outlet.close(NOT_AUTHORIZED)
             return
         async with asyncio.TaskGroup() as tasks:
-            guest = self._live.guest(principal, may_ask=True)
             connected = self._live.stream.connected(outlet, tasks, "websocket", guest)
             with connected as connection:
                 conversation = Conversation(

@@ -8,7 +8,8 @@ from http import HTTPStatus
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
-from hub.live.errors import NoRoom
+from hub.live.connections import Guest
+from hub.live.errors import NoRoom, ShareTaken
 from hub.live.stream import LiveStream
 from hub.services.tokens import Principal
 from hub.web.authentication import Authenticator
@@ -17,6 +18,8 @@ from hub.web.problems import Problem
 from protocols.cursor import read_cursor
 from protocols.live.decoding import read_choice
 from protocols.live.messages import BodyFormat, Subscribe, WantedUpdates
+
+STREAM_PATH = "/stream"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +57,14 @@ def read_wish(connection: HTTPConnection) -> Wish:
     )
 
 
-def refuse_without_room(stream: LiveStream) -> None:
-    """Raises `Problem` 503."""
+def refuse_without_room(stream: LiveStream, guest: Guest) -> None:
+    """Raises `Problem` 503, and 429 for who has as many connections as one may."""
     try:
-        stream.check_room()
+        stream.check_room(guest)
+    except ShareTaken as error:
+        raise Problem(
+            HTTPStatus.TOO_MANY_REQUESTS, str(error), headers={"Retry-After": "5"}
+        ) from error
     except NoRoom as error:
         raise Problem(
             HTTPStatus.SERVICE_UNAVAILABLE, str(error), headers={"Retry-After": "5"}

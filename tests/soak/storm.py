@@ -70,6 +70,7 @@ class Storm:
             **LOOPBACK,
             "FANFARE_RATE_LIMIT_ADDRESS": "0",  # all of them come from one
             "FANFARE_STREAM_CONNECTIONS": str(clients + slow + 100),
+            "FANFARE_STREAM_SHARE": "100",
         }
         self._count = clients
         self._slow = slow

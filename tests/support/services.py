@@ -16,6 +16,7 @@ from hub.collections.shelf import Shelf
 from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.fetched import Fetched
 from hub.delivery.notifications import Document
+from hub.live.shares import divide
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.metrics import Metrics
@@ -261,6 +262,7 @@ async def open_hub(
     *,
     is_stream_open: bool = True,
     most_connections: int = 100,
+    stream_share: int = 100,
     most_topics: int = 100,
     heartbeat_seconds: float = 25.0,
     watch_seconds: float = 60.0,
@@ -293,7 +295,7 @@ async def open_hub(
             await storage.log.head(),
             random=Random(1),
             metrics=metrics,
-            most_connections=most_connections,
+            shares=divide(most_connections, stream_share),
             heartbeat_seconds=heartbeat_seconds,
         )
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)

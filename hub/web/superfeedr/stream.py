@@ -58,9 +58,9 @@ class Streaming:
     ) -> StreamingResponse:
         """Stored entries as one document, then each notification.
 
-        Raises `Problem` 503 and `InvalidValue`.
+        Raises `Problem` 503 and 429, and `InvalidValue`.
         """
-        refuse_without_room(self._live.stream)
+        refuse_without_room(self._live.stream, self._guest(call))
         cursor = await self._retrieval.cursor()
         collected = await self._retrieval.collect(selection, page)
         first = await self._retrieval.render(collected, format)
@@ -79,9 +79,9 @@ class Streaming:
     ) -> StreamingResponse:
         """As `documents`, in JSON, and resumed by ``Last-Event-ID``.
 
-        Raises `Problem` 503 and `InvalidValue`.
+        Raises `Problem` 503 and 429, and `InvalidValue`.
         """
-        refuse_without_room(self._live.stream)
+        refuse_without_room(self._live.stream, self._guest(call))
         first, cursor = b"", _last_event(call)
         if not cursor:
             cursor = await self._retrieval.cursor()
@@ -104,13 +104,13 @@ class Streaming:
     ) -> Document:
         """What is stored; if that is nothing, the first notification with entries.
 
-        Raises `Problem` 503 and `InvalidValue`.
+        Raises `Problem` 503 and 429, and `InvalidValue`.
         """
         cursor = await self._retrieval.cursor()
         collected = await self._retrieval.collect(selection, page)
         if collected.entries:
             return await self._retrieval.render(collected, format)
-        refuse_without_room(self._live.stream)
+        refuse_without_room(self._live.stream, self._guest(call))
         outlet = PollOutlet()
         interests = _interests(selection, format, cursor)
         timer = asyncio.get_running_loop().call_later(self._poll_seconds, outlet.end)

@@ -32,6 +32,20 @@ def test_quiet_fills_the_bucket_no_further_than_its_burst() -> None:
     assert bucket.left == RATE.burst - 1
 
 
+def test_what_costs_more_waits_until_all_of_it_is_there() -> None:
+    bucket, wait = take(Bucket(1.0, 0.0), RATE, 0.0, requests=2)
+    assert bucket == Bucket(1.0, 0.0)
+    assert wait == 1 / RATE.per_second
+    assert take(bucket, RATE, wait, requests=2) == (Bucket(0.0, wait), 0.0)
+
+
+@pytest.mark.parametrize("bucket", [None, Bucket(RATE.burst, 0.0)])
+def test_what_costs_more_than_there_ever_is_takes_all_of_it(
+    bucket: Bucket | None,
+) -> None:
+    assert take(bucket, RATE, 0.0, requests=1_000) == (Bucket(0.0, 0.0), 0.0)
+
+
 def test_a_clock_that_went_back_takes_nothing_away() -> None:
     assert take(Bucket(2.0, 10.0), RATE, 5.0) == (Bucket(1.0, 5.0), 0.0)
 

@@ -1,0 +1,48 @@
+"""How many live connections there may be, and how many of them one asker may hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+MOST_CONNECTIONS: Final = 10_000
+
+
+class HolderKind(StrEnum):
+    ADDRESS = "address"
+    ACCOUNT = "account"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a connection: whoever shows no token is known by address only."""
+
+    kind: HolderKind
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """``of_address``, ``of_account``: what one of them may hold of ``connections``."""
+
+    connections: int = MOST_CONNECTIONS
+    of_address: int = MOST_CONNECTIONS
+    of_account: int = MOST_CONNECTIONS
+
+    def most(self, kind: HolderKind) -> int:
+        return self.of_address if kind is HolderKind.ADDRESS else self.of_account
+
+
+def divide(connections: int, percent: int) -> Shares:
+    """``percent`` of them for an address, and twice as many for an account: whom the
+
+    operator gave a token is known, and may be a reader with many connections. One at
+    least.
+    """
+    share = max(1, connections * percent // 100)
+    return Shares(
+        connections=connections,
+        of_address=share,
+        of_account=min(2 * share, max(1, connections)),
+    )
