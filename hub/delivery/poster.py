@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import structlog
+
 from hub.clock import Clock
 from hub.core.replies import STRAINED_STATUSES, Reply, Verdict, verdict
 from hub.delivery.credits import Credits
@@ -22,6 +24,8 @@ from storage.records import Position, Subscription
 
 LONGEST_ERROR = 200
 _new_reply = maker(Reply)
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +110,18 @@ class Poster:
 
         The origin must have admitted it. ``move_aside`` is called if there is no
         answer within a second. WebSub 7: "the response body MUST be ignored".
+        A fault of the hub itself is a failure like the callback's: it harms no other.
         """
         visit = _Visit(self._origins, origin, self._clock, move_aside)
         delivery = self._delivery(subscription, document, position, failures, missed)
-        request = await request_of(delivery)
         is_doubtful = failures > 0 or subscription.exhausted
-        reply = await self._send(request, visit, is_doubtful)
+        try:
+            request = await request_of(delivery)
+            reply = await self._send(request, visit, is_doubtful)
+        except Exception:
+            log.exception("delivery_broke", subscription=subscription.id)
+            visit.leave()
+            return Reply(status=0, milliseconds=0, error="a fault of the hub itself")
         visit.end(reply.status)
         return reply
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from hub.core.replies import Reply
 from hub.delivery.credits import GIVEN
@@ -31,7 +32,7 @@ class OneCallback:
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    failure: NetworkError | None = None
+    failure: Exception | None = None
     is_held: bool = False
     requests: list[Request] = field(default_factory=list)
     goes_on: asyncio.Event = field(default_factory=asyncio.Event)
@@ -111,6 +112,16 @@ async def test_a_request_says_what_it_is_and_where_from() -> None:
     assert headers["webhook-id"] == "ep0ch-12-1"
     assert verify(headers["X-Hub-Signature"], "s3cret", DOCUMENT.body)
     assert "X-Superfeedr-Retried" not in headers
+
+
+async def test_a_fault_of_the_hub_itself_ends_nothing_but_its_request() -> None:
+    scene = Scene(OneCallback(failure=IndexError("nobody thought of that")))
+    before = Scene(OneCallback()).places()
+    with capture_logs() as lines:
+        reply = await scene.post()
+    assert (reply.status, reply.error) == (0, "a fault of the hub itself")
+    assert [line["event"] for line in lines] == ["delivery_broke"]
+    assert scene.places() == before
 
 
 async def test_a_large_document_is_signed_like_any_other() -> None:
