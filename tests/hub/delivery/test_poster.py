@@ -14,7 +14,7 @@ from hub.delivery.notifications import Document
 from hub.delivery.origins import Origins
 from hub.delivery.poster import Poster, Sender
 from hub.delivery.slow_requests import SlowRequests
-from hub.errors import BadAnswer, NetworkError, TimedOut
+from hub.errors import BadAnswer, TimedOut
 from hub.net import Answer, Purpose, Request
 from protocols.websub.leases import ENDLESS_LEASE
 from protocols.websub.signatures import verify
