@@ -16,6 +16,7 @@ from hub.polling.lanes import Lanes, Place, TooSlow
 from hub.polling.outage import Outage
 from hub.polling.schedule import Schedule
 from hub.polling.site_places import NoPlace
+from hub.polling.slow_feeds import SlowFeeds
 from hub.polling.visitor import Visit, Visitor
 from hub.polling.wheel import Due
 from storage.errors import StorageError
@@ -45,6 +46,7 @@ class Turns:
     lanes: Lanes
     clock: Clock
     awake: asyncio.Event
+    slow: SlowFeeds = field(default_factory=SlowFeeds)
     cut_short: set[FeedId] = field(default_factory=set)
     """Of which nothing could be stored in this outage: what was under way, no more."""
 
@@ -105,10 +107,11 @@ class Turns:
     def _choose_lane(
         self, target: FetchTarget, occasion: Occasion, place: Place
     ) -> None:
-        """Who gave no answer the last time has no claim to a quick place, unless it is
-        asked for. Raises `TooSlow`."""
-        was_silent = target.feed.polling.code == 0 and occasion is not Occasion.PING
-        if was_silent and not place.become_slow():
+        """Who gave no answer the last time, or took long for it, has no claim to a quick
+        place, unless it is asked for. Raises `TooSlow`."""
+        feed = target.feed
+        was_slow = feed.polling.code == 0 or feed.id in self.slow
+        if was_slow and occasion is not Occasion.PING and not place.become_slow():
             raise TooSlow
 
     async def _visit(
@@ -117,6 +120,7 @@ class Turns:
         self.accounts.resume(target.feed.polling.price)
         with self.lanes.room.share() as share:
             visit = await self.visitor.visit(target, occasion, place.asking(), share)
+        self.slow.note(target.feed.id, visit.fetched)
         self.accounts.count(target.feed, visit.fetched.at)
         self.asked.learn(target.feed.id, visit.commit.polling)
         self._heed(visit)

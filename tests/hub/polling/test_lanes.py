@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -52,7 +52,8 @@ class LoopClock:
 
 @dataclass
 class Publishers:
-    """Black holes never answer; the others do, after ``seconds``."""
+    """Black holes never answer, and of those who drip no answer is ever whole; the
+    others answer after ``seconds``."""
 
     clock: LoopClock
     seconds: float = 0.5
@@ -71,9 +72,10 @@ class Publishers:
         if "large" in (urlsplit(url).hostname or ""):
             assert request.allowance is not None
             request.allowance.take(LARGE)
-        is_hole = "hole" in (urlsplit(url).hostname or "")
+        host, started = urlsplit(url).hostname or "", self.clock.now()
+        is_hole, is_dripping = "hole" in host, "drip" in host
         try:
-            await asyncio.sleep(DEADLINE if is_hole else self.seconds)
+            await asyncio.sleep(DEADLINE if is_hole or is_dripping else self.seconds)
         finally:
             self.at_once[url] -= 1
             if not self.at_once[url]:
@@ -85,7 +87,9 @@ class Publishers:
             return Fetched(
                 at=now, started=now, url=url, status=0, error=error, is_unanswered=True
             )
-        return an_answer(200, b"a", at=now, url=url)
+        error = "no whole answer in time" if is_dripping else ""
+        answer = an_answer(200, b"a", at=now, url=url, error=error)
+        return replace(answer, started=started)
 
 
 class Scene:
@@ -134,6 +138,13 @@ class Scene:
             self.storage.put(feed)
         self.poller.wake()
         return feeds
+
+    def ask_again(self, feeds: list[StoredFeed]) -> None:
+        """As if all of them were due now."""
+        for each in feeds:
+            known = self.storage.known[FeedId(each.id)].feed
+            self.storage.put(replace(known, next_fetch=self.clock.now()))
+        self.poller.wake()
 
     def status(self, feed: StoredFeed) -> Polling:
         return self.storage.known[FeedId(feed.id)].feed.polling
@@ -197,6 +208,42 @@ def test_known_feeds_do_not_wait_for_publishers_who_did_not_answer_before() -> N
         assert min(scene.status(each).failures for each in holes) == 2
         assert scene.publishers.most_at_once <= ALL_AT_ONCE
         assert len(set(scene.publishers.requests)) == 1_020
+
+    played(story)
+
+
+def test_known_feeds_do_not_wait_for_publishers_who_dripped_before() -> None:
+    """Their answers begin, and that is the status of their feeds."""
+
+    async def story() -> None:
+        scene = Scene()
+        drips = scene.add(1_000, "drip")
+        async with scene.running():
+            await scene.fetched(drips, within=150)
+            assert {scene.status(each).code for each in drips} == {200}
+            scene.ask_again(drips)
+            well = scene.add(20, "well")
+            await scene.fetched(well, within=PATIENCE)
+
+        assert scene.publishers.most_at_once <= ALL_AT_ONCE
+
+    played(story)
+
+
+def test_a_publisher_who_is_quick_again_has_a_quick_place_again() -> None:
+    async def story() -> None:
+        scene = Scene(concurrency=1, seconds=2 * PATIENCE)
+        (feed,) = scene.add(1, "once")
+        async with scene.running():
+            await scene.fetched([feed], within=DEADLINE)
+            scene.publishers.seconds = PATIENCE / 2
+            for slow in (1, 0):  # begins where the last time ended
+                asked = len(scene.publishers.requests)
+                scene.ask_again([feed])
+                while len(scene.publishers.requests) == asked:  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)  # played
+                assert scene.slow_polls["under_way"] == slow
+                await asyncio.sleep(PATIENCE)
 
     played(story)
 
