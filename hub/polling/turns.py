@@ -107,7 +107,7 @@ class Turns:
     def _choose_lane(
         self, target: FetchTarget, occasion: Occasion, place: Place
     ) -> None:
-        """Who gave no answer the last time, or took long for it, has no claim to a quick
+        """Who gave no answer the last time, or took long, has no claim to a quick
         place, unless it is asked for. Raises `TooSlow`."""
         feed = target.feed
         was_slow = feed.polling.code == 0 or feed.id in self.slow
