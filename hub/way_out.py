@@ -83,5 +83,6 @@ async def _live_stream(ground: Ground) -> LiveStream:
         await ground.storage.log.head(),
         random=ground.seams.random,
         metrics=ground.metrics,
+        clock=ground.clock,
         shares=divide(ground.settings.stream_connections, ground.settings.stream_share),
     )

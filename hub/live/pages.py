@@ -8,10 +8,11 @@ the same for everybody until the log goes on.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
+from hub.clock import Clock
+from hub.live.kept import Kept
 from hub.live.locks import Locks
 from hub.metrics import Metrics
 from storage.interface import LogStore
@@ -23,6 +24,8 @@ AT_ONCE: Final = 8
 KEPT_TRAILS: Final = 4_096
 KEPT_SIZE: Final = 10_000
 """Of kept pages: records, and entries that they name, taken together."""
+KEPT_SECONDS: Final = 60.0
+"""After a page or trail was asked for last; a crowd has come back within that."""
 
 _Place = tuple[FeedId, Position]
 
@@ -55,6 +58,7 @@ class Pages:
         self,
         log: LogStore,
         metrics: Metrics,
+        clock: Clock,
         *,
         kept_trails: int = KEPT_TRAILS,
         kept_size: int = KEPT_SIZE,
@@ -63,11 +67,12 @@ class Pages:
         self._reads = metrics.live_reads
         self._locks: Locks[_Place] = Locks()
         self._trail_locks: Locks[_Place] = Locks()
-        self._kept: OrderedDict[_Place, Page] = OrderedDict()
-        self._kept_size = 0
-        self._most_kept = kept_size
-        self._most_trails = kept_trails
-        self._trails: OrderedDict[_Place, FeedTrail] = OrderedDict()
+        self._kept: Kept[_Place, Page] = Kept(
+            clock, most=kept_size, seconds=KEPT_SECONDS
+        )
+        self._trails: Kept[_Place, FeedTrail] = Kept(
+            clock, most=kept_trails, seconds=KEPT_SECONDS
+        )
         self._reading = asyncio.Semaphore(AT_ONCE)
 
     async def after(self, position: Position, feed_id: FeedId, end: Position) -> Page:
@@ -79,22 +84,20 @@ class Pages:
             if (kept := self._find(place, end)) is not None:
                 return kept
             page = await self._read(position, feed_id, end)
-            self._keep(place, page)
+            self._kept.keep(place, page, page.size)
             return page
 
     async def trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
         """Perhaps as it was before records were trimmed; pages tell of those."""
         place = feed_id, through
         async with self._trail_locks.of(place):
-            trail = self._trails.pop(place, None)
-            if trail is None:
-                self._reads.add("database")
-                trail = await self._log.trail(feed_id, through)
-            else:
+            trail = self._trails.find(place)
+            if trail is not None:
                 self._reads.add("memory")
-            self._trails[place] = trail  # the last of them now
-            if len(self._trails) > self._most_trails:
-                self._trails.popitem(last=False)
+                return trail
+            self._reads.add("database")
+            trail = await self._log.trail(feed_id, through)
+            self._trails.keep(place, trail)
             return trail
 
     async def trimmed(self, feed_id: FeedId) -> Position:
@@ -117,18 +120,8 @@ class Pages:
         )
 
     def _find(self, place: _Place, end: Position) -> Page | None:
-        page = self._kept.get(place)
+        page = self._kept.find(place)
         if page is None or not (page.is_full or page.end >= end):
             return None
-        self._kept.move_to_end(place)
         self._reads.add("memory")
         return page
-
-    def _keep(self, place: _Place, page: Page) -> None:
-        if (outdated := self._kept.pop(place, None)) is not None:
-            self._kept_size -= outdated.size
-        self._kept[place] = page
-        self._kept_size += page.size
-        while self._kept_size > self._most_kept:
-            _place, dropped = self._kept.popitem(last=False)
-            self._kept_size -= dropped.size

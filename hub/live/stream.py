@@ -13,6 +13,7 @@ from random import Random
 
 import structlog
 
+from hub.clock import Clock
 from hub.delivery.notifications import Notifications
 from hub.live.audience import Audience
 from hub.live.beginnings import Beginning, find_beginnings
@@ -58,6 +59,7 @@ class LiveStream:
         *,
         random: Random,
         metrics: Metrics,
+        clock: Clock,
         shares: Shares | None = None,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
@@ -75,7 +77,7 @@ class LiveStream:
             head.position,
             metrics.live_messages,
         )
-        self._pages = Pages(log_store, metrics)
+        self._pages = Pages(log_store, metrics, clock)
         self._replays = Replays(
             self._pages,
             self._reader,

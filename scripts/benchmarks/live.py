@@ -134,6 +134,7 @@ async def serving(storage: Storage) -> AsyncIterator[tuple[int, Metrics]]:
         await storage.log.head(),
         random=Random(1),  # noqa: S311 - no secret
         metrics=metrics,
+        clock=clock,
     )
     tracks = TrackTopics(storage.tracking, clock, "https://hub.example")
     live = LiveService(storage.feeds, stream, tracks, is_open=True)

@@ -20,6 +20,7 @@ from protocols.live.closing import Closing
 from protocols.live.messages import NotificationMessage, Reset
 from storage.interface import LogStore
 from storage.records import FeedId, Format, Position, Record, Updates
+from tests.support.clock import ManualClock
 from tests.support.fake_log import FakeLog
 from tests.support.subscriptions import a_record
 
@@ -87,7 +88,7 @@ class LiveScene:
         metrics = Metrics()
         self.written = metrics.live_messages
         self.reader = LogReader(self.log, self.channels, rendering, last, self.written)
-        pages = Pages(cast("LogStore", self.log), metrics)
+        pages = Pages(cast("LogStore", self.log), metrics, ManualClock())
         self.replays = Replays(
             pages, self.reader, self.channels, rendering, self.written, patience
         )

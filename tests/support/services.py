@@ -295,6 +295,7 @@ async def open_hub(
             await storage.log.head(),
             random=Random(1),
             metrics=metrics,
+            clock=clock,
             shares=divide(most_connections, stream_share),
             heartbeat_seconds=heartbeat_seconds,
         )

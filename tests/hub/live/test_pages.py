@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
-from hub.live.pages import PAGE, Pages
+from hub.live.pages import KEPT_SECONDS, PAGE, Pages
 from hub.metrics import Metrics
 from storage.interface import LogStore
 from storage.records import FeedId, Position
+from tests.support.clock import ManualClock
 from tests.support.live_scene import LiveLog, record_of
 
 FEED = FeedId(1)
@@ -18,7 +19,8 @@ class Scene:
     def __init__(self, records: int, **kept: int) -> None:
         self.log = LiveLog(*[record_of(1, at) for at in range(1, records + 1)])
         self.metrics = Metrics()
-        self.pages = Pages(cast("LogStore", self.log), self.metrics, **kept)
+        self.clock = ManualClock()
+        self.pages = Pages(cast("LogStore", self.log), self.metrics, self.clock, **kept)
 
     async def after(self, position: int, end: int) -> list[int]:
         page = await self.pages.after(Position(position), FEED, Position(end))
@@ -56,6 +58,21 @@ async def test_only_so_much_is_kept() -> None:
         for position in range(10):
             await scene.after(position, end=PAGE)
     assert scene.log.reads == 20
+
+
+async def test_what_nobody_asks_for_any_more_is_kept_no_longer() -> None:
+    scene = Scene(records=PAGE)
+    await scene.after(0, end=PAGE)
+    await scene.after(1, end=PAGE)
+    scene.clock.advance(KEPT_SECONDS / 2)
+    await scene.after(1, end=PAGE)
+    scene.clock.advance(KEPT_SECONDS / 2)
+    assert scene.log.reads == 2
+
+    await scene.after(1, end=PAGE)
+    assert scene.log.reads == 2
+    await scene.after(0, end=PAGE)
+    assert scene.log.reads == 3
 
 
 async def test_trails_are_read_once_too() -> None:
