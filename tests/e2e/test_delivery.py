@@ -13,6 +13,7 @@ from hub.clock import SystemClock
 from tests.support.eventually import eventually
 from tests.support.publisher import entry_id
 from tests.support.stage import Stage, open_stage
+from tests.support.standard_webhooks import Received, verifies
 from tests.support.subscribers import Reply
 from tests.support.web_server import ServerAnswer
 
@@ -46,8 +47,11 @@ async def test_a_json_notification_is_the_superfeedr_document(tmp_path: Path) ->
         assert receipt.signature_valid
         assert f'<{subscriber.topic}>; rel="self"' in headers["link"]
         assert 'rel="hub"' in headers["link"]
-        assert headers["webhook-id"]
-        assert headers["webhook-signature"].startswith("v1,")
+        sent_at = int(headers["webhook-timestamp"])
+        assert abs(SystemClock().now().timestamp() - sent_at) < 60
+        received = Received(headers=headers, body=receipt.request.body, now=sent_at)
+        assert verifies(received, subscriber.secret)
+        assert not verifies(received, "another's secret")
         assert document["status"]["feed"] == subscriber.topic
         assert document["status"]["code"] == 200
         assert [item["id"] for item in document["items"]] == [entry_id(1, 2)]
