@@ -1,15 +1,14 @@
-"""uvicorn's HTTP protocol, with a deadline and a size for request heads, a bound on
+"""uvicorn's HTTP protocol, with a deadline and a size for request heads, and a bound on
 
-what is idle, and a way for answers without end to write what was built for many.
+what is idle. How answers without end are written to it: `hub.web.event_outlets`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from functools import cache
+import re
 from typing import Any, cast
 
-from starlette.types import Scope
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import (
     HttpToolsProtocol,
@@ -17,23 +16,21 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 from uvicorn.server import ServerState
 
-from hub.live.outlet import LARGEST_BACKLOG
-from hub.live.prepared import Prepared
 from hub.web.kept_connections import KeptConnections
-from protocols.live.closing import Closing
-from protocols.live.messages import Closed
 
 HEAD_SECONDS = 10.0
 """For a request's head to be there, from the connection or its first byte."""
 LARGEST_HEAD = 64 * 1024
 """Bytes of a request line and headers, if they come in several pieces."""
-CLOSE_SECONDS = 5.0
 IDLE_SECONDS = 5
 """After an answer, for the next request to begin; some connections are kept longer."""
 STALL_SECONDS = 60.0
 """In which a client has to take something of an answer that waits for it."""
 
-_EXTENSION = "fanfare.http"
+_ONE_HOST = "expected one Host header, with a host and perhaps a port"
+_HOST = re.compile(rb"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]*)(?::[0-9]*)?")
+"""RFC 9112 3.2: "Host = uri-host [ ":" port ]"; clients may have to send it empty."""
+HTTP_EXTENSION = "fanfare.http"
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -44,6 +41,12 @@ class HttpProtocol(HttpToolsProtocol):
     stall_seconds = STALL_SECONDS
     has_outlet = False
     """Its answer is a live stream, which is bounded by what may wait for it."""
+
+    _refusal = ""
+    """Why a request is answered 400; "": the parser could not read it."""
+
+    _is_held = False
+    """Its answer has no end, or is long in coming: nothing else is asked meanwhile."""
 
     _unanswered: tuple[RequestResponseCycle, ...] = ()
     """Those before the last request; uvicorn knows only of that one when the client
@@ -135,17 +138,25 @@ class HttpProtocol(HttpToolsProtocol):
             return
         super().handle_websocket_upgrade()
 
+    def hold(self) -> None:
+        """Its answer may be long in coming; who asks for more meanwhile is cut off.
+
+        A live stream does not end for a request that waits for it, and while one waits
+        nothing is read, not even that the client has gone.
+        """
+        self._is_held = True
+        if self.pipeline:
+            self.transport.abort()
+
     def on_message_begin(self) -> None:
-        if self.has_outlet and not self.cycle.response_complete:
-            # A live stream does not end for a request that waits for it, and while one
-            # waits nothing is read, not even that the client has gone.
+        if self._is_held and not self.cycle.response_complete:
             self.transport.abort()
         super().on_message_begin()
         self._await_head()
         self._is_in_head = True
-        self.has_outlet = False
+        self.has_outlet = self._is_held = False
         scope = cast("dict[str, object]", self.scope)
-        scope["extensions"] = {_EXTENSION: self}
+        scope["extensions"] = {HTTP_EXTENSION: self}
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """RFC 9112 7.1.2: a recipient "MAY selectively retain or discard the received
@@ -154,12 +165,40 @@ class HttpProtocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        """Raises `ValueError`, which the parser makes an error of its own."""
         self._head_is_there()
         self._is_in_head = False
         self._has_advanced = True
+        if not self._names_its_host():
+            self._refusal = _ONE_HOST
+            raise ValueError(_ONE_HOST)
         earlier = (*self._unanswered, self.cycle) if self.cycle else ()
         self._unanswered = tuple(each for each in earlier if not each.response_complete)
         super().on_headers_complete()
+
+    def _names_its_host(self) -> bool:
+        """RFC 9112 3.2: "A server MUST respond with a 400 (Bad Request) status code to
+        any HTTP/1.1 request message that lacks a Host header field and to any request
+        message that contains more than one Host header field line or a Host header
+        field with an invalid field value." """
+        hosts = [value for name, value in self.headers if name == b"host"]
+        if not hosts:
+            return bool(self.parser.get_http_version() == "1.0")
+        return len(hosts) == 1 and _HOST.fullmatch(hosts[0]) is not None
+
+    def send_400_response(self, msg: str) -> None:
+        """Not into the answer to an earlier request, nor into one that has begun."""
+        if self._is_answering():
+            self.transport.abort()
+            return
+        super().send_400_response(self._refusal or msg)
+
+    def _is_answering(self) -> bool:
+        last = self.cycle
+        if last is None or last.response_complete:
+            return False
+        is_of_before = not last.more_body  # what is wrong is not in its body
+        return is_of_before or last.response_started or bool(self.pipeline)
 
     def on_body(self, body: bytes) -> None:
         self._has_advanced = True
@@ -222,57 +261,3 @@ class HttpProtocol(HttpToolsProtocol):
     def _cut_off(self) -> None:
         self._head_timer = None
         self.transport.abort()
-
-
-class EventOutlet:
-    """The body of a ``text/event-stream`` answer that has begun on a connection.
-
-    ``closed`` is set when it is to end, with what makes it end.
-    """
-
-    def __init__(self, scope: Scope) -> None:
-        self._http = cast("HttpProtocol", scope["extensions"][_EXTENSION])
-        self._http.has_outlet = True
-        self.closed: asyncio.Future[Closing] = self._http.loop.create_future()
-
-    def write(self, message: Prepared) -> None:
-        self.write_chunk(message.event_chunk)
-
-    def write_chunk(self, chunk: bytes) -> None:
-        transport = self._http.transport
-        if self.closed.done() or transport.is_closing():
-            return
-        if transport.get_write_buffer_size() > LARGEST_BACKLOG:
-            transport.abort()  # it would not take a reason either
-        else:
-            transport.write(chunk)
-
-    async def room(self) -> None:
-        await self._http.flow.drain()
-
-    def close(self, closing: Closing) -> None:
-        """Its last event says why."""
-        if not self.closed.done():
-            self.write(_farewell(closing))
-            self.closed.set_result(closing)
-            self._http.loop.call_later(CLOSE_SECONDS, self._http.transport.abort)
-
-
-class LineOutlet(EventOutlet):
-    """The body of an answer made of documents, each of which ends a line."""
-
-    def write(self, message: Prepared) -> None:
-        if message.line_chunk:  # an empty one would end the body
-            self.write_chunk(message.line_chunk)
-
-
-class BodyEventOutlet(EventOutlet):
-    """As `EventOutlet`; the data of a notification is its body alone."""
-
-    def write(self, message: Prepared) -> None:
-        self.write_chunk(message.body_event_chunk)
-
-
-@cache
-def _farewell(closing: Closing) -> Prepared:
-    return Prepared(Closed(code=closing.code, reason=closing.reason))

@@ -19,7 +19,7 @@ from hub.live.subscriptions import Interest
 from hub.services.live import LiveService
 from hub.services.tokens import Principal
 from hub.web.authentication import CHALLENGE, Authenticator
-from hub.web.http_protocol import EventOutlet
+from hub.web.event_outlets import EventOutlet
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
 from hub.web.stream_requests import find_principal, read_wish, refuse_without_room

@@ -21,7 +21,12 @@ from hub.live.subscriptions import ChannelKey, Interest
 from hub.services.live import LiveService
 from hub.services.retrieval import RetrievalService
 from hub.services.selections import Page, Selection
-from hub.web.http_protocol import BodyEventOutlet, EventOutlet, LineOutlet
+from hub.web.event_outlets import (
+    BodyEventOutlet,
+    EventOutlet,
+    LineOutlet,
+    hold_connection,
+)
 from hub.web.stream_events import UNREADABLE_CURSOR, serve
 from hub.web.stream_requests import refuse_without_room
 from hub.web.superfeedr.calls import Call
@@ -111,6 +116,7 @@ class Streaming:
         if collected.entries:
             return await self._retrieval.render(collected, format)
         refuse_without_room(self._live.stream, self._guest(call))
+        hold_connection(call.request.scope)
         outlet = PollOutlet()
         interests = _interests(selection, format, cursor)
         timer = asyncio.get_running_loop().call_later(self._poll_seconds, outlet.end)
