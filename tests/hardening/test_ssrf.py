@@ -211,6 +211,21 @@ async def test_no_redirect_leads_to_loopback(canary: Origin, status: int) -> Non
         assert len(outside.requests) >= len(targets)
 
 
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_no_redirect_leads_to_a_private_address(status: int) -> None:
+    async with (
+        Origin("127.0.0.2") as outside,
+        HttpNetwork(allow_topics=[OUTSIDE]) as network,
+    ):
+        fetcher = Fetcher(network, ManualClock(), LIMITS)
+        for host in PRIVATE_HOSTS:
+            outside.serve("/", redirect(f"http://{host}/", status))
+            request = FetchRequest(url=outside.url("/"), user_agent="Fanfare")
+            fetched = await fetcher.fetch(request)
+            assert (fetched.error, fetched.status) == (Blocked().reason, 0), host
+        assert len(outside.requests) == len(PRIVATE_HOSTS)
+
+
 @pytest.mark.parametrize(
     "target",
     [

@@ -52,6 +52,29 @@ async def test_names_are_remembered_up_to_a_bound() -> None:
     assert resolver.last_addresses("1.example") == ("8.8.8.8",)
 
 
+async def test_names_without_addresses_are_remembered_up_to_a_bound() -> None:
+    """Or a flood of names that nobody has would be one of memory."""
+    asked: list[str] = []
+
+    async def look_up(host: str) -> Sequence[str]:
+        asked.append(host)
+        return []
+
+    resolver = GuardedResolver(Guard(), look_up)
+    for number in (*range(10_001), 10_000, 0):
+        with pytest.raises(LookupFailed):
+            await resolver.resolve(f"{number}.example", 80)
+    assert asked[10_001:] == ["0.example"]  # forgotten; the last one was not
+
+
+async def test_of_a_thousand_addresses_of_a_name_sixteen_are_tried() -> None:
+    async def look_up(host: str) -> Sequence[str]:
+        return [f"8.8.{number // 250}.{number % 250}" for number in range(1_000)]
+
+    found = await GuardedResolver(Guard(), look_up).resolve("many.example", 80)
+    assert found == [f"8.8.0.{number}" for number in range(16)]
+
+
 async def test_the_system_finds_localhost() -> None:
     lookup = SystemLookup()
     try:

@@ -46,6 +46,7 @@ async def test_new_entries_are_notification_events(hub: LiveHub) -> None:
     assert client.status == 200
     assert client.headers["content-type"] == "text/event-stream; charset=utf-8"
     assert client.headers["cache-control"] == "no-store"
+    assert client.headers["x-accel-buffering"] == "no"  # a proxy is not to wait
     assert client.headers["access-control-allow-origin"] == "*"
     await client.chunk()  # subscribed: only moves the id
     assert client.status == 200
