@@ -103,9 +103,15 @@ def hosts(value: str) -> tuple[str, ...]:
 
 
 def database(value: str) -> str:
+    """SQLite's names of databases that are no files are none: the hub opens its own
+
+    several times, and what is acknowledged is to be there after a crash.
+    """
     scheme, _, path = value.partition(":")
     if scheme != "sqlite" or not path:
         raise ValueError("expected sqlite:PATH")
+    if path.lstrip("/").startswith((":", "file:")):
+        raise ValueError("expected sqlite:PATH, the path of a file")
     return value
 
 

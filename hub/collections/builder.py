@@ -23,6 +23,7 @@ from hub.collections.shelf import (
     later,
     next_generation,
     withdraw_before,
+    without_lost,
 )
 from hub.collections.writing import CollectionFile, WrittenFile
 from hub.metrics import Metrics
@@ -100,6 +101,7 @@ class CollectionBuilder:
         """
         async with self._building:
             await self._keeper.catch_up()
+            self._shelf.directory.mkdir(exist_ok=True)
             generation = await self._known()
             position = await self._storage.pages.position()
             chains = dict(generation.chains)
@@ -216,8 +218,9 @@ class CollectionBuilder:
             )
 
     async def _known(self) -> Generation:
-        """What is published, without positions of another database."""
-        generation = self._shelf.generation
+        """What is published and still there, without positions of another database."""
+        lost = await asyncio.to_thread(self._shelf.lost)
+        generation = without_lost(self._shelf.generation, lost)
         epoch = (await self._storage.log.head()).epoch
         if generation.epoch == epoch:
             return generation

@@ -8,7 +8,7 @@ names are swept away.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -144,6 +144,25 @@ def withdraw_before(
     )
 
 
+def without_lost(generation: Generation, lost: Set[str]) -> Generation:
+    """What is published when these files are there no more.
+
+    The snapshot of such a section is not listed either: with a delta missing it leads
+    nowhere, so that another is built.
+    """
+    sections = {each.section for each in generation.collections if each.name in lost}
+    return replace(
+        generation,
+        collections=tuple(
+            replace(each, is_listed=False)
+            if each.section in sections and each.type is CollectionType.SNAPSHOT
+            else each
+            for each in generation.collections
+            if each.name not in lost
+        ),
+    )
+
+
 def _delisted(
     each: StoredCollection, added: Sequence[StoredCollection], now: datetime
 ) -> StoredCollection:
@@ -188,6 +207,19 @@ class Shelf:
             if each.name == name:
                 return each
         return None
+
+    def lost(self) -> frozenset[str]:
+        """Listed collections whose files somebody took away; none if that cannot be
+        seen."""
+        try:
+            there = set(os.listdir(self.directory))
+        except FileNotFoundError:
+            there = set()
+        except OSError:
+            return frozenset()
+        return frozenset(
+            each.name for each in self.generation.listed if each.name not in there
+        )
 
     def publish(self, generation: Generation) -> None:
         """Replace what is published; its files are complete. Raises OSError."""

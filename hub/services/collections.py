@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from hub.clock import Clock
@@ -21,8 +21,6 @@ from protocols.scp.sitemap import (
 )
 from storage.errors import NotFound
 
-_NEVER = datetime.max.replace(tzinfo=UTC)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sitemap:
@@ -33,10 +31,10 @@ class Sitemap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _KeptSitemap:
-    """The last one, as long as nothing that it lists expires."""
+    """The last one, as long as the same is ``listed``."""
 
     generation: Generation
-    until: datetime
+    listed: Sequence[StoredCollection]
     sitemap: Sitemap
 
 
@@ -79,18 +77,26 @@ class CollectionService:
         """Raises `NotFound` when there are no collections."""
         if not self.is_on:
             raise NotFound("sitemap", "of collections")
-        generation, now = self._shelf.generation, self._clock.now()
-        kept = self._kept
-        if kept is None or kept.generation is not generation or now >= kept.until:
-            listed = [each for each in generation.listed if each.expires > now]
-            until = min((each.expires for each in listed), default=_NEVER)
-            rendered = self._render(listed, generation.made)
-            kept = _KeptSitemap(generation=generation, until=until, sitemap=rendered)
-            self._kept = kept
-        return kept.sitemap
+        generation, now, kept = self._shelf.generation, self._clock.now(), self._kept
+        lost = self._shelf.lost()
+        listed = [
+            each
+            for each in generation.listed
+            if each.expires > now and each.name not in lost
+        ]
+        if kept is not None and kept.generation is generation and kept.listed == listed:
+            return kept.sitemap
+        is_whole = len(listed) == len(generation.listed)
+        rendered = self._render(listed, generation.made if is_whole else now)
+        self._kept = _KeptSitemap(
+            generation=generation, listed=listed, sitemap=rendered
+        )
+        return rendered
 
-    def _render(self, listed: list[StoredCollection], made: datetime) -> Sitemap:
-        listed.sort(key=lambda each: (each.section, each.since is not None, each.name))
+    def _render(self, found: list[StoredCollection], modified: datetime) -> Sitemap:
+        listed = sorted(
+            found, key=lambda each: (each.section, each.since is not None, each.name)
+        )
         options = self._builder.options
         codings = dict.fromkeys([options.encoding, Encoding.GZIP])
         body = render_sitemap(
@@ -101,7 +107,7 @@ class CollectionService:
             frequency=update_frequency(options.delta_seconds),
         )
         etag = hashlib.sha256(body).hexdigest()[:32]
-        return Sitemap(body=body, etag=etag, modified=made)
+        return Sitemap(body=body, etag=etag, modified=modified)
 
     def find(self, name: str) -> ServedCollection:
         """Raises `NotFound`, and `Gone` for one that is not kept any more."""

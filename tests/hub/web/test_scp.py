@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import timedelta
 from itertools import pairwise
 
@@ -300,6 +301,45 @@ async def test_a_sitemap_names_nothing_that_has_expired(
     hub.clock.advance(60)
     assert await ScpCrawler(anybody).advertised() == []
     assert faults_of_sitemap((await anybody.get("/sitemap.xml")).content) == []
+
+
+async def test_what_is_taken_away_is_neither_named_nor_found_and_is_built_anew(
+    anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds
+) -> None:
+    await feeds.publish(await feeds.add(), an_entry("a"))
+    await build(hub)
+    whole = await anybody.get("/sitemap.xml")
+    (lost,) = await ScpCrawler(anybody).advertised()
+    hub.clock.advance(60)
+    shutil.rmtree(hub.directory / "scp")
+    assert await ScpCrawler(anybody).advertised() == []
+    assert (await anybody.get(lost.url)).status_code == 404
+    since = {"If-Modified-Since": whole.headers["last-modified"]}
+    answer = await anybody.get("/sitemap.xml", headers=since)
+    assert answer.status_code == 200
+    assert faults_of_sitemap(answer.content) == []
+    assert await build(hub, later=60) == ["all delta 0", "all snapshot 1"]
+    crawler = ScpCrawler(anybody)
+    await crawler.crawl()
+    assert list(crawler.pages) == ["https://example.org/a"]
+
+
+async def test_a_delta_that_is_taken_away_makes_a_snapshot_due(
+    anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds
+) -> None:
+    feed = await feeds.add()
+    await feeds.publish(feed, an_entry("a"))
+    await build(hub)
+    await feeds.publish(feed, an_entry("b"))
+    await build(hub, later=HOUR)
+    for each in await ScpCrawler(anybody).advertised():
+        if not each.is_snapshot:
+            (hub.directory / "scp" / each.url.rpartition("/")[2]).unlink()
+    assert await build(hub, later=HOUR) == ["all delta 0", "all snapshot 2"]
+    crawler = ScpCrawler(anybody)
+    await crawler.crawl()
+    assert len(crawler.pages) == 2
+    assert await build(hub, later=HOUR) == []
 
 
 async def test_headers_say_how_long_a_collection_may_be_kept(
