@@ -76,6 +76,7 @@ async def run(settings: Settings, announce: Announce, command: str = "fanfare") 
         _warn_about(settings)
         announce(_greeting(settings, public_url, command))
         log.info("hub_started", url=public_url, version=hub.__version__)
+        built.background["sweep"] = heap.sweep
         await run_until_stopped(built, listener, stop)
     log.info("hub_stopped")
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+from collections.abc import Awaitable, Callable
+from time import perf_counter
 from typing import Final
 
 THRESHOLDS: Final = (2_000, 5, 200)
 """Of the three generations. The entries of one large feed are a hundred thousand
 objects that need no collector. Python's own thresholds have it walk over all of them at
 once, again and again; with these it looks at ten thousand at a time."""
+EVERY: Final = 30.0
+"""Seconds between two sweeps, at least."""
+PAUSE_SHARE: Final = 500
+"""A sweep comes no sooner than so many times what the one before it took."""
 
 
 def settle() -> None:
@@ -20,3 +27,18 @@ def settle() -> None:
     gc.set_threshold(*THRESHOLDS)
     gc.collect()
     gc.freeze()
+
+
+async def sweep(sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+    """Look at everything from time to time, until cancelled.
+
+    What a connection was refers to itself in circles, and one that lasts a while is
+    looked at again only after millions of other objects: by their number alone hours'
+    worth of dead connections pile up.
+    """
+    pause = EVERY
+    while True:
+        await sleep(pause)
+        began = perf_counter()
+        gc.collect()
+        pause = max(EVERY, PAUSE_SHARE * (perf_counter() - began))
