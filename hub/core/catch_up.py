@@ -138,6 +138,7 @@ def unsendable(
         last=last,
         reason=reason,
         at=at,
+        was_untried=True,
     )
     return Settlement(given_up=lost)
 

@@ -138,8 +138,9 @@ class StragglerMoved:
 class GivenUp:
     """Records up to ``last`` go to a dead range (extending an adjoining one), the
     straggler, if any, is closed with ``from_position`` = ``last``, and the
-    subscription is marked exhausted. ``lease_id`` 0: from a chunk, no straggler; then
-    ``chunk`` is as in `StragglerOpened`."""
+    subscription is marked exhausted, unless it ``was_untried``: there was nothing that
+    it could have been sent. ``lease_id`` 0: from a chunk, no straggler; then ``chunk``
+    is as in `StragglerOpened`."""
 
     subscription_id: SubscriptionId
     lease_id: int
@@ -148,6 +149,7 @@ class GivenUp:
     reason: str
     at: datetime
     chunk: tuple[int, int] | None = None
+    was_untried: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,10 +127,11 @@ def give_up(
     last = _bury_ungotten(given_up, standing, skipped, connection)
     closed.add(lease)
     _close(given_up.subscription_id, last, connection)
-    connection.execute(
-        "UPDATE subscriptions SET exhausted = 1 WHERE id = ?",
-        (given_up.subscription_id,),
-    )
+    if not given_up.was_untried:
+        connection.execute(
+            "UPDATE subscriptions SET exhausted = 1 WHERE id = ?",
+            (given_up.subscription_id,),
+        )
     return Fate.DONE
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -105,6 +106,19 @@ async def test_giving_up_closes_the_straggler_and_marks_the_subscription(
     assert subscription is not None
     assert (subscription.exhausted, subscription.from_position) == (True, 1)
     assert await scene.storage.deliveries.straggler(late.id) is None
+
+
+async def test_what_could_not_be_tried_leaves_the_subscription_its_tries(
+    scene: Scene,
+) -> None:
+    late = await scene.straggle(await scene.add_feed())
+    (claimed,) = await scene.claim_stragglers(at(5))
+    lost = replace(given_up(late, 1, 1, claimed.lease_id), was_untried=True)
+    await scene.flush(given_up=(lost,))
+    subscription = await scene.storage.subscriptions.get(late.id)
+    assert subscription is not None
+    assert (subscription.exhausted, subscription.from_position) == (False, 1)
+    assert await bounds(scene) == [(1, 1)]
 
 
 async def test_an_exhausted_subscription_stays_and_gets_each_new_record(

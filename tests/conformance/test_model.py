@@ -359,6 +359,7 @@ class Comparison(RuleBasedStateMachine):
             last=Position(last),
             reason="too often",
             at=self._now,
+            was_untried=last % 2 == 0,
         )
 
     @rule(data=st.data())

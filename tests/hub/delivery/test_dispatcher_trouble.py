@@ -497,6 +497,33 @@ async def test_a_document_that_is_not_kept_is_given_up_and_not_skipped(
     assert dead.reason == "the document is not kept"
 
 
+async def test_who_becomes_as_is_begins_with_the_next_document_and_is_not_to_blame(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a")
+        scene.receiver.script("/a", Script(status=500), Script(status=500), Script())
+        await scene.publish(feed)
+        await until_waiting(scene, subscription)
+        await scene.subscribe(feed, "/a", format=Format.AS_IS)
+        clock.advance(10)
+        await settled(scene)
+        [lost] = await scene.storage.deliveries.dead(after=0, limit=10)
+        raw = ("text/plain", b"the next one")
+        await scene.commit(feed, RecordKind.ENTRIES, [], document=raw)
+        await until_waiting(scene, subscription)  # as after the first try of a good one
+        clock.advance(10)
+        await scene.receiver.until_count("/a", 3)
+        await settled(scene)
+        await scene.storage.deliveries.retry_dead(lost.id, clock.now())
+        await scene.receiver.until_count("/a", 4)
+        await settled(scene)
+        assert await scene.storage.deliveries.dead(after=0, limit=10) == []
+    assert [each.body for each in scene.receiver.to("/a")[1:]] == [raw[1]] * 3
+
+
 async def test_a_catch_up_goes_on_after_a_restart_where_it_stopped(
     tmp_path: Path,
 ) -> None:

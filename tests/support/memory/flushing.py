@@ -165,7 +165,8 @@ class Flushing:
         self._unfinished.discard(subscription_id)
         self._closed.add(lease)
         self._bury(given_up, None if found is None else found.stored)
-        self._change(subscription_id, exhausted=True)
+        if not given_up.was_untried:
+            self._change(subscription_id, exhausted=True)
 
     def _bury(self, given_up: GivenUp, known: Straggler | None) -> None:
         """All it did not get, as far as fan-out has passed it, without what it got
