@@ -179,6 +179,52 @@ async def test_without_a_good_token_nothing_of_the_api_is_open(
             assert (answer.status_code == 401) != is_open, (verb, path)
 
 
+@pytest.mark.parametrize("name", ["authorization", "access_token", "token", "api_key"])
+async def test_a_token_in_a_url_or_a_cookie_opens_nothing_of_the_api(
+    scene: Scene, name: str
+) -> None:
+    """URLs are kept and cookies sent by browsers for any page: there are none here.
+    (`authorization` is for `/stream` and ``/``, where browsers cannot send a header.)
+    """
+    secret = scene.tokens["operator"]
+    login = base64.b64encode(f"admin:{secret}".encode()).decode()
+    for path in filter(lambda each: each.startswith("/api/"), scene.paths):
+        for verb in ("GET", "POST", "DELETE"):
+            if not has(scene, verb, path) or needed(verb, path) is None:
+                continue
+            for value in (secret, login):
+                named = path.replace("{id}", "999").replace("{name}", "999")
+                asked = await scene.client.request(
+                    verb,
+                    named,
+                    params={name: value},
+                    headers={"Cookie": f"{name}={value}"},
+                )
+                assert asked.status_code == 401, (verb, path)
+                assert "set-cookie" not in asked.headers
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        '{"alg":"none"}',
+        '{"alg":"HS256","typ":"JWT"}',
+        '{"alg":"HS256","kid":"../../../dev/null"}',
+        '{"alg":"HS256","kid":"\' OR 1=1 --"}',
+    ],
+)
+async def test_a_token_says_nothing_of_itself_that_is_believed(
+    scene: Scene, claims: str
+) -> None:
+    """What is one elsewhere (RFC 7519) is any unknown token here."""
+    parts = [claims, '{"sub":"admin","rights":["admin"]}', ""]
+    token = ".".join(base64.urlsafe_b64encode(it.encode()).decode() for it in parts)
+    for shown in (token, token.rstrip("=")):
+        headers = {"Authorization": f"Bearer {shown}"}
+        answer = await scene.client.get("/api/feeds", headers=headers)
+        assert answer.status_code == 401
+
+
 @pytest.mark.parametrize("right", SINGLE)
 async def test_a_right_opens_its_own_verbs_and_paths_and_no_other(
     scene: Scene, right: Right

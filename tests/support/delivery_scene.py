@@ -90,16 +90,21 @@ class DeliveryScene:
         return feed.id
 
     async def subscribe(
-        self, feed_id: FeedId, path: str, **fields: object
+        self,
+        feed_id: FeedId,
+        path: str,
+        *,
+        receiver: Receiver | None = None,
+        **fields: object,
     ) -> Subscription:
-        """A subscription whose callback is that path of the receiver."""
+        """A subscription whose callback is that path of the receiver, or another."""
         feed = await self.storage.feeds.get(feed_id)
         assert feed is not None
         new = NewSubscription(
             account=OPERATOR,
             topic=feed.url,
             feed_id=feed_id,
-            callback=self.receiver.url(path),
+            callback=(receiver or self.receiver).url(path),
             **fields,  # type: ignore[arg-type]  # any field of a new subscription
         )
         return await self.storage.subscriptions.add(new, self.clock.now())

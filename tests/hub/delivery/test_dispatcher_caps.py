@@ -15,7 +15,7 @@ from storage.errors import NotFound
 from storage.records import SubscriptionId
 from tests.support.delivery_scene import CappedNetwork, DeliveryScene, delivery_scene
 from tests.support.eventually import eventually
-from tests.support.receiver import Script
+from tests.support.receiver import Receiver, Script
 
 
 async def test_an_origin_gets_few_requests_at_once_and_more_as_it_does_well(
@@ -60,13 +60,14 @@ async def test_what_an_origin_has_no_place_for_within_a_second_is_caught_up(
 async def test_an_origin_in_trouble_is_probed_and_another_is_not_delayed(
     tmp_path: Path,
 ) -> None:
-    async with delivery_scene(tmp_path) as scene:
+    async with delivery_scene(tmp_path) as scene, Receiver() as another:
         scene.network = CappedNetwork(scene.network)
         async with scene.dispatching():
             feed = await scene.add_feed()
             for number in range(30):
                 await scene.subscribe(feed, f"/{number}")
                 scene.receiver.script(f"/{number}", Script(status=503))
+            await scene.subscribe(feed, "/well", receiver=another)
             await scene.publish(feed)
 
             async def all_wait() -> bool:
@@ -75,6 +76,11 @@ async def test_an_origin_in_trouble_is_probed_and_another_is_not_delayed(
 
             await eventually(all_wait)
             assert len(scene.receiver.requests) < 20
+
+            for count in (2, 3):
+                await scene.publish(feed)
+                await another.until_count("/well", count)
+            assert (await scene.storage.backlog()).stragglers == 30
 
 
 async def test_an_origin_that_recovers_gets_all_it_missed_in_order(
