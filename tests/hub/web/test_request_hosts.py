@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from tests.support.live_hub import LiveHub, live_hub
 
@@ -16,9 +16,12 @@ UPGRADE = (
 )
 
 
-@pytest.fixture
-async def hub(tmp_path: Path) -> AsyncIterator[LiveHub]:
-    async with live_hub(tmp_path) as hub:
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveHub]:
+    async with live_hub(tmp_path_factory.mktemp("hub")) as hub:
         yield hub
 
 

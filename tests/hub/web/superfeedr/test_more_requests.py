@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from tests.support.eventually import eventually
 from tests.support.live_hub import ADMIN, LiveHub, live_hub
 
 NEWS = "https://news.example/feed"
+OTHER = "https://other.example/feed"
 LOGIN = base64.b64encode(f"admin:{ADMIN}".encode()).decode()
 RETRIEVE = f"/?hub.mode=retrieve&hub.topic={NEWS}&authorization={LOGIN}"
 ANOTHER = "GET /healthz HTTP/1.1\r\nHost: hub\r\n\r\n"
@@ -23,9 +24,12 @@ LONG = [
 ]
 
 
-@pytest.fixture
-async def hub(tmp_path: Path) -> AsyncIterator[LiveHub]:
-    async with live_hub(tmp_path) as hub:
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveHub]:
+    async with live_hub(tmp_path_factory.mktemp("hub")) as hub:
         await hub.add_feed(NEWS)
         yield hub
 
@@ -71,10 +75,12 @@ async def test_requests_that_come_with_it_end_it(
 async def test_after_a_poll_that_was_answered_the_connection_is_of_use(
     hub: LiveHub,
 ) -> None:
+    await hub.add_feed(OTHER)
+    target = RETRIEVE.replace(NEWS, OTHER)
     reader, writer = await asyncio.open_connection("127.0.0.1", hub.port)
-    writer.write(request(f"{RETRIEVE}&wait=poll&format=json"))
+    writer.write(request(f"{target}&wait=poll&format=json"))
     await eventually(lambda: hub.hub.metrics.connections["poll"] == 1)
-    await hub.publish(NEWS, "one")
+    await hub.publish(OTHER, "one")
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     length = int(head.split(b"content-length: ")[1].split(b"\r\n")[0])
     assert b'"one"' in await reader.readexactly(length)
