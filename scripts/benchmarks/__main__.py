@@ -38,6 +38,8 @@ _NAMES = (
     "openfeeder",
     "sources",
 )
+_ALONE = ("ladder",)
+"""Which take long, and are measured only when they are asked for."""
 Measure = Callable[..., Coroutine[None, None, list[Finding]]]
 
 
@@ -85,7 +87,9 @@ def _earlier(file: str) -> list[Finding]:
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("bench", nargs="?", default="all", choices=(*_NAMES, "all"))
+    parser.add_argument(
+        "bench", nargs="?", default="all", choices=(*_NAMES, *_ALONE, "all")
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, not a table")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, smaller")
     parser.add_argument(

@@ -79,14 +79,22 @@ class Listeners:
 
 @asynccontextmanager
 async def listening(
-    directory: Path, kind: str, port: int, target: str, connections: int
+    directory: Path,
+    kind: str,
+    port: int,
+    target: str,
+    connections: int,
+    source: str = "127.0.0.1",
 ) -> AsyncIterator[Listeners]:
-    """So many open connections of a kind: websocket, sse, or raw."""
-    path = directory / f"counts-{kind}"
+    """So many open connections of a kind: websocket, sse, or raw.
+
+    One ``source`` has ports for some 28,000.
+    """
+    path = directory / f"counts-{kind}-{source}"
     path.write_bytes(bytes(24))
     process = await create_subprocess_exec(
         *(sys.executable, "-m", "scripts.benchmarks.listeners"),
-        *(str(path), kind, str(port), target, str(connections)),
+        *(str(path), kind, str(port), target, str(connections), source),
         stdout=PIPE,
     )
     try:
@@ -98,12 +106,17 @@ async def listening(
 
 
 async def _listen(
-    counts: Counts, kind: str, port: int, target: str, connections: int
+    counts: Counts, kind: str, port: int, target: str, connections: int, source: str
 ) -> None:
     head = _HEADS[kind].format(target=target).encode()
     loop = asyncio.get_running_loop()
     for _ in range(connections):
-        await loop.create_connection(lambda: Listening(counts, head), "127.0.0.1", port)
+        await loop.create_connection(
+            lambda: Listening(counts, head),
+            "127.0.0.1",
+            port,
+            local_addr=(source, 0),
+        )
     print("connected", flush=True)
     while True:
         counts.write()
@@ -118,8 +131,9 @@ def allow_files(count: int) -> None:
 
 
 if __name__ == "__main__":
-    allow_files(4_096)
-    _path, _kind, _port, _target, _connections = sys.argv[1:]
+    _path, _kind, _port, _target, _connections, _source = sys.argv[1:]
+    _count = int(_connections)
+    allow_files(4_096 + _count)
     uvloop.run(
-        _listen(Counts(Path(_path)), _kind, int(_port), _target, int(_connections))
+        _listen(Counts(Path(_path)), _kind, int(_port), _target, _count, _source)
     )

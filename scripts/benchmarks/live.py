@@ -16,12 +16,13 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import cast
+from typing import Protocol, cast
 from urllib.parse import quote
 
 from starlette.applications import Starlette
 
 from hub.clock import SystemClock
+from hub.live.shares import MOST_CONNECTIONS, divide
 from hub.live.stream import LiveStream
 from hub.metrics import Metrics
 from hub.server import create_server, listening_socket
@@ -63,8 +64,17 @@ TARGET = f"/stream?topic={quote(TOPIC, safe='')}"
 _IDLE_KIB = 40.0
 
 
+class Listening(Protocol):
+    """Those who count what has come."""
+
+    @property
+    def messages(self) -> int: ...
+
+    async def wait_for(self, messages: int) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Feeds:
+class Feeds:
     """One that all listen to, and one that nobody does."""
 
     heard: FeedId
@@ -77,21 +87,18 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
     idle = await _idle_kibibytes(directory)
     storage = await open_database(directory / "hub.db")
     try:
-        feeds = _Feeds(
-            heard=await add_feed(storage, TOPIC),
-            unheard=await add_feed(storage, UNHEARD),
-        )
+        feeds = await add_feeds(storage)
         async with (
             serving(storage) as (port, metrics),
-            _bare() as bare,
+            accepting() as bare,
             listening(directory, "websocket", port, TARGET, CONNECTIONS) as sockets,
             listening(directory, "raw", bare.port, "", CONNECTIONS) as raw,
         ):
             await connected(metrics, "websocket")
             samples = await alternate(
                 rounds,
-                hub=partial(_publish, storage, feeds, sockets, messages),
-                floor=partial(_write, bare, raw, messages),
+                hub=partial(speak, storage, feeds, sockets, messages),
+                floor=partial(write, bare, raw, messages),
             )
         async with (
             serving(storage) as (port, metrics),
@@ -99,7 +106,7 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
         ):
             await connected(metrics, "sse")
             samples |= await alternate(
-                rounds, sse=partial(_publish, storage, feeds, events, messages)
+                rounds, sse=partial(speak, storage, feeds, events, messages)
             )
     finally:
         await storage.close()
@@ -117,6 +124,13 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
     ]
 
 
+async def add_feeds(storage: Storage) -> Feeds:
+    return Feeds(
+        heard=await add_feed(storage, TOPIC),
+        unheard=await add_feed(storage, UNHEARD),
+    )
+
+
 async def add_feed(storage: Storage, topic: str) -> FeedId:
     now = SystemClock().now()
     feed, _is_new = await storage.feeds.add(NewFeed(url=topic), now)
@@ -125,7 +139,9 @@ async def add_feed(storage: Storage, topic: str) -> FeedId:
 
 
 @asynccontextmanager
-async def serving(storage: Storage) -> AsyncIterator[tuple[int, Metrics]]:
+async def serving(
+    storage: Storage, connections: int = MOST_CONNECTIONS
+) -> AsyncIterator[tuple[int, Metrics]]:
     """The hub's server with nothing but the live stream behind it."""
     clock, metrics = SystemClock(), Metrics()
     stream = LiveStream(
@@ -134,6 +150,7 @@ async def serving(storage: Storage) -> AsyncIterator[tuple[int, Metrics]]:
         await storage.log.head(),
         random=Random(1),  # noqa: S311 - no secret
         metrics=metrics,
+        shares=divide(connections, 100),
         clock=clock,
     )
     tracks = TrackTopics(storage.tracking, clock, "https://hub.example")
@@ -153,16 +170,22 @@ async def serving(storage: Storage) -> AsyncIterator[tuple[int, Metrics]]:
             await asyncio.gather(reading, return_exceptions=True)
 
 
-async def connected(metrics: Metrics, transport: str) -> None:
+async def connected(
+    metrics: Metrics, transport: str, connections: int = CONNECTIONS
+) -> None:
     async def all_are() -> bool:
-        return metrics.connections[transport] == CONNECTIONS
+        return metrics.connections[transport] == connections
 
     await until(all_are, pause=0.05)
     await asyncio.sleep(1.0)  # until the last subscription has begun
 
 
-async def _publish(
-    storage: Storage, feeds: _Feeds, listeners: Listeners, messages: int
+async def speak(
+    storage: Storage,
+    feeds: Feeds,
+    listeners: Listening,
+    messages: int,
+    connections: int = CONNECTIONS,
 ) -> Sample:
     """Each received by all before the next, less what commits cost without them."""
     watch = Stopwatch()
@@ -171,10 +194,10 @@ async def _publish(
     unheard = watch.sample(messages)
     watch = Stopwatch()
     for _ in range(messages):
-        expected = listeners.messages + CONNECTIONS
+        expected = listeners.messages + connections
         await storage.log.commit(message(feeds.heard))
         await listeners.wait_for(expected)
-    heard = watch.sample(messages * CONNECTIONS)
+    heard = watch.sample(messages * connections)
     return replace(heard, cpu=heard.cpu - unheard.cpu)
 
 
@@ -200,13 +223,13 @@ def message(feed_id: FeedId) -> FetchCommit:
 
 
 @dataclass
-class _Bare:
+class Bare:
     port: int
     transports: set[asyncio.Transport] = field(default_factory=set)
 
 
 class _Accepting(asyncio.Protocol):
-    def __init__(self, bare: _Bare) -> None:
+    def __init__(self, bare: Bare) -> None:
         self._bare = bare
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -214,9 +237,9 @@ class _Accepting(asyncio.Protocol):
 
 
 @asynccontextmanager
-async def _bare() -> AsyncIterator[_Bare]:
+async def accepting() -> AsyncIterator[Bare]:
     with listening_socket("127.0.0.1", 0) as listener:
-        bare = _Bare(listener.getsockname()[1])
+        bare = Bare(listener.getsockname()[1])
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: _Accepting(bare), sock=listener)
         try:
@@ -225,7 +248,7 @@ async def _bare() -> AsyncIterator[_Bare]:
             server.close()
 
 
-async def _write(bare: _Bare, listeners: Listeners, messages: int) -> Sample:
+async def write(bare: Bare, listeners: Listeners, messages: int) -> Sample:
     frame = text_frame(b"x" * (MESSAGE - len(MARK)) + MARK)
     watch = Stopwatch()
     for _ in range(messages):

@@ -28,7 +28,7 @@ from scripts.benchmarks.live import (
     message,
     serving,
 )
-from scripts.benchmarks.measuring import Finding, Stopwatch, percentile
+from scripts.benchmarks.measuring import Finding, Sample, Stopwatch, percentile
 from scripts.benchmarks.peers import Peer, loopback_addresses, running_peer
 from scripts.benchmarks.receivers import Receivers, running_receivers
 from scripts.benchmarks.topics import BODY_BYTES, add_topic, callbacks, news
@@ -89,16 +89,8 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
         storage = await open_database(directory / "hub.db")
         stack.push_async_callback(storage.close)
         deliveries = callbacks(receivers.port, "at-once", TOPICS * EACH)
-        bare = await _bare_rate(deliveries)
-        feeds = [
-            await add_topic(
-                storage,
-                f"topic-{number}",
-                deliveries[EACH * number :][:EACH],
-                Format.JSON,  # every record is delivered; as it is only the latest
-            )
-            for number in range(TOPICS)
-        ]
+        bare = max(sample.rate for sample in await post_bare(deliveries))
+        feeds = await add_topics(storage, deliveries)
         heard = await add_feed(storage, TOPIC)
         await add_polled(storage, publishers.port, times.period)
         port, metrics = await enter(serving(storage))
@@ -120,15 +112,28 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
     return _findings(run, bare)
 
 
-async def _bare_rate(deliveries: Sequence[Delivery]) -> float:
-    """The better of two rounds, after one that opens the connections."""
+async def add_topics(storage: Storage, deliveries: Sequence[Delivery]) -> list[FeedId]:
+    """A hundred callbacks for each."""
+    return [
+        await add_topic(
+            storage,
+            f"topic-{number}",
+            deliveries[EACH * number :][:EACH],
+            Format.JSON,  # every record is delivered; as it is only the latest
+        )
+        for number in range(len(deliveries) // EACH)
+    ]
+
+
+async def post_bare(deliveries: Sequence[Delivery], rounds: int = 2) -> list[Sample]:
+    """So many rounds, after one that opens the connections."""
     async with bare_session(connections=WORKERS) as session:
-        rates = []
-        for _ in range(3):
+        samples = []
+        for _ in range(1 + rounds):
             watch = Stopwatch()
             await post_all(session, deliveries, BODY, "application/atom+xml", WORKERS)
-            rates.append(watch.sample(len(deliveries)).rate)
-    return max(rates[1:])
+            samples.append(watch.sample(len(deliveries)))
+    return samples[1:]
 
 
 async def _run(scene: _Scene, rate: float, seconds: float) -> _Run:
@@ -138,7 +143,9 @@ async def _run(scene: _Scene, rate: float, seconds: float) -> _Run:
     async with asyncio.TaskGroup() as group:
         growth = group.create_task(_growth(seconds))
         live = group.create_task(_speak(scene, started + seconds))
-        published = group.create_task(_publish(scene, rate, started + seconds))
+        published = group.create_task(
+            publish(scene.storage, scene.feeds, rate, started + seconds)
+        )
     sent = published.result()
     polls = scene.publishers.requests - before[1]
     sample = watch.sample(sent)
@@ -155,7 +162,9 @@ async def _run(scene: _Scene, rate: float, seconds: float) -> _Run:
     )
 
 
-async def _publish(scene: _Scene, rate: float, until: float) -> int:
+async def publish(
+    storage: Storage, feeds: Sequence[FeedId], rate: float, until: float
+) -> int:
     """News of one topic after the other, so that as many are delivered a second.
 
     However late the hub is: what is due is committed. Returns how many deliveries.
@@ -164,8 +173,8 @@ async def _publish(scene: _Scene, rate: float, until: float) -> int:
     async with asyncio.TaskGroup() as group:
         while (now := time.monotonic()) < until:
             while commits * EACH < rate * (now - started):
-                feed = scene.feeds[commits % len(scene.feeds)]
-                group.create_task(scene.storage.log.commit(news(feed)))
+                feed = feeds[commits % len(feeds)]
+                group.create_task(storage.log.commit(news(feed)))
                 commits += 1
             await asyncio.sleep(EACH / rate / 4)
     return commits * EACH
@@ -184,12 +193,13 @@ async def _speak(scene: _Scene, until: float) -> int:
 async def _growth(seconds: float) -> float:
     """Megabytes of this process's memory, from the first quarter to the end."""
     await asyncio.sleep(seconds / 4)
-    before = _megabytes()
+    before = megabytes()
     await asyncio.sleep(seconds * 3 / 4)
-    return _megabytes() - before
+    return megabytes() - before
 
 
-def _megabytes() -> float:
+def megabytes() -> float:
+    """Resident memory of this process."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * _PAGE / 2**20
 

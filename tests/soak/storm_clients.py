@@ -22,6 +22,8 @@ from websockets.frames import Opcode
 from tests.support.publisher import entries_named_in
 from tests.support.raw_websocket import CLOSE, PONG, frame
 
+SOURCES = 8
+"""Addresses that clients come from, each of which has ports for some 28,000."""
 LONGEST_PAUSE = 5.0
 """Seconds between two attempts to come back, at most."""
 _DATA = re.compile(rb"^data: (.*)$", re.MULTILINE)
@@ -94,8 +96,11 @@ class Client:
 
     async def _open(self, link: Link) -> None:
         loop = asyncio.get_running_loop()
+        source = f"127.0.0.{2 + self.number % SOURCES}", 0
         try:
-            await loop.create_connection(lambda: link, "127.0.0.1", self.port)
+            await loop.create_connection(
+                lambda: link, "127.0.0.1", self.port, local_addr=source
+            )
         except OSError:
             self.lost()
 
