@@ -24,7 +24,7 @@ def arrived(
     link = f'<http://hub.example/{run}/hub>; rel="hub"'
     return Receipt(
         entries=tuple((feed, number) for number in numbers),
-        delivery_id=id or "-".join(map(str, numbers)),
+        delivery_id=id or "-".join(map(str, (*numbers, 1))),
         signature_valid=signed,
         started=at - 0.01,
         answered=at,

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 
 from tests.support.subscribers import Receipt, Subscriber
 
@@ -167,10 +167,13 @@ def _lag(receipt: Receipt, evidence: Evidence) -> float:
 
 
 def _overlaps(subscriber: Subscriber, evidence: Evidence) -> Iterator[str]:
-    """At most one notification of a process is under way to a subscriber. One that was
-    sent before it left may still be, when it has come back."""
-    as_they_came = sorted(subscriber.receipts, key=lambda receipt: receipt.started)
-    for earlier, later in pairwise(as_they_came):
+    """At most one notification of a process is under way for a subscription. What was
+    sent before it ended may still be, when it is back, as another or the same."""
+    by_subscription: dict[str, list[Receipt]] = {}
+    for receipt in sorted(subscriber.receipts, key=lambda receipt: receipt.started):
+        _, _, subscription = receipt.delivery_id.rpartition("-")
+        by_subscription.setdefault(subscription, []).append(receipt)
+    for earlier, later in chain.from_iterable(map(pairwise, by_subscription.values())):
         hubs = {earlier.hub, later.hub}
         was_killed = len(hubs) == 2 and not hubs.isdisjoint(evidence.kills)
         is_back = any(
