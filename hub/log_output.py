@@ -40,7 +40,13 @@ class LogOutput(logging.Handler):
         self._is_drained.set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = f"{self.format(record)}\n"
+        """What cannot be rendered is lost: who logs it is not to fail of that."""
+        try:
+            text = f"{self.format(record)}\n"
+        except Exception:
+            with self._state:
+                self._lost += 1
+            return
         line = text.encode("utf-8", "backslashreplace")
         at_once = self._is_drained.is_set() and len(line) <= ATOMIC
         if not at_once or not self._room.poll(0):
@@ -73,7 +79,10 @@ class LogOutput(logging.Handler):
             if not self._is_drained.is_set():
                 return
             self._is_drained.clear()
-        threading.Thread(target=self._drain, name="log", daemon=True).start()
+        try:
+            threading.Thread(target=self._drain, name="log", daemon=True).start()
+        except RuntimeError:  # there is no more of them; a later line has it written
+            self._is_drained.set()
 
     def _drain(self) -> None:
         while True:

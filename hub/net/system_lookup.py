@@ -74,7 +74,7 @@ class SystemLookup:
         finally:
             asked.waiting -= 1
             if not asked.waiting:
-                self._leave_line(host)
+                self._leave_line(host, asked)
         return asked.found.result()
 
     def close(self) -> None:
@@ -91,11 +91,12 @@ class SystemLookup:
         self._begin_of(name, zone)  # for others nothing has changed
         return asked
 
-    def _leave_line(self, host: str) -> None:
+    def _leave_line(self, host: str, asked: _Asked) -> None:
+        """If it is in line; the name may be there for others who asked since."""
         name = zone_of(host)
         zone = self._zones.get(name)
-        if zone is not None and zone.line.pop(host, None) is not None:
-            del self._asked[host]
+        if zone is not None and zone.line.get(host) is asked:
+            del zone.line[host], self._asked[host]
             self._tidy(name, zone)
 
     def _begin_some(self) -> None:

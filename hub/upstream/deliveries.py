@@ -94,8 +94,9 @@ class Deliveries:
         self._clock = clock
         self._waiting: deque[Delivery] = deque()
         self._of_feed: dict[FeedId, deque[Delivery]] = {}  # as they came
-        self._unstored: set[FeedId] = set()
-        """Of which something was given up, so that the feed itself has to be asked."""
+        self._unstored: dict[FeedId, datetime] = {}
+        """Of which something was given up, so that the feed itself has to be asked, and
+        when the last of it came."""
         self._last: dict[FeedId, bytes] = {}
         self._arrived = asyncio.Event()
         self.held = 0
@@ -153,10 +154,10 @@ class Deliveries:
         except NotFound:
             log.info("push_of_removed_feed", feed=feed_id)
         except StorageError as error:
-            self._unstored.add(feed_id)
+            self._unstored[feed_id] = delivery.at
             log.warning("push_not_taken", feed=feed_id, error=str(error))
         except Exception:
-            self._unstored.add(feed_id)
+            self._unstored[feed_id] = delivery.at
             log.exception("push_broke", feed=feed_id)
         finally:
             self.held -= len(delivery.body)
@@ -187,7 +188,7 @@ class Deliveries:
         if delivery.body and await self._bring(feed, delivery):
             self._remember(feed.id, delivery.body)
             return
-        self._unstored.add(feed.id)
+        self._unstored[feed.id] = delivery.at
         self._pings.add(feed)
 
     def _heeds_until(self, delivery: Delivery) -> datetime | None:
@@ -208,13 +209,15 @@ class Deliveries:
             await asyncio.sleep(HINT_SECONDS)
 
     async def _ask_for_hinted(self, *, is_first: bool) -> None:
-        last, hinted = FeedId(0), set[FeedId]()
+        last, known, hinted = FeedId(0), dict(self._unstored), set[FeedId]()
         while page := await self._pushes.hinted(after=last, limit=PAGE):
             for upstream in await self._pushes.of(page):
                 await self._ask(upstream, is_first=is_first)
-            hinted |= self._unstored.intersection(page)
+            hinted.update(known.keys() & page)
             last = page[-1]
-        self._unstored &= hinted
+        for feed_id in known.keys() - hinted:
+            if self._unstored[feed_id] == known[feed_id]:  # and no more came meanwhile
+                del self._unstored[feed_id]
 
     async def _ask(self, upstream: Upstream, *, is_first: bool) -> None:
         """Once for what it was told of: a server in trouble is asked by the plan. What

@@ -180,11 +180,12 @@ class HttpProtocol(HttpToolsProtocol):
         """RFC 9112 3.2: "A server MUST respond with a 400 (Bad Request) status code to
         any HTTP/1.1 request message that lacks a Host header field and to any request
         message that contains more than one Host header field line or a Host header
-        field with an invalid field value." """
+        field with an invalid field value." RFC 9112 5.1: whitespace behind it is none
+        of the value."""
         hosts = [value for name, value in self.headers if name == b"host"]
         if not hosts:
             return bool(self.parser.get_http_version() == "1.0")
-        return len(hosts) == 1 and _HOST.fullmatch(hosts[0]) is not None
+        return len(hosts) == 1 and _HOST.fullmatch(hosts[0].rstrip(b" \t")) is not None
 
     def send_400_response(self, msg: str) -> None:
         """Not into the answer to an earlier request, nor into one that has begun."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -117,6 +118,33 @@ async def test_nor_is_a_reader_that_is_gone(
     for length in (1, 9_000):
         structlog.get_logger().info("went_on", text="x" * length)
     await eventually(output._is_drained.is_set)
+
+
+async def test_a_line_that_cannot_be_rendered_is_lost_and_counted(
+    pipe: tuple[int, int], output: LogOutput
+) -> None:
+    output.handle(
+        logging.LogRecord("others", logging.INFO, "", 0, "%d", ("none",), None)
+    )
+    structlog.get_logger().info("went_on")
+    told = await read_until(pipe[0], b'"log_lines_lost"')
+    assert b'"went_on"' in told
+    assert b'"count": 1' in told
+
+
+async def test_what_no_thread_could_write_comes_with_a_later_line(
+    pipe: tuple[int, int], output: LogOutput, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    log = structlog.get_logger()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", fail)
+        log.info("waited", text="x" * 9_000)
+    log.info("came_later", text="x" * 9_000)
+    told = await read_until(pipe[0], b'"came_later"')
+    assert b'"waited"' in told
 
 
 def test_without_stderr_there_are_no_lines(monkeypatch: pytest.MonkeyPatch) -> None:

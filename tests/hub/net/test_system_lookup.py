@@ -213,6 +213,24 @@ async def test_a_name_is_looked_up_once_while_it_is_looked_up(
     assert servers.asked == ["a.slow.example"]
 
 
+async def test_who_asks_again_at_the_end_of_a_lookup_is_not_forgotten(
+    servers: NameServers, lookup: SystemLookup
+) -> None:
+    """Those who had its answer leave after the name came into line once more."""
+
+    async def ask_twice(host: str) -> object:
+        await lookup(host)
+        return await lookup(host)
+
+    first = asyncio.create_task(ask_twice("first.slow.zone.example"))
+    also = asyncio.create_task(_resolve(lookup, "first.slow.zone.example"))
+    others = await begin(lookup, 100, "zone.example")
+    servers.answer.set()
+    async with asyncio.timeout(60):
+        assert await first == ["8.8.8.8"]
+    await asyncio.gather(also, *others)
+
+
 async def test_what_fails_after_everybody_gave_up_disturbs_nobody(
     servers: NameServers, lookup: SystemLookup
 ) -> None:

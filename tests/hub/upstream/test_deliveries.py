@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -221,6 +222,42 @@ async def test_a_push_takes_back_its_own_note_and_none_of_what_came_before(
     await eventually(lambda: not scene.deliveries.held)
     scene.brought.failure = None
     await scene.deliveries.take(second)
+    assert scene.brought.taken[-1].heeds_until is None
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+class SlowHints:
+    """The storage, whose hints are none, and are read when they `may_be`."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.feeds, self.pushes = storage.feeds, self
+        self.may_be, self.were = asyncio.Event(), asyncio.Event()
+
+    async def hinted(self, *, after: FeedId, limit: int) -> list[FeedId]:
+        await self.may_be.wait()
+        asyncio.get_running_loop().call_soon(self.were.set)
+        return []
+
+
+async def test_what_is_given_up_while_hints_are_read_is_kept_in_mind(
+    scene: Scene,
+) -> None:
+    hints, clock = SlowHints(scene.storage), ManualClock()
+    deliveries = Deliveries(
+        cast(Storage, hints),
+        Bringing(scene.poller, scene.brought.bring, clock),
+        Pings(scene.poller, clock),
+        clock,
+    )
+    running = asyncio.create_task(deliveries.run())
+    await asyncio.sleep(0)  # it asks for them
+    await asyncio.sleep(0)
+    await deliveries.take(replace(scene.delivery(), body=b""))
+    hints.may_be.set()
+    await hints.were.wait()
+    await deliveries.take(scene.delivery(b"later"))
     assert scene.brought.taken[-1].heeds_until is None
     running.cancel()
     with suppress(asyncio.CancelledError):

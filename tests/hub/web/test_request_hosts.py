@@ -68,6 +68,7 @@ async def test_a_request_without_one_host_is_refused(hub: LiveHub, head: str) ->
         "GET /healthz HTTP/1.1\r\nHost: [::1]:8080\r\nConnection: close\r\n",
         "GET /healthz HTTP/1.1\r\nHost: hub_1.example:\r\nConnection: close\r\n",
         "GET /healthz HTTP/1.1\r\nHost:\r\nConnection: close\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: hub \t\r\nConnection: close\r\n",
     ],
 )
 async def test_one_host_will_do_and_none_in_the_old_protocol(
