@@ -24,6 +24,7 @@ _OWN = re.compile(
 """Paths that are nobody else's. Others, as ``/sitemap.xml`` and ``/``, may be a site's
 that a proxy has put on one origin with the hub; those which do lead here are refused
 when they are asked for (`hub.web.own_requests`)."""
+_LOCAL = re.compile(r"http://localhost(?=[:/]|$)")
 _LOOPBACK = re.compile(r"http://(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)")
 
 
@@ -32,7 +33,7 @@ class OwnTopics:
 
     def __init__(self, public_url: str = "") -> None:
         self._root = resource_url(public_url).rstrip("/") if public_url else ""
-        self._is_local = self._root.startswith("http://localhost")
+        self._is_local = _LOCAL.match(self._root) is not None
         self._read = lru_cache(1_024)(self._parse)
 
     def owns(self, topic: str) -> bool:

@@ -152,6 +152,12 @@ def test_a_hub_without_a_name_is_known_by_all_that_this_machine_has() -> None:
     assert not own.owns("http://127.0.0.12:8080/openfeeder")
 
 
+def test_a_name_that_begins_with_localhost_is_another() -> None:
+    own = OwnTopics("http://localhost.example:8080")
+    assert own.owns("http://localhost.example:8080/openfeeder")
+    assert not own.owns("http://localhost.example:8080/feed.xml")
+
+
 def test_without_a_public_url_nothing_is_owned() -> None:
     own = OwnTopics()
     assert not own.owns(PAGE)

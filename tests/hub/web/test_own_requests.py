@@ -57,9 +57,11 @@ async def test_its_robots_txt_is_told_so_that_the_page_says_what_is_wrong(
         "Fanfare/1.0",
         "Fanfare/1.0 (+http://hub.example.org/about)",
         "Fanfare/1.0 (+https://another.example/hub)",
+        f"Reader/1.0 (+{PUBLIC_URL}/)",
+        f"Reader/1.0 (+{PUBLIC_URL}/hubs/)",
     ],
 )
-async def test_other_hubs_read_what_it_publishes(
+async def test_others_read_what_it_publishes(
     anybody: httpx2.AsyncClient, agent: str
 ) -> None:
     answer = await anybody.get("/openfeeder", headers={"User-Agent": agent})
