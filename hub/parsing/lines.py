@@ -11,20 +11,27 @@ from protocols.errors import LimitExceeded
 
 class Line:
     """Of those in it ``workers`` have their turn at a time; ``most`` wait, which have
-    ``most_bytes`` together, or one does that has more."""
+    ``most_bytes`` together, or one does that has more, each for ``seconds``."""
 
     def __init__(
-        self, *, workers: int, most: int, most_bytes: int | None = None
+        self,
+        *,
+        workers: int,
+        most: int,
+        most_bytes: int | None = None,
+        seconds: float | None = None,
     ) -> None:
         self._turns = asyncio.Semaphore(workers)
         self._most = most
         self._most_bytes = most_bytes
+        self._seconds = seconds
         self._waiting = 0
         self._bytes = 0
 
     @asynccontextmanager
     async def turn(self, size: int) -> AsyncIterator[None]:
-        """Entered when it has come. Raises `LimitExceeded` if too many wait."""
+        """Entered when it has come. Raises `LimitExceeded` if too many wait, or it
+        does not come in time."""
         await self._wait(size)
         try:
             yield
@@ -40,7 +47,11 @@ class Line:
         self._waiting += 1
         self._bytes += size
         try:
-            await self._turns.acquire()
+            async with asyncio.timeout(self._seconds):
+                await self._turns.acquire()
+        except TimeoutError:
+            what = "the seconds to wait until the document is parsed"
+            raise LimitExceeded(what, round(self._seconds or 0)) from None
         finally:
             self._waiting -= 1
             self._bytes -= size

@@ -37,6 +37,9 @@ _COSTLY = ((b"<", INLINE_TAGS), (b"=", INLINE_TAGS), (b"{", INLINE_TAGS // 2))
 """Tags, attributes (an element of nothing else takes squared time), objects of JSON."""
 SLOW_BYTES = 64 << 20
 """Of documents that wait in the line of the slow."""
+SLOW_WAIT = 60.0
+"""Seconds in that line, where one document may take ten: whoever waits there holds a
+place of the poller."""
 SLOW_SHARE = 0.5
 """Of the time that a worker gives a document: with so much of it the source is slow."""
 _PACKED = (GZIP, ZSTD)
@@ -76,7 +79,9 @@ class WorkerParser(Closing):
         clock: Clock | None = None,
     ) -> None:
         self._line = Line(workers=workers, most=waiting)
-        self._slow_line = Line(workers=1, most=waiting, most_bytes=SLOW_BYTES)
+        self._slow_line = Line(
+            workers=1, most=waiting, most_bytes=SLOW_BYTES, seconds=SLOW_WAIT
+        )
         self._costly = CostlySources()
         self._clock = clock or SystemClock()
         self._seconds = seconds

@@ -83,3 +83,14 @@ async def test_what_waits_is_bounded_in_number_and_in_bytes() -> None:
             await stand(0)
     await asyncio.gather(*both)
     assert entered == [4, 6]
+
+
+async def test_nobody_waits_in_line_for_longer_than_its_seconds() -> None:
+    """Nor is a turn lost that came too late."""
+    line = Line(workers=1, most=2, seconds=0.02)
+    async with line.turn(1):
+        with pytest.raises(LimitExceeded, match="the seconds to wait"):
+            async with line.turn(1):
+                raise AssertionError("it is another's turn")
+    async with asyncio.timeout(60), line.turn(1):
+        pass
