@@ -56,6 +56,7 @@ class HttpProtocol(HttpToolsProtocol):
     _stall_timer: asyncio.TimerHandle | None = None
     _head_size = 0
     _is_in_head = False
+    _is_in_body = False
     _has_advanced = False
     """Whether what came last ended a head or a message, or was in part of a body."""
 
@@ -107,13 +108,14 @@ class HttpProtocol(HttpToolsProtocol):
             self._kept.release(self)
 
     def data_received(self, data: bytes) -> None:
-        self._has_advanced = False
+        self._has_advanced, was_in_body = False, self._is_in_body
         super().data_received(data)
         if self._is_idle():
             # What came is no request, or the rest of one that was answered; uvicorn
             # stops its own timer at any byte.
             self._await_head()
-        if self._head_timer is None and self._has_advanced:
+        # The rest of a body that was answered already is no head, however large.
+        if self._has_advanced and (self._head_timer is None or was_in_body):
             self._head_size = 0
             return
         self._head_size += len(data)
@@ -167,7 +169,7 @@ class HttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Raises `ValueError`, which the parser makes an error of its own."""
         self._head_is_there()
-        self._is_in_head = False
+        self._is_in_head, self._is_in_body = False, True
         self._has_advanced = True
         if not self._names_its_host():
             self._refusal = _ONE_HOST
@@ -206,7 +208,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._has_advanced = True
+        self._has_advanced, self._is_in_body = True, False
         super().on_message_complete()
 
     def _await_taking(self) -> None:

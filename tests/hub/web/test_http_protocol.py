@@ -64,6 +64,22 @@ async def test_what_comes_after_an_answer_and_is_no_request_is_not_waited_for(
     writer.close()
 
 
+async def test_the_rest_of_a_body_that_was_answered_already_is_taken_for_no_head(
+    patient_hub: LiveHub,
+) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", patient_hub.port)
+    asked = b"GET /healthz HTTP/1.1\r\nHost: hub\r\n"
+    writer.write(b"%bContent-Length: 1000000\r\n\r\n" % asked)
+    await reader.readuntil(b"}")
+    for _ in range(10):
+        writer.write(b"x" * 100_000)
+        await writer.drain()
+        await asyncio.sleep(0)
+    writer.write(asked + b"\r\n")
+    assert b" 200 " in await reader.readuntil(b"\r\n\r\n")
+    writer.close()
+
+
 async def test_an_upgrade_after_another_request_is_not_cut_off(hub: LiveHub) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", hub.port)
     writer.write(b"GET /healthz HTTP/1.1\r\nHost: hub\r\n\r\n")
