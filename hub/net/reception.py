@@ -230,10 +230,10 @@ class Reception:
         if self._sink is not None:
             self._inflation = Spooling(self._sink, self._limit)
             return
-        coding = self._value(b"content-encoding") or b""
-        self._inflation = Inflation(
-            coding.decode("latin-1"), self._limit, self._allowance
-        )
+        # Two servers in a row that name the same coding have mostly coded once.
+        named = [text for name, text in self._fields if name == b"content-encoding"]
+        coding = b", ".join(dict.fromkeys(named)).decode("latin-1")
+        self._inflation = Inflation(coding, self._limit, self._allowance)
 
     def _is_filled(self) -> bool:
         """Take in the pieces that have come: whether that is all that is wanted."""

@@ -10,6 +10,8 @@ from http import HTTPStatus
 from starlette.requests import Request
 from starlette.responses import Response
 
+from hub.web.decoding import combined_field
+
 
 def validators(etag: str, modified: datetime | None) -> dict[str, str]:
     """As headers; ``etag`` without its quotes. A date is in whole seconds."""
@@ -21,8 +23,8 @@ def validators(etag: str, modified: datetime | None) -> dict[str, str]:
 
 def is_current(request: Request, etag: str, modified: datetime | None) -> bool:
     """``If-None-Match`` counts, and only where there is none ``If-Modified-Since``."""
-    wanted = request.headers.get("if-none-match")
-    if wanted is not None:
+    wanted = combined_field(request.headers, "if-none-match")
+    if wanted:
         tags = [tag.strip().removeprefix("W/") for tag in wanted.split(",")]
         return "*" in tags or f'"{etag}"' in tags
     since = _read_date(request.headers.get("if-modified-since", ""))

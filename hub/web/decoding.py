@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import TypeVar, get_args, get_type_hints
 
 import msgspec
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 
 from hub.web.problems import Problem
@@ -32,6 +33,11 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 class Document(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Base of request bodies: a field nobody knows is refused by its name."""
+
+
+def combined_field(headers: Headers, name: str) -> str:
+    """All lines of a field that is a list, as one (RFC 9110 5.3); "" without any."""
+    return ", ".join(headers.getlist(name))
 
 
 async def read_body(request: Request, shape: type[Body]) -> Body:

@@ -19,6 +19,7 @@ from hub.live.subscriptions import Interest
 from hub.services.live import LiveService
 from hub.services.tokens import Principal
 from hub.web.authentication import CHALLENGE, Authenticator
+from hub.web.decoding import combined_field
 from hub.web.event_outlets import EventOutlet
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
@@ -54,7 +55,7 @@ class EventStream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises what `hub.web.problems.as_problem` knows."""
         request = Request(scope)
-        if not accepts_events(request.headers.get("accept", "")):
+        if not accepts_events(combined_field(request.headers, "accept")):
             raise Problem(
                 HTTPStatus.NOT_ACCEPTABLE,
                 f"this is a websocket, or {EVENT_STREAM} for those who accept it",

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from hub.net.messages import MEBIBYTE
 from hub.services.errors import ServiceError
 from hub.services.upstream import Room, UpstreamService
-from hub.web.decoding import BODY_SECONDS, read_bytes
+from hub.web.decoding import BODY_SECONDS, combined_field, read_bytes
 from hub.web.problems import Problem, as_problem
 from protocols.errors import InvalidValue
 from protocols.websub.forms import Form, read_form
@@ -89,7 +89,7 @@ class UpstreamRoutes:
                 callback,
                 body,
                 request.headers.get("content-type", ""),
-                request.headers.get("x-hub-signature", ""),
+                combined_field(request.headers, "x-hub-signature"),
             )
 
 

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hub.services import WebSubService
 from hub.services.errors import ServiceError, TooManyWaiting
-from hub.web.decoding import read_bytes
+from hub.web.decoding import combined_field, read_bytes
 from hub.web.diagnostics import PAGE_HEADERS, diagnosis_document, diagnosis_page
 from hub.web.encoding import json_response
 from hub.web.problems import Problem, as_problem
@@ -62,7 +62,7 @@ class WebSubRoutes:
 
     async def _publish(self, asked: PublishRequest, request: Request) -> Response:
         pinged = await self._websub.publish(asked)
-        if "application/json" not in request.headers.get("accept", "").lower():
+        if "application/json" not in combined_field(request.headers, "accept").lower():
             return Response(status_code=HTTPStatus.NO_CONTENT)
         urls = [
             {"url": each.url, "status": each.outcome, "reason": each.reason}
@@ -73,7 +73,7 @@ class WebSubRoutes:
     async def diagnose(self, request: Request) -> Response:
         """For people if they are asked for, else as JSON."""
         diagnosis = await self._websub.diagnose(request.path_params["token"])
-        if "text/html" in request.headers.get("accept", "").lower():
+        if "text/html" in combined_field(request.headers, "accept").lower():
             page = diagnosis_page(diagnosis)
             return Response(page, headers=PAGE_HEADERS, media_type="text/html")
         response = json_response(diagnosis_document(diagnosis))

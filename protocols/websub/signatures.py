@@ -39,8 +39,15 @@ def sign(algorithm: str, secret: str, body: bytes) -> str:
 def verify(signature: str, secret: str, body: bytes) -> bool:
     """Whether a signature was made with the secret; a malformed one was not.
 
-    Without a secret nothing was: anybody can sign with none.
+    ``signature`` is the header's value, or several joined by commas: a hub that changes
+    to a better algorithm may send both. Without a secret nothing was made with it:
+    anybody can sign with none.
     """
+    given = signature.split(",", len(ALGORITHMS))[: len(ALGORITHMS)]
+    return any(_is_made_with(secret, each, body) for each in given)
+
+
+def _is_made_with(secret: str, signature: str, body: bytes) -> bool:
     algorithm, _, digest = signature.strip().lower().partition("=")
     if algorithm not in ALGORITHMS or not secret:
         return False

@@ -295,7 +295,7 @@ async def test_a_feeds_subscription_callback_is_asked_with_all_of_the_request(
     scene: WebSubScene, customer: Customer, status: int, answer: int
 ) -> None:
     topic, publisher, named = scene.topic(), scene.callback(), scene.callback()
-    topic.link += f', <{named.url}>; rel="validate"'
+    topic.links.append(f'<{named.url}>; rel="validate"')
     publisher.on_delivery = ServerAnswer(status=status, body=b"members only")
     async with scene.session.post(
         f"{scene.hub.url}/api/feeds",

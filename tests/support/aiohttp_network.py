@@ -22,6 +22,7 @@ from aiohttp import (
 
 from hub.errors import BadAnswer, NetworkError, TimedOut, TooLarge, Unreachable
 from hub.net import Answer, Request
+from hub.net.headers import AnswerHeaders
 from hub.net.inflation import Inflation
 
 _FAILURES = (ClientError, OSError, TimeoutError, ValueError)
@@ -62,7 +63,12 @@ class AiohttpNetwork:
         return Answer(
             url=request.url,
             status=response.status,
-            headers=response.headers,
+            headers=AnswerHeaders(
+                [
+                    (name.lower().encode(), value.encode(errors="surrogateescape"))
+                    for name, value in response.headers.items()
+                ]
+            ),
             body=body,
             complete=complete,
             milliseconds=0,
@@ -86,7 +92,9 @@ async def _read(response: ClientResponse, request: Request) -> tuple[bytes, bool
 async def _read_whole(response: ClientResponse, limit: int) -> bytes:
     if (response.content_length or 0) > limit:
         raise TooLarge(limit)
-    inflation = Inflation(response.headers.get("Content-Encoding", ""), limit)
+    inflation = Inflation(
+        ", ".join(dict.fromkeys(response.headers.getall("Content-Encoding", []))), limit
+    )
     while piece := await response.content.readany():
         inflation.feed(piece)
     return inflation.finish()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -39,6 +39,7 @@ class ServerRequest:
 class ServerAnswer:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+    more_headers: Sequence[tuple[str, str]] = ()  # names may come again
     body: bytes = b""
 
 
@@ -143,6 +144,7 @@ def _encode(answer: ServerAnswer, method: str) -> bytes:
     has_body = answer.status not in (204, 304) and method != "HEAD"
     lines = [f"HTTP/1.1 {answer.status} Test"]
     lines += [f"{name}: {value}" for name, value in answer.headers.items()]
+    lines += [f"{name}: {value}" for name, value in answer.more_headers]
     if answer.status not in (204, 304):
         lines.append(f"Content-Length: {len(answer.body)}")
     head = "\r\n".join([*lines, "", ""]).encode("latin-1")

@@ -41,7 +41,7 @@ class Topic:
     url: str
     body: bytes
     content_type: str = "application/atom+xml"
-    link: str = ""
+    links: list[str] = field(default_factory=list)  # each in a line of its own
     status: int = 200
     instead: ServerAnswer | None = None
     requests: list[ServerRequest] = field(default_factory=list)
@@ -51,9 +51,12 @@ class Topic:
         if self.instead is not None:
             return self.instead
         headers = {"Content-Type": self.content_type}
-        if self.link:
-            headers["Link"] = self.link
-        return ServerAnswer(status=self.status, headers=headers, body=self.body)
+        return ServerAnswer(
+            status=self.status,
+            headers=headers,
+            more_headers=[("Link", each) for each in self.links],
+            body=self.body,
+        )
 
 
 def confirm(request: ServerRequest) -> ServerAnswer:
@@ -110,13 +113,16 @@ class WebSubScene:
         return f"{self.hub.url}/hub"
 
     def topic(self, body: bytes | None = None, *, names_hub: bool = True) -> Topic:
-        """A new topic; Atom with one entry if no body is given."""
+        """A new topic; Atom with one entry if no body is given.
+
+        Its links are two lines, ``self`` before ``hub``, as PuSH-suite has them.
+        """
         path = f"/topics/{len(self.topics) + 1}"
         url = f"{self.server_url}{path}"
-        link = f'<{url}>; rel="self"'
+        topic = Topic(url, atom(1) if body is None else body)
+        topic.links.append(f'<{url}>; rel="self"')
         if names_hub:
-            link = f'<{self.hub_url}>; rel="hub", {link}'
-        topic = Topic(url, atom(1) if body is None else body, link=link)
+            topic.links.append(f'<{self.hub_url}>; rel="hub"')
         self.topics[path] = topic
         return topic
 
@@ -130,7 +136,7 @@ class WebSubScene:
         """Where the topic's publisher answers whether somebody may subscribe."""
         publisher = self.callback()
         publisher.on_delivery = ServerAnswer(status=status, body=text)
-        topic.link += f', <{publisher.url}>; rel="validate"'
+        topic.links.append(f'<{publisher.url}>; rel="validate"')
         return publisher
 
     async def answer(self, request: ServerRequest) -> ServerAnswer | None:

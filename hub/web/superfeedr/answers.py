@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from hub.services.errors import AddressRefused, NotAllowed, TooManyWaiting
+from hub.web.decoding import combined_field
 from hub.web.problems import Problem, as_problem
 from hub.web.superfeedr.calls import Call, accepts_json
 from protocols.errors import InvalidValue
@@ -37,7 +38,7 @@ _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*|\[\d{1,9}\])*", re.AS
 
 def preflight_answer(request: Request) -> Response:
     """To ``OPTIONS``: any site may ask, with whatever headers."""
-    asked = request.headers.get("access-control-request-headers", "")
+    asked = combined_field(request.headers, "access-control-request-headers")
     return Response(
         status_code=HTTPStatus.NO_CONTENT,
         headers={

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.services.tokens import Principal
+from hub.web.decoding import combined_field
 from protocols.http import quality
 from protocols.live.messages import BodyFormat
 from protocols.superfeedr.parameters import Parameters
@@ -17,7 +18,7 @@ from storage.records import Right
 
 def accepts_json(request: Request) -> bool:
     """Whether ``Accept`` names it, and nothing else that we have before it."""
-    accept = request.headers.get("accept", "")
+    accept = combined_field(request.headers, "accept")
     wanted = quality(accept, "application/json")
     return wanted > 0 and wanted >= quality(accept, "application/atom+xml")
 

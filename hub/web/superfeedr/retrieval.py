@@ -22,6 +22,7 @@ from hub.services.selections import (
     Wanted,
 )
 from hub.web.conditions import is_current, not_modified, validators
+from hub.web.decoding import combined_field
 from hub.web.problems import Problem
 from hub.web.superfeedr.answers import json_bytes_answer
 from hub.web.superfeedr.calls import Call, Mode, Modes
@@ -153,7 +154,7 @@ def read_count(given: Parameters, default: int = DEFAULT_COUNT) -> int:
 
 def accepts_event_stream(call: Call) -> bool:
     """Whether ``Accept`` names it: an EventSource does, and nobody by chance."""
-    return quality(call.request.headers.get("accept", ""), EVENT_STREAM) > 0
+    return quality(combined_field(call.request.headers, "accept"), EVENT_STREAM) > 0
 
 
 def answer_document(call: Call, document: Document, format: BodyFormat) -> Response:

@@ -12,6 +12,7 @@ from hub.services.retrieval import RetrievalService
 from hub.services.selections import DEFAULT_COUNT, MOST_COUNT
 from hub.services.superfeedr import SuperfeedrService
 from hub.services.wishes import Verify, Wish
+from hub.web.decoding import combined_field
 from hub.web.superfeedr.calls import Call, Mode, Modes
 from protocols.errors import InvalidValue
 from protocols.superfeedr.parameters import Parameters
@@ -105,8 +106,8 @@ def _shown(given: Parameters) -> tuple[tuple[str, str], ...]:
 def shown_headers(headers: Headers) -> tuple[tuple[str, str], ...]:
     """Those that say something of the request, and neither who it is nor its form."""
     return tuple(
-        (name, value[:LONGEST_HEADER])
-        for name, value in headers.items()
+        (name, combined_field(headers, name)[:LONGEST_HEADER])
+        for name in dict.fromkeys(headers.keys())
         if name not in _NOT_SHOWN and not _NEVER_SHOWN.match(name)
     )[:MOST_HEADERS]
 

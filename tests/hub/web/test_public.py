@@ -81,6 +81,16 @@ async def test_the_list_is_sent_again_only_if_it_changed(
     assert changed.headers["etag"] != first.headers["etag"]
 
 
+async def test_what_is_known_may_be_said_in_several_lines(
+    anybody: httpx2.AsyncClient, feeds: PublicFeeds
+) -> None:
+    await feeds.add("a")
+    first = await anybody.get("/myPublicFeeds.opml")
+    lines = [("If-None-Match", '"other"'), ("If-None-Match", first.headers["etag"])]
+    again = await anybody.get("/myPublicFeeds.opml", headers=lines)
+    assert again.status_code == 304
+
+
 async def test_a_topic_is_its_entries_newest_first(
     anybody: httpx2.AsyncClient, feeds: PublicFeeds
 ) -> None:

@@ -84,6 +84,14 @@ def test_any_other_signature_does_not_verify(signature: str) -> None:
     assert not verify(signature, SECRET, BODY)
 
 
+def test_one_good_signature_of_several_is_enough() -> None:
+    old, new = sign("sha1", SECRET, BODY), sign("sha256", SECRET, BODY)
+    assert verify(f"sha1=0, {new}", SECRET, BODY)
+    assert verify(f"{old}, {new}", SECRET, BODY)
+    assert not verify(f"sha1=0, sha256=0, {new[:-1]}", SECRET, BODY)
+    assert not verify(f"{'sha1=0,' * len(ALGORITHMS)}{new}", SECRET, BODY)
+
+
 def test_a_standard_webhooks_secret_is_decoded() -> None:
     key = bytes(range(24))
     secret = "whsec_" + base64.b64encode(key).decode()
