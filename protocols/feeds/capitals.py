@@ -1,11 +1,15 @@
-"""Names of elements that came in capitals: XML tells them apart, publishers do not."""
+"""Names of elements that came in capitals, or in a namespace by another name.
+
+XML tells them apart, publishers do not.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import Final
 
-from protocols.feeds.element import Element, local_name
+from protocols.feeds.element import Element, local_name, namespace_of
+from protocols.feeds.names import usual_uri
 
 _CONTAINERS: Final = frozenset({"channel", "entry", "item"})
 _USUAL: Final = {
@@ -21,8 +25,9 @@ _USUAL: Final = {
 @lru_cache(4096)
 def usual_name(tag: str) -> str:
     """A tag as it is usually written: ``pubDate`` for ``PUBDATE`` and ``PubDate``."""
-    name = local_name(tag)
-    return tag[: len(tag) - len(name)] + _USUAL.get(name.lower(), name.lower())
+    name, uri = local_name(tag), namespace_of(tag)
+    usual = _USUAL.get(name.lower(), name.lower())
+    return f"{{{usual_uri(uri)}}}{usual}" if uri else usual
 
 
 def has_containers_in_capitals(root: Element) -> bool:

@@ -17,6 +17,7 @@ from protocols.feeds.context import ParseContext
 from protocols.feeds.discovery import discover
 from protocols.feeds.encoding import to_utf8
 from protocols.feeds.limits import check_body, check_json, check_xml
+from protocols.feeds.names import with_usual_uris
 from protocols.feeds.prolog import read_prolog, without_doctype
 from protocols.feeds.region import find_region
 from protocols.feeds.slices import Slices
@@ -103,6 +104,7 @@ def _open_json(body: bytes, context: ParseContext) -> Document | None:
 
 def _open_any(body: bytes, context: ParseContext) -> Document:
     prolog = read_prolog(body)
+    body = with_usual_uris(body, prolog.root)
     region = find_region(body, prolog.root, context.known)
     utf8 = to_utf8(body, context.content_type, region.spans[0] if region else (0, 0))
     document = Document(kind=Kind.XML, body=utf8.body)
@@ -113,6 +115,8 @@ def _open_any(body: bytes, context: ParseContext) -> Document:
     document = _trimmed(document)
     if document.body is not body:
         prolog = read_prolog(document.body)
+        usual = with_usual_uris(document.body, prolog.root)
+        document = changed(document, body=usual)
     kind = sniff(document.body, prolog.root, prolog.doctype)
     if kind == Kind.HTML:
         raise NotAFeed(HTML_PAGE, discover(document.body, context.url).feeds)

@@ -17,7 +17,7 @@ from typing import TypeAlias, cast
 from protocols.feeds.element import Element, local_name, namespace_of
 from protocols.feeds.limits import MAX_ATTRIBUTES, MAX_EXTENSION_DEPTH
 from protocols.feeds.markup import markup_inside
-from protocols.feeds.names import NAMESPACES, PREFIXES, XHTML, XML
+from protocols.feeds.names import NAMESPACES, PREFIXES, XHTML, XML, usual_uri
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 Group: TypeAlias = dict[str, Json]
@@ -61,7 +61,7 @@ def keep_value(groups: Groups, prefix: str, name: str, value: Json) -> None:
 @lru_cache(4096)
 def _place(tag: str) -> tuple[str, str]:
     """The usual prefix of a tag's namespace, "" for one without, and its name."""
-    return PREFIXES.get(namespace_of(tag), ""), local_name(tag)
+    return PREFIXES.get(usual_uri(namespace_of(tag)), ""), local_name(tag)
 
 
 def _own_prefix(element: Element) -> str:

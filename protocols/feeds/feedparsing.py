@@ -22,6 +22,7 @@ from protocols.feeds.feedparserextras import (
     text_at,
 )
 from protocols.feeds.limits import MAX_ENTRIES
+from protocols.feeds.names import usual_declarations
 from protocols.feeds.scope import Scope
 from protocols.feeds.writtenids import (
     as_written,
@@ -54,7 +55,7 @@ def read_with_feedparser(
     """
     try:
         result = feedparser.parse(
-            BytesIO(_without_declaration(document.body)),
+            BytesIO(usual_declarations(_without_declaration(document.body))),
             response_headers=_HEADERS,
             sanitize_html=False,
             resolve_relative_uris=False,

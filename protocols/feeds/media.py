@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+from protocols.feeds.capitals import usual_name
 from protocols.feeds.constructs import make_link
 from protocols.feeds.drafts import Draft
 from protocols.feeds.element import Element, text_of
@@ -47,7 +48,7 @@ def _read_parts(
     draft: Draft, inside: Inside, scope: Scope, readers: Mapping[str, Reader]
 ) -> None:
     for child, said in inside:
-        read = readers.get(child.tag)
+        read = readers.get(child.tag) or readers.get(usual_name(child.tag))
         if read:
             read(draft, child, said, scope.within(child))
 

@@ -1,11 +1,16 @@
 """XML namespaces by their usual prefixes, and qualified names in Clark notation.
 
-A namespace has several URIs where feeds in the wild misspell it; the first is right.
+A namespace has several URIs where feeds in the wild call it otherwise; the first is
+right. What differs from one of them in nothing but its scheme, ``www.``, capitals and
+a sign at its end is the same one: site templates write ``https``, which is wrong to
+XML and means nothing else.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final, TypeVar
 
 Value = TypeVar("Value")
@@ -56,6 +61,8 @@ NAMESPACES: Final[Mapping[str, tuple[str, ...]]] = {
         "http://search.yahoo.com/mrss/",
         "http://search.yahoo.com/mrss",
         "https://search.yahoo.com/mrss/",
+        "http://www.rssboard.org/media-rss",
+        "http://video.search.yahoo.com/mrss/",
     ),
     "opensearch": (
         "http://a9.com/-/spec/opensearch/1.1/",
@@ -106,12 +113,64 @@ PREFIXES: Final[Mapping[str, str]] = {
     uri: prefix for prefix, uris in NAMESPACES.items() for uri in uris
 }
 
+
+def _bare(uri: str) -> str:
+    bare = uri.strip().lower().removeprefix("https://").removeprefix("http://")
+    return bare.removeprefix("www.").rstrip("/#")
+
+
+_PREFIXES_OF_BARE: Final[Mapping[str, str]] = {
+    _bare(uri): prefix for uri, prefix in PREFIXES.items() if uri
+}
+_LONGEST_URI: Final = 200
+_DECLARED: Final = re.compile(
+    rb"(\sxmlns(?::[\w.-]{1,40})?\s{0,20}=\s{0,20})(?:\"([^\"<>]*)\"|'([^'<>]*)')"
+)
+
 ATOM: Final = "{http://www.w3.org/2005/Atom}"
 ATOM_03: Final = "{http://purl.org/atom/ns#}"
 RDF: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 TOMBSTONES: Final = "{http://purl.org/atompub/tombstones/1.0}"
 XHTML: Final = "{http://www.w3.org/1999/xhtml}"
 XML: Final = "{http://www.w3.org/XML/1998/namespace}"
+
+
+@lru_cache(4096)
+def usual_uri(uri: str) -> str:
+    """The right URI of the namespace that one means; itself if that is not known.
+
+    RSS has one for each version, and no right one.
+    """
+    if len(uri) > _LONGEST_URI:
+        return uri
+    prefix = PREFIXES.get(uri) or _PREFIXES_OF_BARE.get(_bare(uri), "rss")
+    return uri if prefix == "rss" else NAMESPACES[prefix][0]
+
+
+def with_usual_uris(body: bytes, root: str) -> bytes:
+    """A document with the right URIs in its root's start tag."""
+    start = body.find(b"<" + root.encode())
+    end = body.find(b">", start) + 1
+    tag = body[start:end]
+    usual = _usual_tag(tag)
+    return body if usual == tag else body[:start] + usual + body[end:]
+
+
+@lru_cache(1024)
+def _usual_tag(tag: bytes) -> bytes:
+    """Kept, since most sites of one program begin their documents with the same tag."""
+    return usual_declarations(tag)
+
+
+def usual_declarations(markup: bytes) -> bytes:
+    """Markup, in which namespaces are declared by their right URIs."""
+    return _DECLARED.sub(_declare_usual, markup)
+
+
+def _declare_usual(match: re.Match[bytes]) -> bytes:
+    uri = match[match.lastindex or 0]
+    usual = usual_uri(uri.decode("utf-8", "replace")).encode()
+    return match[0] if usual == uri else b'%b"%b"' % (match[1], usual)
 
 
 def qualified(prefix: str, values: Mapping[str, Value]) -> dict[str, Value]:
