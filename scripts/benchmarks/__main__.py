@@ -1,12 +1,15 @@
-"""``scripts/bench``: measure, print what was found; status 1 if a target is missed,
-or if something became dearer than in an earlier run.
+"""``scripts/bench``: measure, print each row as it is found; status 1 if a target is
+missed, if a bench fails, or if something became dearer than in an earlier run.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,10 +20,10 @@ from hub import heap
 from hub.beside import take_short_turns
 from hub.logs import configure_logs
 from scripts.benchmarks.against import compare
-from scripts.benchmarks.measuring import Finding
-from scripts.benchmarks.report import as_json, as_table, from_json
+from scripts.benchmarks.measuring import Finding, Measure, Size
+from scripts.benchmarks.report import Report, from_json
 
-_NAMES = (
+NAMES = (
     "commit",
     "plan",
     "poll",
@@ -38,33 +41,84 @@ _NAMES = (
     "openfeeder",
     "sources",
 )
-_ALONE = ("ladder",)
-"""Which take long, and are measured only when they are asked for."""
-Measure = Callable[..., Coroutine[None, None, list[Finding]]]
+ALONE = ("ladder",)
+"""Which take long, and are measured only when they are asked for; but for the smallest
+round, which takes a few seconds of each."""
+
+Load = Callable[[str], Measure]
 
 
 def main(arguments: list[str] | None = None) -> int:
     wanted = _arguments(arguments)
     configure_logs("error", "console")
-    names = _NAMES if wanted.bench == "all" else (wanted.bench,)
-    findings = _measure(names, wanted.directory, is_quick=wanted.quick)
-    print(as_json(findings) if wanted.json else as_table(findings))
+    size: Size = wanted.size
+    everything = (*NAMES, *ALONE) if size is Size.SMALLEST else NAMES
+    names = everything if wanted.bench == "all" else (wanted.bench,)
+    report = Report(sys.stdout, is_json=wanted.json, file=wanted.output)
+    take_short_turns()  # as in a running hub, for the floors too
+    measure_all(names, report, wanted.directory, size)
+    return exit_status(report.findings, wanted.against)
+
+
+def exit_status(
+    findings: Sequence[Finding], before: Sequence[Finding] | None = None
+) -> int:
     is_met = all(finding.met for finding in findings)
-    is_cheap = wanted.against is None or has_stayed_cheap(findings, wanted.against)
+    is_cheap = before is None or has_stayed_cheap(findings, before)
     return 0 if is_met and is_cheap else 1
 
 
-def _measure(names: Sequence[str], parent: Path, *, is_quick: bool) -> list[Finding]:
+def measure_all(
+    names: Sequence[str],
+    report: Report,
+    parent: Path,
+    size: Size,
+    load: Load | None = None,
+) -> None:
+    """Add the rows of each bench to the report; of one that fails, one that says so."""
     parent.mkdir(parents=True, exist_ok=True)
-    findings: list[Finding] = []
-    take_short_turns()  # as in a running hub, for the floors too
     for name in names:
         print(f"measuring {name}", file=sys.stderr, flush=True)
-        measure: Measure = import_module(f"scripts.benchmarks.{name}").measure
-        heap.settle()  # as in a running hub, for the floors too
-        with TemporaryDirectory(dir=parent, prefix="bench-") as directory:
-            findings += uvloop.run(measure(Path(directory), is_quick=is_quick))
-    return findings
+        try:
+            measure = (load or load_bench)(name)
+            heap.settle()  # as in a running hub, for the floors too
+            with TemporaryDirectory(dir=parent, prefix="bench-") as directory:
+                uvloop.run(_measure(measure, Path(directory), size, report))
+        except Exception as error:
+            traceback.print_exception(error)
+            report.add(_failure(name, error))
+
+
+def load_bench(name: str) -> Measure:
+    measure: Measure = import_module(f"scripts.benchmarks.{name}").measure
+    return measure
+
+
+async def _measure(
+    measure: Measure, directory: Path, size: Size, report: Report
+) -> None:
+    async with asyncio.timeout(size.pick(1_800.0, 600.0, 120.0)):
+        async for finding in measure(directory, size):
+            report.add(_unjudged(finding) if size is Size.SMALLEST else finding)
+
+
+def _unjudged(finding: Finding) -> Finding:
+    return replace(finding, target="", met=True)
+
+
+def _failure(name: str, error: BaseException) -> Finding:
+    """What one of a group of errors said stands for all of them."""
+    first = next(_leaves(error))
+    said = " ".join(f"{type(first).__name__}: {first}".split())
+    return Finding(bench=name, measure="failed", met=False, error=said[:300])
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if not isinstance(error, BaseExceptionGroup):
+        yield error
+        return
+    for each in error.exceptions:
+        yield from _leaves(each)
 
 
 def has_stayed_cheap(findings: Sequence[Finding], before: Sequence[Finding]) -> bool:
@@ -85,13 +139,44 @@ def _earlier(file: str) -> list[Finding]:
         raise argparse.ArgumentTypeError(f"{file}: {error}") from None
 
 
+def _writable(file: str) -> Path:
+    """Emptied before anything is measured, for the same reason."""
+    try:
+        Path(file).write_text("", encoding="utf-8")
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{file}: {error.strerror}") from None
+    return Path(file)
+
+
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     parser.add_argument(
-        "bench", nargs="?", default="all", choices=(*_NAMES, *_ALONE, "all")
+        "bench", nargs="?", default="all", choices=(*NAMES, *ALONE, "all")
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, not a table")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, smaller")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON lines, not a table"
+    )
+    parser.add_argument(
+        "--output",
+        type=_writable,
+        metavar="FILE",
+        help="write the rows there, too, as JSON lines",
+    )
+    parser.add_argument(
+        "--quick",
+        dest="size",
+        action="store_const",
+        const=Size.QUICK,
+        default=Size.FULL,
+        help="fewer rounds, smaller",
+    )
+    parser.add_argument(
+        "--smallest",
+        dest="size",
+        action="store_const",
+        const=Size.SMALLEST,
+        help="a glimpse of each, no target judged: whether they still run",
+    )
     parser.add_argument(
         "--against",
         type=_earlier,

@@ -28,7 +28,7 @@ from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher
 from hub.polling.poller import Poller
 from scripts.benchmarks.documents import make_document, rss
-from scripts.benchmarks.measuring import Finding, until
+from scripts.benchmarks.measuring import Finding, Size, until
 from scripts.benchmarks.peers import Peer, running_peer
 from storage.interface import Storage
 from storage.records import OPERATOR, FeedId, Format, NewFeed, NewSubscription
@@ -41,10 +41,11 @@ _LOOPBACK = (ip_network("127.0.0.0/8"),)
 _FORMATS = (Format.JSON, Format.ATOM, Format.AS_IS)
 
 
-async def measure_blocks(directory: Path, *, is_quick: bool) -> list[Finding]:
+async def measure_blocks(directory: Path, size: Size) -> AsyncIterator[Finding]:
     """One row for long articles, one for short ones, of which there are many."""
-    rounds = 2 if is_quick else 5
-    return [await _measure_kind(directory, kind, rounds) for kind in ("blog", "news")]
+    rounds = size.pick(5, 2, 1)
+    for kind in ("blog", "news"):
+        yield await _measure_kind(directory, kind, rounds)
 
 
 async def _measure_kind(directory: Path, kind: str, rounds: int) -> Finding:

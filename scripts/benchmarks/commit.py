@@ -8,7 +8,7 @@ and a commit for each.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import aiosqlite
 from scripts.benchmarks.measuring import (
     Finding,
     Sample,
+    Size,
     Stopwatch,
     alternate,
     cpu_finding,
@@ -30,8 +31,8 @@ CALLERS = 200
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
-    each, floor_each, rounds = (50, 2, 1) if is_quick else (200, 5, 15)
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
+    each, floor_each, rounds = size.pick((200, 5, 15), (50, 2, 1), (5, 1, 1))
     storage = await open_database(directory / "hub.db")
     bare = await aiosqlite.connect(directory / "floor.db", isolation_level=None)
     try:
@@ -46,10 +47,8 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
         await storage.close()
         await bare.close()
     hub, floor = samples["hub"], samples["floor"]
-    return [
-        rate_finding("commit", "durable transactions", hub, floor, 30),
-        cpu_finding("commit", "transaction", hub, floor, None),
-    ]
+    yield rate_finding("commit", "durable transactions", hub, floor, 30)
+    yield cpu_finding("commit", "transaction", hub, floor, None)
 
 
 async def _concurrently(

@@ -33,6 +33,7 @@ from scripts.benchmarks.listeners import allow_files
 from scripts.benchmarks.measuring import (
     Finding,
     Sample,
+    Size,
     Stopwatch,
     alternate,
     cpu_finding,
@@ -65,16 +66,17 @@ class _Scene:
     session: aiohttp.ClientSession
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
     allow_files(8 * CALLBACKS)
+    rounds = size.pick(11, 1, 1)
     async with _delivering(directory) as scene:
-        rounds = 1 if is_quick else 11
-        return [
-            *await _late(scene, rounds),
-            *await _topics(scene, rounds),
-            *await _hanging(scene, max(rounds, LEAST_ROUNDS)),
-            *await _first(scene, 20 if is_quick else 500),
-        ]
+        for finding in await _late(scene, rounds):
+            yield finding
+        for finding in await _topics(scene, rounds):
+            yield finding
+        yield await _hanging(scene, size.pick(rounds, LEAST_ROUNDS, 1))
+        for finding in await _first(scene, size.pick(500, 20, 2)):
+            yield finding
 
 
 @asynccontextmanager
@@ -153,7 +155,7 @@ async def _post(scene: _Scene, deliveries: Sequence[Delivery], workers: int) -> 
     return watch.sample(len(deliveries))
 
 
-async def _hanging(scene: _Scene, rounds: int) -> list[Finding]:
+async def _hanging(scene: _Scene, rounds: int) -> Finding:
     medians: dict[int, list[float]] = {0: [], HANGING: []}
     for round in range(rounds + 1):
         for hanging, taken in medians.items():
@@ -162,17 +164,15 @@ async def _hanging(scene: _Scene, rounds: int) -> list[Finding]:
                 taken.append(heard)
     none, some = medians[0], medians[HANGING]
     ratio = median(one / other for one, other in zip(some, none, strict=True))
-    return [
-        Finding(
-            bench="deliveries hanging",
-            measure=f"ms to the median of {MANY - HANGING}, {HANGING} hang",
-            hub=1_000 * median(some),
-            floor=1_000 * median(none),
-            ratio=ratio,
-            target=f"<= {MOST_SLOWED:g} x",
-            met=ratio <= MOST_SLOWED,
-        )
-    ]
+    return Finding(
+        bench="deliveries hanging",
+        measure=f"ms to the median of {MANY - HANGING}, {HANGING} hang",
+        hub=1_000 * median(some),
+        floor=1_000 * median(none),
+        ratio=ratio,
+        target=f"<= {MOST_SLOWED:g} x",
+        met=ratio <= MOST_SLOWED,
+    )
 
 
 async def _median_latency(scene: _Scene, name: str, hanging: int) -> float:

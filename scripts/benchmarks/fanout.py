@@ -8,6 +8,7 @@ stops at the last 2xx; CPU counts until every acknowledgement is stored. The flo
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from functools import partial
 from ipaddress import ip_network
@@ -22,6 +23,7 @@ from scripts.benchmarks.bare import bare_session, post_all
 from scripts.benchmarks.measuring import (
     Finding,
     Sample,
+    Size,
     Stopwatch,
     alternate,
     cpu_finding,
@@ -43,8 +45,8 @@ BODY = b"<!-- " + b"x" * (BODY_BYTES - 9) + b" -->"
 _FORMATS = {Format.AS_IS: "application/atom+xml", Format.JSON: "application/json"}
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
-    findings: list[Finding] = []
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
+    count = size.pick(CALLBACKS, CALLBACKS, 50)
     async with AsyncExitStack() as stack:
         peer = await stack.enter_async_context(running_peer(directory, ["127.0.0.1"]))
         storage = await open_database(directory / "hub.db")
@@ -55,16 +57,16 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
         session = await stack.enter_async_context(bare_session(connections=CONCURRENCY))
         dispatcher = asyncio.create_task(_dispatcher(storage, network).run())
         for format, content_type in _FORMATS.items():
-            deliveries = callbacks(peer.port, format, CALLBACKS)
+            deliveries = callbacks(peer.port, format, count)
             feed_id = await add_topic(storage, format, deliveries, format)
             samples = await alternate(
-                1 if is_quick else 11,
-                hub=partial(_publish, storage, feed_id, peer),
-                floor=partial(_post, session, peer, content_type),
+                size.pick(11, 1, 1),
+                hub=partial(_publish, storage, feed_id, peer, count),
+                floor=partial(_post, session, peer, content_type, count),
             )
-            findings += _findings(format, samples["hub"], samples["floor"])
+            for finding in _findings(format, samples["hub"], samples["floor"]):
+                yield finding
         dispatcher.cancel()
-    return findings
 
 
 def _findings(format: Format, hub: list[Sample], floor: list[Sample]) -> list[Finding]:
@@ -82,15 +84,15 @@ def _dispatcher(storage: Storage, network: HttpNetwork) -> Dispatcher:
     )
 
 
-async def _publish(storage: Storage, feed_id: FeedId, peer: Peer) -> Sample:
-    expected = peer.requests + CALLBACKS
+async def _publish(storage: Storage, feed_id: FeedId, peer: Peer, count: int) -> Sample:
+    expected = peer.requests + count
     commit = news(feed_id)
     watch = Stopwatch()
     await storage.log.commit(commit)
     await peer.wait_for(expected)
     ended = peer.last
     await until(partial(_is_recorded, storage), pause=0.02)
-    return watch.sample(CALLBACKS, ended)
+    return watch.sample(count, ended)
 
 
 async def _is_recorded(storage: Storage) -> bool:
@@ -102,9 +104,9 @@ async def _is_recorded(storage: Storage) -> bool:
 
 
 async def _post(
-    session: aiohttp.ClientSession, peer: Peer, content_type: str
+    session: aiohttp.ClientSession, peer: Peer, content_type: str, count: int
 ) -> Sample:
-    deliveries = callbacks(peer.port, "floor", CALLBACKS)
+    deliveries = callbacks(peer.port, "floor", count)
     watch = Stopwatch()
     await post_all(session, deliveries, BODY, content_type, CONCURRENCY)
-    return watch.sample(CALLBACKS)
+    return watch.sample(count)

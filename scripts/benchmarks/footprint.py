@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from hub.clock import SystemClock
 from scripts.benchmarks.hub_under_test import running_hub
-from scripts.benchmarks.measuring import Finding
+from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.peers import Peer, loopback_addresses, running_peer
 from storage.interface import Storage
 from storage.records import OPERATOR, FeedId, NewFeed, NewSubscription
@@ -34,11 +34,13 @@ _GROWTH = 100.0  # MB
 _FLAT = 20.0  # MB, between two moments of steady work
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
-    feeds, subscriptions, seconds = (
-        (10_000, 100_000, 4.0) if is_quick else (100_000, 1_000_000, 30.0)
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
+    feeds, subscriptions, seconds = size.pick(
+        (100_000, 1_000_000, 30.0), (10_000, 100_000, 4.0), (500, 500, 0.5)
     )
-    empty = await _idle_megabytes(directory / "empty" / "hub.db")
+    settled = size.pick(_SETTLED, _SETTLED, 0.1)
+    empty = await _idle_megabytes(directory / "empty" / "hub.db", settled)
+    yield _finding("empty hub, MB", empty, None)
     async with running_peer(directory, loopback_addresses(_HOSTS)) as peer:
         overdue = directory / "overdue" / "hub.db"
         ids = await _add_feeds(overdue, feeds, peer.port)
@@ -46,23 +48,20 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
         await _defer_all(idle, ids)
         subscribed = directory / "subscribed" / "hub.db"
         await _add_subscriptions(subscribed, subscriptions)
-        idle_growth = await _idle_megabytes(idle) - empty
-        disk_growth = await _idle_megabytes(subscribed) - empty
+        idle_growth = await _idle_megabytes(idle, settled) - empty
+        yield _finding(f"{feeds:,} idle feeds, MB more", idle_growth, _GROWTH)
+        disk_growth = await _idle_megabytes(subscribed, settled) - empty
+        yield _finding(f"{subscriptions:,} subscriptions, MB more", disk_growth, _FLAT)
         work = await _overdue(overdue, peer, seconds)
-    return [
-        _finding("empty hub, MB", empty, None),
-        _finding(f"{feeds:,} idle feeds, MB more", idle_growth, _GROWTH),
-        _finding(f"{feeds:,} overdue: first poll, s", work.first_poll, _FIRST_POLL),
-        _finding(f"{feeds:,} overdue: polls per second", work.rate, None),
-        _finding(f"{feeds:,} overdue: growth at work, MB", work.growth, _FLAT),
-        _finding(f"{subscriptions:,} subscriptions, MB more", disk_growth, _FLAT),
-    ]
+    yield _finding(f"{feeds:,} overdue: first poll, s", work.first_poll, _FIRST_POLL)
+    yield _finding(f"{feeds:,} overdue: polls per second", work.rate, None)
+    yield _finding(f"{feeds:,} overdue: growth at work, MB", work.growth, _FLAT)
 
 
-async def _idle_megabytes(database: Path) -> float:
+async def _idle_megabytes(database: Path, settled: float) -> float:
     async with running_hub(database) as hub:
         await hub.wait_ready()
-        await asyncio.sleep(_SETTLED)
+        await asyncio.sleep(settled)
         return hub.megabytes
 
 

@@ -4,13 +4,14 @@ one with ten thousand."""
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from scripts.benchmarks.measuring import (
     Finding,
     Sample,
+    Size,
     Stopwatch,
     alternate,
     cpu_finding,
@@ -32,37 +33,37 @@ async def measure_growth(
     bench: str,
     asks: Mapping[str, Callable[[Storage, int], Ask]],
     what: str,
+    size: Size,
     *,
-    is_quick: bool,
     targets: Mapping[str, float] | None = None,
     opened: Callable[[Path, int], Awaitable[Storage]] = open_stored,
     operations: int = OPERATIONS,
-) -> list[Finding]:
+) -> AsyncIterator[Finding]:
     """CPU of each of ``asks``, which are given how many there are; ``what`` there is
     many of, for people. ``targets``: of those that may grow more than twofold.
 
     ``opened`` makes the hubs.
     """
-    many, few = (MANY // 10, FEW // 10) if is_quick else (MANY, FEW)
+    part = size.pick(1, 10, 20)
+    many, few = MANY // part, FEW // part
     large = await opened(directory / "large.db", many)
     small = await opened(directory / "small.db", few)
-    findings = []
+    operations = size.pick(operations, operations, 3)
     try:
         for name, ask in asks.items():
             samples = await alternate(
-                3 if is_quick else 9,
+                size.pick(9, 3, 1),
                 large=_sampling(ask(large, many), many, operations),
                 small=_sampling(ask(small, few), few, operations),
             )
             measured = f"{name}, {many:,} {what} (floor: {few:,})"
             target = (targets or {}).get(name, MOST_GROWTH)
-            findings.append(
-                cpu_finding(bench, measured, samples["large"], samples["small"], target)
+            yield cpu_finding(
+                bench, measured, samples["large"], samples["small"], target
             )
     finally:
         await large.close()
         await small.close()
-    return findings
 
 
 def _sampling(ask: Ask, count: int, operations: int) -> Callable[[], Awaitable[Sample]]:

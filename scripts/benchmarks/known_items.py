@@ -7,7 +7,7 @@ by the CPU of this one thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -22,7 +22,7 @@ from hub.core.bodies import body_hash
 from protocols.feeds import ParseContext, parse
 from protocols.feeds.outline import KnownSlice, pack_known
 from protocols.identity import fingerprint
-from scripts.benchmarks.measuring import Finding
+from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.words import write_words
 
 COUNTS: Final = (20, 100, 500)
@@ -36,26 +36,25 @@ _TIME: Final = "2026-01-01T00:00:00Z"
 Members = dict[str, Any]
 
 
-def measure_known_items() -> list[Finding]:
+def measure_known_items(size: Size) -> Iterator[Finding]:
     draw = Random(1)  # noqa: S311 - hides nothing
     kinds: list[tuple[str, Callable[[int, Random], Members], Members]] = [
         ("JSON Feed", _json_feed, {"title": "Another"}),
         ("creator feed.json", _creator_feed, {"generatedAt": "2026-01-02T00:00:00Z"}),
     ]
-    return [
-        _compare(f"{name}, {count} known items", write(count, draw), change)
-        for name, write, change in kinds
-        for count in COUNTS
-    ]
+    items = size.pick(_ITEMS, _ITEMS, max(COUNTS))
+    for name, write, change in kinds:
+        for count in COUNTS:
+            measure = f"{name}, {count} known items"
+            yield _compare(measure, write(count, draw), change, items // count)
 
 
-def _compare(measure: str, document: Members, change: Members) -> Finding:
+def _compare(measure: str, document: Members, change: Members, rounds: int) -> Finding:
     context = ParseContext(
         url=f"{_SITE}/feed.json", now=datetime(2026, 1, 1, tzinfo=UTC), known=b""
     )
     known = _known(orjson.dumps(document), context)
     body = orjson.dumps({**document, **change})
-    rounds = _ITEMS // len(document["items"])
     work = partial(_read, body, replace(context, known=known))
     pairs = [(_spent(work), _spent(partial(_load, body))) for _ in range(rounds)]
     ratio = median(ours / bare for ours, bare in pairs)

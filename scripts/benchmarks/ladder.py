@@ -8,14 +8,14 @@ of the same minute. A step that this machine does not allow is left out, and sai
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.benchmarks.ladder_polls import measure_polls
 from scripts.benchmarks.ladder_pushes import measure_pushes
 from scripts.benchmarks.ladder_sockets import measure_sockets
-from scripts.benchmarks.measuring import Finding
+from scripts.benchmarks.measuring import Finding, Size
 from storage.interface import Storage
 from storage.sqlite import open_database
 
@@ -34,16 +34,19 @@ class Steps:
 
 
 QUICK = Steps(sockets=(1_000,), polls=(100,), pushes=(500,), seconds=4.0, trials=3)
+SMALLEST = Steps(
+    sockets=(10,), polls=(50,), pushes=(200,), seconds=0.2, messages=2, trials=1
+)
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
-    return await climb(directory, QUICK if is_quick else Steps())
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
+    async for finding in climb(directory, size.pick(Steps(), QUICK, SMALLEST)):
+        yield finding
 
 
-async def climb(directory: Path, steps: Steps) -> list[Finding]:
+async def climb(directory: Path, steps: Steps) -> AsyncIterator[Finding]:
     """Each kind with a database of its own, so that none bears the work of another."""
-    found = []
-    climbs: dict[str, Callable[[Path, Storage], Awaitable[list[Finding]]]] = {
+    climbs: dict[str, Callable[[Path, Storage], AsyncIterator[Finding]]] = {
         "sockets": lambda home, storage: measure_sockets(
             home, storage, steps.sockets, steps.messages
         ),
@@ -59,7 +62,7 @@ async def climb(directory: Path, steps: Steps) -> list[Finding]:
         home.mkdir()
         storage = await open_database(home / "hub.db")
         try:
-            found += await measure_steps(home, storage)
+            async for finding in measure_steps(home, storage):
+                yield finding
         finally:
             await storage.close()
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ ROUNDS, FLOOR = 3, 500
 
 async def measure_polls(
     directory: Path, storage: Storage, steps: Sequence[int], seconds: float
-) -> list[Finding]:
+) -> AsyncIterator[Finding]:
     count = round(max(steps) * seconds)
     hosts = loopback_addresses(min(HOSTS, count))
     async with running_peer(directory, hosts) as peer:
@@ -39,11 +39,11 @@ async def measure_polls(
         ]
         floor = await _floor(urls[:FLOOR])
         feeds = await _add(storage, urls, peer)
-        found: list[Finding] = []
         for rate in steps:
             due = feeds[: round(rate * seconds)]
-            found += _findings(rate, await _poll(storage, due, rate, peer), floor)
-    return found
+            sample = await _poll(storage, due, rate, peer)
+            for finding in _findings(rate, sample, floor):
+                yield finding
 
 
 async def _floor(urls: Sequence[str]) -> float:

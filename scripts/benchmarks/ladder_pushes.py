@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -50,8 +50,7 @@ async def measure_pushes(
     steps: Sequence[int],
     seconds: float,
     trials: int,
-) -> list[Finding]:
-    found: list[Finding] = []
+) -> AsyncIterator[Finding]:
     async with running_receivers(directory) as receivers:
         deliveries = callbacks(receivers.port, "at-once", TOPICS * EACH)
         bare = await post_bare(deliveries)
@@ -61,7 +60,8 @@ async def measure_pushes(
         async with Working(storage, HOUR):
             await _push(scene, START)  # opens the connections, and does not count
             for rate in steps:
-                found += _findings(rate, await _push(scene, rate), cpu)
+                for finding in _findings(rate, await _push(scene, rate), cpu):
+                    yield finding
 
             async def is_soon(rate: int) -> bool:
                 step = await _push(scene, rate)
@@ -69,16 +69,13 @@ async def measure_pushes(
 
             highest = await search(is_soon, START, trials)
     most = max(sample.rate for sample in bare)
-    found.append(
-        Finding(
-            bench="ladder",
-            measure="deliveries per second, most with p99 <= 1 s",
-            hub=highest,
-            floor=most,
-            ratio=highest / most,
-        )
+    yield Finding(
+        bench="ladder",
+        measure="deliveries per second, most with p99 <= 1 s",
+        hub=highest,
+        floor=most,
+        ratio=highest / most,
     )
-    return found
 
 
 async def search(

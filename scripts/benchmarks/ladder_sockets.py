@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -29,7 +29,7 @@ ROUNDS = 3
 
 async def measure_sockets(
     directory: Path, storage: Storage, steps: Sequence[int], messages: int
-) -> list[Finding]:
+) -> AsyncIterator[Finding]:
     """In order: those of a step stay for the next, so that memory only grows."""
     most = most_connections(max(steps))
     made = [step for step in steps if step <= most]
@@ -40,10 +40,9 @@ async def measure_sockets(
             file=sys.stderr,
         )
     if not made:
-        return []
+        return
     floor = await _floor(directory, min(FLOOR, *made), messages)
     feeds = await add_feeds(storage)
-    found: list[Finding] = []
     async with (
         serving(storage, max(made)) as (port, metrics),
         Crowd(directory, port, TARGET) as crowd,
@@ -54,8 +53,8 @@ async def measure_sockets(
             await connected(metrics, "websocket", step)
             kibibytes = (megabytes() - before) * 1024 / step
             cpu = (await speak(storage, feeds, crowd, messages, step)).microseconds
-            found += _findings(step, kibibytes, cpu, floor)
-    return found
+            for finding in _findings(step, kibibytes, cpu, floor):
+                yield finding
 
 
 async def _floor(directory: Path, connections: int, messages: int) -> float:

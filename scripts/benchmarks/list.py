@@ -6,12 +6,13 @@ account.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from scripts.benchmarks.growth import Ask, measure_growth
-from scripts.benchmarks.measuring import Finding
+from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.stored_hubs import ACCOUNT, PER_FEED, callback_of, topic_of
 from storage.interface import Storage
 from storage.records import Format, ListingSearch
@@ -28,16 +29,17 @@ PAGES: Final = (
 )
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
     """CPU of a page with its total: the first and the last, and of each search."""
-    return await measure_growth(
+    async for finding in measure_growth(
         directory,
         "list",
         {name: partial(_listing, name) for name in PAGES},
         "subscriptions",
-        is_quick=is_quick,
+        size,
         targets={PART: OF_PARTS},
-    )
+    ):
+        yield finding
 
 
 def _listing(name: str, storage: Storage, count: int) -> Ask:

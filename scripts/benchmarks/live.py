@@ -38,6 +38,7 @@ from scripts.benchmarks.listeners import MARK, Listeners, allow_files, listening
 from scripts.benchmarks.measuring import (
     Finding,
     Sample,
+    Size,
     Stopwatch,
     alternate,
     cpu_finding,
@@ -81,47 +82,50 @@ class Feeds:
     unheard: FeedId
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
-    messages, rounds = (20, 1) if is_quick else (100, 5)
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
+    messages, rounds = size.pick((100, 5), (20, 1), (2, 1))
+    count = size.pick(CONNECTIONS, CONNECTIONS, 50)
     allow_files(8 * CONNECTIONS)
-    idle = await _idle_kibibytes(directory)
+    yield _idle_finding(await _idle_kibibytes(directory, count))
     storage = await open_database(directory / "hub.db")
     try:
         feeds = await add_feeds(storage)
         async with (
             serving(storage) as (port, metrics),
             accepting() as bare,
-            listening(directory, "websocket", port, TARGET, CONNECTIONS) as sockets,
-            listening(directory, "raw", bare.port, "", CONNECTIONS) as raw,
+            listening(directory, "websocket", port, TARGET, count) as sockets,
+            listening(directory, "raw", bare.port, "", count) as raw,
         ):
-            await connected(metrics, "websocket")
+            await connected(metrics, "websocket", count)
             samples = await alternate(
                 rounds,
-                hub=partial(speak, storage, feeds, sockets, messages),
+                hub=partial(speak, storage, feeds, sockets, messages, count),
                 floor=partial(write, bare, raw, messages),
             )
+        floor = samples["floor"]
+        yield cpu_finding("live", "websocket message", samples["hub"], floor, 1.5)
         async with (
             serving(storage) as (port, metrics),
-            listening(directory, "sse", port, TARGET, CONNECTIONS) as events,
+            listening(directory, "sse", port, TARGET, count) as events,
         ):
-            await connected(metrics, "sse")
-            samples |= await alternate(
-                rounds, sse=partial(speak, storage, feeds, events, messages)
+            await connected(metrics, "sse", count)
+            events_sent = await alternate(
+                rounds, sse=partial(speak, storage, feeds, events, messages, count)
             )
+        sent = events_sent["sse"]
+        yield cpu_finding("live", "server-sent event", sent, floor, 2.5)
     finally:
         await storage.close()
-    floor = samples["floor"]
-    return [
-        cpu_finding("live", "websocket message", samples["hub"], floor, 1.5),
-        cpu_finding("live", "server-sent event", samples["sse"], floor, 2.5),
-        Finding(
-            bench="live",
-            measure="KiB per idle websocket",
-            hub=idle,
-            target=f"<= {_IDLE_KIB:g}",
-            met=idle <= _IDLE_KIB,
-        ),
-    ]
+
+
+def _idle_finding(kibibytes: float) -> Finding:
+    return Finding(
+        bench="live",
+        measure="KiB per idle websocket",
+        hub=kibibytes,
+        target=f"<= {_IDLE_KIB:g}",
+        met=kibibytes <= _IDLE_KIB,
+    )
 
 
 async def add_feeds(storage: Storage) -> Feeds:
@@ -259,7 +263,7 @@ async def write(bare: Bare, listeners: Listeners, messages: int) -> Sample:
     return watch.sample(messages * len(bare.transports))
 
 
-async def _idle_kibibytes(directory: Path) -> float:
+async def _idle_kibibytes(directory: Path, count: int) -> float:
     """Resident memory that a connection adds to a whole hub."""
     database = directory / "idle" / "hub.db"
     database.parent.mkdir()
@@ -271,6 +275,6 @@ async def _idle_kibibytes(directory: Path) -> float:
         async with listening(directory, "websocket", hub.port, TARGET, 100):
             await asyncio.sleep(2.0)
             before = hub.megabytes
-            async with listening(directory, "websocket", hub.port, TARGET, CONNECTIONS):
+            async with listening(directory, "websocket", hub.port, TARGET, count):
                 await asyncio.sleep(4.0)
-                return (hub.megabytes - before) * 1024 / CONNECTIONS
+                return (hub.megabytes - before) * 1024 / count

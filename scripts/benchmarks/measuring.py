@@ -5,11 +5,35 @@ from __future__ import annotations
 import asyncio
 import resource
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
 from statistics import median
+from typing import TypeVar
 
 Run = Callable[[], Awaitable["Sample"]]
+Measure = Callable[[Path, "Size"], AsyncIterator["Finding"]]
+"""A bench: measures in a directory of its own, and yields each row when it is there."""
+
+Value = TypeVar("Value")
+
+
+class Size(Enum):
+    """How much of everything a bench takes."""
+
+    FULL = auto()  # what docs/performance.md tells
+    QUICK = auto()  # for a look
+    SMALLEST = auto()  # figures mean nothing; whether it still runs
+
+    def pick(self, full: Value, quick: Value, smallest: Value) -> Value:
+        match self:
+            case Size.FULL:
+                return full
+            case Size.QUICK:
+                return quick
+            case Size.SMALLEST:
+                return smallest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +77,19 @@ def _cpu_seconds() -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One row of the table: the hub, its floor if it has one, and what was hoped."""
+    """One row of the table: the hub, its floor if it has one, and what was hoped.
+
+    ``error``: why there is no figure.
+    """
 
     bench: str
     measure: str
-    hub: float
+    hub: float | None = None
     floor: float | None = None
     ratio: float | None = None
     target: str = ""
     met: bool = True
+    error: str = ""
 
 
 async def until(condition: Callable[[], Awaitable[bool]], pause: float) -> None:

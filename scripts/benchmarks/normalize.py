@@ -8,7 +8,7 @@ next ten come, and each is timed by the CPU of this one thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
@@ -32,7 +32,7 @@ from protocols.superfeedr.atom import render_atom
 from protocols.superfeedr.json import render_json
 from scripts.benchmarks.blocking import measure_blocks
 from scripts.benchmarks.documents import FeedDocument, make_documents
-from scripts.benchmarks.measuring import Finding
+from scripts.benchmarks.measuring import Finding, Size
 from storage.records import Polling
 
 ENTRIES = 10
@@ -46,28 +46,29 @@ TURN = 10
 Work = Callable[[], object]
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
-    documents = make_documents(24 if is_quick else 120)
-    rounds = 1 if is_quick else 9
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
+    documents = make_documents(size.pick(120, 24, 12))
+    rounds = size.pick(9, 1, 1)
     xml = [each for each in documents if each.is_xml and each.is_well_formed]
     small = [each for each in xml if len(each.body) < SMALL]
-    return [
-        *_against_feedparser([each for each in documents if each.is_xml], is_quick),
-        _whole("whole document", xml, rounds, at_most=4.5),
-        _whole("document under 20 kB", small, rounds, at_most=None),
-        _known_body(xml, rounds),
-        *_known_entries(xml, rounds),
-        *_rendered(documents, rounds),
-        *await measure_blocks(directory, is_quick=is_quick),
-    ]
+    feeds = [each for each in documents if each.is_xml]
+    for finding in _against_feedparser(feeds, size.pick(2, 1, 1)):
+        yield finding
+    yield _whole("whole document", xml, rounds, at_most=4.5)
+    yield _whole("document under 20 kB", small, rounds, at_most=None)
+    yield _known_body(xml, rounds)
+    for finding in (*_known_entries(xml, rounds), *_rendered(documents, rounds)):
+        yield finding
+    async for finding in measure_blocks(directory, size):
+        yield finding
 
 
 def _against_feedparser(
-    documents: Sequence[FeedDocument], is_quick: bool
+    documents: Sequence[FeedDocument], rounds: int
 ) -> list[Finding]:
     """Ill-formed documents, too: both sides have to mend them."""
     spent = _spend(
-        1 if is_quick else 2,
+        rounds,
         [
             (
                 partial(_read, each),

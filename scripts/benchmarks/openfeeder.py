@@ -5,6 +5,7 @@ The floor is the same with ten thousand: no answer may cost more for what it lea
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from protocols.openfeeder.serving.parameters import (
 )
 from protocols.openfeeder.serving.times import SyncPoint
 from scripts.benchmarks.growth import Ask, measure_growth
-from scripts.benchmarks.measuring import Finding
+from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.stored_pages import APART, START, open_pages, page_url
 from storage.interface import Storage
 
@@ -35,17 +36,18 @@ NAMES: Final = (
 )
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
     """CPU of a page of the index anywhere, of one page, and of what has changed."""
-    return await measure_growth(
+    async for finding in measure_growth(
         directory,
         "openfeeder",
         {name: partial(_asking, name) for name in NAMES},
         "pages",
-        is_quick=is_quick,
+        size,
         opened=open_pages,
         operations=OPERATIONS,
-    )
+    ):
+        yield finding
 
 
 def _asking(name: str, storage: Storage, count: int) -> Ask:

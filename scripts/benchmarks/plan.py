@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ from statistics import median
 from hub.core.cadence import PollingRules, plan
 from hub.core.outlook import Outlook
 from hub.core.posting import with_posts
-from scripts.benchmarks.measuring import Finding, Stopwatch
+from scripts.benchmarks.measuring import Finding, Size, Stopwatch
 from storage.records import Polling, Posting, Validators
 
 FEEDS = 500
@@ -20,26 +21,24 @@ NOW = datetime(2026, 3, 2, 12, 7, tzinfo=UTC)
 HISTORY = timedelta(days=60)
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
     """CPU of a decision, over feeds from one post in two months to 300 a day."""
     feeds = _feeds()
     rules, outlook = PollingRules(), Outlook()
     costs = []
-    for _ in range(3 if is_quick else 20):
+    for _ in range(size.pick(20, 3, 1)):
         watch = Stopwatch()
         for number, polling in enumerate(feeds):
             now = NOW + timedelta(minutes=7 * number)
             plan(polling, 3, rules, now, 0.5, outlook)
         costs.append(watch.sample(len(feeds)).microseconds)
-    return [
-        Finding(
-            bench="plan",
-            measure="CPU us per decision",
-            hub=median(costs),
-            target=f"<= {MOST_MICROSECONDS:g}",
-            met=median(costs) <= MOST_MICROSECONDS,
-        )
-    ]
+    yield Finding(
+        bench="plan",
+        measure="CPU us per decision",
+        hub=median(costs),
+        target=f"<= {MOST_MICROSECONDS:g}",
+        met=median(costs) <= MOST_MICROSECONDS,
+    )
 
 
 def _feeds() -> list[Polling]:

@@ -8,6 +8,7 @@ both open one for each request, as a hub does that comes by every few minutes.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import datetime
 from functools import partial
@@ -26,6 +27,7 @@ from scripts.benchmarks.bare import bare_session, get_all
 from scripts.benchmarks.measuring import (
     Finding,
     Sample,
+    Size,
     Stopwatch,
     alternate,
     cpu_finding,
@@ -41,8 +43,8 @@ FEEDS = 1_000
 CONCURRENCY = 64
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
-    addresses = loopback_addresses(FEEDS)
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
+    addresses = loopback_addresses(size.pick(FEEDS, FEEDS, 50))
     async with AsyncExitStack() as stack:
         peer = await stack.enter_async_context(running_peer(directory, addresses))
         storage = await open_database(directory / "hub.db")
@@ -56,15 +58,13 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
         ids = await _add_feeds(storage, urls)
         poller = _poller(storage, network, parser)
         samples = await alternate(
-            1 if is_quick else 11,
+            size.pick(11, 1, 1),
             hub=partial(_poll_all, poller, storage, ids, peer),
             floor=partial(_get_all, session, urls),
         )
     hub, floor = samples["hub"], samples["floor"]
-    return [
-        cpu_finding("poll", "poll", hub, floor, 2),
-        rate_finding("poll", "polls", hub, floor, None),
-    ]
+    yield cpu_finding("poll", "poll", hub, floor, 2)
+    yield rate_finding("poll", "polls", hub, floor, None)
 
 
 def _poller(storage: Storage, network: HttpNetwork, parser: WorkerParser) -> Poller:

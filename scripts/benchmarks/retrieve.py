@@ -6,6 +6,7 @@ what is stored beside it.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Final, cast
@@ -18,7 +19,7 @@ from hub.services.tokens import Principal
 from hub.services.tracking import TrackTopics
 from protocols.live.messages import BodyFormat
 from scripts.benchmarks.growth import Ask, measure_growth
-from scripts.benchmarks.measuring import Finding
+from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.stored_hubs import ACCOUNT, PER_FEED, callback_of, topic_of
 from storage.interface import Storage
 from storage.records import Account, Right, StoredFeed
@@ -29,12 +30,11 @@ OWNER: Final = Principal(
 NAMES: Final = ("topic", "topic, before an entry", "callback of 10 topics")
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
     """CPU of a page, of a topic, after an entry and of a callback's ten topics."""
     asks = {f"page of a {name}": partial(_reading, name) for name in NAMES}
-    return await measure_growth(
-        directory, "retrieve", asks, "entries", is_quick=is_quick
-    )
+    async for finding in measure_growth(directory, "retrieve", asks, "entries", size):
+        yield finding
 
 
 class _KnownFeeds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import resource
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ from protocols.scp.collection import ALL, CollectionType, Encoding
 from scripts.benchmarks.measuring import (
     Finding,
     Sample,
+    Size,
     Stopwatch,
     alternate,
     cpu_finding,
@@ -58,16 +59,17 @@ class _Scene:
     shelf: Shelf
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
     """CPU of this process, its threads included."""
-    pages = QUICK_PAGES if is_quick else PAGES
+    pages = size.pick(PAGES, QUICK_PAGES, 1_000)
     storage = await open_database(directory / "hub.db")
     try:
         await _fill(storage, pages)
-        found = await _snapshot(_scene(storage, directory / "scp"), pages)
+        for found in await _snapshot(_scene(storage, directory / "scp"), pages):
+            yield found
     finally:
         await storage.close()
-    return [*found, await _deltas(directory, is_quick=is_quick)]
+    yield await _deltas(directory, size)
 
 
 def _scene(storage: Storage, directory: Path) -> _Scene:
@@ -169,9 +171,9 @@ async def _snapshot(scene: _Scene, pages: int) -> list[Finding]:
     ]
 
 
-async def _deltas(directory: Path, *, is_quick: bool) -> Finding:
+async def _deltas(directory: Path, size: Size) -> Finding:
     """Of as many changed pages, among very many and among no others."""
-    many = 100_000 if is_quick else 1_000_000
+    many = size.pick(1_000_000, 100_000, 2_000)
     storages = [
         await open_pages(directory / f"{count}.db", count) for count in (many, CHANGED)
     ]
@@ -181,7 +183,7 @@ async def _deltas(directory: Path, *, is_quick: bool) -> Finding:
             for number, storage in enumerate(storages)
         ]
         samples = await alternate(
-            3 if is_quick else 9,
+            size.pick(9, 3, 1),
             large=_changing(large, many),
             small=_changing(small, CHANGED),
         )
@@ -198,7 +200,7 @@ async def _deltas(directory: Path, *, is_quick: bool) -> Finding:
 
 
 async def _published(scene: _Scene) -> _Scene:
-    """As if a snapshot of all there is had just been built."""
+    """As if a snapshot of all there is had just been built; its file is empty."""
     now = SystemClock().now().replace(microsecond=0)
     position = await scene.storage.pages.position()
     snapshot = StoredCollection(
@@ -215,6 +217,7 @@ async def _published(scene: _Scene) -> _Scene:
         size=0,
         position=position,
     )
+    scene.shelf.path(snapshot.name).touch()
     epoch = (await scene.storage.log.head()).epoch
     chains = {ALL: Chain(position=position, generated=now)}
     scene.shelf.generation = Generation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gzip
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -21,7 +21,7 @@ from protocols.scp.reading.collections import CollectionReader, SitePage
 from protocols.scp.reading.entries import entry_of_page
 from protocols.scp.reading.heads import HeadRules
 from scripts.benchmarks.known_items import measure_known_items
-from scripts.benchmarks.measuring import Finding, Stopwatch
+from scripts.benchmarks.measuring import Finding, Size, Stopwatch
 from scripts.benchmarks.words import write_words
 
 PAGES = 100_000
@@ -42,31 +42,30 @@ class _Round:
     memory: float
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
     """In a process of its own, lest memory that was needed to make it counts."""
-    pages = QUICK_PAGES if is_quick else PAGES
+    pages = size.pick(PAGES, QUICK_PAGES, 1_000)
     file = directory / "all.scp.gz"
     _write(file, pages)
     rounds = _read_elsewhere(file, pages)
     speed = median(each.megabytes / each.seconds for each in rounds)
     memory = max(each.memory for each in rounds)
-    return [
-        Finding(
-            bench="sources",
-            measure=f"SCP: MB of JSON lines per CPU second, {pages:,} pages",
-            hub=speed,
-            target=f">= {LEAST_MEGABYTES:g}",
-            met=speed >= LEAST_MEGABYTES,
-        ),
-        Finding(
-            bench="sources",
-            measure="SCP: MB of memory above idle while they are read",
-            hub=memory,
-            target=f"<= {MOST_MEMORY:g}",
-            met=memory <= MOST_MEMORY,
-        ),
-        *measure_known_items(),
-    ]
+    yield Finding(
+        bench="sources",
+        measure=f"SCP: MB of JSON lines per CPU second, {pages:,} pages",
+        hub=speed,
+        target=f">= {LEAST_MEGABYTES:g}",
+        met=speed >= LEAST_MEGABYTES,
+    )
+    yield Finding(
+        bench="sources",
+        measure="SCP: MB of memory above idle while they are read",
+        hub=memory,
+        target=f"<= {MOST_MEMORY:g}",
+        met=memory <= MOST_MEMORY,
+    )
+    for finding in measure_known_items(size):
+        yield finding
 
 
 def _write(file: Path, pages: int) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from ipaddress import ip_network
@@ -30,6 +31,7 @@ from scripts.benchmarks.bare import bare_session, get_each
 from scripts.benchmarks.measuring import (
     Finding,
     Sample,
+    Size,
     Stopwatch,
     alternate,
     cpu_finding,
@@ -46,7 +48,16 @@ CONCURRENCY = 64
 TOPIC = "https://publisher.example/feed"
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    storage: Storage
+    feed_id: FeedId
+    subscribers: Subscribers
+    port: int
+    rounds: count[int] = field(default_factory=count)
+
+
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
     async with AsyncExitStack() as stack:
         subscribers = await stack.enter_async_context(running_subscribers(directory))
         storage = await open_database(directory / "hub.db")
@@ -54,17 +65,16 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
         feed_id = await _add_topic(storage)
         port = await stack.enter_async_context(_serving(storage, directory))
         session = await stack.enter_async_context(bare_session(connections=CONCURRENCY))
-        rounds = count()
+        scene = _Scene(storage, feed_id, subscribers, port)
+        each = size.pick(SUBSCRIPTIONS, SUBSCRIPTIONS, 50)
         samples = await alternate(
-            1 if is_quick else 11,
-            hub=partial(_subscribe, storage, feed_id, subscribers, port, rounds),
-            floor=partial(_get, session, subscribers),
+            size.pick(11, 1, 1),
+            hub=partial(_subscribe, scene, each),
+            floor=partial(_get, session, subscribers, each),
         )
     hub, floor = samples["hub"], samples["floor"]
-    return [
-        cpu_finding("subscribe", "subscription", hub, floor, 5),
-        rate_finding("subscribe", "subscriptions", hub, floor, None),
-    ]
+    yield cpu_finding("subscribe", "subscription", hub, floor, 5)
+    yield rate_finding("subscribe", "subscriptions", hub, floor, None)
 
 
 async def _add_topic(storage: Storage) -> FeedId:
@@ -102,21 +112,18 @@ async def _serving(storage: Storage, directory: Path) -> AsyncIterator[int]:
             await running
 
 
-async def _subscribe(
-    storage: Storage,
-    feed_id: FeedId,
-    subscribers: Subscribers,
-    port: int,
-    rounds: count[int],
-) -> Sample:
-    expected = subscribers.confirmed + SUBSCRIPTIONS
-    active = await storage.subscriptions.count(feed_id) + SUBSCRIPTIONS
+async def _subscribe(scene: _Scene, each: int) -> Sample:
+    subscribers = scene.subscribers
+    expected = subscribers.confirmed + each
+    active = await scene.storage.subscriptions.count(scene.feed_id) + each
     watch = Stopwatch()
-    subscribers.ask(port, TOPIC, f"/callbacks/{next(rounds)}", SUBSCRIPTIONS)
+    path = f"/callbacks/{next(scene.rounds)}"
+    subscribers.ask(scene.port, TOPIC, path, each)
     await subscribers.wait_for(expected)
     ended = subscribers.last
-    await until(partial(_are_active, storage, feed_id, active), pause=0.02)
-    return watch.sample(SUBSCRIPTIONS, ended)
+    are_active = partial(_are_active, scene.storage, scene.feed_id, active)
+    await until(are_active, pause=0.02)
+    return watch.sample(each, ended)
 
 
 async def _are_active(storage: Storage, feed_id: FeedId, expected: int) -> bool:
@@ -127,7 +134,9 @@ async def _are_active(storage: Storage, feed_id: FeedId, expected: int) -> bool:
     )
 
 
-async def _get(session: aiohttp.ClientSession, subscribers: Subscribers) -> Sample:
+async def _get(
+    session: aiohttp.ClientSession, subscribers: Subscribers, each: int
+) -> Sample:
     urls = [
         verification_url(
             callback=f"http://127.0.0.1:{subscribers.port}/floor/{number}",
@@ -136,8 +145,8 @@ async def _get(session: aiohttp.ClientSession, subscribers: Subscribers) -> Samp
             challenge=draw_challenge(),
             lease_seconds=864_000,
         )
-        for number in range(SUBSCRIPTIONS)
+        for number in range(each)
     ]
     watch = Stopwatch()
     await get_each(session, urls, CONCURRENCY)
-    return watch.sample(SUBSCRIPTIONS)
+    return watch.sample(each)

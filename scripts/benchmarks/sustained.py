@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ from scripts.benchmarks.live import (
     message,
     serving,
 )
-from scripts.benchmarks.measuring import Finding, Sample, Stopwatch, percentile
+from scripts.benchmarks.measuring import Finding, Sample, Size, Stopwatch, percentile
 from scripts.benchmarks.peers import Peer, loopback_addresses, running_peer
 from scripts.benchmarks.receivers import Receivers, running_receivers
 from scripts.benchmarks.topics import BODY_BYTES, add_topic, callbacks, news
@@ -54,6 +54,7 @@ class _Times:
 
 
 QUICK = _Times(measured=12.0, period=12)
+SMALLEST = _Times(measured=1.0, period=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,7 @@ class _Scene:
     listeners: Listeners
     feeds: Sequence[FeedId]
     heard: FeedId
+    connections: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +81,10 @@ class _Run:
     grown: float  # megabytes
 
 
-async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
+async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
     allow_files(8 * CONNECTIONS)
-    times = QUICK if is_quick else _Times()
+    times = size.pick(_Times(), QUICK, SMALLEST)
+    connections = size.pick(CONNECTIONS, CONNECTIONS, 50)
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         receivers = await enter(running_receivers(directory))
@@ -95,9 +98,9 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
         await add_polled(storage, publishers.port, times.period)
         port, metrics = await enter(serving(storage))
         listeners = await enter(
-            listening(directory, "websocket", port, TARGET, CONNECTIONS)
+            listening(directory, "websocket", port, TARGET, connections)
         )
-        await connected(metrics, "websocket")
+        await connected(metrics, "websocket", connections)
         await enter(Working(storage, times.period))
         await publishers.wait_for(POLLS * times.period)
         scene = _Scene(
@@ -107,9 +110,11 @@ async def measure(directory: Path, *, is_quick: bool) -> list[Finding]:
             listeners=listeners,
             feeds=feeds,
             heard=heard,
+            connections=connections,
         )
         run = await _run(scene, bare / 2, times.measured)
-    return _findings(run, bare)
+    for finding in _findings(run, bare):
+        yield finding
 
 
 async def add_topics(storage: Storage, deliveries: Sequence[Delivery]) -> list[FeedId]:
@@ -150,7 +155,7 @@ async def _run(scene: _Scene, rate: float, seconds: float) -> _Run:
     polls = scene.publishers.requests - before[1]
     sample = watch.sample(sent)
     await scene.receivers.wait_for(before[0] + sent)
-    await scene.listeners.wait_for(messages + live.result() * CONNECTIONS)
+    await scene.listeners.wait_for(messages + live.result() * scene.connections)
     return _Run(
         seconds=sample.seconds,
         sent=sent,

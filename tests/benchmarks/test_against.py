@@ -20,13 +20,14 @@ def finding(
     )
 
 
-def test_a_run_is_read_as_it_was_written() -> None:
+@pytest.mark.parametrize("form", ["{}\n{}\n", "{}\n\n{}", "[{}, {}]"])
+def test_a_run_is_read_as_it_was_written(form: str) -> None:
     run = [finding("CPU us per poll", 535, 1.56, "<= 2 x"), finding("MB", 3.5)]
-    assert from_json(as_json(run)) == run
+    assert from_json(form.format(*map(as_json, run))) == run
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "7", '{"bench": 1}', '[{"bench": "poll"}]', "[7]"]
+    "text", ["", "\n", "{", "7", '{"bench": 1}', '[{"bench": "poll"}]', "[7]"]
 )
 def test_what_is_no_run_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected the JSON"):

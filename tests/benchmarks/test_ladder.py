@@ -21,8 +21,7 @@ async def test_a_hub_climbs_each_step_that_the_machine_allows(
         messages=2,
         trials=1,
     )
-    findings = await climb(tmp_path, steps)
-    measured = [finding.measure for finding in findings]
+    measured = [finding.measure async for finding in climb(tmp_path, steps)]
     assert measured == [
         "2 websockets: CPU us per message",
         "2 websockets: KiB per connection",
