@@ -9,6 +9,7 @@ import asyncio
 import re
 from typing import Any, cast
 
+import httptools
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import (
     HttpToolsProtocol,
@@ -109,7 +110,11 @@ class HttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._has_advanced, was_in_body = False, self._is_in_body
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        try:
+            self._parse(data)
+        except httptools.HttpParserError:
+            self.send_400_response("Invalid HTTP request received.")
         if self._is_idle():
             # What came is no request, or the rest of one that was answered; uvicorn
             # stops its own timer at any byte.
@@ -121,6 +126,49 @@ class HttpProtocol(HttpToolsProtocol):
         self._head_size += len(data)
         if self._head_size > LARGEST_HEAD and not self.transport.is_closing():
             self._refuse_head()
+
+    def _parse(self, data: bytes) -> None:
+        """RFC 9110 7.8: "A server MAY ignore a received Upgrade header field if it
+        wishes to continue using the current protocol on that connection." The parser
+        takes what follows the head of an upgrade for no part of the request; so the
+        head of one that is not taken is parsed again, without that field."""
+        rest = memoryview(data)
+        while True:
+            try:
+                self.parser.feed_data(rest)
+                return
+            except httptools.HttpParserUpgrade as upgrade:
+                rest = rest[upgrade.args[0] :]
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
+                return
+            if not self._declines_upgrade():  # CONNECT
+                return
+            head = self._head_without_upgrade()
+            self.parser = httptools.HttpRequestParser(self)
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            self.parser.feed_data(head)
+
+    def _declines_upgrade(self) -> bool:
+        """Whether what the parser is at is a request that is not taken as it asks."""
+        is_offered = self.parser.should_upgrade() and not self._should_upgrade()
+        return is_offered and self.parser.get_method() != b"CONNECT"
+
+    def _should_upgrade(self) -> bool:
+        """RFC 9110 7.8: "A server MUST ignore an Upgrade header field that is received
+        in an HTTP/1.0 request." RFC 6455 4.1: "The method of the request MUST be GET".
+        """
+        offered = [
+            value.strip().lower() for name, value in self.headers if name == b"upgrade"
+        ]
+        begun = (self.parser.get_method(), self.parser.get_http_version())
+        return begun == (b"GET", "1.1") and offered == [b"websocket"]
+
+    def _head_without_upgrade(self) -> bytes:
+        version = self.parser.get_http_version().encode()
+        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
+        lines += [b"%b: %b" % each for each in self.headers if each[0] != b"upgrade"]
+        return b"\r\n".join([*lines, b"", b""])
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -168,6 +216,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Raises `ValueError`, which the parser makes an error of its own."""
+        if self._declines_upgrade():
+            return
         self._head_is_there()
         self._is_in_head, self._is_in_body = False, True
         self._has_advanced = True
@@ -208,6 +258,8 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self._declines_upgrade():
+            return
         self._has_advanced, self._is_in_body = True, False
         super().on_message_complete()
 

@@ -287,3 +287,69 @@ async def test_a_trailer_is_no_header() -> None:
     await asyncio.gather(*state.tasks)
     assert seen == [[(b"host", b"hub"), (b"transfer-encoding", b"chunked")]]
     protocol.connection_lost(None)
+
+
+H2C = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMA\r\n"
+"""What `curl --http2` and Java's `HttpClient` add to a request by http."""
+FORM = b"hub.mode=nonsense"
+
+
+@pytest.mark.parametrize(
+    ("upgrade", "version"),
+    [
+        (H2C, b"1.1"),
+        (H2C, b"1.0"),
+        (b"Connection: keep-alive\r\nConnection: upgrade\r\nUpgrade: h2c\r\n", b"1.1"),
+        (b"Connection: upgrade\r\nUpgrade: TLS/1.0\r\nUpgrade: h2c\r\n", b"1.1"),
+        (b"Connection: upgrade\r\nUpgrade: websocket\r\n", b"1.1"),
+    ],
+    ids=["h2c", "of http 1.0", "connection twice", "upgrade twice", "a websocket"],
+)
+@pytest.mark.parametrize("way", ["at once", "expecting", "in chunks"])
+@pytest.mark.parametrize("pieces", [1, 400])
+async def test_a_request_whose_upgrade_is_not_taken_is_served_with_its_body(
+    patient_hub: LiveHub, upgrade: bytes, version: bytes, way: str, pieces: int
+) -> None:
+    framing, body = b"Content-Length: %d\r\n" % len(FORM), FORM
+    if way == "expecting":
+        framing += b"Expect: 100-continue\r\n"
+    if way == "in chunks" and version == b"1.1":
+        framing = b"Transfer-Encoding: chunked\r\n"
+        body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(FORM), FORM)
+    request = (
+        b"POST /hub HTTP/%b\r\nHost: hub\r\n%b%b"
+        b"Content-Type: application/x-www-form-urlencoded\r\n\r\n%b"
+        % (version, upgrade, framing, body)
+    )
+    if version == b"1.1":
+        request += b"GET /healthz HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n"
+    reader, writer = await asyncio.open_connection("127.0.0.1", patient_hub.port)
+    size = -(-len(request) // pieces)
+    for start in range(0, len(request), size):
+        writer.write(request[start : start + size])
+        await writer.drain()
+        await asyncio.sleep(0)
+    answers = await asyncio.wait_for(reader.read(), 20)
+    writer.close()
+    answers = answers.replace(b"HTTP/1.1 100 Continue\r\n\r\n", b"")
+    assert answers.startswith(b"HTTP/1.1 400 ")
+    assert b"\r\n\r\nhub.mode: expected" in answers
+    assert b"nonsense" in answers
+    assert version == b"1.0" or answers.endswith(b'{"alive":true}')
+
+
+@pytest.mark.parametrize("door", ["/hub", "/", "/hubbub", "/superfeedr", "/api/feeds"])
+async def test_every_door_takes_the_body_of_a_request_that_offers_an_upgrade(
+    patient_hub: LiveHub, door: str
+) -> None:
+    answers = []
+    for offered in (b"", H2C):
+        reader, writer = await asyncio.open_connection("127.0.0.1", patient_hub.port)
+        writer.write(
+            b"POST %b HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n%b"
+            b"Content-Type: application/x-www-form-urlencoded\r\n"
+            b"Content-Length: %d\r\n\r\n%b" % (door.encode(), offered, len(FORM), FORM)
+        )
+        answers.append(await asyncio.wait_for(reader.read(), 20))
+        writer.close()
+    assert answers[0] == answers[1]
