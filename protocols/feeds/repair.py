@@ -61,7 +61,12 @@ _BEFORE_COLON: Final = re.compile(r"\s([A-Za-z_][\w.-]{0,40})\Z")
 _LONGEST_PREFIX: Final = 42
 _DECLARED: Final = re.compile(r"xmlns:(?<=\sxmlns:)([A-Za-z_][\w.-]{0,40})\s*=")
 _ROOT: Final = re.compile(r"<[A-Za-z_][^\s<>/]*")
-_ROOT_ENDS: Final = ("</rss>", "</feed>", "</rdf:RDF>", "</RDF>", "</channel>")
+_MARKS: Final = re.compile(
+    rf"<(?:{_AFTER_BRACKET}"
+    r"|/(?:[\w.-]{1,40}:)?(?P<end>rss|feed|rdf|channel)\s{0,20}>"
+    r"|(?:[\w.-]{1,40}:)?(?P<entry>item|entry)[\s>])",
+    re.IGNORECASE,
+)
 _MOST_PREFIXES: Final = 50
 
 
@@ -208,10 +213,17 @@ def _before_colons(text: str) -> Iterator[re.Match[str]]:
 
 
 def _without_trailer(text: str) -> str:
-    """Nothing may follow the root element: scripts and counters often do."""
-    ends = {text.rfind(end) + len(end) for end in _ROOT_ENDS if end in text}
-    end = max(ends, default=len(text))
-    return text[:end] if text[end:].strip() else text
+    """Nothing may follow the root element: scripts and counters often do.
+
+    Where entries follow it was not the end: those of RDF stand behind the channel.
+    """
+    end = 0
+    for mark in _MARKS.finditer(text):
+        if mark["end"]:
+            end = mark.end()
+        elif mark["entry"]:
+            end = 0
+    return text[:end] if end and text[end:].strip() else text
 
 
 _STEPS: Final = (

@@ -253,3 +253,77 @@ def test_json_that_is_none_in_any_encoding_is_malformed() -> None:
 def test_a_limit_holds_in_recovery_too() -> None:
     with pytest.raises(LimitExceeded):
         parse_leniently(b"<rss><b></i>" + b"<a>" * 1000, CONTEXT)
+
+
+# --- where a document ends ---
+
+RDF_HEAD = (
+    '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
+    ' xmlns="http://purl.org/rss/1.0/"><channel rdf:about="https://a.example/">'
+    "<title>F</title></channel>"
+)
+RDF_ITEMS = "".join(
+    f'<item rdf:about="https://a.example/{n}"><title>{n}</title></item>' for n in (1, 2)
+)
+CUT_OFF = '<item rdf:about="https://a.example/3"><title>Thr'
+QUOTING = "<description><![CDATA[ends with </channel></rss>]]></description>"
+SAYING = "<description>ends with </channel></rss> and</description>"
+
+
+@pytest.mark.parametrize(
+    ("body", "titles"),
+    [
+        (RDF_HEAD + RDF_ITEMS + CUT_OFF, ["1", "2"]),
+        (RDF_HEAD + RDF_ITEMS, ["1", "2"]),
+        (
+            (RDF_HEAD + RDF_ITEMS + CUT_OFF).replace("rdf:", "r:").replace(":rdf", ":r"),
+            ["1", "2"],
+        ),
+        (
+            (RDF_HEAD.replace(">F<", ">R & B<") + RDF_ITEMS + "</rdf:RDF><i>")
+            .replace("rdf:", "r:")
+            .replace(":rdf", ":r"),
+            ["1", "2"],
+        ),
+        (
+            "<rss><channel><title>F & G</title></channel><item><title>1</title></item>"
+            "<item><title>2</title></item></rss>",
+            ["1", "2"],
+        ),
+        (
+            "<rss><channel><title>F</title></channel><item><title>1</title></item>"
+            "<item><title>2</title></item><item><title>",
+            ["1", "2"],
+        ),
+        (
+            f"<rss><channel><item><title>1</title>{QUOTING}</item>"
+            "<item><title>2</title></item><item><tit",
+            ["1", "2"],
+        ),
+        (
+            f"<rss><channel><item><title>1 & 1</title>{QUOTING}</item>"
+            "<item><title>2</title></item></channel></rss><script>x</script>",
+            ["1 & 1", "2"],
+        ),
+        (
+            f"<rss><channel><item><title>1</title>{SAYING}</item>"
+            "<item><title>2</title></item></channel></rss>",
+            ["1", "2"],
+        ),
+        (
+            '<a:feed xmlns:a="http://www.w3.org/2005/Atom"><a:entry><a:title>1 & 1'
+            "</a:title></a:entry></a:feed><!-- 0.1 s --><script>x</script>",
+            ["1 & 1"],
+        ),
+    ],
+    ids=[
+        *("cut off RDF", "RDF without an end", "another prefix", "a complete prefix"),
+        *("items behind the channel", "cut off behind the channel"),
+        *("a quoted end", "a quoted end and a trailer", "a written end", "Atom"),
+    ],
+)
+def test_nothing_that_holds_entries_is_taken_for_what_follows_the_document(
+    body: str, titles: list[str]
+) -> None:
+    parsed = parse_leniently(body.encode(), CONTEXT)
+    assert [entry.title for entry in parsed.entries] == titles
