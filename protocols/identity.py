@@ -25,6 +25,10 @@ LONGEST_KEY = 1_024
 CONTENT_HASH_VERSION = 2
 """Raised whenever `content_hash` gives other values for the same entries."""
 
+READING_VERSION = 3
+"""Raised whenever that is, and whenever the same documents are read as entries that
+say more, or as other ones."""
+
 _HASHED_EXTENSIONS = ("creator",)
 _HASHED_RELATIONS = frozenset({"alternate", "enclosure", "related", "via"})
 

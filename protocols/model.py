@@ -242,6 +242,9 @@ class ParsedFeed:
     is_complete: bool = False  # all entries there are: those it lacks are gone
     spared: tuple[str, ...] = ()  # keys of entries left out that are there all the same
     outline: Outline | None = None
+    # Of entries whose id, or enclosure, others have as well: their keys, and the one
+    # that it would be. It was the key of one that stood alone with it.
+    shared_keys: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_partial(self) -> bool:

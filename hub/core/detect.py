@@ -6,11 +6,11 @@ Changed content is an update. Only a publisher's own word makes a deletion.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hub.core.rekeying import find_rekeyed
+from hub.core.rekeying import find_continued, find_rekeyed
 from hub.core.seen import (
     DELETED,
     PRESENT,
@@ -92,17 +92,31 @@ def detect(
         if entry is not None and known.get(key) is None
     }
     is_gap = is_successor and len(known) > 0 and len(current) == len(unknown)
-    rekeyed = find_rekeyed(
-        known,
-        {key: sighting for key, (_, sighting) in current.items()},
-        {key: entry.id_source for key, entry in unknown.items()},
-        is_reformatted=is_reformatted,
-    )
+    here = {key: sighting for key, (_, sighting) in current.items()}
+    shared = _shared(document, known, unknown)
+    rekeyed = find_continued(known, here, shared) if shared else {}
     for old_key in rekeyed.values():
         known.remove(old_key)
+    others = find_rekeyed(
+        known,
+        here,
+        {key: entry.id_source for key, entry in unknown.items() if key not in rekeyed},
+        is_reformatted=is_reformatted,
+    )
+    for old_key in others.values():
+        known.remove(old_key)
+    rekeyed |= others
+    collapsed = {
+        key: unknown[key]
+        for key in shared
+        if known.is_former
+        and key not in rekeyed
+        and not _came_between(unknown[key], last_success or at, at)
+    }
     reworded_since = (last_success or at) if is_reformatted else None
     updates = _updates(known, current, at, reworded_since)
-    new = [key for key in unknown if key not in rekeyed]
+    updates += tuple(_update_in_silence(entry) for entry in collapsed.values())
+    new = [key for key in unknown if key not in rekeyed and key not in collapsed]
     waiting = set(new[room:]) if room is not None and seen else set()
     for key in unknown:
         if key not in waiting:
@@ -119,7 +133,9 @@ def detect(
         deletions=deletions,
         rekeyed=len(rekeyed),
         sightings=tuple(sighting for _, sighting in current.values()),
-        is_gap=is_gap and not rekeyed and document.format is not FeedFormat.PART,
+        is_gap=is_gap
+        and not (rekeyed or collapsed)
+        and document.format is not FeedFormat.PART,
     )
 
 
@@ -166,6 +182,24 @@ def _sightings(
         if sighting.key not in withdrawn:
             current.setdefault(sighting.key, (entry, sighting))
     return current
+
+
+def _shared(
+    document: ParsedFeed, known: SeenSet, unknown: Mapping[int, Entry]
+) -> dict[int, int]:
+    """Unknown keys of entries that share an id under which one was known, and its key.
+
+    A former version took entries with one id for one: what it left out is no news when
+    it is read at last, but it is stored.
+    """
+    pairs = (
+        (fingerprint(key), fingerprint(shared)) for key, shared in document.shared_keys
+    )
+    return {
+        key: shared
+        for key, shared in pairs
+        if key in unknown and known.get(shared) is not None
+    }
 
 
 def _merge(
@@ -223,6 +257,10 @@ def _updates(
 def _update(entry: Entry, sighting: Sighting, is_fresh: bool, is_same: bool) -> Update:
     is_logged = (is_fresh or sighting.changes < UPDATES_A_DAY) and not is_same
     return Update(entry=entry, is_fresh=is_fresh, is_logged=is_logged)
+
+
+def _update_in_silence(entry: Entry) -> Update:
+    return Update(entry=entry, is_fresh=False, is_logged=False)
 
 
 def _is_edited(entry: Entry, since: datetime, at: datetime) -> bool:

@@ -47,6 +47,31 @@ def find_rekeyed(
     return _match_twins(vanished, current, unknown)
 
 
+def find_continued(
+    known: SeenSet, current: Mapping[int, Sighting], shared: Mapping[int, int]
+) -> _Matches:
+    """Of entries that share an id now, the one that was known by it while it had it
+    for itself: by its link, or else its title and date.
+
+    ``shared`` has the unknown keys, each with the key of the id, which is known.
+    """
+    sharing: dict[int, list[int]] = {}
+    for key, old_key in shared.items():
+        sharing.setdefault(old_key, []).append(key)
+    matches: _Matches = {}
+    for old_key, keys in sharing.items():
+        if old_key in current:  # the id is the link of one of them
+            continue
+        before, here = known[old_key], [current[key] for key in keys]
+        for attribute in (_link, _title):
+            value = attribute(before)
+            same = [each.key for each in here if value and attribute(each) == value]
+            if len(same) == 1:
+                matches[same[0]] = old_key
+                break
+    return matches
+
+
 def _match_documents(
     vanished: list[Sighting],
     current: Mapping[int, Sighting],
@@ -71,7 +96,8 @@ def _match_twins(
     Where there is no date only made-up ids are doubted: they change when a link comes
     to be shared, or is no longer. An id that is a hash of what the entry says changes
     when that is edited: then title and date are enough. A title alone is not: what
-    comes daily under the same one is news.
+    comes daily under the same one is news. Nor are made-up ids where one of the
+    publisher's takes their place, that others had as well.
     """
     doubted = {
         key
@@ -79,7 +105,10 @@ def _match_twins(
         if current[key].title or source is not IdSource.FEED
     }
     rules = ((_words, doubted), (_dated_title, _hashed(unknown)))
-    return _match(rules, vanished, current)
+    matches = _match(rules, vanished, current)
+    made_up = [each for each in vanished if each.has_generated_id]
+    left = set(unknown) - matches.keys()
+    return _match(((_words, left),), made_up, current) | matches
 
 
 def _hashed(unknown: Mapping[int, IdSource]) -> set[int]:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from protocols.identity import (
-    CONTENT_HASH_VERSION,
+    READING_VERSION,
     content_hash,
     fingerprint,
     key_of_link,
@@ -37,8 +37,8 @@ HASHED = 8
 UNDATED = 16
 """Flag: it has no date that can be read."""
 
-_HEADER = bytes((1, CONTENT_HASH_VERSION))
-"""The version of the layout, and that of the content hashes."""
+_HEADER = bytes((1, READING_VERSION))
+"""The version of the layout, and that of what entries are read as."""
 _LAYOUT = struct.Struct("<QQQQHBB")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
@@ -130,10 +130,16 @@ def last_sightings(packed: bytes, keys: Container[int]) -> dict[int, Sighting]:
 
 
 class SeenSet:
-    """All sightings of one feed, by key. `pack` and `unpack` are exact inverses."""
+    """All sightings of one feed, by key. `pack` and `unpack` are exact inverses.
 
-    def __init__(self, sightings: Iterable[Sighting] = ()) -> None:
+    ``is_former``: what was seen was read by a former version.
+    """
+
+    def __init__(
+        self, sightings: Iterable[Sighting] = (), *, is_former: bool = False
+    ) -> None:
         self._by_key = {sighting.key: sighting for sighting in sightings}
+        self.is_former = is_former
 
     @classmethod
     def unpack(cls, packed: bytes) -> SeenSet:
@@ -145,7 +151,8 @@ class SeenSet:
         sightings = map(Sighting._make, _LAYOUT.iter_unpack(packed[len(_HEADER) :]))
         if packed.startswith(_HEADER):
             return cls(sightings)
-        return cls(each._replace(content=0) for each in sightings)
+        former = (each._replace(content=0) for each in sightings)
+        return cls(former, is_former=bool(packed))
 
     def pack(self) -> bytes:
         """Never ``b""``: an empty set, too, says that the feed was parsed once."""

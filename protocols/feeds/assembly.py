@@ -12,8 +12,11 @@ What an entry is read as depends on its own element, and beyond that only on:
 - the head's first ``alternate`` link, which tells whether the entry's own is a page of
   the same site, and with it the base of its texts (`_page`);
 - the head's language, for entries without one (`_complete`);
-- for entries without an id: the head's ``alternate`` link and the links of all other
-  entries without one (`_shared_links`): a link of several identifies none;
+- for entries without an id: the head's ``alternate`` link and the links and enclosures
+  of all other entries without one (`_shared_links`, `_shared_enclosures`): what several
+  have identifies none;
+- other entries with the same id: it is left out, or the id is not used
+  (`_judge_shared_ids`);
 - entries before it with the same key: it is left out then (`_entries`);
 - its number, beyond `MAX_ENTRIES`.
 
@@ -57,7 +60,7 @@ def assemble(
     written = written or len(drafts)
     if written > len(drafts):
         problems.append(f"{written} entries: only the first {MAX_ENTRIES} are kept")
-    entries = _entries(drafts, head, problems)
+    entries, shared_keys = _entries(drafts, head, format, problems)
     return ParsedFeed(
         format=format,
         feed=head.finish(),
@@ -66,29 +69,41 @@ def assemble(
         hints=head.hints(),
         problems=tuple(problems[:_MOST_PROBLEMS]),
         dropped=written - len(entries),
+        shared_keys=shared_keys,
     )
 
 
 def _entries(
-    drafts: Sequence[EntryDraft], head: HeadDraft, problems: list[str]
-) -> tuple[Entry, ...]:
+    drafts: Sequence[EntryDraft],
+    head: HeadDraft,
+    format: FeedFormat,
+    problems: list[str],
+) -> tuple[tuple[Entry, ...], tuple[tuple[str, str], ...]]:
+    """And the keys of those that share one (`ParsedFeed.shared_keys`)."""
     if not drafts:
-        return ()
+        return (), ()
     for draft in drafts:
         _complete(draft, head)
-    _discard_shared_id(drafts, problems)
-    shared_links = _shared_links(drafts, head.first_link("alternate"))
+    drafts = _judge_shared_ids(drafts, format, problems)
+    nameless = [draft for draft in drafts if not draft.id]
+    links = _shared_links(nameless, head.first_link("alternate"))
+    enclosures = _shared_enclosures(nameless, links)
     entries: dict[str, Entry] = {}
+    shared_keys = []
     for draft in drafts:
-        identity = _identify(draft, shared_links)
+        identity = _identify(draft, links, enclosures)
         _make_texts_absolute(draft, head)
         if identity.key in entries:
-            problems.append(
-                f"a second entry with the id {identity.id[:200]} was left out"
-            )
-        else:
-            entries[identity.key] = draft.finish(identity)
-    return tuple(entries.values())
+            problems.append(_second_entry(identity.id))
+            continue
+        entries[identity.key] = draft.finish(identity)
+        if draft.shared_key:
+            shared_keys.append((identity.key, draft.shared_key))
+    return tuple(entries.values()), tuple(shared_keys)
+
+
+def _second_entry(id: str) -> str:
+    return f"a second entry with the id {id[:200]} was left out"
 
 
 def _complete(draft: EntryDraft, head: HeadDraft) -> None:
@@ -124,31 +139,73 @@ def _page(draft: EntryDraft, head: HeadDraft) -> str:
     return page if is_web_url(page) and not is_elsewhere else ""
 
 
-def _discard_shared_id(drafts: Sequence[EntryDraft], problems: list[str]) -> None:
-    """An id that most entries have, each with another link, is no entry's id."""
+def _judge_shared_ids(
+    drafts: Sequence[EntryDraft], format: FeedFormat, problems: list[str]
+) -> Sequence[EntryDraft]:
+    """Take an id that several entries have from them; the drafts that are entries.
+
+    Some publishers copy one id into all they write. Entries that differ in two of
+    link, title and date are two, and so are those of a document whose most entries
+    have one id, each with another link.
+    """
     ids = [draft.id for draft in drafts]
     if len(set(ids)) == len(ids):
-        return
-    counts = Counter(filter(None, ids))
-    for id, count in counts.most_common(1):
-        of_it = [draft for draft in drafts if draft.id == id]
-        links = {draft.first_link("alternate") for draft in of_it}
-        if count < _SHARED_BY or 2 * count <= len(drafts) or len(links) < count:
-            return
-        problems.append(f"the id {id[:200]} of {count} entries was not used")
-        for draft in of_it:
-            draft.id = ""
+        return drafts
+    by_key: dict[str, list[int]] = {}
+    for number, draft in enumerate(drafts):
+        if draft.id:
+            by_key.setdefault(_identify_by_id(draft).key, []).append(number)
+    left_out: set[int] = set()
+    for key, numbers in by_key.items():
+        distinct = _distinct(drafts, numbers, format) if len(numbers) > 1 else numbers
+        if len(distinct) == 1:
+            continue  # one entry, maybe several times
+        id = drafts[numbers[0]].id
+        problems.append(f"the id {id[:200]} of {len(distinct)} entries was not used")
+        for number in numbers:
+            drafts[number].id, drafts[number].shared_key = "", key
+        seconds = set(numbers) - set(distinct)
+        problems.extend([_second_entry(id)] * len(seconds))
+        left_out |= seconds
+    if not left_out:
+        return drafts
+    return [draft for number, draft in enumerate(drafts) if number not in left_out]
 
 
-def _shared_links(drafts: Sequence[EntryDraft], site: str) -> frozenset[str]:
+def _distinct(
+    drafts: Sequence[EntryDraft], numbers: list[int], format: FeedFormat
+) -> list[int]:
+    """Of those with one id, the first of each entry."""
+    told: set[tuple[object, ...]] = set()
+    firsts, links = [], set()
+    for number in numbers:
+        draft = drafts[number]
+        link = key_of_link(draft.first_link("alternate"))
+        title, date = draft.title, draft.published or draft.updated
+        # Who has two of them in common with one before differs from it in one at most.
+        pairs = {(1, title, date), (2, link, date), (3, link, title)}
+        if format is FeedFormat.ATOM:
+            # "If multiple atom:entry elements with the same atom:id value appear in an
+            # Atom Feed Document, they represent the same entry" (RFC 4287 §4.1.1):
+            # versions of it have one address.
+            pairs.add((4, link, None))
+        if told.isdisjoint(pairs):
+            firsts.append(number)
+        told |= pairs
+        links.add(link)
+    is_copied = 2 * len(numbers) > len(drafts) and len(numbers) >= _SHARED_BY
+    return numbers if is_copied and len(links) == len(numbers) else firsts
+
+
+def _shared_links(nameless: Sequence[EntryDraft], site: str) -> frozenset[str]:
     """Links that tell no entry from another: the site's, and those of several.
 
     An entry that is there twice is one: it shares its link with itself.
     """
     entries = {
         (key_of_link(link), draft.title, draft.published or draft.updated)
-        for draft in drafts
-        if not draft.id and (link := draft.first_link("alternate"))
+        for draft in nameless
+        if (link := draft.first_link("alternate"))
     }
     if not entries:
         return frozenset()
@@ -157,14 +214,38 @@ def _shared_links(drafts: Sequence[EntryDraft], site: str) -> frozenset[str]:
     return frozenset(shared | {key_of_link(site)})
 
 
-def _identify(draft: EntryDraft, shared_links: frozenset[str]) -> Identity:
+def _shared_enclosures(
+    nameless: Sequence[EntryDraft], shared_links: frozenset[str]
+) -> frozenset[str]:
+    """Files that tell no entry from another: those of several titles."""
+    entries = {
+        (key_of_link(enclosure), draft.title)
+        for draft in nameless
+        if (enclosure := draft.first_link("enclosure"))
+        and not _own_link(draft, shared_links)
+    }
+    counts = Counter(enclosure for enclosure, _ in entries)
+    return frozenset(key for key, count in counts.items() if count > 1)
+
+
+def _own_link(draft: EntryDraft, shared_links: frozenset[str]) -> str:
+    link = draft.first_link("alternate")
+    return "" if key_of_link(link) in shared_links else link
+
+
+def _identify(
+    draft: EntryDraft, shared_links: frozenset[str], shared_enclosures: frozenset[str]
+) -> Identity:
     if draft.id:
         return _identify_by_id(draft)
-    link = draft.first_link("alternate")
+    link, enclosure = _own_link(draft, shared_links), draft.first_link("enclosure")
+    if not link and key_of_link(enclosure) in shared_enclosures:
+        draft.shared_key = draft.shared_key or key_of_link(enclosure)
+        enclosure = ""
     content = draft.content or draft.summary
     return identify(
-        link="" if key_of_link(link) in shared_links else link,
-        enclosure=draft.first_link("enclosure"),
+        link=link,
+        enclosure=enclosure,
         title=draft.title,
         date=draft.published or draft.updated,
         content=content.value if content else "",

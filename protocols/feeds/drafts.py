@@ -235,6 +235,7 @@ class EntryDraft(Draft):
     object_types: Sequence[str] = ()
     objects: Sequence[ActivityObject] = ()
     source: Feed | None = None
+    shared_key: str = ""  # of the id that it has in common with other entries
 
     def finish(self, identity: Identity) -> Entry:
         """The entry as a value, after `settle`."""

@@ -7,6 +7,7 @@ fetches, a poller, its parser and SQLite run over made-up sites.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -23,6 +24,7 @@ from protocols.superfeedr.json import render_json
 from storage.records import OPERATOR, NewSubscription, RecordKind
 from tests.support.clock import ManualClock
 from tests.support.eventually import eventually
+from tests.support.golden import golden_documents
 from tests.support.newsreader import (
     HOUR,
     NOON,
@@ -365,6 +367,147 @@ def test_16_an_id_that_most_entries_have_is_none() -> None:
     assert reading.new == ("Post 4",)
     assert reading.sources == [IdSource.LINK]
     assert reading.polling.generated_ids
+
+
+def shared(*numbers: int, **more: str) -> bytes:
+    """Entries with one guid for all, and others."""
+    same = [post(number, guid="g", **more) for number in numbers]
+    return rss(*same, post(98), post(99))
+
+
+@pytest.mark.parametrize(
+    ("second", "is_another"),
+    [
+        ({}, False),
+        ({"title": "Post 1"}, True),
+        ({"link": "https://site.example/1"}, True),
+        ({"date": NOON - DAY}, True),
+        ({"link": "https://site.example/1", "date": NOON - DAY}, False),
+        ({"title": "Post 1", "date": NOON - DAY}, False),
+        ({"title": "Post 1", "link": "https://site.example/1"}, False),
+    ],
+)
+def test_16_entries_that_share_an_id_and_differ_in_two_of_link_title_and_date_are_two(
+    second: dict[str, object], *, is_another: bool
+) -> None:
+    other = post(1, guid="g") if not second else post(2, guid="g", **second)
+    document = rss(post(1, guid="g"), other, post(3), post(4), post(5))
+
+    reading = reader_of(rss(post(3), post(4), post(5))).read(document)
+
+    assert len(reading.new) == 1 + is_another
+    assert len({each.id for each in reading.entries}) == 1 + is_another
+
+
+def test_16_thirty_entries_with_one_guid_are_as_many_as_they_have_links() -> None:
+    twice = post(1, guid="g")
+    document = rss(twice, *(post(number, guid="g") for number in range(1, 30)))
+
+    reading = Newsreader().read(document)
+
+    assert len(reading.entries) == 29
+    assert reading.polling.dropped == 1
+
+
+def test_16_versions_of_an_atom_entry_are_one_however_they_are_titled() -> None:
+    one = entry("a", link="https://site.example/1", title="Now", updated=NOON)
+    former = entry("a", link="https://site.example/1", title="Was", updated=NOON - DAY)
+    other = entry("a", link="https://site.example/2", title="Two", updated=NOON - DAY)
+
+    assert len(Newsreader().read(atom(one, former)).entries) == 1
+    assert len(Newsreader().read(atom(one, other)).entries) == 2
+
+
+@pytest.mark.parametrize("link", ["", "https://site.example/"])
+def test_16_titles_tell_entries_with_one_enclosure_apart(link: str) -> None:
+    def playlist(*numbers: int) -> bytes:
+        file = '<enclosure url="https://site.example/live.mp3" type="audio/mpeg"/>'
+        return rss(*(post(each, guid="", link=link, more=file) for each in numbers))
+
+    reader = reader_of(playlist(1))
+
+    assert reader.read(playlist(2, 1)).new == ("Post 2",)
+    assert reader.read(playlist(3, 2, 1)).new == ("Post 3",)
+    assert reader.read(playlist(2)).is_silent
+
+
+@pytest.mark.parametrize("date", [None, ""], ids=["dated", "undated"])
+def test_16_an_id_that_comes_to_be_shared_makes_no_old_entry_new(
+    date: str | None,
+) -> None:
+    more = {} if date is None else {"date": date}
+    reader = reader_of(shared(1, **more))
+
+    assert reader.read(shared(2, 1, **more)).new == ("Post 2",)
+    assert reader.read(shared(3, 2, 1, **more)).new == ("Post 3",)
+    assert reader.read(shared(3, **more)).is_silent
+    assert reader.read(shared(4, 3, **more)).new == ("Post 4",)
+
+
+def test_16_the_entry_that_had_the_id_for_itself_is_known_though_it_was_edited() -> (
+    None
+):
+    reader = reader_of(shared(1))
+    edited = post(1, guid="g", text="Edited", title="Post one")
+
+    assert reader.read(rss(post(2, guid="g"), edited, post(98), post(99))).new == (
+        "Post 2",
+    )
+
+
+def test_16_the_entry_whose_link_is_the_shared_id_keeps_it() -> None:
+    guid = "https://site.example/1"
+    reader = reader_of(rss(post(1, guid=guid), post(8), post(9)))
+    both = rss(post(2, guid=guid), post(1, guid=guid), post(8), post(9))
+
+    assert reader.read(both).new == ("Post 2",)
+
+
+def as_former_version(reader: Newsreader, *documents: bytes) -> Newsreader:
+    """It has read these before the program was replaced by this one."""
+    for document in documents:
+        reader.read(document)
+    seen = reader.target.seen
+    reader.target = replace(reader.target, seen=seen[:1] + b"\x02" + seen[2:])
+    return reader
+
+
+def test_16_what_a_former_version_took_for_one_entry_is_not_told_all_at_once() -> None:
+    """Of entries with one id it knew the first one."""
+    reader = as_former_version(Newsreader(), shared(5))
+
+    upgraded = reader.read(shared(5, 4, 3, 2, 1))
+
+    assert upgraded.is_silent
+    assert {each.title for each in upgraded.entries} >= {"Post 4", "Post 1"}
+    assert reader.read(shared(6, 5, 4, 3, 2, 1)).new == ("Post 6",)
+
+
+def test_16_but_what_came_since_it_last_read_is() -> None:
+    reader = as_former_version(Newsreader(), shared(5))
+    since = post(6, guid="g", date=reader.at + timedelta(minutes=5))
+
+    upgraded = reader.read(
+        rss(since, post(5, guid="g"), post(4, guid="g"), post(98), post(99))
+    )
+
+    assert upgraded.new == ("Post 6",)
+
+
+def test_16_what_of_it_has_vanished_or_was_edited_changes_nothing() -> None:
+    reader = as_former_version(Newsreader(), shared(9))
+
+    assert reader.read(shared(5, 4, 3, 2, 1)).is_silent
+
+
+def test_16_a_database_of_the_former_version_tells_no_known_entry_again() -> None:
+    """Nor an update, though entries may say more than they did."""
+    for document in golden_documents():
+        reader = as_former_version(Newsreader(), document.read_bytes())
+
+        reading = reader.read(document.read_bytes() + b"\n")
+
+        assert (reading.new, reading.updated) == ((), ()), document.name
 
 
 def test_17_entries_with_the_same_link_and_different_ids_are_both_news() -> None:

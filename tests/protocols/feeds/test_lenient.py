@@ -276,7 +276,9 @@ SAYING = "<description>ends with </channel></rss> and</description>"
         (RDF_HEAD + RDF_ITEMS + CUT_OFF, ["1", "2"]),
         (RDF_HEAD + RDF_ITEMS, ["1", "2"]),
         (
-            (RDF_HEAD + RDF_ITEMS + CUT_OFF).replace("rdf:", "r:").replace(":rdf", ":r"),
+            (RDF_HEAD + RDF_ITEMS + CUT_OFF)
+            .replace("rdf:", "r:")
+            .replace(":rdf", ":r"),
             ["1", "2"],
         ),
         (
