@@ -22,8 +22,9 @@ from hub.collections.shelf import (
     StoredCollection,
     later,
     next_generation,
-    withdraw_before,
+    withdrawn_of,
     without_lost,
+    without_withdrawn,
 )
 from hub.collections.writing import CollectionFile, WrittenFile
 from hub.metrics import Metrics
@@ -85,12 +86,31 @@ class CollectionBuilder:
         async with self._building:
             return await self._keeper.catch_up()
 
+    async def withdrawn(self) -> frozenset[str]:
+        """Names of collections that nobody may be given any more, though they are
+
+        there still: text that they may hold was taken back. Raises `StorageError`.
+        """
+        sections = await self._storage.pages.sections()
+        epoch = (await self._storage.log.head()).epoch
+        return withdrawn_of(self._shelf.generation, sections, epoch)
+
+    async def withdraw(self) -> bool:
+        """Take away what was withdrawn, files and names; whether there was anything.
+
+        Raises `StorageError`, OSError.
+        """
+        async with self._building:
+            return await self._withdraw()
+
     async def needs_snapshot(self) -> bool:
-        """Whether a page was withdrawn that may be in what is served."""
-        generation = await self._known()
-        position = await self._storage.pages.position()
-        return any(
-            self._plan(section, generation, position).is_outdated
+        """Whether something was withdrawn, or a section has no snapshot, as after that.
+
+        Raises `StorageError`.
+        """
+        generation = self._shelf.generation
+        return bool(await self.withdrawn()) or any(
+            generation.snapshot(section.name or ALL) is None
             for section in await self._storage.pages.sections()
         )
 
@@ -102,11 +122,14 @@ class CollectionBuilder:
         async with self._building:
             await self._keeper.catch_up()
             self._shelf.directory.mkdir(exist_ok=True)
+            await self._withdraw()
             generation = await self._known()
+            # What is withdrawn from here on is found by what the sections counted.
+            sections = await self._storage.pages.sections()
             position = await self._storage.pages.position()
             chains = dict(generation.chains)
             added: list[StoredCollection] = []
-            for section in await self._storage.pages.sections():
+            for section in sections:
                 plan = self._plan(section, generation, position, snapshots=snapshots)
                 built = await self._build_section(plan, position)
                 added += built
@@ -116,11 +139,20 @@ class CollectionBuilder:
                 elif plan.chain is not None:
                     # Nothing of it has changed: the next delta need not look again.
                     chains[plan.name] = replace(plan.chain, position=position)
-                generation = withdraw_before(
-                    generation, plan.name, section.withdrawn, self._clock.now()
-                )
             await self._publish(generation, added, chains)
             return tuple(added)
+
+    async def _withdraw(self) -> bool:
+        names = await self.withdrawn()
+        if not names:
+            return False
+        now = self._clock.now()
+        before = without_withdrawn(self._shelf.generation, names, now)
+        after = next_generation(before, (), before.chains, before.epoch, now)
+        self._shelf.directory.mkdir(exist_ok=True)
+        await asyncio.to_thread(self._shelf.publish, after)
+        log.info("collections_withdrawn", count=len(names))
+        return True
 
     def _plan(
         self,
@@ -156,7 +188,7 @@ class CollectionBuilder:
                 gathered.append((snapshot, None))
             generated = self._moment(plan.name, newest)
             return [
-                await self._finish(file, plan.name, generated, since, position)
+                await self._finish(file, plan, generated, since)
                 for file, since in gathered
             ]
 
@@ -180,20 +212,19 @@ class CollectionBuilder:
     async def _finish(
         self,
         file: CollectionFile,
-        section: str,
+        plan: SectionPlan,
         generated: datetime,
         since: datetime | None,
-        position: int,
     ) -> StoredCollection:
         is_snapshot = since is None
         head = CollectionHead(
-            section=section,
+            section=plan.name,
             type=CollectionType.SNAPSHOT if is_snapshot else CollectionType.DELTA,
             generated=generated,
             since=since,
         )
         done = await asyncio.to_thread(file.finish, head, self.options.encoding)
-        return self._stored(head, done, file.count, position)
+        return self._stored(head, done, file.count, plan.section.withdrawals)
 
     async def _publish(
         self,
@@ -228,7 +259,7 @@ class CollectionBuilder:
             generation,
             epoch=epoch,
             collections=tuple(
-                replace(each, is_listed=False, position=0)
+                replace(each, is_listed=False, withdrawals=0)
                 for each in generation.collections
             ),
             chains={},
@@ -266,7 +297,7 @@ class CollectionBuilder:
         return page_line(unpack(page.entry.body, Entry), context)
 
     def _stored(
-        self, head: CollectionHead, done: WrittenFile, pages: int, position: int
+        self, head: CollectionHead, done: WrittenFile, pages: int, withdrawals: int
     ) -> StoredCollection:
         expires = later(head.generated, self.options.lifetime)
         return StoredCollection(
@@ -281,7 +312,7 @@ class CollectionBuilder:
             digest=done.digest,
             pages=pages,
             size=done.size,
-            position=position,
+            withdrawals=withdrawals,
         )
 
 

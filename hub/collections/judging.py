@@ -1,15 +1,37 @@
-"""Whether an entry is a page that everybody may see, and under which URL."""
+"""Whether an entry is a page for everybody, under which URL, and whose it is."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
+from enum import IntEnum
 from functools import lru_cache
 
+from protocols.domains import registrable_domain, site_of
 from protocols.model import Entry, Feed
 from protocols.scp.collection import section_name
 from protocols.scp.page import page_url
 from storage.packing import unpack
-from storage.records import JudgedEntry, PageNews
+from storage.records import FeedId, FeedNews, JudgedEntry, PageNews
+
+_OF_FEED = 48
+"""Bits of a rank below which the feed's own number stands."""
+
+
+class Nearness(IntEnum):
+    """How near a feed is to the host of a page that it tells of; the smallest wins.
+
+    Where a document comes from nobody can make up: whoever has no host of a page's
+    owner has no document there. What it says of its own site anybody can write, and
+    counts only where no feed comes from the page's own host or domain.
+    """
+
+    HOST = -5  # it comes from the very host, and its port
+    OTHER_PORT = -4
+    DOMAIN = -3  # from another host of the same owner
+    CLAIMED_HOST = -2  # it only says that its site is there
+    CLAIMED_DOMAIN = -1
+    ELSEWHERE = 0
 
 
 def judge_entry(news: PageNews, public_url: str, now: datetime) -> JudgedEntry:
@@ -17,21 +39,67 @@ def judge_entry(news: PageNews, public_url: str, now: datetime) -> JudgedEntry:
     if news.entry is None:
         return JudgedEntry(entry_id=news.entry_id, revision=0, is_dropped=True)
     none = JudgedEntry(entry_id=news.entry_id, revision=news.revision)
-    if not news.is_public or news.entry.deleted or read_head(news.head).unlisted:
+    head = read_head(news.head)
+    if not news.is_public or news.entry.deleted or head.unlisted:
         return none
     entry = unpack(news.entry.body, Entry)
     if entry.unlisted:
         return none
     stated = entry.updated or entry.published or now
+    linked = page_url(entry)
     own = f"{public_url}/topics/{news.entry.feed_id}.json#{news.entry_id}"
+    near = nearness(linked, news.urls, head) if linked else Nearness.HOST
     return JudgedEntry(
         entry_id=news.entry_id,
         revision=news.revision,
-        url=page_url(entry) or own,
+        url=linked or own,
         section=section_name(news.section),
+        rank=rank_of(near, news.entry.feed_id),
         dated=news.dated,
         modified=min(stated, now),
     )
+
+
+def nearness(url: str, feed_urls: Iterable[str], head: Feed) -> Nearness:
+    """``feed_urls``: all that the feed's documents are asked for at."""
+    host, port = site_of(url)
+    places = [site_of(each) for each in feed_urls]
+    domain = registrable_domain(host)
+    if (host, port) in places:
+        return Nearness.HOST
+    if any(host == other for other, _ in places):
+        return Nearness.OTHER_PORT
+    if any(domain == registrable_domain(other) for other, _ in places):
+        return Nearness.DOMAIN
+    claimed, _ = site_of(home_of(head))
+    if claimed == host:
+        return Nearness.CLAIMED_HOST
+    if registrable_domain(claimed) == domain:
+        return Nearness.CLAIMED_DOMAIN
+    return Nearness.ELSEWHERE
+
+
+def rank_of(near: Nearness, feed_id: FeedId) -> int:
+    """Of several feeds that only claim a site, the one that was here first goes first:
+
+    who comes later must not take its pages by claiming the same. Of others, who says
+    the latest.
+    """
+    is_claimed = near in (Nearness.CLAIMED_HOST, Nearness.CLAIMED_DOMAIN)
+    return near << _OF_FEED | (feed_id if is_claimed else 0)
+
+
+def home_of(head: Feed) -> str:
+    """The site that a feed says it is of."""
+    pages = (each.href for each in head.links if each.rel == "alternate")
+    return next(pages, "")
+
+
+def origin_of(news: FeedNews) -> str:
+    """What of a feed all its pages depend on, in a text that is only compared."""
+    head = read_head(news.head)
+    places = [site_of(each) for each in (*news.urls, home_of(head))]
+    return f"{head.unlisted} {places}"
 
 
 @lru_cache(maxsize=1_024)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from hub.clock import Clock
-from hub.collections.judging import judge_entry, read_head
+from hub.collections.judging import judge_entry, origin_of
 from storage.interface import PageStore
 from storage.records import JudgedEntry, PageNews
 
@@ -37,8 +37,7 @@ class PageKeeper:
     async def _judge_feeds(self) -> None:
         while news := await self._pages.feed_news(BATCH):
             for each in news:
-                is_unlisted = read_head(each.head).unlisted
-                await self._pages.judge_feed(each, is_unlisted=is_unlisted)
+                await self._pages.judge_feed(each, origin_of(each))
             if len(news) < BATCH:
                 break
 

@@ -15,7 +15,6 @@ class SectionPlan:
     chain: Chain | None  # where its delta begins; None: it has none yet
     is_delta_due: bool
     is_snapshot_due: bool
-    is_outdated: bool  # what is served may have a page that was withdrawn
 
     @property
     def name(self) -> str:
@@ -31,20 +30,14 @@ def plan_section(
 ) -> SectionPlan:
     """A snapshot comes with a delta of the same moment, be it empty: so whoever
 
-    has either goes on with the next delta. One that is outdated is due at once.
+    has either goes on with the next delta.
     """
     name = section.name or ALL
     chain = generation.chains.get(name)
-    is_outdated = any(
-        each.section == name and each.position < section.withdrawn
-        for each in generation.collections
-    )
-    is_due = is_snapshot_due or is_outdated
     is_behind = chain is not None and position > chain.position
     return SectionPlan(
         section=section,
         chain=chain,
-        is_delta_due=chain is not None and (is_behind or is_due),
-        is_snapshot_due=is_due,
-        is_outdated=is_outdated,
+        is_delta_due=chain is not None and (is_behind or is_snapshot_due),
+        is_snapshot_due=is_snapshot_due,
     )

@@ -20,7 +20,9 @@ CATCH_UP_SECONDS = 60.0
 GATHER_SECONDS = 1.0
 """How long news may wait for more, to be judged with it."""
 WAIT_SECONDS = 60.0
-PROMPT_SECONDS = 600.0
+WITHDRAW_SECONDS = 5.0
+"""Until the files are gone of what was withdrawn; nobody is given them before that."""
+PROMPT_SECONDS = 60.0
 """Between snapshots for the sake of pages that were withdrawn, at least."""
 PROMPT_SHARE = 10
 """And so many times what the last build took, that a large hub does not only build."""
@@ -61,6 +63,7 @@ class Publisher:
         jobs = [(self.keep_up, CATCH_UP_SECONDS)]
         if self._is_on:
             jobs.append((self.build, self._builder.options.delta_seconds))
+            jobs.append((self.withdraw, WITHDRAW_SECONDS))
         for job, seconds in jobs:
             scheduler.add_job(
                 run_job,
@@ -121,3 +124,13 @@ class Publisher:
             return
         if self._clock.monotonic() >= self._prompt_at:
             await self.build()
+
+    async def withdraw(self) -> None:
+        """Take away what may hold withdrawn text, and build what remains soon."""
+        try:
+            has_withdrawn = await self._builder.withdraw()
+        except (StorageError, OSError) as error:
+            log.warning("collections_not_withdrawn", error=str(error))
+            return
+        if has_withdrawn:
+            await self.keep_up()

@@ -8,14 +8,15 @@ names are swept away.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 
-from protocols.scp.collection import CollectionHead, CollectionType, Encoding
+from protocols.scp.collection import ALL, CollectionHead, CollectionType, Encoding
+from storage.records import PageSection
 
 LIST = "collections.json"
 MOST_GONE = 2_000
@@ -33,9 +34,10 @@ class ShelfUnusable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCollection:
-    """``position``: pages changed up to there are in it. ``digest``: SHA-256 of the
+    """``withdrawals``: of the section's, those that it was built after. ``digest``:
 
-    uncompressed bytes, hex. One that is not listed is served to who knows its name.
+    SHA-256 of the uncompressed bytes, hex. One that is not listed is served to who
+    knows its name.
     """
 
     name: str
@@ -49,7 +51,7 @@ class StoredCollection:
     digest: str
     pages: int
     size: int
-    position: int
+    withdrawals: int = 0
     is_listed: bool = True
 
     @property
@@ -126,18 +128,31 @@ def next_generation(
     )
 
 
-def withdraw_before(
-    generation: Generation, section: str, position: int, now: datetime
-) -> Generation:
-    """What was built of a section before a page was withdrawn is gone at once: it
+def withdrawn_of(
+    generation: Generation, sections: Iterable[PageSection], epoch: str
+) -> frozenset[str]:
+    """Names of collections that may hold text which was taken back after they were
 
-    may hold that page, which is not for everybody any more, under a name that is known.
+    built. What another database was published of may hold any.
     """
+    counts = {each.name or ALL: each.withdrawals for each in sections}
+    is_known = generation.epoch == epoch
+    return frozenset(
+        each.name
+        for each in generation.collections
+        if (each.withdrawals if is_known else 0) < counts.get(each.section, 0)
+    )
+
+
+def without_withdrawn(
+    generation: Generation, names: Set[str], now: datetime
+) -> Generation:
+    """These are gone at once, though their names are known."""
     return replace(
         generation,
         collections=tuple(
-            replace(each, is_listed=False, gone=now)
-            if each.section == section and each.position < position
+            replace(each, is_listed=False, gone=min(each.gone, now))
+            if each.name in names
             else each
             for each in generation.collections
         ),

@@ -73,16 +73,19 @@ class CollectionService:
             lines += ["", f"Sitemap: {self._public_url}/sitemap.xml"]
         return "\n".join(lines) + "\n"
 
-    def sitemap(self) -> Sitemap:
-        """Raises `NotFound` when there are no collections."""
+    async def sitemap(self) -> Sitemap:
+        """Raises `NotFound` when there are no collections, and `StorageError`: it
+
+        names none that may have what was withdrawn a moment ago.
+        """
         if not self.is_on:
             raise NotFound("sitemap", "of collections")
+        hidden = await self._builder.withdrawn() | self._shelf.lost()
         generation, now, kept = self._shelf.generation, self._clock.now(), self._kept
-        lost = self._shelf.lost()
         listed = [
             each
             for each in generation.listed
-            if each.expires > now and each.name not in lost
+            if each.expires > now and each.name not in hidden
         ]
         if kept is not None and kept.generation is generation and kept.listed == listed:
             return kept.sitemap
@@ -109,11 +112,16 @@ class CollectionService:
         etag = hashlib.sha256(body).hexdigest()[:32]
         return Sitemap(body=body, etag=etag, modified=modified)
 
-    def find(self, name: str) -> ServedCollection:
-        """Raises `NotFound`, and `Gone` for one that is not kept any more."""
+    async def find(self, name: str) -> ServedCollection:
+        """Raises `NotFound`, `StorageError`, and `Gone` for one that is not kept any
+
+        more, or has text that was withdrawn, be it a moment ago.
+        """
+        withdrawn = await self._builder.withdrawn() if self.is_on else frozenset()
         generation = self._shelf.generation
         found = self._shelf.find(name) if self.is_on else None
-        if name in generation.gone or (found and found.gone <= self._clock.now()):
+        is_over = found and (found.gone <= self._clock.now() or name in withdrawn)
+        if name in generation.gone or is_over:
             raise Gone(
                 f"the collection {name} has expired or was withdrawn; the sitemap has"
                 " newer ones"

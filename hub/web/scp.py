@@ -51,7 +51,7 @@ class ScpRoutes:
         return PlainTextResponse(text, headers=headers)
 
     async def sitemap(self, request: Request) -> Response:
-        found = self._collections.sitemap()
+        found = await self._collections.sitemap()
         headers = {
             **validators(found.etag, found.modified),
             "Cache-Control": "public, max-age=60",
@@ -61,7 +61,7 @@ class ScpRoutes:
         return Response(found.body, media_type=XML, headers=headers)
 
     async def collection(self, request: Request) -> Response:
-        served = self._collections.find(request.path_params["name"])
+        served = await self._collections.find(request.path_params["name"])
         each = served.collection
         etag = f"sha256:{each.digest}"
         headers = _headers(served, etag)

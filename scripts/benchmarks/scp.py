@@ -215,7 +215,6 @@ async def _published(scene: _Scene) -> _Scene:
         digest="",
         pages=position,
         size=0,
-        position=position,
     )
     scene.shelf.path(snapshot.name).touch()
     epoch = (await scene.storage.log.head()).epoch

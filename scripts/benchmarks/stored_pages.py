@@ -110,7 +110,12 @@ def _put_pages(connection: sqlite3.Connection, count: int) -> None:
         )
         for each in range(count)
     )
-    _insert(connection, "INSERT INTO page_entries VALUES (?, ?, ?, ?, ?, ?)", shown)
+    _insert(
+        connection,
+        "INSERT INTO page_entries (entry_id, page_id, section, dated, revision, stated)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        shown,
+    )
 
 
 def _insert(

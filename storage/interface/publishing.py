@@ -51,17 +51,18 @@ class PageStore(Protocol):
 
     Changes of pages are numbered over all of them. What becomes of entries and feeds
     is noted in the transaction that changes them, to be judged later by one who reads
-    what they say; nothing is lost in between.
+    what they say; nothing is lost in between. That something was withdrawn counts in
+    that very transaction: see `sections`.
     """
 
     async def feed_news(self, limit: int) -> list[FeedNews]:
         """Feeds that are to be judged, by id."""
         ...
 
-    async def judge_feed(self, news: FeedNews, *, is_unlisted: bool) -> None:
-        """Note whether its head keeps it out of lists; and all its entries as news, if
+    async def judge_feed(self, news: FeedNews, origin: str) -> None:
+        """Note what of the feed its pages depend on, in a text that is only compared;
 
-        that or anything else about the feed has changed.
+        and all its entries as news, if that or anything else about it has changed.
         """
         ...
 
@@ -78,13 +79,22 @@ class PageStore(Protocol):
         ...
 
     async def sections(self) -> list[PageSection]:
-        """All that ever had a page, by name; the first is "", which has all pages."""
+        """All that ever had a page, by name; the first is "", which has all pages.
+
+        ``withdrawals`` grows when a feed that a section has shown is removed, made
+        private, kept out of lists or moved to another section, and when an entry of it
+        is deleted, kept out of lists or, as it is judged, not that page any more. An
+        edit is none, nor is what is only too old to be kept.
+        """
         ...
 
     async def pages(
         self, section: str, *, after: PageId, limit: int
     ) -> list[PublishedPage]:
-        """By id; ``section`` "": of all of them."""
+        """By id; ``section`` "": of all of them. A section has entries of its own feeds
+
+        alone.
+        """
         ...
 
     async def changed(

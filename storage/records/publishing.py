@@ -33,12 +33,13 @@ class ListedEntry:
 class FeedNews:
     """A feed that was shown, hidden or moved to another section (``is_moved``), or
 
-    whose head changed. ``was_unlisted``: as it was judged the last time.
+    whose head changed. ``origin``: as it was judged the last time, None if never.
     """
 
     feed_id: FeedId
     is_moved: bool
-    was_unlisted: bool
+    origin: str | None
+    urls: tuple[str, ...]  # its own, and where it was moved to for good
     head: bytes | None  # packed
 
 
@@ -52,8 +53,9 @@ class PageNews:
     entry_id: EntryId
     entry: StoredEntry | None
     dated: datetime | None = None
-    is_public: bool = False  # its feed is neither private nor removed
+    is_public: bool = False  # its feed is not private, unlisted or removed
     section: str = ""  # of its feed
+    urls: tuple[str, ...] = ()  # of its feed: its own, and where it was moved to
     head: bytes | None = None  # of its feed, packed
 
     @property
@@ -65,14 +67,16 @@ class PageNews:
 class JudgedEntry:
     """What an entry comes to: a page of that ``url``, or "": it is none.
 
-    ``modified``: when its feed says it changed, not after now. ``is_dropped``: it was
-    not withdrawn, only not kept any longer.
+    ``modified``: when its feed says it changed, not after now. ``rank``: of several
+    entries with one URL those of the smallest are shown. ``is_dropped``: it was not
+    withdrawn, only not kept any longer.
     """
 
     entry_id: EntryId
     revision: int
     url: str = ""
     section: str = ""
+    rank: int = 0
     dated: datetime | None = None
     modified: datetime | None = None
     is_dropped: bool = False
@@ -80,7 +84,9 @@ class JudgedEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedPage:
-    """A page as it is published: of several entries with its URL the newest one.
+    """A page as all sections together, or one of them, show it: one of the entries
+
+    with its URL, of the smallest rank, and of these the newest.
 
     ``modified`` has moved forward with every change since the URL was first published.
     ``is_stale``: the entry has changed since; it is still to be judged.
@@ -97,10 +103,13 @@ class PublishedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSection:
-    """A section that has or had pages; ``withdrawn``: the last change that took one."""
+    """A section that has or had pages; ``withdrawals`` counts how often text that it
+
+    may have shown was taken back.
+    """
 
     name: str
-    withdrawn: int
+    withdrawals: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

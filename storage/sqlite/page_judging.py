@@ -11,8 +11,28 @@ from .log_rows import hash_key
 from .page_counts import CountChanges
 from .times import to_milliseconds, to_milliseconds_or_none
 
-_Page = tuple[int, str]
+_Place = tuple[int, str]
 """A page's id, and the section that an entry of it was in."""
+_Shown = tuple[int, int, int, int]
+"""An entry that a page shows: its id, revision, what it states, and its date."""
+
+LAST_CHANGE = (
+    "SELECT max(coalesce((SELECT max(change) FROM pages), 0), coalesce("
+    "(SELECT max((SELECT max(change) FROM section_pages WHERE section = s.name))"
+    " FROM page_sections s), 0))"
+)
+"""Of all pages, in all sections: each found at the end of an index."""
+_SHOWN_BY = (
+    "UPDATE page_sections SET withdrawals = withdrawals + 1 WHERE name IN"
+    " (SELECT section FROM page_shown WHERE feed_id ="
+    "  (SELECT feed_id FROM entries WHERE id = ?))"
+)
+_NEWEST = (
+    "SELECT entry_id, revision, stated, dated FROM page_entries WHERE page_id = ?"
+    "{section} ORDER BY rank, dated DESC, entry_id DESC LIMIT 1"
+)
+_NEWEST_OF_ALL = _NEWEST.format(section="")
+_NEWEST_OF_SECTION = _NEWEST.format(section=" AND section = ?")
 
 
 def judge_all(
@@ -22,139 +42,184 @@ def judge_all(
 
     so who has seen all up to a time can go on from there.
     """
-    change, last = connection.execute(
-        "SELECT change, changed_at FROM pages ORDER BY change DESC LIMIT 1"
-    ).fetchone() or (0, 0)
-    counts = CountChanges()
-    moment = max(now, last + 1)
+    (last,) = connection.execute(
+        "SELECT coalesce((SELECT changed_at FROM pages ORDER BY change DESC LIMIT 1),"
+        " 0)"
+    ).fetchone()
+    (change,) = connection.execute(LAST_CHANGE).fetchone()
+    judging = _Judging(max(now, last + 1), max(change, 0), connection)
     for each in judged:
-        change = _judge(each, moment, max(change, 0), counts, connection)
-    counts.write(connection)
+        judging.place(each)
+    judging.show_all()
 
 
-def _judge(
-    each: JudgedEntry,
-    now: int,
-    change: int,
-    counts: CountChanges,
-    connection: sqlite3.Connection,
-) -> int:
-    """The number of the last change afterwards."""
-    before = connection.execute(
-        "SELECT page_id, section FROM page_entries WHERE entry_id = ?",
-        (each.entry_id,),
-    ).fetchone()
-    after = _place(each, now, connection)
-    connection.execute(
-        "DELETE FROM page_news WHERE entry_id = :id"
-        " AND coalesce((SELECT revision FROM entries WHERE id = :id), 0) = :revision",
-        {"id": each.entry_id, "revision": each.revision},
-    )
-    has_moved = before != after
-    for page_id in dict.fromkeys(page[0] for page in (before, after) if page):
-        change = _show(page_id, has_moved, now, change, counts, connection)
-    if before and has_moved and not each.is_dropped:
-        _note_withdrawal(before, change, connection)
-    return change
+class _Judging:
+    """All entries find their places first; then each page shows the one that is due.
 
-
-def _place(each: JudgedEntry, now: int, connection: sqlite3.Connection) -> _Page | None:
-    """Note which page the entry belongs to, if any."""
-    if not each.url:
-        connection.execute(
-            "DELETE FROM page_entries WHERE entry_id = ?", (each.entry_id,)
-        )
-        return None
-    url_hash = hash_key(each.url)
-    connection.execute(
-        "INSERT INTO pages (url_hash, url, entry_id, revision, modified, change,"
-        " changed_at) SELECT ?, ?, 0, 0, 0,"
-        " -1 - (SELECT coalesce(max(id), 0) FROM pages), ?"
-        " WHERE NOT EXISTS (SELECT 1 FROM pages WHERE url_hash = ?)",
-        (url_hash, each.url, now, url_hash),
-    )
-    ((page_id,),) = connection.execute(
-        "SELECT id FROM pages WHERE url_hash = ?", (url_hash,)
-    ).fetchall()
-    stated = to_milliseconds_or_none(each.modified)
-    connection.execute(
-        "INSERT OR REPLACE INTO page_entries VALUES (?, ?, ?, ?, ?, ?)",
-        (
-            *(each.entry_id, page_id, each.section),
-            now if each.dated is None else to_milliseconds(each.dated),
-            *(each.revision, (now if stated is None else stated) // 1_000),
-        ),
-    )
-    connection.execute(
-        "INSERT OR IGNORE INTO page_sections VALUES (?, 0)", (each.section,)
-    )
-    return page_id, each.section
-
-
-def _show(
-    page_id: int,
-    has_moved: bool,
-    now: int,
-    change: int,
-    counts: CountChanges,
-    connection: sqlite3.Connection,
-) -> int:
-    """Have the page show its newest entry; the number of the last change."""
-    ((shown, revision, modified, dated, shown_at),) = connection.execute(
-        "SELECT entry_id, revision, modified, dated, shown_at FROM pages WHERE id = ?",
-        (page_id,),
-    ).fetchall()
-    newest = connection.execute(
-        "SELECT entry_id, revision, stated, dated FROM page_entries WHERE page_id = ?"
-        " ORDER BY dated DESC, entry_id DESC LIMIT 1",
-        (page_id,),
-    ).fetchone()
-    if newest is None:
-        state = (0, 0, modified, dated, shown_at)
-        is_change = shown != 0
-    else:
-        is_other = (shown, revision) != newest[:2]
-        latest = _next_modified(newest[2], modified, now // 1_000)
-        since = shown_at if shown else now
-        state = (*newest[:2], latest if is_other else modified, newest[3], since)
-        is_change = is_other or has_moved
-    if is_change:
-        change += 1
-        connection.execute(
-            "UPDATE pages SET entry_id = ?, revision = ?, modified = ?, dated = ?,"
-            " shown_at = ?, change = ?, changed_at = ? WHERE id = ?",
-            (*state, change, now, page_id),
-        )
-        if shown:
-            counts.add(dated, -1)
-        if newest is not None:
-            counts.add(newest[3], 1)
-    return change
-
-
-def _next_modified(stated: int, published: int, now: int) -> int:
-    """First what the feed says; a change is dated when it was seen, and always after
-
-    what was published before: readers take nothing that is not newer.
+    ``now`` in milliseconds; ``change``: the number of the last one so far.
     """
-    if not published:
-        return max(stated, 1)
-    return max(stated, now, published + 1)
 
+    def __init__(self, now: int, change: int, connection: sqlite3.Connection) -> None:
+        self._now = now
+        self._change = change
+        self._connection = connection
+        self._counts = CountChanges()
+        self._pages: dict[int, bool] = {}  # to be shown; whether an entry has moved
+        self._places: dict[_Place, None] = {}  # the same, in sections
+        self._sections: set[str] = set()
+        self._noted: set[tuple[int, str]] = set()
 
-def _note_withdrawal(
-    before: _Page, change: int, connection: sqlite3.Connection
-) -> None:
-    """A section that has lost a page; ``change`` is that of the loss, or after it."""
-    page_id, section = before
-    connection.execute(
-        "UPDATE page_sections SET withdrawn = :change WHERE name = :section AND"
-        " NOT EXISTS (SELECT 1 FROM page_entries"
-        "  WHERE page_id = :page_id AND section = :section)",
-        {"change": change, "section": section, "page_id": page_id},
-    )
-    connection.execute(
-        "UPDATE page_sections SET withdrawn = ? WHERE name = '' AND"
-        " NOT EXISTS (SELECT 1 FROM page_entries WHERE page_id = ?)",
-        (change, page_id),
-    )
+    def place(self, each: JudgedEntry) -> None:
+        execute = self._connection.execute
+        before: _Place | None = execute(
+            "SELECT page_id, section FROM page_entries WHERE entry_id = ?",
+            (each.entry_id,),
+        ).fetchone()
+        after = self._put(each)
+        execute(
+            "DELETE FROM page_news WHERE entry_id = :id AND"
+            " coalesce((SELECT revision FROM entries WHERE id = :id), 0) = :revision",
+            {"id": each.entry_id, "revision": each.revision},
+        )
+        for place in filter(None, (before, after)):
+            page_id, section = place
+            self._pages[page_id] = self._pages.get(page_id, False) or before != after
+            if section:
+                self._places[place] = None
+        has_left = before and (after is None or before[0] != after[0])
+        if has_left and not each.is_dropped:
+            execute(_SHOWN_BY, (each.entry_id,))
+
+    def show_all(self) -> None:
+        for page_id, has_moved in self._pages.items():
+            self._show(page_id, has_moved=has_moved)
+        for page_id, section in self._places:
+            self._show_in(section, page_id)
+        self._counts.write(self._connection)
+
+    def _put(self, each: JudgedEntry) -> _Place | None:
+        """Note which page the entry belongs to, if any."""
+        execute = self._connection.execute
+        if not each.url:
+            execute("DELETE FROM page_entries WHERE entry_id = ?", (each.entry_id,))
+            return None
+        url_hash = hash_key(each.url)
+        execute(
+            "INSERT INTO pages (url_hash, url, entry_id, revision, modified, change,"
+            " changed_at) SELECT ?, ?, 0, 0, 0,"
+            " -1 - (SELECT coalesce(max(id), 0) FROM pages), ?"
+            " WHERE NOT EXISTS (SELECT 1 FROM pages WHERE url_hash = ?)",
+            (url_hash, each.url, self._now, url_hash),
+        )
+        ((page_id,),) = execute(
+            "SELECT id FROM pages WHERE url_hash = ?", (url_hash,)
+        ).fetchall()
+        stated = to_milliseconds_or_none(each.modified)
+        execute(
+            "INSERT OR REPLACE INTO page_entries"
+            " (entry_id, page_id, section, dated, revision, stated, rank)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(each.entry_id, page_id, each.section),
+                self._now if each.dated is None else to_milliseconds(each.dated),
+                *(each.revision, (self._now if stated is None else stated) // 1_000),
+                each.rank,
+            ),
+        )
+        if each.section not in self._sections:
+            self._sections.add(each.section)
+            execute(
+                "INSERT OR IGNORE INTO page_sections (name, withdrawals) VALUES (?, 0)",
+                (each.section,),
+            )
+        return page_id, each.section
+
+    def _show(self, page_id: int, *, has_moved: bool) -> None:
+        """Have the page show the entry that is due."""
+        execute = self._connection.execute
+        ((shown, revision, modified, dated, shown_at, published),) = execute(
+            "SELECT entry_id, revision, modified, dated, shown_at, published"
+            " FROM pages WHERE id = ?",
+            (page_id,),
+        ).fetchall()
+        newest: _Shown | None = execute(_NEWEST_OF_ALL, (page_id,)).fetchone()
+        if newest is None:
+            state = (0, 0, modified, dated, shown_at)
+            is_change = shown != 0
+        else:
+            is_other = (shown, revision) != newest[:2]
+            if is_other:
+                modified = self._next_modified(newest[2], published)
+            since = shown_at if shown else self._now
+            state = (*newest[:2], modified, newest[3], since)
+            is_change = is_other or has_moved
+            self._note_shown(newest[0], "")
+        if is_change:
+            self._change += 1
+            execute(
+                "UPDATE pages SET entry_id = ?, revision = ?, modified = ?, dated = ?,"
+                " shown_at = ?, published = max(published, modified, ?), change = ?,"
+                " changed_at = ? WHERE id = ?",
+                (*state, modified, self._change, self._now, page_id),
+            )
+            if shown:
+                self._counts.add(dated, -1)
+            if newest is not None:
+                self._counts.add(newest[3], 1)
+
+    def _show_in(self, section: str, page_id: int) -> None:
+        """Have a section show what is due of its own feeds: what all sections show
+
+        together is of the same time there, anything else later than all before.
+        """
+        execute = self._connection.execute
+        shown, revision, modified = execute(
+            "SELECT entry_id, revision, modified FROM section_pages"
+            " WHERE section = ? AND page_id = ?",
+            (section, page_id),
+        ).fetchone() or (0, 0, 0)
+        newest: _Shown | None = execute(
+            _NEWEST_OF_SECTION, (page_id, section)
+        ).fetchone()
+        if newest is not None:
+            self._note_shown(newest[0], section)
+        entry_id, latest = newest[:2] if newest else (0, 0)
+        if (shown, revision) == (entry_id, latest):
+            return
+        if newest is not None:
+            ((of_all, its_revision, its_modified, published),) = execute(
+                "SELECT entry_id, revision, modified, published FROM pages"
+                " WHERE id = ?",
+                (page_id,),
+            ).fetchall()
+            if (of_all, its_revision) == newest[:2] and its_modified > modified:
+                modified = its_modified
+            else:
+                modified = self._next_modified(newest[2], published)
+                execute(
+                    "UPDATE pages SET published = ? WHERE id = ?", (modified, page_id)
+                )
+        self._change += 1
+        execute(
+            "INSERT OR REPLACE INTO section_pages VALUES (?, ?, ?, ?, ?, ?)",
+            (section, page_id, entry_id, latest, modified, self._change),
+        )
+
+    def _next_modified(self, stated: int, published: int) -> int:
+        """First what the feed says; a change is dated when it was seen, and always
+
+        after what was published before: readers take nothing that is not newer.
+        """
+        if not published:
+            return max(stated, 1)
+        return max(stated, self._now // 1_000, published + 1)
+
+    def _note_shown(self, entry_id: int, section: str) -> None:
+        """That the entry's feed is to be looked for in what is built of the section."""
+        if (entry_id, section) not in self._noted:
+            self._noted.add((entry_id, section))
+            self._connection.execute(
+                "INSERT OR IGNORE INTO page_shown"
+                " SELECT feed_id, ? FROM entries WHERE id = ?",
+                (section, entry_id),
+            )

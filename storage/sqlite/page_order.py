@@ -19,7 +19,7 @@ from .page_rows import PAGE_COLUMNS, read_page
 from .readers import Readers, Row
 from .times import from_milliseconds, to_milliseconds
 
-_COLUMNS = f"p.shown_at, p.changed_at, {PAGE_COLUMNS}"
+_COLUMNS = f"p.shown_at, p.changed_at, {PAGE_COLUMNS.format(shown='p')}"
 # What has been hidden since it was judged is left out at once.
 _SHOWN = (
     " {join} JOIN entries e ON e.id = p.entry_id AND e.deleted = 0 AND NOT e.unlisted"

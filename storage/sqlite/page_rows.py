@@ -8,8 +8,11 @@ from .log_rows import ENTRY, read_entry
 from .readers import Row
 from .times import from_milliseconds
 
-PAGE_COLUMNS = f"p.id, p.url, p.modified, p.change, p.revision, h.head, {ENTRY}"
-"""Of pages p and their feeds' heads h."""
+PAGE_COLUMNS = (
+    "p.id, p.url, {shown}.modified, {shown}.change, {shown}.revision, h.head,"
+    f" {ENTRY}"
+)
+"""Of pages p, of what shows an entry of them, and of their feeds' heads h."""
 
 
 def read_page(row: Row) -> PublishedPage:

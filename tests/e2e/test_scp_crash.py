@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 from pathlib import Path
 
 import aiohttp
@@ -74,3 +75,42 @@ async def test_a_hub_killed_in_the_middle_of_a_build_has_the_last_one_whole(
                 assert raw.startswith(b"<?xml") or faults_of_file(raw) == []
             kept = {path.name for path in (tmp_path / "scp").iterdir()}
             assert not [name for name in kept if name.endswith(".part")]
+
+
+async def test_what_was_withdrawn_stays_gone_though_the_hub_is_killed_as_it_rebuilds(
+    tmp_path: Path,
+) -> None:
+    async with Site() as site, Site() as other, HubProcess(tmp_path) as hub:
+        items = [an_item(str(n), title=f"Secret {n}") for n in range(PAGES)]
+        site.put("/feed.json", a_creator_feed(*items))
+        other.put("/feed.json", a_creator_feed(an_item("0", title="Of another")))
+        async with HubApi(hub) as api:
+            await api.add_feed(other.url("/feed.json"))
+            feed = await api.add_feed(site.url("/feed.json"))
+        await build(hub)
+        async with httpx2.AsyncClient(base_url=hub.url) as client:
+            crawler = ScpCrawler(client)
+            known = [each.url for each in await crawler.advertised()]
+            await crawler.crawl()
+            assert len(crawler.pages) == PAGES
+            async with HubApi(hub) as api:
+                await api.request("DELETE", f"/api/feeds/{feed}")
+            for url in known:
+                assert (await client.get(url)).status_code == 410
+            await kill_while_it_builds(hub)
+            await hub.start()
+            await hub.wait_ready()
+            for url in known:
+                assert (await client.get(url)).status_code == 410
+            await build(hub)
+            newcomer = ScpCrawler(client)
+            await newcomer.crawl()
+            assert [each["title"] for each in newcomer.pages.values()] == ["Of another"]
+            assert b"Secret" not in b"".join(newcomer.raw)
+            await crawler.crawl()
+            assert crawler.pages.keys() == newcomer.pages.keys()
+            files = b"".join(
+                gzip.decompress(path.read_bytes())
+                for path in (tmp_path / "scp").glob("*.scp.gz")
+            )
+            assert b"Secret" not in files

@@ -108,7 +108,7 @@ async def test_a_feed_that_is_purged_while_it_is_judged_leaves_nothing(
     clock.advance(DAY)
     assert await storage.feeds.purge_removed(clock.now(), 9) == 1
 
-    await storage.pages.judge_feed(news, is_unlisted=True)
+    await storage.pages.judge_feed(news, "judged")
 
     with closing(sqlite3.connect(tmp_path / "hub.db")) as database:
-        assert database.execute("SELECT * FROM page_unlisted").fetchall() == []
+        assert database.execute("SELECT * FROM page_origins").fetchall() == []

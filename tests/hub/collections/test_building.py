@@ -264,7 +264,7 @@ async def test_what_was_built_of_another_database_goes_with_the_first_withdrawal
     shelf = a_shelf(hub)
     builder = a_builder(hub, shelf)
     (first,) = await builder.build()
-    numbered = replace(first, position=1_000)  # what nothing here has come to yet
+    numbered = replace(first, withdrawals=1_000)  # what nothing here has come to yet
     shelf.generation = replace(
         shelf.generation, epoch="another", collections=(numbered,)
     )
@@ -345,9 +345,9 @@ async def test_switched_off_nothing_is_built_but_pages_are_kept_up(hub: Hub) -> 
     service = CollectionService(builder, shelf, hub.clock, "http://h", is_on=False)
     assert "Sitemap" not in service.robots()
     with pytest.raises(NotFound):
-        service.sitemap()
+        await service.sitemap()
     with pytest.raises(NotFound):
-        service.find("x")
+        await service.find("x")
     with pytest.raises(Conflict):
         await service.build(snapshots=True)
 
@@ -410,8 +410,8 @@ async def test_a_feed_that_moves_while_it_is_judged_stays_news(hub: Hub) -> None
     feed = await PublicFeeds(hub.storage).add()
     (news,) = await hub.storage.pages.feed_news(9)
     await hub.storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
-    await hub.storage.pages.judge_feed(news, is_unlisted=False)
+    await hub.storage.pages.judge_feed(news, "as it is")
     (again,) = await hub.storage.pages.feed_news(9)
     assert again.is_moved
-    await hub.storage.pages.judge_feed(again, is_unlisted=True)
+    await hub.storage.pages.judge_feed(again, "as it is")
     assert await hub.storage.pages.feed_news(9) == []

@@ -7,10 +7,23 @@ from datetime import timedelta
 
 import pytest
 
-from hub.collections.judging import judge_entry
-from protocols.model import Entry, Feed
+from hub.collections.judging import (
+    Nearness,
+    judge_entry,
+    nearness,
+    origin_of,
+    rank_of,
+)
+from protocols.model import Entry, Feed, Link
 from storage.packing import pack
-from storage.records import EntryId, FeedId, JudgedEntry, PageNews, StoredEntry
+from storage.records import (
+    EntryId,
+    FeedId,
+    FeedNews,
+    JudgedEntry,
+    PageNews,
+    StoredEntry,
+)
 from tests.support.public_feeds import an_entry
 from tests.support.storage_scene import START
 
@@ -100,3 +113,80 @@ def test_a_withdrawn_entry_is_none_and_one_not_kept_is_only_dropped() -> None:
 
 def test_a_feed_without_a_document_yet_has_a_bare_head() -> None:
     assert judged(an_entry("a"), head=None).url
+
+
+ARTICLE = "https://www.victim.example/article"
+
+
+def near(*urls: str, home: str = "", url: str = ARTICLE) -> Nearness:
+    links = (Link(href=home),) if home else ()
+    return nearness(url, urls, Feed(links=links))
+
+
+@pytest.mark.parametrize(
+    ("urls", "home", "expected"),
+    [
+        (["https://www.victim.example/feed"], "", Nearness.HOST),
+        (["http://VICTIM.example./feed"], "https://other.example/", Nearness.HOST),
+        (["https://old.example/", "https://victim.example/feed"], "", Nearness.HOST),
+        (["https://victim.example:8443/feed"], "", Nearness.OTHER_PORT),
+        (["https://feeds.victim.example/"], "", Nearness.DOMAIN),
+        (["https://p.example/"], "https://victim.example", Nearness.CLAIMED_HOST),
+        (["https://p.example/"], "https://a.victim.example", Nearness.CLAIMED_DOMAIN),
+        (["https://evil.example/victim.example"], "", Nearness.ELSEWHERE),
+        (["https://victim.example@evil.example/"], "", Nearness.ELSEWHERE),
+        (["https://victim.example.evil.example/"], "", Nearness.ELSEWHERE),
+        ([], "", Nearness.ELSEWHERE),
+    ],
+)  # fmt: skip
+def test_a_feed_is_as_near_to_a_page_as_the_place_it_comes_from(
+    urls: list[str], home: str, expected: Nearness
+) -> None:
+    assert near(*urls, home=home) is expected
+
+
+def test_neighbours_on_a_shared_host_are_no_owners_of_each_other() -> None:
+    page = "https://alice.github.io/post"
+    assert near("https://alice.github.io/feed", url=page) is Nearness.HOST
+    assert near("https://mallory.github.io/feed", url=page) is Nearness.ELSEWHERE
+
+
+def test_where_a_feed_comes_from_goes_before_what_it_says_of_itself() -> None:
+    ranks = [rank_of(each, FeedId(10**12)) for each in Nearness]
+    assert ranks == sorted(ranks)
+    assert len(set(ranks)) == len(ranks)
+
+
+def test_of_feeds_that_only_claim_a_site_the_first_one_keeps_it() -> None:
+    claimed = Nearness.CLAIMED_HOST
+    assert rank_of(claimed, FeedId(3)) < rank_of(claimed, FeedId(4))
+    assert rank_of(Nearness.HOST, FeedId(3)) == rank_of(Nearness.HOST, FeedId(4))
+
+
+def test_a_page_of_this_hub_is_its_own_whoever_links_to_it() -> None:
+    own = judged(an_entry("a", links=()))
+    forged = judged(an_entry("a", links=(Link(href=own.url),)))
+    assert own.url == forged.url
+    assert own.rank < forged.rank
+
+
+def test_what_pages_depend_on_changes_with_the_place_site_and_listing() -> None:
+    def origin(*urls: str, **head: object) -> str:
+        feed = FeedNews(
+            feed_id=FeedId(3),
+            is_moved=False,
+            origin=None,
+            urls=urls,
+            head=pack(Feed(**head)),  # type: ignore[arg-type]
+        )
+        return origin_of(feed)
+
+    url, home = "https://a.example/feed", (Link(href="https://a.example/"),)
+    assert origin(url) == origin("http://a.example/other", title="Another")
+    others = [
+        origin(url),
+        origin(url, links=home),
+        origin(url, unlisted=True),
+        origin(url, "https://b.example/feed"),
+    ]
+    assert len(set(others)) == 4

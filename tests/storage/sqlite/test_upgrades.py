@@ -11,17 +11,25 @@ from shutil import copyfile
 import msgspec
 import pytest
 
+from hub.collections.pages import PageKeeper
 from protocols.model import Entry, Feed, Status
 from storage.errors import DatabaseOutdated
 from storage.interface import Storage
 from storage.packing import pack
-from storage.records import EntryWrite, Position, SubscriptionId
+from storage.records import (
+    EntryWrite,
+    PageId,
+    PageSection,
+    Position,
+    SubscriptionId,
+)
 from storage.sqlite import copy_at_rest, open_database
 from storage.sqlite.connections import prepare_for_writing
 from storage.sqlite.feed_choice import hash_resource
 from storage.sqlite.log_rows import hash_key, pack_refs
 from storage.sqlite.schema import latest_version, migrations, run, run_pending
 from storage.sqlite.times import to_milliseconds
+from tests.support.clock import ManualClock
 from tests.support.storage_scene import START, Scene, fetch, record
 
 URL = "https://a.example/feed"
@@ -166,3 +174,37 @@ async def test_the_way_back_is_a_copy_that_the_newer_version_makes_beforehand(
     with closing(sqlite3.connect(copy)) as connection:
         found = connection.execute("SELECT count(*) FROM records").fetchone()
     assert found == (RECORDS,)
+
+
+async def test_pages_of_former_rules_are_judged_anew_and_what_was_built_is_taken_back(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "hub.db"
+    (owners,) = (each for each in migrations() if each.name.endswith("page_owners.sql"))
+    write_version(path, owners.version - 1)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE feeds SET section = 'news'")
+        connection.execute(
+            "INSERT INTO pages (url_hash, url, entry_id, revision, modified, change,"
+            " changed_at) VALUES (x'00', 'https://b.example/', 1, 1, 900, 7, 0)"
+        )
+        connection.execute("INSERT INTO page_sections VALUES ('news', 3)")
+
+    storage = await open_database(path)
+
+    try:
+        sections = await storage.pages.sections()
+        assert sections == [
+            PageSection(name="", withdrawals=1),
+            PageSection(name="news", withdrawals=1),
+        ]
+        assert await storage.pages.position() == 7
+        clock = ManualClock(START)
+        judged = await PageKeeper(
+            storage.pages, clock, "https://hub.example"
+        ).catch_up()
+        assert judged == RECORDS
+        of_section = await storage.pages.pages("news", after=PageId(0), limit=9)
+        assert len(of_section) == RECORDS
+    finally:
+        await storage.close()
