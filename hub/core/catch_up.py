@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from hub.core.first_delivery import FirstDelivery
 from hub.core.replies import Reply, Verdict
-from hub.core.retry import FAILURES_ALLOWED, retry_delay
+from hub.core.retry import FAILURES_ALLOWED, news_pause, retry_delay
 from hub.core.settlement import GONE, Settlement, attempt_of, reason_of
 from storage.records import (
     GivenUp,
@@ -26,9 +26,10 @@ class CatchUp:
     """Where a straggler stands: above ``position``, without what it got before.
 
     ``failures`` are in a row, at the next record; an exhausted subscription has used
-    up all it is allowed. ``missed`` records are told with the next request. A request
-    up to ``tried_to`` was made, or is being made: if it has to be repeated, it must be
-    the same notification.
+    up all it is allowed. Before ``scheduled``, when the next try is due, it is tried
+    for the sake of news, which is not counted. ``missed`` records are told with the
+    next request. A request up to ``tried_to`` was made, or is being made: if it has to
+    be repeated, it must be the same notification.
     """
 
     subscription: Subscription
@@ -42,6 +43,7 @@ class CatchUp:
     last_status: int = 0
     last_error: str = ""
     tried_to: Position | None = None
+    scheduled: datetime | None = None
 
     @classmethod
     def of(cls, straggler: Straggler) -> CatchUp:
@@ -58,6 +60,7 @@ class CatchUp:
             last_status=straggler.last_status if straggler.last_error else 0,
             last_error=straggler.last_error,
             tried_to=straggler.tried_to,
+            scheduled=straggler.next_try,
         )
 
     @classmethod
@@ -88,6 +91,7 @@ class CatchUp:
             last_status=0,
             last_error="",
             tried_to=None,
+            scheduled=None,
         )
 
     def moved(self, next_try: datetime) -> StragglerMoved:
@@ -145,7 +149,9 @@ def unsendable(
 
 def released(catch_up: CatchUp, *, due: datetime) -> Settlement:
     """Given back as it stands; no try was made, and none is counted."""
-    return Settlement(moved=replace(catch_up.moved(due), release=True))
+    next_try = max(due, catch_up.scheduled or due)
+    moved = replace(catch_up.moved(next_try), due=due, news_from=due, release=True)
+    return Settlement(moved=moved)
 
 
 def held_up(
@@ -165,10 +171,8 @@ def held_up(
     attempt = attempt_of(subscription_id, last, reply, at)
     if reply.verdict is Verdict.GONE:
         return Settlement(ended=(subscription_id, GONE), attempt=attempt)
-    failures = catch_up.failures + 1
-    counted = FAILURES_ALLOWED + 1 if catch_up.is_exhausted else failures
-    delay = retry_delay(counted, jitter=jitter, retry_after=reply.retry_after)
-    if delay is None:
+    failures, next_try = _next_try(catch_up, reply, at, jitter)
+    if next_try is None:
         lost = GivenUp(
             subscription_id=subscription_id,
             lease_id=catch_up.lease_id,
@@ -185,5 +189,22 @@ def held_up(
         last_error=reply.error,
         tried_to=last,
     )
-    moved = replace(failed.moved(at + timedelta(seconds=delay)), release=True)
+    news_from = at + timedelta(seconds=news_pause(reply.retry_after))
+    moved = replace(failed.moved(next_try), news_from=news_from, release=True)
     return Settlement(moved=moved, attempt=attempt)
+
+
+def _next_try(
+    catch_up: CatchUp, reply: Reply, at: datetime, jitter: float
+) -> tuple[int, datetime | None]:
+    """The failures of the schedule, this one included, and its next time; None: no more
+    tries. A try for the sake of news changes neither, but for what ``Retry-After``
+    asks."""
+    if catch_up.scheduled is not None and at < catch_up.scheduled:
+        pause = timedelta(seconds=news_pause(reply.retry_after))
+        asked = at + pause if reply.retry_after else at
+        return catch_up.failures, max(catch_up.scheduled, asked)
+    failures = catch_up.failures + 1
+    counted = FAILURES_ALLOWED + 1 if catch_up.is_exhausted else failures
+    delay = retry_delay(counted, jitter=jitter, retry_after=reply.retry_after)
+    return failures, None if delay is None else at + timedelta(seconds=delay)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hub.core.replies import Reply, Verdict
-from hub.core.retry import FAILURES_ALLOWED, retry_delay
+from hub.core.retry import FAILURES_ALLOWED, news_pause, retry_delay
 from hub.core.settlement import GONE, Settlement, attempt_of, reason_of
 from protocols.quick import maker, quick_init
 from storage.records import (
@@ -126,6 +126,7 @@ def refused(
         position=first.before,
         attempts=1,
         next_try=at + timedelta(seconds=delay),
+        news_from=at + timedelta(seconds=news_pause(reply.retry_after)),
         failing_since=at,
         last_status=reply.status,
         last_error=reply.error,

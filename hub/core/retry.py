@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-SCHEDULE = (5.0, 300.0, 1_800.0, 7_200.0, 18_000.0, 36_000.0, 36_000.0)
-"""Seconds to wait after the first failure, the second, …; then the hub gives up."""
+SCHEDULE = (
+    *(5.0, 15.0, 45.0, 120.0, 300.0),
+    *(1_800.0, 7_200.0, 18_000.0, 36_000.0, 36_000.0),
+)
+"""Seconds to wait after the first failure, the second, …; then the hub gives up.
+
+A subscriber that restarts is waited for a few seconds, one that is down for a day."""
 
 FAILURES_ALLOWED = len(SCHEDULE)
 """After so many the next failure is the last. An exhausted subscription is there."""
@@ -11,6 +16,9 @@ FAILURES_ALLOWED = len(SCHEDULE)
 SPREAD = 0.2
 """Each wait is up to this part shorter or longer, so that failures do not return as
 one herd."""
+
+NEWS_PAUSE = 10.0
+"""Seconds after a failure before news is a try of its own, beside the schedule."""
 
 LONGEST_RETRY_AFTER = 86_400.0
 """Seconds. A callback may put its next delivery off by a day, not by a year."""
@@ -30,3 +38,9 @@ def retry_delay(
         return None
     wait = SCHEDULE[failures - 1] * (1 - SPREAD + 2 * SPREAD * jitter)
     return max(wait, min(retry_after or 0.0, LONGEST_RETRY_AFTER))
+
+
+def news_pause(retry_after: float | None = None) -> float:
+    """Seconds after a failure in which news is no reason to try again sooner than the
+    schedule says; ``retry_after`` as for `retry_delay`."""
+    return max(NEWS_PAUSE, min(retry_after or 0.0, LONGEST_RETRY_AFTER))

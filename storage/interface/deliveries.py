@@ -34,6 +34,9 @@ class DeliveryStore(Protocol):
         and have no open straggler. Records of one feed go strictly one after the
         other: a later record is not split while an earlier one has fan-out or chunks
         left. A fan-out without members is dropped.
+
+        The first time that a record is split, up to 1,000 unleased stragglers that want
+        it and whose ``news_from`` has come are made due, in the order of that time.
         """
         ...
 

@@ -35,8 +35,8 @@ class Straggler:
 
     subscription: Subscription
     position: Position
-    attempts: int  # tried and failed at the record after ``position``
-    next_try: datetime
+    attempts: int  # scheduled tries at the record after ``position`` that failed
+    next_try: datetime  # by the schedule; later than now if news made it due
     failing_since: datetime
     last_status: int  # 0: no answer
     last_error: str
@@ -109,6 +109,7 @@ class StragglerOpened:
     last_error: str = ""
     lease_id: int = 0
     tried_to: Position | None = None  # see `Straggler`
+    news_from: datetime | None = None  # see `StragglerMoved`
     chunk: tuple[int, int] | None = None  # its id and the lease
 
 
@@ -120,6 +121,10 @@ class StragglerMoved:
     ``next_try``); otherwise the lease goes on. ``finished`` asks to close it: done
     only if no record of its feed that the subscription would get lies above
     ``position``, and then ``from_position`` becomes ``position``.
+
+    From ``news_from`` on a new record that the subscription would get makes it due at
+    once, with ``next_try`` as it was; None: not before ``next_try``. ``due`` is given
+    where such a try is put off, to before ``next_try``.
     """
 
     subscription_id: SubscriptionId
@@ -132,6 +137,8 @@ class StragglerMoved:
     release: bool = False
     finished: bool = False
     tried_to: Position | None = None  # see `Straggler`
+    news_from: datetime | None = None
+    due: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,6 +55,23 @@ WITH page AS (
 SELECT (SELECT json_group_array(id) FROM members), max(id), count(*) FROM page
 """
 
+MOST_HURRIED = 1_000
+"""Stragglers that one record brings forward; the next one brings others."""
+
+_HURRY = f"""
+UPDATE stragglers SET due = :now WHERE subscription_id IN (
+    SELECT g.subscription_id FROM stragglers g
+    JOIN subscriptions s ON s.id = g.subscription_id
+    JOIN records r ON r.position = :position
+    WHERE g.feed_id = :feed_id AND g.news_from <= :now AND g.due > :now
+        AND g.lease_id = 0
+        AND EXISTS (SELECT 1 FROM temp.wanted w
+            WHERE w.taker = s.format || '/' || s.updates
+            AND w.news = r.news)
+    ORDER BY g.news_from LIMIT {MOST_HURRIED})
+"""
+"""Those first that were tried the longest ago."""
+
 
 class Split:
     """One unit's work on fan-outs; ``chunks`` are the ids of what it created."""
@@ -76,6 +93,8 @@ class Split:
             if fanout is None:
                 return True
             position, feed_id, after_id = fanout
+            if not after_id:
+                self._hurry_stragglers(position, feed_id, now)
             members = self._take_members(position, feed_id, after_id)
             if members:
                 self._create_chunk(position, feed_id, members, now)
@@ -89,6 +108,11 @@ class Split:
             if found is not None:
                 return found
         return None
+
+    def _hurry_stragglers(self, position: int, feed_id: int, now: int) -> None:
+        """News is a try of its own for those that wait for a later one."""
+        news = {"position": position, "feed_id": feed_id, "now": now}
+        self._connection.execute(_HURRY, news)
 
     def _take_members(self, position: int, feed_id: int, after_id: int) -> list[int]:
         """The next members of a fan-out, which moves past them, or goes if it has no

@@ -28,9 +28,10 @@ def open_straggler(opened: StragglerOpened, connection: sqlite3.Connection) -> N
     must not stand above the record that was not delivered."""
     connection.execute(
         "INSERT INTO stragglers (subscription_id, feed_id, position, attempts,"
-        " next_try, failing_since, last_status, last_error, lease_id, due, tried_to)"
-        " SELECT id, feed_id, :position, :attempts, :next_try, :failing_since,"
-        " :last_status, :last_error, :lease, :next_try, :tried_to FROM subscriptions"
+        " next_try, failing_since, last_status, last_error, lease_id, due, tried_to,"
+        " news_from) SELECT id, feed_id, :position, :attempts, :next_try,"
+        " :failing_since, :last_status, :last_error, :lease, :next_try, :tried_to,"
+        " :news_from FROM subscriptions"
         " WHERE id = :subscription AND state = 'active'"
         " ON CONFLICT (subscription_id) DO UPDATE"
         " SET position = excluded.position, tried_to = excluded.tried_to"
@@ -45,6 +46,7 @@ def open_straggler(opened: StragglerOpened, connection: sqlite3.Connection) -> N
             "last_error": opened.last_error,
             "lease": opened.lease_id,
             "tried_to": opened.tried_to,
+            "news_from": to_milliseconds(opened.news_from or opened.next_try),
         },
     )
 
@@ -84,7 +86,8 @@ def _write_move(moved: StragglerMoved, at: int, connection: sqlite3.Connection) 
         " failing_since = iif(:position > position, :at, failing_since),"
         " missed_first = iif(:position > position AND :is_told, NULL, missed_first),"
         " missed_last = iif(:position > position AND :is_told, NULL, missed_last),"
-        " attempts = :attempts, next_try = :next_try, due = :next_try,"
+        " attempts = :attempts, next_try = :next_try, due = :due,"
+        " news_from = :news_from,"
         " last_status = :last_status, last_error = :last_error, tried_to = :tried_to,"
         " lease_id = iif(:is_released, 0, lease_id)"
         " WHERE subscription_id = :subscription",
@@ -93,6 +96,8 @@ def _write_move(moved: StragglerMoved, at: int, connection: sqlite3.Connection) 
             "position": moved.position,
             "attempts": moved.attempts,
             "next_try": to_milliseconds(moved.next_try),
+            "due": to_milliseconds(moved.due or moved.next_try),
+            "news_from": to_milliseconds(moved.news_from or moved.next_try),
             "last_status": moved.last_status,
             "last_error": moved.last_error,
             "tried_to": moved.tried_to,

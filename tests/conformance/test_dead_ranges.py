@@ -22,7 +22,7 @@ from storage.records import (
 )
 from tests.support.storage_scene import START, Scene, all_of, at
 
-REASON = "answered 500 (after 8 tries)"
+REASON = "answered 500 (after 11 tries)"
 
 
 def given_up(

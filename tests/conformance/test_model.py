@@ -284,6 +284,7 @@ class Comparison(RuleBasedStateMachine):
                 next_try=self._now + timedelta(seconds=5),
                 failing_since=self._now,
                 tried_to=position,
+                news_from=self._now + timedelta(seconds=2),
             )
             failed = Attempt(
                 subscription_id=of,
@@ -313,6 +314,7 @@ class Comparison(RuleBasedStateMachine):
         status=st.sampled_from([0, 200, 500]),
         release=st.booleans(),
         finished=st.booleans(),
+        pause=st.sampled_from([None, 0, 10]),
     )
     def move_straggler(
         self,
@@ -321,6 +323,7 @@ class Comparison(RuleBasedStateMachine):
         status: int,
         release: bool,
         finished: bool,
+        pause: int | None,
     ) -> None:
         if not self._stragglers:
             return
@@ -335,6 +338,8 @@ class Comparison(RuleBasedStateMachine):
             release=release,
             finished=finished,
             tried_to=Position(straggler.position + step) if status == 500 else None,
+            news_from=None if pause is None else self._now + timedelta(seconds=pause),
+            due=self._now + timedelta(seconds=30) if pause == 0 else None,
         )
         flush = DeliveryFlush(at=self._now, moved=(moved,))
         self._do(lambda storage: storage.deliveries.flush(flush))

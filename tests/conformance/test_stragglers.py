@@ -99,6 +99,67 @@ async def test_how_far_the_request_went_that_is_to_be_repeated_is_kept(
     assert (await open_one(scene, late)).tried_to == 2
 
 
+async def test_news_makes_a_straggler_due_and_leaves_its_next_try(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    late = await scene.straggle(feed)
+    (claimed,) = await scene.claim_stragglers(at(5))
+    failed = {"attempts": 2, "next_try": at(99), "last_status": 500, "release": True}
+    await scene.flush(moved=(moved(claimed, 0, news_from=at(15), **failed),))
+
+    await scene.publish(feed, "too soon", when=at(14))
+    await scene.deliver(at(14))
+    assert await scene.claim_stragglers(at(14)) == []
+
+    await scene.publish(feed, "news", when=at(15))
+    await scene.deliver(at(15))
+    assert await scene.storage.deliveries.next_straggler() == at(15)
+    (claimed,) = await scene.claim_stragglers(at(15))
+    assert (claimed.subscription.id, claimed.next_try) == (late.id, at(99))
+
+
+@pytest.mark.parametrize(
+    "what", ["of another feed", "unwanted", "under way", "put off"]
+)
+async def test_news_leaves_a_straggler_alone_that_is(scene: Scene, what: str) -> None:
+    feed = await scene.add_feed()
+    await scene.straggle(feed)
+    (claimed,) = await scene.claim_stragglers(at(5))
+    failed = {"next_try": at(99), "news_from": at(15), "release": what != "under way"}
+    if what == "put off":
+        failed |= {"due": at(50), "news_from": at(50)}
+    await scene.flush(moved=(moved(claimed, 0, **failed),))
+    about = await scene.add_feed("b") if what == "of another feed" else feed
+    kind = RecordKind.UPDATED if what == "unwanted" else RecordKind.ENTRIES
+    keys = ("for late",) if what == "unwanted" else ("news",)
+
+    await scene.publish(about, *keys, kind=kind, is_fresh=False, when=at(20))
+    await scene.deliver(at(20))
+
+    due = at(50) if what == "put off" else at(99)
+    assert await scene.storage.deliveries.next_straggler() == due
+
+
+async def test_news_hurries_a_thousand_stragglers_those_that_waited_longest(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    all_late = [await scene.subscribe(feed, f"{number}") for number in range(1_002)]
+    waiting = tuple(
+        opened(each, 0, next_try=at(99), news_from=at(50 - number / 100))
+        for number, each in enumerate(all_late)
+    )
+    await scene.flush(opened=waiting)
+
+    await scene.publish(feed, "news", when=at(60))
+    await scene.deliver(at(60))
+
+    claimed = await scene.claim_stragglers(at(60), limit=2_000)
+    hurried = {each.subscription.id for each in claimed}
+    assert hurried == {each.id for each in all_late[2:]}
+
+
 async def test_an_ended_or_unknown_subscription_gets_no_straggler(scene: Scene) -> None:
     ended = await scene.subscribe(await scene.add_feed())
     await scene.storage.subscriptions.end(ended.id, "enough", START, tell=False)

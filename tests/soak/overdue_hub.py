@@ -24,8 +24,8 @@ from storage.sqlite.times import to_milliseconds
 from tests.support.storage_scene import fetch, record
 
 OFF = timedelta(hours=1)
-FAILED_BEFORE = 3
-"""Tries of a straggler; after the fourth it waits for hours."""
+FAILED_BEFORE = 6
+"""Tries of a straggler; after the seventh it waits for hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,6 +54,7 @@ def test_it_starts_where_the_row_says() -> None:
         missed=(Position(3), Position(9)),
         is_exhausted=True,
         tried_to=Position(11),
+        scheduled=START,
     )
 
 
@@ -161,8 +162,56 @@ def test_a_failure_gives_it_back_with_the_next_try() -> None:
     assert moved is not None
     assert moved.release
     assert (moved.position, moved.attempts) == (10, 3)
-    assert moved.next_try == START + timedelta(minutes=30)
+    assert moved.next_try == START + timedelta(seconds=45)
     assert (moved.last_status, moved.last_error) == (500, "answered 500")
+
+
+FOR_NEWS = replace(HERE, scheduled=START + timedelta(hours=2))
+
+
+def test_a_try_for_the_sake_of_news_leaves_the_schedule_as_it_is() -> None:
+    for failures in (1, 10):
+        moved = hold_up(replace(FOR_NEWS, failures=failures))
+        assert moved is not None
+        assert (moved.attempts, moved.next_try) == (failures, FOR_NEWS.scheduled)
+        assert moved.news_from == START + timedelta(seconds=10)
+        assert (moved.due, moved.release) == (None, True)
+
+
+def test_retry_after_puts_off_the_schedule_and_what_news_may_ask_for() -> None:
+    for seconds in (3_600.0, 3 * 3_600.0):
+        busy = Reply(status=503, milliseconds=3, error="busy", retry_after=seconds)
+        moved = hold_up(FOR_NEWS, busy)
+        assert moved is not None
+        asked = START + timedelta(seconds=seconds)
+        assert moved.news_from == asked
+        assert moved.next_try == max(asked, START + timedelta(hours=2))
+
+
+def test_a_try_at_its_time_counts_and_is_a_pause_for_news() -> None:
+    moved = hold_up(replace(HERE, scheduled=START))
+    assert moved is not None
+    assert (moved.attempts, moved.due) == (3, None)
+    assert moved.next_try == START + timedelta(seconds=45)
+    assert moved.news_from == START + timedelta(seconds=10)
+
+
+def test_a_try_for_news_that_finds_no_room_is_put_off_and_the_schedule_stays() -> None:
+    due = START + timedelta(minutes=1)
+    moved = released(FOR_NEWS, due=due).moved
+    assert moved is not None
+    assert (moved.due, moved.news_from) == (due, due)
+    assert moved.next_try == FOR_NEWS.scheduled
+    later = START + timedelta(hours=3)
+    moved = released(FOR_NEWS, due=later).moved
+    assert moved is not None
+    assert (moved.due, moved.next_try) == (later, later)
+
+
+def test_what_follows_a_2xx_has_a_schedule_of_its_own() -> None:
+    moved = hold_up(FOR_NEWS.delivered(Position(10)))
+    assert moved is not None
+    assert (moved.attempts, moved.next_try) == (1, START + timedelta(seconds=5))
 
 
 def test_410_ends_the_subscription() -> None:
@@ -177,7 +226,7 @@ def test_410_ends_the_subscription() -> None:
 @pytest.mark.parametrize(
     ("here", "reason"),
     [
-        (replace(HERE, failures=7), "answered 500 (after 8 tries)"),
+        (replace(HERE, failures=10), "answered 500 (after 11 tries)"),
         (replace(HERE, failures=0, is_exhausted=True), "answered 500 (after 1 try)"),
     ],
 )

@@ -8,6 +8,7 @@ from hub.core.retry import (
     FAILURES_ALLOWED,
     LONGEST_RETRY_AFTER,
     SCHEDULE,
+    news_pause,
     retry_delay,
 )
 
@@ -17,14 +18,17 @@ JITTER = st.floats(0.0, 1.0)
 
 @pytest.mark.parametrize(
     ("failures", "seconds"),
-    [(1, 5), (2, 300), (3, 1_800), (4, 7_200), (5, 18_000), (6, 36_000), (7, 36_000)],
+    [
+        *[(1, 5), (2, 15), (3, 45), (4, 120), (5, 300), (6, 1_800)],
+        *[(7, 7_200), (8, 18_000), (9, 36_000), (10, 36_000)],
+    ],
 )
 def test_the_schedule_is_the_documented_one(failures: int, seconds: float) -> None:
     assert retry_delay(failures, jitter=0.5) == pytest.approx(seconds)
 
 
-def test_the_eighth_failure_is_the_last() -> None:
-    assert retry_delay(8, jitter=0.5) is None
+def test_the_eleventh_failure_is_the_last() -> None:
+    assert retry_delay(11, jitter=0.5) is None
 
 
 @given(FAILURES, JITTER)
@@ -60,3 +64,13 @@ def test_retry_after_is_honoured_within_bounds(
 
 def test_retry_after_does_not_add_tries() -> None:
     assert retry_delay(FAILURES_ALLOWED + 1, jitter=0.5, retry_after=60.0) is None
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "seconds"),
+    [(None, 10.0), (-3.0, 10.0), (4.0, 10.0), (60.0, 60.0), (1e9, 86_400.0)],
+)
+def test_news_is_no_try_for_ten_seconds_nor_while_the_callback_asked_for_peace(
+    retry_after: float | None, seconds: float
+) -> None:
+    assert news_pause(retry_after) == seconds

@@ -46,6 +46,12 @@ async def settled(scene: DeliveryScene) -> None:
     await eventually(scene.is_settled)
 
 
+async def is_split(scene: DeliveryScene) -> bool:
+    """Whether all news have found their subscriptions."""
+    backlog = await scene.storage.backlog()
+    return not (backlog.fanouts or backlog.chunks)
+
+
 async def until_waiting(scene: DeliveryScene, subscription: Subscription) -> None:
     """Until its straggler is nobody's: its last failure is written."""
 
@@ -289,18 +295,18 @@ async def exhaust(
 ) -> None:
     """Let all tries fail."""
     store = scene.storage.deliveries
-    for number in range(1, 8):
+    for number in range(1, 11):
         await scene.receiver.until_count("/a", number)
         await until_waiting(scene, subscription)
         straggler = await store.straggler(subscription.id)
         assert straggler is not None
         assert straggler.attempts == number
         clock.advance((straggler.next_try - clock.now()).total_seconds())
-    await scene.receiver.until_count("/a", 8)
+    await scene.receiver.until_count("/a", 11)
     await settled(scene)
 
 
-async def test_after_eight_tries_the_range_is_dead_and_each_record_is_one_probe(
+async def test_after_eleven_tries_the_range_is_dead_and_each_record_is_one_probe(
     tmp_path: Path,
 ) -> None:
     clock = ManualClock()
@@ -315,22 +321,59 @@ async def test_after_eight_tries_the_range_is_dead_and_each_record_is_one_probe(
         await exhaust(scene, clock, subscription)
         (dead,) = await store.dead(after=0, limit=10)
         assert (dead.first, dead.last) == (first, second)
-        assert dead.reason == "answered 500 (after 8 tries)"
+        assert dead.reason == "answered 500 (after 11 tries)"
 
         third = await scene.publish(feed, "Third")
-        await scene.receiver.until_count("/a", 9)
+        await scene.receiver.until_count("/a", 12)
         await settled(scene)
         ranges = await store.dead(after=0, limit=10)
         assert ranges[-1].last == third
 
         scene.receiver.script("/a", Script())
         await scene.publish(feed, "Fourth")
-        await scene.receiver.until_count("/a", 10)
+        await scene.receiver.until_count("/a", 13)
         await settled(scene)
         back = await scene.storage.subscriptions.get(subscription.id)
         assert back is not None
         assert not back.exhausted
         assert back.state is SubscriptionState.ACTIVE
+
+
+async def test_news_for_a_failing_callback_is_a_try_of_its_own_and_brings_all(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    async with delivery_scene(tmp_path, clock=clock) as scene, scene.dispatching():
+        store = scene.storage.deliveries
+        feed = await scene.add_feed()
+        subscription = await scene.subscribe(feed, "/a")
+        scene.receiver.script("/a", Script(status=500))
+        await scene.publish(feed, "First")
+        for number in range(1, 6):
+            await scene.receiver.until_count("/a", number)
+            await until_waiting(scene, subscription)
+            straggler = await store.straggler(subscription.id)
+            assert straggler is not None
+            if number < 5:
+                clock.advance((straggler.next_try - clock.now()).total_seconds())
+
+        clock.advance(9.0)  # of five minutes
+        await scene.publish(feed, "Second")
+        await eventually(lambda: is_split(scene))
+        assert await store.straggler(subscription.id) == straggler
+        assert scene.receiver.counts["/a"] == 5
+
+        clock.advance(1.0)
+        await scene.publish(feed, "Third")
+        await scene.receiver.until_count("/a", 6)
+        await until_waiting(scene, subscription)
+        assert await store.straggler(subscription.id) == straggler
+
+        clock.advance(10.0)
+        scene.receiver.script("/a", Script())
+        await scene.publish(feed, "Fourth")
+        await settled(scene)
+        assert titles(scene, "/a")[-4:] == ["First", "Second", "Third", "Fourth"]
 
 
 async def test_retrying_a_dead_range_sends_exactly_that_range(tmp_path: Path) -> None:
@@ -346,11 +389,11 @@ async def test_retrying_a_dead_range_sends_exactly_that_range(tmp_path: Path) ->
         await exhaust(scene, clock, subscription)
         scene.receiver.script("/a", Script())
         await scene.publish(feed, "Third")
-        await scene.receiver.until_count("/a", 9)
+        await scene.receiver.until_count("/a", 12)
         await settled(scene)
         (dead,) = await store.dead(after=0, limit=10)
         await store.retry_dead(dead.id, clock.now())
-        await scene.receiver.until_count("/a", 11)
+        await scene.receiver.until_count("/a", 14)
         await settled(scene)
         assert titles(scene, "/a")[-3:] == ["Third", "First", "Second"]
         assert await store.dead(after=0, limit=10) == []

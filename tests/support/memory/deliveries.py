@@ -15,6 +15,7 @@ from storage.records import (
     DeliveryFlush,
     Flushed,
     Position,
+    Record,
     Straggler,
     Subscription,
     SubscriptionId,
@@ -25,6 +26,7 @@ from .state import ModelChunk, ModelStraggler, State, milliseconds
 
 CHUNK_SIZE = 500
 MOST_OF_ONE_FEED = 4
+MOST_HURRIED = 1_000
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -83,6 +85,8 @@ class MemoryDeliveries:
 
     def _split(self, position: Position, now: datetime) -> ModelChunk | None:
         state, record = self._state, self._state.records[position]
+        if not state.fanouts[position]:
+            self._hurry_stragglers(record, now)
         members = [
             each.id
             for each in sorted(state.active(record.feed_id), key=lambda each: each.id)
@@ -100,6 +104,20 @@ class MemoryDeliveries:
         chunk = ModelChunk(chunk_id, position, record.feed_id, members, 0, now, now)
         state.chunks[chunk_id] = chunk
         return chunk
+
+    def _hurry_stragglers(self, record: Record, now: datetime) -> None:
+        state = self._state
+        waiting = [
+            each
+            for subscription_id, each in sorted(state.stragglers.items())
+            if each.news_from <= now < each.due
+            and not each.stored.lease_id
+            and state.subscriptions[subscription_id].feed_id == record.feed_id
+            and state.is_wanted(state.subscriptions[subscription_id], record)
+        ]
+        waiting.sort(key=lambda each: each.news_from)
+        for each in waiting[:MOST_HURRIED]:
+            each.due = now
 
     def _claimed(self, chunk: ModelChunk) -> ClaimedChunk:
         return ClaimedChunk(
@@ -228,7 +246,7 @@ class MemoryDeliveries:
             skip_after=Position(last) if passed > last else None,
             skip_to=Position(passed) if passed > last else None,
         )
-        state.stragglers[subscription.id] = ModelStraggler(straggler, now)
+        state.stragglers[subscription.id] = ModelStraggler(straggler, now, _START)
 
     async def attempts(
         self, subscription_id: SubscriptionId, limit: int

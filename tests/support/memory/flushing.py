@@ -114,7 +114,9 @@ class Flushing:
             lease_id=opened.lease_id,
             tried_to=opened.tried_to,
         )
-        self._state.stragglers[subscription.id] = ModelStraggler(straggler, next_try)
+        self._state.stragglers[subscription.id] = ModelStraggler(
+            straggler, next_try, milliseconds(opened.news_from or opened.next_try)
+        )
 
     def _move(self, moved: StragglerMoved) -> None:
         found = self._state.stragglers.get(moved.subscription_id)
@@ -134,12 +136,13 @@ class Flushing:
             self._unfinished.add(moved.subscription_id)
         has_progressed = moved.position > known.position
         is_told = has_progressed and 200 <= moved.last_status < 300
-        found.due = milliseconds(moved.next_try)
+        found.due = milliseconds(moved.due or moved.next_try)
+        found.news_from = milliseconds(moved.news_from or moved.next_try)
         found.stored = replace(
             known,
             position=position,
             attempts=moved.attempts,
-            next_try=found.due,
+            next_try=milliseconds(moved.next_try),
             failing_since=self._at if has_progressed else known.failing_since,
             last_status=moved.last_status,
             last_error=moved.last_error,

@@ -74,6 +74,7 @@ class ModelChunk:
 class ModelStraggler:
     stored: Straggler  # its subscription is as it was when it was opened
     due: datetime
+    news_from: datetime
 
 
 @dataclass
