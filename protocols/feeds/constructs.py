@@ -10,7 +10,7 @@ from typing import Final
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.longtexts import STAND_IN, StandInFound
 from protocols.feeds.makers import new_author, new_link, new_text
-from protocols.feeds.markup import markup_inside, xhtml_inside
+from protocols.feeds.markup import html_inside, markup_inside, xhtml_inside
 from protocols.feeds.names import ATOM_03, XML, qualified
 from protocols.feeds.scope import Scope
 from protocols.model import Author, Link, Text
@@ -143,7 +143,9 @@ def read_text(element: Element) -> Text | None:
         if kind == "xhtml":
             return _text(xhtml_inside(element), "xhtml")
         # Markup where text was announced; other XML keeps the type it was given.
-        return _text(markup_inside(element), kind if "/" in kind else "html")
+        if "/" in kind:
+            return _text(markup_inside(element), kind)
+        return _text(html_inside(element), "html")
     if kind == "xhtml":
         kind = "html"  # nothing but text, escaped where it should not be
     return _text((element.text or "").strip(), kind)
@@ -167,9 +169,9 @@ def _kind(declared: str) -> str:
 
 
 def read_html(element: Element) -> Text | None:
-    """HTML as RSS has it: escaped, or as elements against the rules."""
+    """HTML as RSS has it: escaped, or as elements against the rules, or both."""
     if len(element):
-        return _text(markup_inside(element), "html")
+        return _text(html_inside(element), "html")
     return _text((element.text or "").strip(), "html")
 
 

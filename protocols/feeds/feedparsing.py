@@ -22,6 +22,7 @@ from protocols.feeds.feedparserextras import (
     text_at,
 )
 from protocols.feeds.limits import MAX_ENTRIES
+from protocols.feeds.markup import with_markup_unescaped
 from protocols.feeds.names import usual_declarations
 from protocols.feeds.scope import Scope
 from protocols.feeds.writtenids import (
@@ -105,7 +106,7 @@ def _read_head(fields: Fields, scope: Scope) -> HeadDraft:
 def _read_entry(fields: Fields, scope: Scope) -> EntryDraft:
     entry = EntryDraft(content=_content(fields), base=scope.base)
     _read_common(entry, fields, scope)
-    summary = text_at(fields, "summary")
+    summary = with_markup_unescaped(text_at(fields, "summary"))
     if summary and (entry.content is None or summary != entry.content.value):
         entry.summary = Text(value=summary)
     for contributor in mappings_at(fields, "contributors"):
@@ -170,5 +171,7 @@ def _content(fields: Fields) -> Text | None:
         value = text_at(content, "value")
         if value:
             type = _TYPES.get(text_at(content, "type"), "html")
+            if type == "html":
+                value = with_markup_unescaped(value)
             return Text(value=value, type=type)
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from html import escape
+from html import escape, unescape
 from typing import Final
 
 from lxml import etree
@@ -44,6 +44,11 @@ _DEFAULTS: Final = frozenset(each[1:-1] for each in _UNPREFIXED) | {None}
 _FOREIGN_TAG: Final = re.compile(r"<[\w.-]++:")
 _FOREIGN: Final = re.compile(r"\s(?!xml:)[\w.-]+:[\w.-]+=")
 _BETWEEN: Final = re.compile(r":[\w.-]++=")  # of what `_FOREIGN` is, and found sooner
+_IS_MARKUP: Final = re.compile(
+    r"</[a-z][a-z0-9-]*\s*>|<(?:br|hr|img|wbr)(?:\s[^<>]*)?/?>", re.IGNORECASE
+).search
+_OF_ELEMENTS: Final = re.compile(r"></(?:br|hr|img|wbr)>").search
+_TAG: Final = re.compile(r"<(?P<end>/?)[a-zA-Z][^<>]*>")
 _NAME: Final = re.compile(rf"(?!(?:{'|'.join(sorted(_VOID))})(?:\s|\Z))[^\s<>/]++")
 """Of an empty element that has an end tag in HTML; up to its "/>"."""
 
@@ -66,6 +71,44 @@ def markup_inside(element: Element) -> str:
     """
     plain = _plain_markup(element)
     return _mixed_markup(element) if plain is None else plain
+
+
+def html_inside(element: Element) -> str:
+    """As `markup_inside`, where HTML was half escaped and half not.
+
+    Text beside elements that closes a tag, or has one that needs no closing, is markup
+    as they are; other text is text.
+    """
+    texts = [element.text, *(child.tail for child in element)]
+    if not any(text and "<" in text and _IS_MARKUP(text) for text in texts):
+        return markup_inside(element)
+    parts = [element.text or ""]
+    for child in [*element]:
+        tail, child.tail = child.tail or "", None
+        fragment = etree.Element("fragment")
+        fragment.append(child)
+        parts += markup_inside(fragment), tail
+    return "".join(parts).strip()
+
+
+def with_markup_unescaped(html: str) -> str:
+    """As `html_inside`, of what feedparser made of it, which shows by its end tags of
+    empty elements that there were elements. Text inside of them stays text."""
+    if not _OF_ELEMENTS(html):
+        return html
+    parts: list[str] = []
+    depth = copied = 0
+    for tag in _TAG.finditer(html):
+        text = html[copied : tag.start()]
+        parts += text if depth else _unescaped(text), tag[0]
+        depth = max(0, depth - 1) if tag["end"] else depth + 1
+        copied = tag.end()
+    return "".join((*parts, _unescaped(html[copied:])))
+
+
+def _unescaped(text: str) -> str:
+    plain = unescape(text)
+    return plain if _IS_MARKUP(plain) else text
 
 
 def _plain_markup(element: Element) -> str | None:
