@@ -11,7 +11,8 @@ What an entry is read as depends on its own element, and beyond that only on:
   without a URL, ``self`` first;
 - the head's first ``alternate`` link, which tells whether the entry's own is a page of
   the same site, and with it the base of its texts (`_page`);
-- the head's language, for entries without one (`_complete`);
+- the head's language, for entries without one (`_complete`), and its authors, where the
+  format has them inherited (`_inherit_authors`);
 - for entries without an id: the head's ``alternate`` link and the links and enclosures
   of all other entries without one (`_shared_links`, `_shared_enclosures`): what several
   have identifies none;
@@ -34,11 +35,12 @@ from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.makers import new_link
 from protocols.feeds.references import make_absolute, may_be_relative
 from protocols.identity import Identity, identify, key_of_id, key_of_link
-from protocols.model import Deletion, Entry, FeedFormat, ParsedFeed
+from protocols.model import Author, Deletion, Entry, FeedFormat, ParsedFeed
 from protocols.quick import changed
 from protocols.urls import is_absolute, is_same_site, is_web_url
 
 _MOST_PROBLEMS = 50
+_INHERITING = frozenset({FeedFormat.ATOM, FeedFormat.JSON_FEED})
 _SHARED_BY = 3
 """From so many entries on, an id that they share may be a mistake."""
 
@@ -84,6 +86,7 @@ def _entries(
         return (), ()
     for draft in drafts:
         _complete(draft, head)
+    _inherit_authors(drafts, head.all_authors() if format in _INHERITING else ())
     drafts = _judge_shared_ids(drafts, format, problems)
     nameless = [draft for draft in drafts if not draft.id]
     links = _shared_links(nameless, head.first_link("alternate"))
@@ -116,6 +119,18 @@ def _complete(draft: EntryDraft, head: HeadDraft) -> None:
         address = draft.permalink or draft.first_link("canonical")
         if address:
             draft.add_link(new_link(address))
+
+
+def _inherit_authors(drafts: Sequence[EntryDraft], authors: tuple[Author, ...]) -> None:
+    """RFC 4287 §4.2.1: if an entry has no author, "the atom:author elements of the
+    contained atom:source element are considered to apply", and else those of the feed.
+
+    JSON Feed 1.1: "If not specified in an item, then the top-level authors, if present,
+    are the authors of the item."
+    """
+    for draft in drafts:
+        if not (draft.authors or draft.creators or draft.spare_author):
+            draft.authors = (draft.source and draft.source.authors) or authors
 
 
 def _make_texts_absolute(draft: EntryDraft, head: HeadDraft) -> None:

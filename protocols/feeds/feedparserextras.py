@@ -16,7 +16,7 @@ from protocols.feeds.extensions import Json, keep_value
 from protocols.feeds.geo import read_point
 from protocols.feeds.names import NAMESPACES
 from protocols.feeds.scope import Scope
-from protocols.model import Feed, Link
+from protocols.model import Author, Feed, Link
 from protocols.text import text_of_html
 
 Fields: TypeAlias = Mapping[str, object]
@@ -77,10 +77,24 @@ def _read_place(draft: EntryDraft, fields: Fields) -> None:
 def _read_source(draft: EntryDraft, source: Fields, scope: Scope) -> None:
     """RSS names it by title and address; of Atom's more is not told."""
     href, title = scope.resolve(text_at(source, "href")), text_at(source, "title")
-    if href or title:
+    if href or title or "authors" in source:
         link = Link(href=href, rel="self", type="application/rss+xml")
         id, links = text_at(source, "id"), (link,) if href else ()
-        draft.source = Feed(id=id, title=text_of_html(title), links=links)
+        people = (read_author(each, scope) for each in mappings_at(source, "authors"))
+        draft.source = Feed(
+            id=id,
+            title=text_of_html(title),
+            links=links,
+            authors=tuple(each for each in people if each.name or each.email),
+        )
+
+
+def read_author(author: Fields, scope: Scope) -> Author:
+    return Author(
+        name=text_at(author, "name"),
+        email=text_at(author, "email"),
+        uri=scope.resolve(text_at(author, "href")),
+    )
 
 
 def text_at(fields: Fields, name: str) -> str:

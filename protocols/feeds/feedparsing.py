@@ -18,6 +18,7 @@ from protocols.feeds.feedparserextras import (
     Fields,
     base_at,
     mappings_at,
+    read_author,
     read_extras,
     text_at,
 )
@@ -31,7 +32,7 @@ from protocols.feeds.writtenids import (
     first_guids,
     relative_guids,
 )
-from protocols.model import Author, FeedFormat, ParsedFeed, Text
+from protocols.model import FeedFormat, ParsedFeed, Text
 from protocols.text import text_of_title
 from protocols.urls import is_absolute, is_web_url, resolve
 
@@ -111,7 +112,7 @@ def _read_entry(fields: Fields, scope: Scope) -> EntryDraft:
         entry.summary = Text(value=summary)
     for contributor in mappings_at(fields, "contributors"):
         if text_at(contributor, "name"):
-            entry.append("contributors", _author(contributor, scope))
+            entry.append("contributors", read_author(contributor, scope))
     return entry
 
 
@@ -149,21 +150,13 @@ def _read_common(draft: Draft, fields: Fields, scope: Scope) -> None:
             draft.add_link(make_link(href, rel, type, text_at(link, "title"), length))
     for author in mappings_at(fields, "authors"):
         if text_at(author, "name") or text_at(author, "email"):
-            draft.append("authors", _author(author, scope))
+            draft.append("authors", read_author(author, scope))
     for tag in mappings_at(fields, "tags"):
         term, scheme, label = (
             text_at(tag, name) for name in ("term", "scheme", "label")
         )
         draft.add_category(term, scheme, label)
     read_extras(draft, fields, scope)
-
-
-def _author(author: Fields, scope: Scope) -> Author:
-    return Author(
-        name=text_at(author, "name"),
-        email=text_at(author, "email"),
-        uri=scope.resolve(text_at(author, "href")),
-    )
 
 
 def _content(fields: Fields) -> Text | None:

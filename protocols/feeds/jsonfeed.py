@@ -88,6 +88,7 @@ def _setting_of(head: HeadDraft, base: str) -> int:
         base,
         head.first_link("alternate"),
         head.language,
+        head.authors,
     )
     return fingerprint(repr(parts))
 

@@ -202,6 +202,12 @@ KINDS = (
         "it finds an address where only part of one is",
         "rss/people.xml rss/joomla.xml",
     ),
+    Kind(
+        FEEDPARSER,
+        "entry.authors",
+        "the authors of an Atom feed are those of its entries (RFC 4287 4.2.1)",
+        shape="theirs is empty",
+    ),
     *(
         Kind(
             FEEDPARSER,

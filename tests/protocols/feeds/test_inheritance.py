@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import orjson
 import pytest
 
 from protocols.errors import MalformedDocument
 from protocols.feeds import parse
+from protocols.feeds.document import Document
+from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.lenient import parse_leniently
-from protocols.model import Entry, Geo, Text
+from protocols.feeds.sniff import Kind
+from protocols.model import Entry, Geo, Notification, Status, Text
+from protocols.superfeedr.json import render_json
 from tests.support.feeds import CONTEXT, atom, rss
 
 XHTML = 'xmlns="http://www.w3.org/1999/xhtml"'
@@ -129,6 +134,68 @@ def test_a_point_is_read_in_the_forms_of_gml(place: str, around: str) -> None:
     [entry] = parse(rss(item), CONTEXT).entries
     assert entry.geo == Geo(latitude=47.5, longitude=-122.25)
     assert entry.extensions == {}
+
+
+# --- authors ---
+
+KIM = "<author><name>Kim</name><email>kim@a.example</email></author>"
+OTHER = "<source><id>urn:s</id><author><name>Source</name></author></source>"
+
+
+@pytest.mark.parametrize(
+    ("head", "entry", "authors"),
+    [
+        (KIM, "", ["Kim"]),
+        (KIM, "<author><name>Jo</name></author>", ["Jo"]),
+        (KIM, OTHER, ["Source"]),
+        (KIM, "<source><id>urn:s</id></source>", ["Kim"]),
+        (KIM, f"<author><name>Jo</name></author>{OTHER}", ["Jo"]),
+        (KIM + KIM.replace("Kim", "Ann"), "", ["Kim", "Ann"]),
+        ("", "", []),
+        (KIM, '<creator xmlns="http://purl.org/dc/elements/1.1/">Jo</creator>', ["Jo"]),
+    ],
+)
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_an_atom_entry_without_an_author_has_those_of_its_source_or_its_feed(
+    head: str, entry: str, authors: list[str], *, is_broken: bool
+) -> None:
+    body = atom(f"{head}<entry><id>1</id><title>T</title>{entry}</entry>")
+    if is_broken:
+        parsed = read_with_feedparser(Document(kind=Kind.XML, body=body), CONTEXT)
+    else:
+        parsed = parse(body, CONTEXT)
+    assert parsed is not None
+    [read] = parsed.entries
+    assert [author.name for author in read.authors] == authors
+
+
+def test_an_entry_has_its_feeds_author_in_notifications_too() -> None:
+    body = atom(f"{KIM}<entry><id>1</id><title>T</title></entry>")
+    parsed = parse(body, CONTEXT)
+    told = Notification(
+        topic="", hub="", status=Status(), feed=parsed.feed, entries=parsed.entries
+    )
+    [item] = orjson.loads(render_json(told))["items"]
+    assert item["actor"]["displayName"] == "Kim"
+
+
+def test_an_item_of_json_feed_has_the_feeds_authors() -> None:
+    body = orjson.dumps(
+        {
+            "version": "https://jsonfeed.org/version/1.1",
+            "title": "F",
+            "authors": [{"name": "Kim"}],
+            "items": [{"id": "1"}, {"id": "2", "authors": [{"name": "Jo"}]}],
+        }
+    )
+    parsed = parse(body, CONTEXT)
+    names = [[author.name for author in entry.authors] for entry in parsed.entries]
+    assert names == [["Kim"], ["Jo"]]
+
+
+def test_nobody_wrote_the_items_of_rss_for_being_its_editor() -> None:
+    body = rss("<item><guid>1</guid></item>", "<managingEditor>Kim</managingEditor>")
+    assert parse(body, CONTEXT).entries[0].authors == ()
 
 
 # --- the lines that problems name ---
