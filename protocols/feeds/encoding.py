@@ -3,9 +3,11 @@
 In this order: byte order mark, the charset of the HTTP header, the document's own
 declaration, and what the bytes look like. One exception: bytes that are valid UTF-8
 are UTF-8, whatever single-byte encoding is claimed for them. The claim is a common
-mistake, and such bytes would be gibberish in the encoding claimed. Two more mistakes
-are mended on the way: text that was encoded as UTF-8 twice, and characters of
-Windows-1252 that were taken for the control characters of ISO 8859-1.
+mistake, and such bytes would be gibberish in the encoding claimed. Where most
+sequences are UTF-8 it is decided sequence by sequence, so that one stray byte spoils
+no other. Two more mistakes are mended on the way: text that was encoded as UTF-8
+twice, and characters of Windows-1252 that were taken for the control characters of
+ISO 8859-1.
 """
 
 from __future__ import annotations
@@ -172,6 +174,9 @@ def _transcode(body: bytes, candidates: list[str]) -> Utf8Document:
         try:
             text = body.decode(codec)
         except UnicodeDecodeError:
+            mended = _mostly_utf8(body, candidates) if codec == "utf-8" else None
+            if mended is not None:
+                return mended
             continue
         # Surrogates are in pairs, or the decoder would have failed.
         return Utf8Document(body=body if codec == "utf-8" else text.encode())
@@ -182,24 +187,56 @@ def _transcode(body: bytes, candidates: list[str]) -> Utf8Document:
     )
 
 
+def _mostly_utf8(body: bytes, candidates: list[str]) -> Utf8Document | None:
+    """Each sequence by itself, unless more of them are of another encoding."""
+    escaped = _Escaped.of(body)
+    if escaped.bad >= escaped.good:
+        return None
+    codec = next((each for each in candidates if each in _SINGLE_BYTE), _FALLBACK)
+    return Utf8Document(
+        body=escaped.read_as(codec).encode(),
+        problem=f"bytes that are not utf-8 were read as {codec}",
+    )
+
+
 def mend_utf8(body: bytes) -> tuple[str, str]:
     """The text of bytes that are not all UTF-8, and the encoding of those.
 
     Some bad ones in a document of UTF-8 are mostly of Windows-1252. If there are more
     of them than of good characters, the document is in another encoding.
     """
-    text = body.decode("utf-8", "surrogateescape")
-    beyond = len(text) - len(text.encode("ascii", "ignore"))
-    bad = len(text) - len(text.encode("utf-8", "ignore").decode())
-    good = beyond - bad
-    codec = guess_codec(body) if bad > good else _FALLBACK
+    escaped = _Escaped.of(body)
+    codec = guess_codec(body) if escaped.bad > escaped.good else _FALLBACK
     if codec == _FALLBACK:
-        return _ESCAPED_BYTES.sub(_from_windows, text), codec
+        return escaped.read_as(codec), codec
     return body.decode(codec, "replace"), codec
 
 
+@dataclass(frozen=True, slots=True)
+class _Escaped:
+    """Text in which bytes that are not UTF-8 are half characters.
+
+    ``good`` are its characters beyond ASCII, ``bad`` those bytes.
+    """
+
+    text: str
+    good: int
+    bad: int
+
+    @classmethod
+    def of(cls, body: bytes) -> _Escaped:
+        text = body.decode("utf-8", "surrogateescape")
+        beyond = len(text) - len(text.encode("ascii", "ignore"))
+        bad = len(text) - len(text.encode("utf-8", "ignore").decode())
+        return cls(text, beyond - bad, bad)
+
+    def read_as(self, codec: str) -> str:
+        """The text, with the bad bytes read as that codec's."""
+
+        def read(match: re.Match[str]) -> str:
+            return match[0].encode("ascii", "surrogateescape").decode(codec, "replace")
+
+        return _ESCAPED_BYTES.sub(read, self.text)
+
+
 _ESCAPED_BYTES: Final = re.compile("[\udc80-\udcff]+")
-
-
-def _from_windows(match: re.Match[str]) -> str:
-    return match[0].encode("ascii", "surrogateescape").decode(_FALLBACK, "replace")

@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 _NON_ASCII: Final = re.compile(rb"[\x80-\xff]+")
+_NEARLY_ALL: Final = 0.95
 _STRIDE: Final = 64
 _LATIN_1: Final = {
     ord(bytes([code]).decode("cp1252")): code
@@ -52,15 +53,24 @@ def _without_controls(text: bytes) -> bytes:
 
 
 def _encoded_once(body: bytes) -> bytes:
-    """All that is not ASCII has to be UTF-8 twice, or the document stays as it is.
+    """Nearly all beyond ASCII has to be UTF-8 twice, or the document stays as it is.
 
-    What comes first tells of nearly all documents that it is not.
+    What comes first tells of nearly all documents that it is not. Words that are not,
+    such as a template's, stay as they are.
     """
     first = _first_beyond_ascii(body)
-    try:
-        return _NON_ASCII.sub(_run_once, body) if first and _run_once(first) else body
-    except UnicodeError:
+    if first is None or _run_once(first[0]) is None:
         return body
+    runs = good = 0
+
+    def once(match: re.Match[bytes]) -> bytes:
+        nonlocal runs, good
+        read = _run_once(match[0])
+        runs, good = runs + 1, good + (read is not None)
+        return match[0] if read is None else read
+
+    mended = _NON_ASCII.sub(once, body)
+    return mended if good >= _NEARLY_ALL * runs else body
 
 
 def _first_beyond_ascii(body: bytes) -> re.Match[bytes] | None:
@@ -77,9 +87,13 @@ def _first_beyond_ascii(body: bytes) -> re.Match[bytes] | None:
     return _NON_ASCII.search(body, start)
 
 
-def _run_once(match: re.Match[bytes]) -> bytes:
-    once = match[0].decode().translate(_LATIN_1).encode("latin-1")
-    once.decode()
+def _run_once(run: bytes) -> bytes | None:
+    """``None`` if it is not UTF-8 twice."""
+    try:
+        once = run.decode().translate(_LATIN_1).encode("latin-1")
+        once.decode()
+    except UnicodeError:
+        return None
     return once
 
 

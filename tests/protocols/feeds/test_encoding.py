@@ -82,6 +82,45 @@ def test_bytes_that_fit_no_claim_are_replaced_and_noted() -> None:
     assert parsed.problems == ("bytes that are not euc_jp were replaced",)
 
 
+STRAY = "Größe, naïve «мир», 日本"
+
+
+@pytest.mark.parametrize(
+    ("declared", "content_type", "stray", "read"),
+    [
+        ("ISO-8859-1", "", b"\xe9", "é"),
+        ("windows-1251", "", b"\xe9", "й"),
+        ("", "text/xml; charset=iso-8859-1", b"\x93", "“"),
+        ("utf-8", "text/xml; charset=iso-8859-1", b"\xe9", "é"),
+        ("EUC-JP", "text/xml; charset=utf-8", b"\xe9", "é"),
+        ("windows-1252", "", b"\x81", "\ufffd"),
+    ],
+)
+def test_one_stray_byte_spoils_no_other_character(
+    declared: str, content_type: str, stray: bytes, read: str
+) -> None:
+    body = document(f"{STRAY} |", declared).encode().replace(b"|", stray)
+    parsed = parse(body, context(content_type=content_type))
+    assert (parsed.feed.title, parsed.path) == (f"{STRAY} {read}", "bytes")
+    assert parsed.problems[0].startswith("bytes that are not utf-8 were read as ")
+
+
+def test_one_stray_byte_after_a_mark_spoils_nothing() -> None:
+    body = document(f"{STRAY} |").encode().replace(b"|", b"\xe9")
+    assert parse(codecs.BOM_UTF8 + body, CONTEXT).feed.title == f"{STRAY} é"
+
+
+def test_some_sequences_that_look_like_utf8_do_not_make_latin1_that() -> None:
+    body = document("été, où, déjà: Ã©", "iso-8859-1").encode("iso-8859-1")
+    assert parse(body, CONTEXT).feed.title == "été, où, déjà: Ã©"
+
+
+def test_a_word_that_is_not_utf8_twice_leaves_no_other_as_it_is() -> None:
+    twice = "déjà vu, où? ".encode().decode("latin-1") * 10
+    parsed = parse(document(f"{twice}日本").encode(), CONTEXT)
+    assert parsed.feed.title == f"{'déjà vu, où? ' * 10}日本"
+
+
 def test_a_single_byte_claim_with_undefined_bytes_still_reads() -> None:
     body = document("a").encode().replace(b">a<", b">\x81\xe9<")
     utf8 = to_utf8(body, "text/xml; charset=windows-1252")
