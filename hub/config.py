@@ -186,6 +186,7 @@ class Settings(OpenFeederSettings, LogSettings, ScpSettings, PollingSettings):
             patience=self.patience,
             dead_after=self.dead_after,
             entries_of_day=self.entries_of_day,
+            bytes_of_day=self.bytes_of_day,
             backup_period=self.backup_period,
             tells_unlisted=self.tells_unlisted,
         )

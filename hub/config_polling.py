@@ -79,6 +79,12 @@ class PollingSettings:
         whole(1, 10_000_000),
         "new entries of one feed that are told in a day, UTC; what is more waits",
     )
+    bytes_of_day: int = setting(
+        _RULES.bytes_of_day,
+        whole(1, 100 * 1024**3),
+        "bytes of new and changed entries of one feed in a day, UTC, as JSON; the one"
+        " that passes them is taken whole, what is more waits",
+    )
     poll_concurrency: int = setting(
         64, whole(1, 1_000), "feeds fetched at the same time"
     )

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from protocols.text import pieces_of_markup
+
 # Unclosed ones reach to the end: nothing is looked for twice.
 _UNSEEN: Final = re.compile(
     r"<(script|style|noscript|ins)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)",
@@ -72,7 +74,15 @@ _SIGNS_OF_COUNTS: Final = (
 
 
 def without_noise(content: str) -> str:
-    """A text or HTML as it is compared; not fit for anything else."""
+    """A text or HTML as it is compared; not fit for anything else.
+
+    Of a very long one each piece by itself: so much markup in one expression would
+    keep all other threads from running.
+    """
+    return "".join(map(_quiet, pieces_of_markup(content)))
+
+
+def _quiet(content: str) -> str:
     lowered = content.lower()
     if "<" in content:
         content = _without_strangers(content, lowered)

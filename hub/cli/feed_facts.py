@@ -171,7 +171,8 @@ def _oddities(feed: Document) -> list[tuple[str, object]]:
         ),
         (
             "waiting",
-            f"{plural(feed['waiting'], 'entry', 'entries')}: too many in a day"
+            f"{plural(feed['waiting'], 'entry', 'entries')}: too many in a day, after"
+            f" {feed['told_of_day']:,} new, {feed['bytes_of_day'] / 1e6:,.1f} MB"
             if feed["waiting"]
             else "",
         ),

@@ -75,6 +75,7 @@ class PollingRules:
     dead_after: float = 7 * DAY
     tells_unlisted: bool = True  # subscribers, of entries that are not to be found
     entries_of_day: int = 20_000  # new ones of a feed that are told
+    bytes_of_day: int = 32 * 1024 * 1024  # of new and changed ones of a feed
     backup_period: float = DAY  # at least, of feeds that are pushed
     push_url: str = ""  # of this hub, that hubs of others push to; "": none does
 

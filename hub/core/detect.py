@@ -22,6 +22,7 @@ from hub.core.seen import (
 )
 from protocols.identity import fingerprint
 from protocols.model import Deletion, Entry, FeedFormat, ParsedFeed
+from storage.packing import encoded_size
 
 FRESH_FOR = timedelta(minutes=3)
 """An update whose own date is younger is pushed by default (as Superfeedr does)."""
@@ -53,7 +54,17 @@ class News:
     rekeyed: int = 0  # known entries that came back under another id
     sightings: tuple[Sighting, ...] = ()  # of the document's entries, in its order
     is_gap: bool = False  # none of the document was known: some may have been missed
-    waiting: int = 0  # new entries for which there was no room: they stay unknown
+    waiting: int = 0  # new and changed ones for which there was no room: not known yet
+    bytes: int = 0  # of those that there was room for
+    is_too_large: bool = False  # it was bytes that there was no room for
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """For news, as `News` tells of: new entries, and bytes of new and changed ones."""
+
+    entries: int
+    bytes: int
 
 
 def detect(
@@ -65,7 +76,7 @@ def detect(
     is_reformatted: bool = False,
     is_addition: bool = False,
     elsewhere: bytes = b"",
-    room: int | None = None,
+    room: Room | None = None,
 ) -> News:
     """Compare a document with its feed's seen-set (``b""`` before the first one).
 
@@ -74,8 +85,8 @@ def detect(
     in other words: there an entry is updated if its own date says so, too.
     ``is_addition``: entries the document lacks may still be in the feed's own one.
     ``elsewhere`` is the seen-set of another feed, if this one has just come to be the
-    same document as that. Only the first ``room`` entries are news, but for those of
-    a first document.
+    same document as that. Only entries that there is ``room`` for are news, but for
+    those of a first document.
     """
     known = SeenSet.unpack(seen)
     withdrawn = _withdrawn(document)
@@ -114,10 +125,11 @@ def detect(
         and not _came_between(unknown[key], last_success or at, at)
     }
     reworded_since = (last_success or at) if is_reformatted else None
-    updates = _updates(known, current, at, reworded_since)
-    updates += tuple(_update_in_silence(entry) for entry in collapsed.values())
+    spent = _Spent(room if seen else None)
     new = [key for key in unknown if key not in rekeyed and key not in collapsed]
-    waiting = set(new[room:]) if room is not None and seen else set()
+    waiting = {key for key in new if not spent.takes(unknown[key], is_new=True)}
+    updates = _updates(known, current, at, reworded_since, spent)
+    updates += tuple(_update_in_silence(entry) for entry in collapsed.values())
     for key in unknown:
         if key not in waiting:
             known.put(current[key][1])
@@ -128,7 +140,9 @@ def detect(
         seen=known.pack(),
         is_baseline=not seen,
         new=tuple(unknown[key] for key in new if key not in waiting),
-        waiting=len(waiting),
+        waiting=spent.waiting,
+        bytes=spent.bytes,
+        is_too_large=spent.is_too_large,
         updates=updates,
         deletions=deletions,
         rekeyed=len(rekeyed),
@@ -225,8 +239,36 @@ def _came_between(entry: Entry, start: datetime, end: datetime) -> bool:
     return date is not None and start < date <= end
 
 
+class _Spent:
+    """What of a room is used up by the news of a document, in its order."""
+
+    def __init__(self, room: Room | None) -> None:
+        self._room = room
+        self._entries = 0
+        self.bytes = 0
+        self.waiting = 0
+        self.is_too_large = False
+
+    def takes(self, entry: Entry, *, is_new: bool) -> bool:
+        """Whether there is room for one more; else it waits."""
+        if self._room is None:
+            return True
+        is_too_large = self.bytes >= self._room.bytes
+        self.is_too_large |= is_too_large
+        if is_too_large or (is_new and self._entries >= self._room.entries):
+            self.waiting += 1
+            return False
+        self._entries += is_new
+        self.bytes += encoded_size(entry)
+        return True
+
+
 def _updates(
-    known: SeenSet, current: _Current, at: datetime, reworded_since: datetime | None
+    known: SeenSet,
+    current: _Current,
+    at: datetime,
+    reworded_since: datetime | None,
+    spent: _Spent,
 ) -> tuple[Update, ...]:
     """Sight known entries again; those with other content, or undeleted, changed."""
     changed = []
@@ -236,7 +278,7 @@ def _updates(
             continue
         again = sighted_again(before, sighting)
         is_changed = before.is_deleted or again.content != sighting.content
-        if entry is not None and is_changed:
+        if entry is not None and is_changed and spent.takes(entry, is_new=False):
             is_same = reworded_since is not None and not (
                 before.is_deleted or _is_edited(entry, reworded_since, at)
             )

@@ -127,12 +127,14 @@ def _throttled(polling: Polling, now: datetime) -> Finding | None:
 def _flooding(polling: Polling) -> Finding | None:
     if not polling.waiting:
         return None
-    what = f"{polling.told_of_day:,} new entries in a day, and {polling.waiting:,} wait"
+    megabytes = polling.bytes_of_day / 1e6
+    what = f"{polling.told_of_day:,} new entries in a day, {megabytes:,.1f} MB with"
+    what += f" those that changed, and {polling.waiting:,} wait"
     return Finding(
         kind=FindingKind.FLOODING,
         what=what,
         suggestion="look whether its ids change with every poll; pause it, or raise"
-        " FANFARE_ENTRIES_OF_DAY",
+        " FANFARE_ENTRIES_OF_DAY or FANFARE_BYTES_OF_DAY",
     )
 
 

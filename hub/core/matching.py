@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from itertools import pairwise
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from protocols.track.query import (
     All,
@@ -32,6 +32,8 @@ from protocols.track.words import folded
 
 Name = TypeVar("Name", bound=Hashable)
 """What a query is known by."""
+Candidate: TypeAlias = tuple[Name, Query, Member | None]
+"""A query by its name, and what of it is left to ask."""
 Share = Callable[[str], float]
 """Of a word: the share of all entries that have it, 0 to 1."""
 
@@ -84,13 +86,24 @@ class QueryIndex(Generic[Name]):
 
     def matches(self, subject: Subject) -> set[Name]:
         """The names of all queries that the entry matches."""
-        found = {
-            name
+        return held_against(subject, self.candidates(subject))
+
+    def candidates(self, subject: Subject) -> list[Candidate[Name]]:
+        """The queries that wait under what the entry has; some of them twice."""
+        return [
+            (name, self._queries[name][0], rest)
             for key in subject.keys & self._waiting.keys()
             for name, rest in self._waiting[key].items()
-            if rest is None or rest.matches(subject)
-        }
-        return {name for name in found if self._queries[name][0].admits(subject)}
+        ]
+
+
+def held_against(subject: Subject, candidates: Iterable[Candidate[Name]]) -> set[Name]:
+    """The names of those that the entry matches. It may take long."""
+    return {
+        name
+        for name, query, rest in candidates
+        if (rest is None or rest.matches(subject)) and query.admits(subject)
+    }
 
 
 def _is_one_word(member: Member) -> bool:

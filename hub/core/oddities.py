@@ -65,9 +65,14 @@ def remarks(news: News, document: ParsedFeed) -> tuple[str, ...]:
         (news.rekeyed, f"{news.rekeyed} known under new ids"),
         (document.dropped, f"{document.dropped} left out"),
         (news.is_gap, "none was known: a gap"),
-        (news.waiting, f"{news.waiting} wait: too many in a day"),
+        (news.waiting, _waiting(news)),
     )
     return tuple(remark for is_found, remark in found if is_found)
+
+
+def _waiting(news: News) -> str:
+    too = "too many bytes" if news.is_too_large else "too many"
+    return f"{news.waiting} wait: {too} in a day"
 
 
 def _bozo_rank(before: Polling, news: News, document: ParsedFeed) -> float:

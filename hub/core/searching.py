@@ -33,9 +33,6 @@ from storage.records import (
     Term,
 )
 
-LONGEST_TEXT = 100_000
-"""Characters of one entry's words that are searched."""
-
 EVERYWHERE = Place("any")
 """A place that all entries have."""
 
@@ -57,7 +54,7 @@ def document_of(entry_id: EntryId, subject: Subject) -> SearchDocument:
     if subject.language:
         keys.add(language_key(subject.language))
     places = (EVERYWHERE.name, *sorted(_place(key).name for key in keys))
-    words = " ".join(subject.text[:LONGEST_TEXT].split())
+    words = " ".join(subject.text.split())
     return SearchDocument(entry_id=entry_id, words=words, places=places)
 
 

@@ -23,7 +23,7 @@ from protocols.model import Feed, Notification
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json
 from storage.interface import LogStore
-from storage.packing import unpack, unpack_bytes
+from storage.packing import unpack, unpack_bytes, unpacked_size
 from storage.records import (
     BEFORE_ALL,
     EntryId,
@@ -37,7 +37,6 @@ from storage.wanted import wanted_entries
 
 KEPT_DOCUMENTS = 128
 KEPT_BYTES = 32 * 2**20
-_LARGE_PACKED = LARGE_BYTES // 4
 
 log = structlog.get_logger()
 
@@ -154,7 +153,10 @@ class Notifications:
         head = await self._log.feed_head(told[-1].record.feed_id)
         rendering = partial(self._rendered, told, rendition, states, head)
         try:
-            return await run_beside(rendering) if _is_large(told) else rendering()
+            sizes = [unpacked_size(each.body) for one in told for each in one.stored]
+            size = sum(sizes)
+            is_large = size > LARGE_BYTES or len(sizes) > MANY_ENTRIES
+            return await run_beside(rendering, size) if is_large else rendering()
         except Exception as error:
             record = told[-1].record
             log.exception(
@@ -186,8 +188,9 @@ class Notifications:
             log.warning("document_not_kept", feed=record.feed_id)
             return None
         unpacking = partial(unpack_bytes, stored.body)
-        is_large = len(stored.body) > _LARGE_PACKED
-        body = await run_beside(unpacking) if is_large else unpacking()
+        size = unpacked_size(stored.body)
+        is_large = size > LARGE_BYTES
+        body = await run_beside(unpacking, size) if is_large else unpacking()
         return Document(stored.content_type, body, stored.position)
 
     def _notification(
@@ -225,13 +228,6 @@ def _head_of(record: Record, head: bytes | None) -> Feed:
     if record.source is not None:
         return Feed(updated=record.at)
     return unpack(head, Feed) if head else Feed()
-
-
-def _is_large(told: Sequence[Told]) -> bool:
-    """Whether it takes long to unpack and render."""
-    stored = [entry for each in told for entry in each.stored]
-    size = sum(len(entry.body) for entry in stored)
-    return len(stored) > MANY_ENTRIES or size > _LARGE_PACKED
 
 
 def _size(document: Document | None) -> int:

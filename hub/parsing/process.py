@@ -7,9 +7,11 @@ import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Self, cast
 
+from hub.beside import LARGE_BYTES, run_beside
 from hub.parsing.frames import (
     LENGTH,
     MOST_BYTES,
@@ -91,7 +93,9 @@ class WorkerProcess:
     async def _read_result(self) -> Result:
         """Its entries batch by batch, and what else is ready to run in between."""
         payload = await self._read_frame(MOST_BYTES)
-        result = decode_result(payload)
+        decoding = partial(decode_result, payload)
+        is_large = len(payload) > LARGE_BYTES
+        result = await run_beside(decoding, len(payload)) if is_large else decoding()
         if not isinstance(result, Parsed):
             return result
         room = MOST_BYTES - len(payload)
@@ -99,7 +103,12 @@ class WorkerProcess:
         for _ in range(result.batches):
             payload = await self._read_frame(room)
             room -= len(payload)
-            entries += decode_batch(payload)
+            if len(payload) > LARGE_BYTES:
+                entries += await run_beside(
+                    partial(decode_batch, payload), len(payload)
+                )
+            else:
+                entries += decode_batch(payload)
             await asyncio.sleep(0)
         return Parsed(replace(result.feed, entries=tuple(entries)))
 

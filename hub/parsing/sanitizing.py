@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Protocol
 
 import structlog
 from msgspec import json
 
+from hub.beside import run_beside
 from hub.parsing.closing import Closing
 from hub.parsing.parser import WorkerParser
 from protocols.errors import FeedError
@@ -55,24 +57,31 @@ class WorkerSanitizer(Closing):
         """See `Sanitizer`. The one with the most tags may be the only one at fault."""
         cleaned = await self._clean(entries)
         if cleaned is None and len(entries) > 1:
-            worst = entries.index(max(entries, key=_count_tags))
+            worst = await run_beside(partial(_worst_of, entries))
             before, after = entries[:worst], entries[worst + 1 :]
             others = await self._clean(before + after)
             if others is not None:
                 return *others[:worst], disarm(entries[worst]), *others[worst:]
-        return tuple(map(disarm, entries)) if cleaned is None else cleaned
+        if cleaned is None:
+            return await run_beside(lambda: tuple(map(disarm, entries)))
+        return cleaned
 
     async def _clean(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
         """``None`` if the worker did not survive them."""
         reason = "the worker lost some"
         try:
-            parsed = await self._worker.parse(json.encode(entries), _CONTEXT)
+            encoded = await run_beside(partial(json.encode, entries))
+            parsed = await self._worker.parse(encoded, _CONTEXT)
             if [each.key for each in parsed.entries] == [each.key for each in entries]:
                 return parsed.entries
         except FeedError as error:
             reason = str(error)
         log.warning("entries_not_cleaned", entries=len(entries), error=reason)
         return None
+
+
+def _worst_of(entries: tuple[Entry, ...]) -> int:
+    return entries.index(max(entries, key=_count_tags))
 
 
 def _count_tags(entry: Entry) -> int:

@@ -1,7 +1,8 @@
 """New entries held against the track queries before they are committed.
 
-The queries are kept in memory, in step with those stored. Entries of a few are matched
-at once, of more beside the event loop; without queries nothing is done at all.
+The queries are kept in memory, in step with those stored. A few short entries are held
+against few queries at once, all else beside the event loop; without queries nothing is
+done at all.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import partial
 import structlog
 
 from hub.beside import run_beside
-from hub.core.matching import QueryIndex
+from hub.core.matching import QueryIndex, held_against
 from hub.core.news_writes import MOST_ENTRIES
 from hub.core.word_shares import WordShares
 from hub.metrics import Metrics
@@ -22,7 +23,7 @@ from protocols.errors import InvalidValue
 from protocols.model import Entry, Feed
 from protocols.track import Subject, parse_query, subject_of
 from storage.interface import TrackStore
-from storage.packing import unpack
+from storage.packing import unpack, unpacked_size
 from storage.records import (
     EntryWrite,
     FeedId,
@@ -35,7 +36,10 @@ from storage.records import (
 )
 
 FEW_ENTRIES = 3
-"""So many are matched on the event loop: each takes up to a millisecond."""
+FEW_BYTES = 16 * 1024
+FEW_QUERIES = 1_000
+"""What is at most so much, all three, is matched on the event loop, which takes up to
+some milliseconds."""
 LEARNT_ENTRIES = 500
 LARGEST_LEARNT = 16 * 1024
 """Packed bytes of an entry. How common words are is learnt from the entries stored
@@ -56,7 +60,8 @@ class Tracker:
         self._index: QueryIndex[FeedId] = QueryIndex(self._shares.share_of)
         self._version = 0
         self._lock = threading.Lock()
-        """Held for one entry or query at a time, since a thread beside matches too."""
+        """Held while queries are looked up or change, and never while an entry is held
+        against them: the event loop, too, waits for it."""
 
     def __len__(self) -> int:
         return len(self._index)
@@ -120,9 +125,11 @@ class Tracker:
         if not len(self):
             return replace(commit, matched=Matched(version=self._version))
         matching = partial(self._matched, target, commit, news)
-        is_small = len(news) <= FEW_ENTRIES
-        matched = matching() if is_small else await run_beside(matching)
-        return replace(commit, matched=matched)
+        size = sum(unpacked_size(each.body) for each in news)
+        is_quick = len(news) <= FEW_ENTRIES and size <= FEW_BYTES
+        if is_quick and len(self) <= FEW_QUERIES:
+            return replace(commit, matched=matching())
+        return replace(commit, matched=await run_beside(matching, size))
 
     def _matched(
         self, target: FetchTarget, commit: FetchCommit, news: Sequence[EntryWrite]
@@ -131,9 +138,9 @@ class Tracker:
         found: dict[FeedId, list[str]] = {}
         for key, subject in _subjects(target, commit, news):
             with self._lock:
-                names = self._index.matches(subject)
+                candidates = self._index.candidates(subject)
                 self._shares.observe(subject.words)
-            for name in names:
+            for name in held_against(subject, candidates):
                 found.setdefault(name, []).append(key)
         self._metrics.tracking.add("entries", len(news))
         self._metrics.tracking.add("matches", sum(map(len, found.values())))

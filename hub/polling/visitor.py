@@ -159,7 +159,7 @@ class Visitor:
 
     async def _commit(self, decision: Decision) -> FetchCommit:
         commit = (
-            await run_beside(partial(decide, decision))
+            await run_beside(partial(decide, decision), len(decision.fetched.body))
             if _is_large(decision)
             else decide(decision)
         )

@@ -13,10 +13,8 @@ from protocols.live.messages import BodyFormat
 from protocols.model import Entry, Feed, Link, Notification, Status
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json
-from storage.packing import unpack
+from storage.packing import unpack, unpacked_size
 from storage.records import EntrySource, FeedId, StoredEntry
-
-_LARGE_PACKED = LARGE_BYTES // 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,16 +36,17 @@ class Collected:
     status: Status | None = None
 
     @property
-    def is_large(self) -> bool:
-        """Whether it takes long to render."""
-        size = sum(len(entry.body) for entry in self.entries)
-        return len(self.entries) > MANY_ENTRIES or size > _LARGE_PACKED
+    def size(self) -> int:
+        """Bytes of all entries, unpacked."""
+        return sum(unpacked_size(entry.body) for entry in self.entries)
 
 
 async def render(collected: Collected, format: BodyFormat, hub: str) -> Document:
     """The document; ``hub`` is the URL that subscribers know."""
     rendering = partial(_rendered, collected, format, hub)
-    return await run_beside(rendering) if collected.is_large else rendering()
+    size = collected.size
+    is_large = len(collected.entries) > MANY_ENTRIES or size > LARGE_BYTES
+    return await run_beside(rendering, size) if is_large else rendering()
 
 
 def _rendered(collected: Collected, format: BodyFormat, hub: str) -> Document:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
+from hub.beside import run_beside
 from hub.core.status import shown_status, track_status
 from hub.delivery.notifications import Document
 from hub.services.collected import Collected, render
@@ -28,7 +30,7 @@ from protocols.live.messages import BodyFormat
 from protocols.model import Entry, Status
 from storage.errors import StorageError
 from storage.interface import Storage
-from storage.packing import unpack, unpack_bytes
+from storage.packing import unpack, unpack_bytes, unpacked_size
 from storage.records import (
     AccountId,
     EntryId,
@@ -38,6 +40,7 @@ from storage.records import (
     Format,
     Listed,
     ListingSearch,
+    StoredEntry,
     StoredFeed,
     Subscription,
     TrackMatch,
@@ -156,7 +159,10 @@ class RetrievalService:
         if subscription.format is Format.AS_IS:
             body = await self._storage.log.body(subscription.feed_id)
             if body is not None:
-                return Document(body.content_type, unpack_bytes(body.body))
+                whole = await run_beside(
+                    partial(unpack_bytes, body.body), unpacked_size(body.body)
+                )
+                return Document(body.content_type, whole)
         feed = await self._storage.feeds.get(subscription.feed_id)
         if feed is None:
             raise NotReadable("hub.topic", "this topic is gone")
@@ -247,12 +253,18 @@ class RetrievalService:
         place = await entries.place(reach.all_feeds, [key_of_id(id), key_of_link(id)])
         if place is not None:
             return place
-        for stored in await entries.newest(
+        newest = await entries.newest(
             reach.feeds, limit=SEARCHED_FOR_ID, also=reach.found
-        ):
-            if unpack(stored.body, Entry).id == id:
-                return await entries.place_of(stored.id)
+        )
+        size = sum(unpacked_size(stored.body) for stored in newest)
+        shown = await run_beside(partial(_shown_with, id, newest), size)
+        if shown is not None:
+            return await entries.place_of(shown.id)
         raise InvalidValue(field, "the id of a stored entry of these feeds", id)
+
+
+def _shown_with(id: str, entries: Sequence[StoredEntry]) -> StoredEntry | None:
+    return next((each for each in entries if unpack(each.body, Entry).id == id), None)
 
 
 def _selected(subscription: Subscription, feed: StoredFeed) -> SelectedTopic:

@@ -1,59 +1,86 @@
-"""Search: stored entries that match a query, in the language of track queries."""
+"""Search: stored entries that match a query, in the language of track queries.
+
+Entries are held against the query on a thread of its own, some milliseconds at a time,
+in which accounts take turns: no search delays a delivery, and none waits for all that
+another account looks for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Final
 
-from hub.beside import run_beside
+from hub.beside import FairThread, WaitingLineFull
 from hub.core.searching import searched_subject, term_of
 from hub.delivery.notifications import Document
 from hub.services.collected import Collected, render
+from hub.services.errors import TooManyWaiting
 from hub.services.tokens import Principal
 from protocols.live.messages import BodyFormat
 from protocols.model import Entry, Feed
 from protocols.track import Query, parse_query
 from storage.interface import Storage
-from storage.packing import unpack
-from storage.records import EntrySource, FeedId, StoredEntry
+from storage.packing import unpack, unpacked_size
+from storage.records import EntrySource, FeedId, Matches, StoredEntry
 
 PAGE = 100
 MOST_LOOKED_AT = 2_000
 """Entries that have a query's words and may yet not match it, or not be seen."""
+MOST_PAGES = 200
+"""Of them, and of what must not be seen."""
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Of found entries, unpacked; one more than that ends the search."""
+SECONDS: Final = 5.0
+"""For one search, its waiting included; then it is answered with what it has found."""
+TURN_SECONDS: Final = 0.02
+"""After which another account has its turn; an entry that is begun is finished."""
+MOST_WAITING: Final = 4
+"""Searches of one account that wait; a further one is refused."""
+
+Sources = dict[FeedId, EntrySource]
 
 
 class SearchService:
     def __init__(
-        self, storage: Storage, public_url: str, *, tells_unlisted: bool = True
+        self,
+        storage: Storage,
+        public_url: str,
+        *,
+        tells_unlisted: bool = True,
+        monotonic: Callable[[], float] = time.monotonic,
+        seconds: float = SECONDS,
     ) -> None:
-        """``tells_unlisted``: subscribers, of entries that are not to be found."""
+        """``tells_unlisted``: subscribers, of entries that are not to be found.
+        ``seconds`` are those of one search."""
         self._storage = storage
         self._public_url = public_url
         self._tells_unlisted = tells_unlisted
+        self._monotonic = monotonic
+        self._seconds = seconds
+        self._thread = FairThread("search", waiting=MOST_WAITING)
 
     async def find(self, principal: Principal, query: str, count: int) -> Collected:
         """The newest entries that match and that the account may see.
 
-        Raises `InvalidValue`: a `QueryError` that says where and what was expected.
+        Raises `InvalidValue`: a `QueryError` that says where and what was expected; and
+        `TooManyWaiting` while the account has as many searches under way as it may.
         """
         read = parse_query(query)
         found: list[StoredEntry] = []
-        sources: dict[FeedId, EntrySource] = {}
-        below: int | None = None
-        for _ in range(MOST_LOOKED_AT // PAGE):
-            page = await self._storage.search.find(
-                term_of(read),
-                viewer=None if principal.is_admin else principal.account.id,
-                limit=PAGE,
-                below=below,
-                listed_only=not self._tells_unlisted,
-            )
-            await self._learn(sources, page.entries)
-            choosing = partial(_matching, read, page.entries, sources)
-            found += await run_beside(choosing)
-            below = page.next
-            if below is None or len(found) >= count:
-                break
+        sources: Sources = {}
+        remark = ""
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._look(principal, read, count, found, sources)
+        except TimeoutError:
+            remark = f"; stopped looking after {self._seconds:g} s"
+        except WaitingLineFull:
+            raise TooManyWaiting(
+                f"{MOST_WAITING} searches of this account wait already"
+            ) from None
         del found[count:]
         named = dict.fromkeys(each.feed_id for each in found)
         return Collected(
@@ -62,13 +89,52 @@ class SearchService:
             sources=[sources[feed_id] for feed_id in named],
             is_merged=True,
             title=f"Search: {read}",
-            line=f"{len(found)} entries found",
+            line=f"{len(found)} entries found{remark}",
             topics={},
         )
 
-    async def _learn(
-        self, sources: dict[FeedId, EntrySource], entries: Sequence[StoredEntry]
+    async def _look(
+        self,
+        principal: Principal,
+        query: Query,
+        count: int,
+        found: list[StoredEntry],
+        sources: Sources,
     ) -> None:
+        """Add to what is ``found`` until that is enough, or all was looked at."""
+        room, looked_at = MOST_BYTES, 0
+        below: int | None = None
+        for _ in range(MOST_PAGES):
+            page = await self._page(principal, query, below)
+            await self._learn(sources, page.entries)
+            waiting = page.entries
+            while waiting:
+                choosing = partial(
+                    _choose, query, waiting, sources, TURN_SECONDS, self._monotonic
+                )
+                chosen, waiting = await self._thread.run(principal.account.id, choosing)
+                for each in chosen:
+                    room -= unpacked_size(each.body)
+                    found.append(each)
+                    if len(found) >= count or room <= 0:
+                        return
+            below = page.next
+            looked_at += len(page.entries)
+            if below is None or looked_at >= MOST_LOOKED_AT:
+                return
+
+    async def _page(
+        self, principal: Principal, query: Query, below: int | None
+    ) -> Matches:
+        return await self._storage.search.find(
+            term_of(query),
+            viewer=None if principal.is_admin else principal.account.id,
+            limit=PAGE,
+            below=below,
+            listed_only=not self._tells_unlisted,
+        )
+
+    async def _learn(self, sources: Sources, entries: Sequence[StoredEntry]) -> None:
         """Add what is not known yet of where entries come from."""
         unknown = {each.feed_id for each in entries} - sources.keys()
         for source in await self._storage.entries.sources(sorted(unknown)):
@@ -78,25 +144,28 @@ class SearchService:
         return await render(collected, format, f"{self._public_url}/hub")
 
 
-def _matching(
+def _choose(
     query: Query,
-    entries: Sequence[StoredEntry],
+    entries: tuple[StoredEntry, ...],
     sources: Mapping[FeedId, EntrySource],
-) -> list[StoredEntry]:
-    """The index knows words and places; what else is asked, the entries say."""
-    heads = {
-        feed_id: unpack(source.head, Feed) if source.head else Feed()
-        for feed_id, source in sources.items()
-    }
-    return [
-        stored
-        for stored in entries
-        if stored.feed_id in heads
-        and query.matches(
-            searched_subject(
-                unpack(stored.body, Entry),
-                heads[stored.feed_id],
-                sources[stored.feed_id].feed,
-            )
-        )
-    ]
+    seconds: float,
+    monotonic: Callable[[], float],
+) -> tuple[list[StoredEntry], tuple[StoredEntry, ...]]:
+    """Those that match, and those that there was no time for. The index knows words
+    and places; what else is asked, the entries say."""
+    end = monotonic() + seconds
+    heads: dict[FeedId, Feed] = {}
+    chosen = []
+    for number, stored in enumerate(entries, 1):
+        source = sources.get(stored.feed_id)
+        if source is None:
+            continue
+        if stored.feed_id not in heads:
+            head = unpack(source.head, Feed) if source.head else Feed()
+            heads[stored.feed_id] = head
+        entry = unpack(stored.body, Entry)
+        if query.matches(searched_subject(entry, heads[stored.feed_id], source.feed)):
+            chosen.append(stored)
+        if monotonic() >= end:
+            return chosen, entries[number:]
+    return chosen, ()

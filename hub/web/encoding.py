@@ -102,6 +102,8 @@ def feed_report_document(report: FeedReport) -> Members:
         "rekeyed_at": polling.rekeyed_at,
         "gap_at": polling.gap_at,
         "waiting": polling.waiting,
+        "told_of_day": polling.told_of_day,
+        "bytes_of_day": polling.bytes_of_day,
         "dropped": polling.dropped,
         "problems": polling.problems,
         "period_terms": report.plan.terms,

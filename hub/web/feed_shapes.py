@@ -76,6 +76,8 @@ FEED_SHAPES: Mapping[str, Mapping[str, str]] = {
         "rekeyed_at": "time?",
         "gap_at": "time?",
         "waiting": "integer",
+        "told_of_day": "integer",
+        "bytes_of_day": "integer",
         "dropped": "integer",
         "problems": "[string]",
         "period_terms": "[PeriodTerm]",

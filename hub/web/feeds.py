@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from http import HTTPStatus
 
 import msgspec
@@ -9,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from hub.beside import run_beside
 from hub.core.findings import FindingKind
 from hub.polling.scout import Kind
 from hub.services import FeedReportService, FeedService
@@ -36,7 +38,7 @@ from hub.web.encoding import (
     sight_document,
 )
 from protocols.errors import InvalidValue
-from storage.packing import unpack_bytes
+from storage.packing import unpack_bytes, unpacked_size
 from storage.records import Credentials, FeedId, FeedState
 
 _NO_CREDENTIALS = frozenset(
@@ -153,7 +155,9 @@ class FeedRoutes:
     async def raw(self, request: Request) -> Response:
         document = await self._reports.raw(_feed_id(request))
         return Response(
-            unpack_bytes(document.body),
+            await run_beside(
+                partial(unpack_bytes, document.body), unpacked_size(document.body)
+            ),
             media_type=document.content_type,
             headers={"X-Content-Type-Options": "nosniff"},
         )

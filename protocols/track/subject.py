@@ -5,11 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, islice, pairwise, takewhile
+from typing import Final
 
 from protocols.model import Entry, Feed
-from protocols.track.words import folded_words, spoken_text, words_of
+from protocols.track.words import (
+    MOST_CHARACTERS,
+    MOST_MARKUP,
+    folded_words,
+    spoken_text,
+    words_of,
+)
 
+MOST_TEXT: Final = 64 * 1024
+"""Bytes of an entry's folded text that are searched; what comes after is not."""
+MOST_LINKS: Final = 1_000
+"""Of a text that are looked at."""
 _HREF = re.compile(r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I)
 _ADDRESS = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#:]+)(?::\d*)?([^?#]*)", re.I)
 _BREAK = " \n "
@@ -47,9 +58,9 @@ def subject_of(
     porn_rank: float = 0.0,
     bozo_rank: float = 0.0,
 ) -> Subject:
-    """Title, summary, content and categories are searched; ranks are the feed's."""
-    exact = [words_of(part) for part in texts_of(entry)]
-    plain = [folded_words(words) for words in exact]
+    """Title, categories, summary and content are searched, `MOST_TEXT` of them; ranks
+    are the feed's."""
+    exact, plain = _searched_words(entry)
     words = frozenset(word for part in plain for word in part)
     feed_hosts = frozenset(_hosts([feed_url, *_alternates(feed)]))
     hosts = feed_hosts.union(_hosts(_own_pages(entry)))
@@ -90,13 +101,39 @@ def address_of(url: str) -> tuple[str, str]:
 
 
 def texts_of(entry: Entry) -> Iterator[str]:
-    """What is searched, without markup."""
-    yield entry.title
+    """What is searched, without markup; of each the first `MOST_CHARACTERS`."""
+    yield entry.title[:MOST_CHARACTERS]
+    for category in entry.categories:
+        yield (category.label or category.term)[:MOST_CHARACTERS]
     for text in (entry.summary, entry.content):
         if text:
-            yield text.value if text.type == "text" else spoken_text(text.value)
-    for category in entry.categories:
-        yield category.label or category.term
+            is_plain = text.type == "text"
+            yield text.value[:MOST_CHARACTERS] if is_plain else spoken_text(text.value)
+
+
+def _searched_words(entry: Entry) -> tuple[list[list[str]], list[list[str]]]:
+    """Of each text its words as they are written, and folded, as far as they fit."""
+    exact, plain = [], []
+    room = MOST_TEXT
+    for text in texts_of(entry):
+        words = words_of(text)
+        folded = folded_words(words)
+        size = len(" ".join(folded).encode("utf-8", "surrogatepass"))
+        if size > room:
+            count = _count_fitting(folded, room)
+            words, folded = words[:count], folded[:count]
+        exact.append(words)
+        plain.append(folded)
+        room -= size
+        if room <= 0:
+            break
+    return exact, plain
+
+
+def _count_fitting(words: list[str], room: int) -> int:
+    """How many of them, with a blank after each, fit."""
+    sizes = accumulate(len(each.encode("utf-8", "surrogatepass")) + 1 for each in words)
+    return sum(1 for _ in takewhile(lambda size: size <= room, sizes))
 
 
 def _joined(parts: Iterable[list[str]]) -> str:
@@ -136,9 +173,9 @@ def linked_pages(entry: Entry) -> Iterator[tuple[str, str]]:
 
 def _linked_in_text(entry: Entry) -> Iterator[tuple[str, str]]:
     for text in (entry.summary, entry.content):
-        if text and "href" in text.value:
-            for href in _HREF.findall(text.value):
-                yield address_of("".join(href))
+        if text and "href" in (markup := text.value[:MOST_MARKUP]):
+            for href in islice(_HREF.finditer(markup), MOST_LINKS):
+                yield address_of(next(filter(None, href.groups()), ""))
 
 
 def _places(host: str, path: str) -> Iterator[str]:

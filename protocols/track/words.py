@@ -5,7 +5,17 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from collections.abc import Iterator
+from typing import Final
 
+MOST_CHARACTERS: Final = 64 * 1024
+"""Of a text that are read. An entry may be of any length; what looks at its words is
+to take milliseconds all the same."""
+MOST_MARKUP: Final = 512 * 1024
+"""Characters of HTML in which its text is looked for; a tag, a script or a comment
+counts as a piece of 64 Ki at most, for there are pictures of many millions in tags."""
+_PIECE: Final = 64 * 1024
+_LONGEST_END: Final = 64
 _SPACED = {code: " " for code in range(128) if not re.match(r"\w", chr(code))}
 _WORD = re.compile(r"\w+")
 _UNSPACED = (
@@ -21,6 +31,7 @@ _INLINE_TAG = re.compile(
     re.IGNORECASE,
 )
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
+_TAG_BEGINS = re.compile(r"<[a-zA-Z/!?]")
 _UNSPOKEN = re.compile(r"<!--|<script\b|<style\b", re.IGNORECASE)
 _ENDS = {
     "<!--": re.compile("-->"),
@@ -58,23 +69,53 @@ def folded_words(words: list[str]) -> list[str]:
 
 
 def spoken_text(markup: str) -> str:
-    """The text of a piece of HTML; blocks end words, bold letters do not."""
-    if "<" in markup:
-        markup = _TAG.sub(" ", _INLINE_TAG.sub("", _without_unspoken(markup)))
-    return html.unescape(markup) if "&" in markup else markup
+    """The text of a piece of HTML; blocks end words, bold letters do not.
+
+    Of a long one the first `MOST_CHARACTERS` of text, or what `MOST_MARKUP` has.
+    """
+    parts = []
+    room = MOST_CHARACTERS
+    for piece in _spoken_pieces(markup):
+        if "<" in piece:
+            piece = _TAG.sub(" ", _INLINE_TAG.sub("", piece))
+        text = html.unescape(piece) if "&" in piece else piece
+        parts.append(text[:room])
+        room -= len(text)
+        if room <= 0:
+            break
+    return "".join(parts)
 
 
-def _without_unspoken(markup: str) -> str:
-    """Without comments, scripts and styles; one without an end takes the rest."""
-    start = _UNSPOKEN.search(markup)
-    if start is None:
-        return markup
-    kept, place = [], 0
-    while start is not None:
-        kept.append(markup[place : start.start()])
-        end = _ENDS[start[0].lower()].search(markup, start.end())
-        if end is None:
-            return " ".join(kept)
-        place = end.end()
-        start = _UNSPOKEN.search(markup, place)
-    return " ".join([*kept, markup[place:]])
+def _spoken_pieces(markup: str) -> Iterator[str]:
+    """Without comments, scripts and styles, of which one without an end takes the rest,
+    and without tags that are longer than a piece. Each ends where a tag begins."""
+    place, room = 0, MOST_MARKUP
+    while place < len(markup) and room > 0:
+        begun = place
+        unspoken = _UNSPOKEN.search(markup, place, place + _PIECE)
+        if unspoken is not None:
+            yield markup[place : unspoken.start()] + " "
+            place = _end_of(_ENDS[unspoken[0].lower()], markup, unspoken.end())
+        elif len(markup) - place <= _PIECE:
+            yield markup[place:]
+            return
+        elif (cut := markup.rfind("<", place, place + _PIECE)) > place:
+            yield markup[place:cut]
+            place = cut
+        elif cut == place and _TAG_BEGINS.match(markup, place):
+            yield " "
+            place = markup.find(">", place) + 1 or len(markup)
+        else:
+            yield markup[place : place + _PIECE]
+            place += _PIECE
+        room -= min(place - begun, _PIECE)
+
+
+def _end_of(end: re.Pattern[str], markup: str, place: int) -> int:
+    """Where it ends, or the whole does, looked for piece by piece."""
+    while place < len(markup):
+        found = end.search(markup, place, place + _PIECE + _LONGEST_END)
+        if found is not None:
+            return found.end()
+        place += _PIECE
+    return len(markup)

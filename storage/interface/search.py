@@ -48,7 +48,8 @@ class SearchStore(Protocol):
         below: int | None = None,
         listed_only: bool = False,
     ) -> Matches:
-        """Look at so many documents that match, newest first, on from ``below``.
+        """Look at so many documents that match, newest first, on from ``below``; at
+        fewer where they are large.
 
         Deleted entries and those of removed feeds are left out, and private and
         unlisted ones of feeds to which the ``viewer`` does not subscribe; with

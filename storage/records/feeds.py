@@ -112,7 +112,8 @@ class Polling:
     unlisted: bool = False  # all its entries are to be kept out of what many can find
     told_on: int = 0  # the day of the last document, counted from 1970-01-01
     told_of_day: int = 0  # new entries on it
-    waiting: int = 0  # more of them, for which that day had no room
+    bytes_of_day: int = 0  # of them and of changed ones, as JSON
+    waiting: int = 0  # more of both, for which that day had no room
     found_at: str = ""  # the last document's resource, if it is not the feed's own
 
 

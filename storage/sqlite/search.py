@@ -24,13 +24,13 @@ from storage.records import (
 
 from .id_lists import pack_ids
 from .log_rows import ENTRY, read_entry
-from .readers import Readers
+from .readers import Readers, Row
 from .writer import Writer
 
 FIND = (
     "WITH found AS MATERIALIZED (SELECT rowid AS docid FROM search"
     " WHERE search MATCH :wanted{below} ORDER BY rowid DESC LIMIT :limit)"
-    f" SELECT {ENTRY}, found.docid"
+    " SELECT found.docid, e.id, length(e.body)"
     " FROM found LEFT JOIN searched s ON s.docid = found.docid"
     " LEFT JOIN entries e ON e.id = s.entry_id AND e.deleted = 0"
     " AND EXISTS (SELECT 1 FROM feeds f WHERE f.id = e.feed_id"
@@ -41,7 +41,11 @@ FIND = (
     "  AND NOT (:listed_only AND (f.unlisted OR e.unlisted))))"
     " ORDER BY found.docid DESC"
 )
-"""A row for each document looked at; without an entry if that is not to be seen."""
+"""A row for each document looked at; without an entry if that is not to be seen. Bodies
+are read after their lengths."""
+READ = f"SELECT {ENTRY} FROM entries e WHERE e.id IN (SELECT value FROM json_each(?))"
+PAGE_BYTES = 2 * 1024 * 1024
+"""Of packed entries that one page reads, but for its first."""
 ID_BITS = 21
 _FORGET = (
     "DELETE FROM searched WHERE entry_id IN (SELECT value FROM json_each(?))",
@@ -116,10 +120,25 @@ class SqliteSearch:
             wanted, viewer, limit, below, listed_only=listed_only
         )
         rows = await self._readers.all(sql, parameters)
+        page = rows[: _count_fitting(rows)]
+        ids = [entry_id for _, entry_id, _ in page if entry_id is not None]
+        read = await self._readers.all(READ, (pack_ids(ids),))
+        by_id = {row[0]: read_entry(row) for row in read}
+        is_last = len(page) == len(rows) < limit
         return Matches(
-            entries=tuple(read_entry(row[:7]) for row in rows if row[0] is not None),
-            next=rows[-1][7] if len(rows) == limit else None,
+            entries=tuple(by_id[entry_id] for entry_id in ids if entry_id in by_id),
+            next=None if is_last else page[-1][0],
         )
+
+
+def _count_fitting(rows: Sequence[Row]) -> int:
+    """How many of them are read at once, by their bytes; at least one."""
+    left = PAGE_BYTES
+    for count, (_, _, size) in enumerate(rows):
+        left -= size or 0
+        if left < 0:
+            return max(count, 1)
+    return len(rows)
 
 
 def select_matches(

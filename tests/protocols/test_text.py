@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.text import collapse, text_of_html, text_of_title, whole_number
+from protocols.text import (
+    LONGEST_PIECE,
+    collapse,
+    pieces_of_markup,
+    single_spaced,
+    text_of_html,
+    text_of_title,
+    whole_number,
+)
 
 
 def test_white_space_is_collapsed_and_no_break_spaces_stay() -> None:
@@ -66,3 +74,34 @@ def test_whole_numbers_are_read_within_bounds(
 def test_any_text_makes_a_title_on_one_line(text: str) -> None:
     assert "\n" not in text_of_title(text)
     assert "\n" not in text_of_html(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "  a \n b ",
+        "x" * (LONGEST_PIECE + 5),
+        "x" * LONGEST_PIECE + " y",
+        "x" * (LONGEST_PIECE - 1) + " y",
+        " " * (2 * LONGEST_PIECE) + "a",
+        "a" + "\n" * (2 * LONGEST_PIECE) + "b",
+        "word " * LONGEST_PIECE,
+    ],
+)
+def test_the_words_of_a_long_text_are_those_of_the_whole(text: str) -> None:
+    assert single_spaced(text) == " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("markup", "pieces"),
+    [
+        ("", [""]),
+        ("<p>a</p>", ["<p>a</p>"]),
+        ("<p>a</p><p>b</p>", ["<p>a</p>", "<p>b</p>"]),
+        ("text without a tag", ["text with", "out a tag"]),
+        ("<img src=x>", ["<img src=", "x>"]),
+    ],
+)
+def test_long_markup_is_cut_where_a_tag_begins(markup: str, pieces: list[str]) -> None:
+    assert [*pieces_of_markup(markup, 9)] == pieces

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from enum import StrEnum
+from functools import partial
 from http import HTTPStatus
 
 from starlette.responses import Response
 
+from hub.beside import LARGE_BYTES, run_beside
 from hub.delivery.notifications import Document
 from hub.services import Services
 from hub.services.errors import NotReadable
@@ -85,7 +87,7 @@ class Retrieving:
         else:
             collected = await self._retrieval.collect(selection, page)
             document = await self._retrieval.render(collected, format)
-        return answer_document(call, document, format)
+        return await answer_document(call, document, format)
 
     async def search(self, call: Call) -> Response:
         """200 with a feed of entries that match; without any, it is empty."""
@@ -95,7 +97,7 @@ class Retrieving:
             call.principal, query, read_count(call.parameters)
         )
         document = await self._search.render(found, format)
-        return answer_document(call, document, format)
+        return await answer_document(call, document, format)
 
     async def replay(self, call: Call) -> Response:
         """204 once the callback has taken its last entries again."""
@@ -157,7 +159,9 @@ def accepts_event_stream(call: Call) -> bool:
     return quality(combined_field(call.request.headers, "accept"), EVENT_STREAM) > 0
 
 
-def answer_document(call: Call, document: Document, format: BodyFormat) -> Response:
+async def answer_document(
+    call: Call, document: Document, format: BodyFormat
+) -> Response:
     """Raises `InvalidValue` for the name of a JSONP function."""
     if format is BodyFormat.JSON:
         answer = json_bytes_answer(call, document.body)
@@ -167,11 +171,17 @@ def answer_document(call: Call, document: Document, format: BodyFormat) -> Respo
         answer = Response(
             document.body, headers={"Content-Type": document.content_type}
         )
-    etag = hashlib.sha256(answer.body).hexdigest()[:16]
+    hashing = partial(_etag, answer.body)
+    is_large = len(answer.body) > LARGE_BYTES
+    etag = await run_beside(hashing, len(answer.body)) if is_large else hashing()
     if call.request.method == "GET" and is_current(call.request, etag, None):
         return not_modified(validators(etag, None))
     answer.headers.update(validators(etag, None))
     return answer
+
+
+def _etag(body: bytes | memoryview) -> str:
+    return hashlib.sha256(body).hexdigest()[:16]
 
 
 def _not_found(error: NotReadable) -> Problem:

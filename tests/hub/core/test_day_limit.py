@@ -35,6 +35,7 @@ def an_entry(number: int) -> Entry:
 class EndlessFeed:
     """Ten entries a poll."""
 
+    rules: PollingRules = RULES
     target: FetchTarget = field(default_factory=a_target)
     numbers: count[int] = field(default_factory=count)
 
@@ -46,7 +47,7 @@ class EndlessFeed:
             target=self.target,
             fetched=fetched,
             understood=Understood(feed=document),
-            rules=RULES,
+            rules=self.rules,
             jitter=0.0,
             occasion=Occasion.RING,
         )
@@ -112,3 +113,53 @@ def test_a_first_document_has_no_limit_also_where_a_push_came_before_it() -> Non
     first = feed.poll(1, entries)
     assert (told(first), len(first.entries), first.polling.waiting) == (0, 40, 0)
     assert told(feed.poll(24, entries)) == 0
+
+
+LARGE = PollingRules(bytes_of_day=100_000)
+
+
+def a_long_entry(number: int, version: str = "") -> Entry:
+    """Of somewhat more than 30,000 bytes."""
+    text = Text(value=f"content {number} {version} " + "x" * 30_000)
+    return replace(an_entry(number), content=text)
+
+
+def test_new_entries_are_kept_until_a_day_has_had_as_many_bytes_as_it_may() -> None:
+    feed = EndlessFeed(rules=LARGE)
+    feed.poll(0)
+    entries = [a_long_entry(number) for number in range(1_000, 1_010)]
+
+    assert told(feed.poll(1, entries)) == 4  # the last of them passes the limit
+    waiting = feed.poll(2, entries)
+
+    assert (told(waiting), len(waiting.entries), waiting.polling.waiting) == (0, 0, 6)
+    assert 120_000 < waiting.polling.bytes_of_day < 125_000
+    assert "6 wait: too many bytes in a day" in waiting.polling.message
+    (finding,) = findings(feed.target.feed, at(2))  # type: ignore[arg-type]
+    assert "0.1 MB" in finding.what
+    assert "FANFARE_BYTES_OF_DAY" in finding.suggestion
+    assert told(feed.poll(24, entries)) == 4
+    assert told(feed.poll(48, entries)) == 2
+
+
+def test_entries_that_change_count_and_stay_as_they_were_once_the_day_is_full() -> None:
+    feed = EndlessFeed(rules=LARGE)
+    first = [a_long_entry(number) for number in range(6)]
+    feed.poll(0, first)
+    changed = [a_long_entry(number, "again") for number in range(6)]
+
+    assert len(feed.poll(1, changed).entries) == 4
+    waiting = feed.poll(2, changed)
+    assert (len(waiting.entries), waiting.polling.waiting) == (0, 2)
+
+    last = feed.poll(24, changed)
+    assert [each.key for each in last.entries] == ["id 4", "id 5"]
+    assert last.polling.waiting == 0
+
+
+def test_an_entry_larger_than_a_day_is_taken_whole() -> None:
+    feed = EndlessFeed(rules=PollingRules(bytes_of_day=10))
+    feed.poll(0)
+    entries = [a_long_entry(1_000)]
+    assert told(feed.poll(1, entries)) == 1
+    assert told(feed.poll(24, [*entries, a_long_entry(1_001)])) == 1

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hub.core.matching import QueryIndex
+from hub.core.matching import QueryIndex, held_against
 from hub.core.word_shares import WordShares
 from protocols.model import Entry, Feed, Link, Text
 from protocols.track import Subject, canonical, parse_query, subject_of
@@ -292,3 +292,19 @@ class TestShares:
             shares.observe(["the", f"word{number}"])
         assert len(shares) <= 11
         assert shares.share_of("the") > 10 * shares.share_of("word1")
+
+
+def test_what_may_take_long_needs_the_index_no_more() -> None:
+    """Queries come and go while an entry is held against those that it was found by."""
+    index: QueryIndex[int] = QueryIndex(WordShares().share_of)
+    index.add(1, parse_query("apple pie"))
+    index.add(2, parse_query("apple -pie"))
+    entry = Entry(key="k", id="k", title="apple pie")
+    subject = subject_of(entry, Feed(), feed_url="")
+
+    candidates = index.candidates(subject)
+    index.remove(1)
+    index.add(3, parse_query("apple"))
+
+    assert held_against(subject, candidates) == {1}
+    assert index.matches(subject) == {3}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -11,9 +12,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from hub.core.fetched import Occasion
-from hub.metrics import Metrics
+from hub.metrics import Metrics, Tally
 from hub.polling.committer import MOST_MATCHINGS
-from hub.polling.tracker import PAGE, Tracker
+from hub.polling.tracker import FEW_BYTES, FEW_QUERIES, PAGE, Tracker
 from hub.polling.visitor import Visitor
 from protocols.model import Entry, Feed, Link, Status
 from storage.errors import QueriesWanted
@@ -89,6 +90,17 @@ def news(
     )
 
 
+class WatchedTally(Tally):
+    """Knows which threads have counted."""
+
+    def __init__(self) -> None:
+        super().__init__("tracking", "", "what", ("entries", "matches"))
+        self.threads: set[str] = set()
+
+    def add(self, value: str, count: int = 1) -> None:
+        self.threads.add(threading.current_thread().name.partition("_")[0])
+
+
 async def matches_of(tracker: Tracker, commit: FetchCommit) -> tuple[MatchWrite, ...]:
     matched = (await tracker.match(TARGET, commit)).matched
     assert matched is not None
@@ -115,6 +127,28 @@ async def test_many_entries_are_matched_beside_the_loop_and_told_in_parts() -> N
 
     assert [len(each.keys) for each in found] == [500, 1]
     assert metrics.tracking["entries"] == metrics.tracking["matches"] == 501
+
+
+@pytest.mark.parametrize(
+    ("titles", "queries", "thread"),
+    [
+        (["Laurel"], 1, "MainThread"),
+        (["Laurel", "and", "Hardy", "again"], 1, "beside"),
+        (["Laurel " + "x" * FEW_BYTES], 1, "beside"),
+        (["Laurel"], FEW_QUERIES + 1, "beside"),
+        (["Laurel " + "x" * 2**20], 1, "long"),
+    ],
+)
+async def test_the_thread_is_chosen_by_bytes_entries_and_queries(
+    titles: list[str], queries: int, thread: str
+) -> None:
+    metrics = Metrics()
+    metrics.tracking = WatchedTally()
+    tracker = await a_tracker(*["laurel"] * queries, metrics=metrics)
+
+    await matches_of(tracker, news(*titles))
+
+    assert metrics.tracking.threads == {thread}
 
 
 async def test_without_queries_nothing_is_looked_at() -> None:

@@ -6,7 +6,13 @@ import pytest
 
 from protocols.model import Category, Entry, Feed, Link, Text
 from protocols.track import Subject, parse_query, subject_of
-from protocols.track.words import spoken_text, words_of
+from protocols.track.subject import MOST_LINKS, MOST_TEXT
+from protocols.track.words import (
+    MOST_CHARACTERS,
+    MOST_MARKUP,
+    spoken_text,
+    words_of,
+)
 
 FEED = Feed(links=(Link(href="https://www.blog.example/"),), language="en-GB")
 
@@ -202,3 +208,80 @@ def test_feeds_of_ill_repute_are_left_out_unless_the_query_takes_them(
 )
 def test_what_is_read_aloud_is_searched(markup: str, words: list[str]) -> None:
     assert words_of(spoken_text(markup)) == words
+
+
+# --- entries of any length ---
+
+NINE_MILLION = 9_000_000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<p>romeo loves juliet.</p>\n" * 340_000,
+        "wherefore art thou " * 470_000,
+        "x" * NINE_MILLION,
+        "\u4e2d" * (NINE_MILLION // 3),
+        "\ufdfa" * (NINE_MILLION // 3),
+        "&amp;" * (NINE_MILLION // 5),
+        "<" * NINE_MILLION,
+    ],
+)
+def test_of_an_entry_64_KiB_of_folded_text_are_searched(content: str) -> None:
+    found = subject(entry("A title", content))
+    for text in (found.text, " ".join(sorted(found.words))):
+        assert len(" ".join(text.split()).encode()) <= MOST_TEXT
+    assert matches("title", found)
+
+
+def test_a_plain_text_is_cut_as_markup_is() -> None:
+    text = Text(value="word " * 100_000 + "last", type="text")
+    found = subject(Entry(key="k", id="k", summary=text))
+    assert matches("word", found)
+    assert not matches("last", found)
+
+
+def test_titles_and_categories_come_before_a_content_that_takes_all_room() -> None:
+    long = entry("A title", "word " * 100_000, categories=(Category(term="opera"),))
+    assert matches("opera title word", subject(long))
+
+
+def test_text_is_found_behind_a_picture_of_millions_of_bytes() -> None:
+    picture = f'<img src="data:image/png;base64,{"A" * 3_000_000}">'
+    script = f"<script>{'var a; ' * 500_000}</script>"
+    found = spoken_text(f"<p>before</p>{picture}{script}<p>behind</p>")
+    assert found.split() == ["before", "behind"]
+
+
+@pytest.mark.parametrize(
+    ("markup", "words"),
+    [
+        ("<!--" + "x" * 200_000 + "--> seen", ["seen"]),
+        ("<!--" + "x" * 200_000, []),
+        ("seen <style>" + "x" * 200_000, ["seen"]),
+        ("<i " + "x" * 200_000, []),
+        ("< " * 70_000 + "seen", ["<"] * 65_536),
+        ("<b>" * (MOST_MARKUP // 3 + 40_000) + "<p>unseen</p>", []),
+    ],
+)
+def test_markup_is_read_piece_by_piece(markup: str, words: list[str]) -> None:
+    found = spoken_text(markup).split()
+    assert found[: len(words)] == words[: len(found)]
+    assert "unseen" not in found
+    assert ("seen" in found) is ("seen" in words)
+
+
+def test_what_is_short_is_read_whole_however_it_is_cut() -> None:
+    words = [f"word{number}" for number in range(MOST_CHARACTERS // 12)]
+    markup = "".join(f"<p><b>{word[0]}</b>{word[1:]}</p>" for word in words)
+    assert len(markup) > 64 * 1024
+    assert spoken_text(markup).split() == words
+
+
+def test_a_thousand_links_of_a_text_are_looked_at() -> None:
+    links = "".join(
+        f'<a href="https://host{number}.example/">.</a>' for number in range(2_000)
+    )
+    found = subject(entry("", links))
+    assert "host999.example" in found.links
+    assert f"host{MOST_LINKS}.example" not in found.links

@@ -1,0 +1,101 @@
+"""Searches that have much to look at: a thread of their own, and an end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from hub.services.errors import TooManyWaiting
+from hub.services.search import MOST_BYTES, MOST_WAITING, SearchService
+from hub.services.tokens import CreateToken, Principal
+from protocols.model import Entry
+from storage.packing import unpack
+from storage.records import Right
+from tests.support.library import Library
+from tests.support.services import Hub, open_hub
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+    """With thirty entries that have a word, the newest first."""
+    async with open_hub(tmp_path) as hub:
+        library = await Library.open(hub)
+        await library.add_feed("public")
+        for number in range(30):
+            await library.publish("public", f"word {number}", minutes=number)
+        await library.index()
+        yield hub
+
+
+async def principal_of(hub: Hub, account: str) -> Principal:
+    made = await hub.services.tokens.create(
+        CreateToken(account=account, rights=frozenset({Right.RETRIEVE}))
+    )
+    found = await hub.services.tokens.authenticate(made.secret)
+    assert found is not None
+    return found
+
+
+async def found_by(
+    search: SearchService, principal: Principal, query: str = "word", count: int = 50
+) -> list[str]:
+    found = await search.find(principal, query, count)
+    return [unpack(each.body, Entry).title for each in found.entries]
+
+
+async def test_a_search_goes_on_turn_by_turn_until_all_is_looked_at(hub: Hub) -> None:
+    """In each turn there is time for one entry."""
+    ticks = count()
+    search = SearchService(
+        hub.storage, "http://hub.example", monotonic=lambda: float(next(ticks))
+    )
+    me = await principal_of(hub, "me")
+    assert len(await found_by(search, me)) == 30
+    assert await found_by(search, me, "word -3", 2) == ["word 29", "word 28"]
+
+
+async def test_a_search_that_takes_too_long_is_answered_with_what_it_found(
+    hub: Hub,
+) -> None:
+    search = SearchService(hub.storage, "http://hub.example", seconds=0)
+    found = await search.find(await principal_of(hub, "me"), "word", 10)
+    assert list(found.entries) == []
+    assert found.line == "0 entries found; stopped looking after 0 s"
+
+
+async def test_an_account_has_few_searches_waiting_and_others_are_served(
+    hub: Hub,
+) -> None:
+    search = hub.services.search
+    me, other = await principal_of(hub, "me"), await principal_of(hub, "other")
+    asked = [
+        asyncio.create_task(found_by(search, me)) for _ in range(20 * MOST_WAITING)
+    ]
+    assert len(await found_by(search, other)) == 30
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    refused = [each for each in answers if isinstance(each, TooManyWaiting)]
+    assert refused
+    assert "searches of this account wait already" in str(refused[0])
+    assert all(len(each) == 30 for each in answers if isinstance(each, list))
+
+
+async def test_large_entries_are_read_a_few_at_a_time_and_end_a_search(
+    hub: Hub,
+) -> None:
+    library = await Library.open(hub)
+    await library.add_feed("large")
+    for number in range(3):
+        text = f"word {'many ' * (MOST_BYTES // 10)}"
+        await library.publish(
+            "large", f"large {number}", text=text, minutes=60 + number
+        )
+    await library.index()
+    me = await principal_of(hub, "me")
+
+    found = await found_by(hub.services.search, me)
+
+    assert found == ["large 2", "large 1"]  # which are MOST_BYTES together
