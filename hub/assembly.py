@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from hub.clock_watch import ClockWatch
 from hub.config import Settings
 from hub.core.rate_limit import Rate, per_minute
 from hub.core.standing import WordList
@@ -63,7 +64,9 @@ async def build_hub(
     )
     way_in = await build_way_in(ground, stack)
     way_out = await build_way_out(ground)
-    built = await build_use_cases(ground, way_in, way_out, stack)
+    clock_watch = ClockWatch(storage, seams.clock, way_in.poller.wake)
+    await clock_watch.begin()
+    built = await build_use_cases(ground, way_in, way_out, clock_watch, stack)
     return BuiltHub(
         server=_server(ground, built.services, token),
         services=built.services,
@@ -74,6 +77,7 @@ async def build_hub(
             **way_out.background,
             **built.background,
             "search index": SearchIndex(storage).run,
+            "clock": clock_watch.run,
             "housekeeping": _housekeeping(ground, way_out.live).run,
         },
     )

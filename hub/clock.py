@@ -22,6 +22,10 @@ class Clock(Protocol):
         """Seconds that never go back."""
         ...
 
+    def lead(self) -> float:
+        """Seconds by which it is ahead of a system whose clock was set back."""
+        ...
+
 
 def _awake_and_asleep() -> float:
     """Seconds that never go back, and go on while the machine sleeps."""
@@ -59,6 +63,10 @@ class SystemClock:
             wall = shown + elapsed + (most if gap > 0 else -most)
         self._last = wall, steady
         return datetime.fromtimestamp(wall, UTC)
+
+    def lead(self) -> float:
+        shown, since = self._last
+        return shown + max(0.0, self._steady() - since) - self._wall()
 
     def monotonic(self) -> float:
         return time.monotonic()

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from hub.clock_watch import ClockWatch
 from hub.ground import Ground, identity
 from hub.net.guard import Guard
 from hub.net.system_lookup import SystemLookup
@@ -77,7 +78,11 @@ class _Subscribing:
 
 
 async def build_use_cases(
-    ground: Ground, way_in: WayIn, way_out: WayOut, stack: AsyncExitStack
+    ground: Ground,
+    way_in: WayIn,
+    way_out: WayOut,
+    clock_watch: ClockWatch,
+    stack: AsyncExitStack,
 ) -> BuiltUseCases:
     """What must be closed goes on the stack."""
     settings, storage, clock = ground.settings, ground.storage, ground.clock
@@ -110,7 +115,12 @@ async def build_use_cases(
         feed_reports=FeedReportService(storage, way_in.poller, clock),
         subscriptions=subscribing.subscriptions,
         deliveries=DeliveryService(storage, clock),
-        operations=OperationsService(storage, clock, settings.database_path.parent),
+        operations=OperationsService(
+            storage,
+            clock,
+            settings.database_path.parent,
+            lambda: clock_watch.warning,
+        ),
         lists=ListService(way_in.lists, topics.addresses, identity(settings).of_hub),
         tokens=TokenService(storage.tokens, clock, way_out.watch.wake),
         tracks=topics.tracks,

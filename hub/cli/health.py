@@ -39,6 +39,8 @@ def health(hub: Hub, as_json: bool) -> None:
                 ("database", f"{database['location']}, {database['size_bytes']} bytes"),
             ]
         )
+    for warning in found["warnings"]:
+        click.echo(f"warning: {warning}", err=True)
     if not found["ready"]:
         raise Failure("not ready: " + "; ".join(found["troubles"]))
 

@@ -59,13 +59,17 @@ def count_change(
 
 
 def with_posts(posting: Posting, seconds: Sequence[float], at: datetime) -> Posting:
-    """Add posts in Unix seconds, in order of time and none after ``at``, to all."""
+    """Add posts in Unix seconds, in order of time, to all.
+
+    None is after ``at``; but if the clock went back meanwhile, it counts as of now.
+    """
     now = at.timestamp()
     weight, burst = _decayed(posting, at), burst_of(posting, at)
     shares = _shares(seconds)
     for post, share in zip(seconds, shares, strict=True):
-        weight += exp((post - now) / _MEMORY)
-        burst += share * exp((post - now) / BURST_MEMORY)
+        age = max(0.0, now - post)
+        weight += exp(-age / _MEMORY)
+        burst += share * exp(-age / BURST_MEMORY)
     counted = count_habits(read_habits(posting.habits), seconds, shares)
     return Posting(
         weight=weight,
@@ -115,7 +119,7 @@ def watched_days(posting: Posting, now: datetime) -> float:
     """For how long anything is known of a feed: since its first document's oldest."""
     if posting.since is None:
         return 0.0
-    return (now - posting.since).total_seconds() / 86_400
+    return max(0.0, (now - posting.since).total_seconds() / 86_400)
 
 
 def _decayed(posting: Posting, now: datetime) -> float:

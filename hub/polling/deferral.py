@@ -22,6 +22,7 @@ class Deferrals:
     def __init__(self, interval: float) -> None:
         self._interval = timedelta(seconds=interval)
         self._last: dict[str, dict[Pace, datetime]] = {}
+        self._now: datetime | None = None  # at the last call
 
     def __len__(self) -> int:
         return len(self._last)
@@ -30,6 +31,9 @@ class Deferrals:
         self, host: str, pace: Pace, not_before: datetime, now: datetime
     ) -> datetime:
         """A time that no other deferred feed of the host and pace has."""
+        if self._now is not None and now < self._now:
+            self._last.clear()  # the clock went back: times given out lie too far ahead
+        self._now = now
         known = self._last.pop(host, {})
         lines = {each: last for each, last in known.items() if last > now}
         last = max(lines.get(pace, now), not_before)

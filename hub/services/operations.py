@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,16 +27,25 @@ class Health:
     version: str
     uptime: float  # seconds
     troubles: tuple[str, ...]
+    warnings: tuple[str, ...]
     backlog: Backlog
     database: DatabaseStatus
 
 
 class OperationsService:
-    def __init__(self, storage: Storage, clock: Clock, directory: Path) -> None:
-        """``directory``: the one the database lies in."""
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        directory: Path,
+        clock_warning: Callable[[], str] = str,
+    ) -> None:
+        """``directory``: the one the database lies in. ``clock_warning``: what is to be
+        known of the clock; "" when there is nothing."""
         self._storage = storage
         self._clock = clock
         self._directory = directory
+        self._clock_warning = clock_warning
         self._started = clock.monotonic()
         self._checked: float | None = None
         self._trouble = ""
@@ -56,11 +66,16 @@ class OperationsService:
         )
         return tuple(filter(None, found))
 
+    def warnings(self) -> tuple[str, ...]:
+        """What an operator should look at, though the hub works."""
+        return tuple(filter(None, [self._clock_warning()]))
+
     async def health(self) -> Health:
         return Health(
             version=hub.__version__,
             uptime=self._clock.monotonic() - self._started,
             troubles=await self.troubles(),
+            warnings=self.warnings(),
             backlog=await self._storage.backlog(),
             database=await self._storage.status(),
         )

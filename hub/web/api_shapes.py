@@ -119,6 +119,7 @@ SHAPES: Mapping[str, Shape] = {
     "Health": {
         "ready": "boolean",
         "troubles": "[string]",
+        "warnings": "[string]",
         "version": "string",
         "uptime": "number",
         "backlog": "Backlog",

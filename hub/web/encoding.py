@@ -267,6 +267,7 @@ def health_document(health: Health) -> Members:
     return {
         "ready": not health.troubles,
         "troubles": health.troubles,
+        "warnings": health.warnings,
         "version": health.version,
         "uptime": round(health.uptime, 3),
         "backlog": health.backlog,

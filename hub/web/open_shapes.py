@@ -6,7 +6,11 @@ from collections.abc import Mapping
 
 OPEN_SHAPES: Mapping[str, Mapping[str, str]] = {
     "Alive": {"alive": "boolean"},
-    "Readiness": {"ready": "boolean", "troubles": "[string]"},
+    "Readiness": {
+        "ready": "boolean",
+        "troubles": "[string]",
+        "warnings": "[string]",
+    },
     "Pings": {"urls": "[Ping]"},
     "Ping": {"url": "string", "status": "PingOutcome", "reason": "string"},
     "OpenFeederError": {"code": "OpenFeederCode", "message": "string"},

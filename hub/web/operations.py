@@ -41,7 +41,12 @@ class OperationsRoutes:
     async def ready(self, request: Request) -> Response:
         troubles = await self._operations.troubles()
         status = HTTPStatus.SERVICE_UNAVAILABLE if troubles else HTTPStatus.OK
-        return json_response({"ready": not troubles, "troubles": troubles}, status)
+        found = {
+            "ready": not troubles,
+            "troubles": troubles,
+            "warnings": self._operations.warnings(),
+        }
+        return json_response(found, status)
 
     async def health(self, request: Request) -> Response:
         return json_response(health_document(await self._operations.health()))

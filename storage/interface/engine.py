@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
@@ -71,6 +72,15 @@ class Storage(Protocol):
 
     async def check(self) -> None:
         """A tiny durable write; raises what a real one would."""
+        ...
+
+    async def note_time(self, now: datetime) -> timedelta:
+        """Note that it is so late; how far the clock has gone back since the latest
+        time that was noted, 0 if it has not.
+
+        If it has, and the first time after an opening, every stored time that lies
+        farther ahead than it may is brought within its limit.
+        """
         ...
 
     async def backup(self, destination: Path) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
-from storage.errors import StorageClosed
+from storage.errors import StorageClosed, StorageError
 from storage.records import Backlog, DatabaseStatus, Position
 from storage.secrets import SecretBox
 
+from . import time_columns
 from .backup import copy_database
 from .deliveries import SqliteDeliveries
 from .digests import SqliteDigests
@@ -33,7 +36,7 @@ from .search import SqliteSearch
 from .sites import SqliteSites
 from .standings import SqliteStandings
 from .subscriptions import SqliteSubscriptions
-from .times import from_milliseconds_or_none
+from .times import from_milliseconds_or_none, to_milliseconds
 from .tokens import SqliteTokens
 from .tracking import QueryWatchers, SqliteTracking
 from .verifications import SqliteVerifications
@@ -56,6 +59,7 @@ class SqliteStorage:
         worker: Worker,
     ) -> None:
         self._path = path
+        self._has_noted_time = False
         self._lock = lock
         self._readers = readers
         self._epoch = epoch
@@ -131,6 +135,16 @@ class SqliteStorage:
 
     async def check(self) -> None:
         await self._writer.submit(_touch, is_single=True)
+
+    async def note_time(self, now: datetime) -> timedelta:
+        is_first, self._has_noted_time = not self._has_noted_time, True
+        unit = partial(time_columns.note_time, to_milliseconds(now), is_first)
+        try:
+            back = await self._writer.submit(unit)
+        except StorageError:
+            self._has_noted_time = not is_first
+            raise
+        return timedelta(milliseconds=back)
 
     async def backup(self, destination: Path) -> None:
         """Also copies the key, to the destination's name with ``.key``.

@@ -69,3 +69,14 @@ def test_the_real_one_runs() -> None:
     clock = SystemClock()
     assert clock.now() <= clock.now()
     assert clock.monotonic() <= clock.monotonic()
+
+
+def test_a_clock_that_was_set_back_is_led_by_the_hub_until_it_has_caught_up() -> None:
+    machine = Machine()
+    machine.wall -= HOUR
+    leads = [machine.clock.lead()]
+    for _ in range(2):
+        machine.wait(5 * HOUR)
+        leads.append(machine.clock.lead())
+
+    assert leads == pytest.approx([HOUR, HOUR / 2, 0])

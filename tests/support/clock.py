@@ -16,6 +16,12 @@ class ManualClock:
     def monotonic(self) -> float:
         return self._elapsed
 
+    def lead(self) -> float:
+        return 0.0
+
+    def set_back(self, seconds: float) -> None:
+        self._now -= timedelta(seconds=seconds)
+
     def advance(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
         self._elapsed += seconds

@@ -254,6 +254,7 @@ class Hub:
     scout: FakeScout
     redeliveries: FakeRedeliveries
     asker: FakeAsker
+    clock_warnings: list[str]
 
 
 @asynccontextmanager
@@ -319,6 +320,7 @@ async def open_hub(
             storage, feeds, addresses, clock, tracks, own
         )
         asker = FakeAsker()
+        clock_warnings: list[str] = []
         shelf = Shelf(directory / "scp")
         shelf.open()
         builder = CollectionBuilder(
@@ -364,7 +366,9 @@ async def open_hub(
                 wake_verifier=lambda: None,
             ),
             deliveries=DeliveryService(storage, clock),
-            operations=OperationsService(storage, clock, directory),
+            operations=OperationsService(
+                storage, clock, directory, lambda: "".join(clock_warnings)
+            ),
             tokens=TokenService(storage.tokens, clock, watch.wake),
             tracks=tracks,
             metrics=MetricsService(storage, metrics, clock),
@@ -394,6 +398,7 @@ async def open_hub(
             scout=scout,
             redeliveries=redeliveries,
             asker=asker,
+            clock_warnings=clock_warnings,
         )
     finally:
         await storage.close()

@@ -19,6 +19,7 @@ def health(**changes: object) -> dict[str, Any]:
     document: dict[str, Any] = {
         "ready": True,
         "troubles": [],
+        "warnings": [],
         "version": "1",
         "uptime": 90.0,
         "backlog": {**backlog, "oldest_due": None},
@@ -46,6 +47,15 @@ def test_a_hub_that_is_not_ready_is_exit_code_1_and_says_why(
     assert result.exit_code == 1
     assert json.loads(result.stdout)["ready"] is False
     assert result.stderr == "fanfare: not ready: the disk is full\n"
+
+
+def test_what_an_operator_should_look_at_is_told_of_a_hub_that_works(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers["GET /api/health"] = (200, health(warnings=["the clock went back"]))
+    result = fanfare("health")
+    assert result.exit_code == 0
+    assert result.stderr == "warning: the clock went back\n"
 
 
 def test_the_version_is_printed_without_a_hub(alone: Fanfare) -> None:

@@ -12,6 +12,7 @@ from hub.core.posting import (
     posting_history,
     posting_rate,
     velocity,
+    watched_days,
 )
 from protocols.model import Entry
 from storage.records import Posting
@@ -97,3 +98,17 @@ def test_a_post_counts_at_its_own_date_if_that_can_be_true(
 
 def test_without_a_fetch_before_it_a_post_counts_as_of_now() -> None:
     assert count_posts(Posting(), [an_entry("a")], None, NOW).weight == 1
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=2), 400 * DAY])
+def test_posts_found_by_a_clock_that_was_ahead_count_as_of_now(
+    ahead: timedelta,
+) -> None:
+    then = NOW + ahead
+    known = count_posts(Posting(since=then), [an_entry("a")], then, then)
+
+    posting = count_posts(known, [an_entry("b")], then, NOW)
+
+    assert (posting.weight, posting.burst) == (2, 2)
+    assert posting_rate(posting, NOW) == pytest.approx(1.0)
+    assert watched_days(posting, NOW) == 0

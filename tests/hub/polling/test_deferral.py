@@ -63,3 +63,11 @@ def test_it_remembers_a_bounded_number_of_hosts() -> None:
     later = NOW + timedelta(hours=1)
     deferrals.next_time("later", 11, later, later)
     assert len(deferrals) == 1
+
+
+def test_times_given_out_by_a_clock_that_was_ahead_are_forgotten() -> None:
+    deferrals = Deferrals(1.0)
+    ahead = NOW + timedelta(days=400)
+    deferrals.next_time("a", 11, ahead, ahead)
+
+    assert deferrals.next_time("a", 11, NOW, NOW) == NOW + SECOND

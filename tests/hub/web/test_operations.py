@@ -20,7 +20,7 @@ async def test_a_living_process_says_so(anybody: httpx2.AsyncClient) -> None:
 
 async def test_a_hub_that_can_write_is_ready(anybody: httpx2.AsyncClient) -> None:
     answer = await anybody.get("/readyz")
-    assert answer.json() == {"ready": True, "troubles": []}
+    assert answer.json() == {"ready": True, "troubles": [], "warnings": []}
 
 
 async def test_a_hub_that_stops_is_not_ready(
@@ -29,7 +29,11 @@ async def test_a_hub_that_stops_is_not_ready(
     hub.services.operations.stop()
     answer = await anybody.get("/readyz")
     assert answer.status_code == 503
-    assert answer.json() == {"ready": False, "troubles": ["shutting down"]}
+    assert answer.json() == {
+        "ready": False,
+        "troubles": ["shutting down"],
+        "warnings": [],
+    }
 
 
 async def test_a_database_that_fails_makes_the_hub_not_ready(
@@ -103,3 +107,14 @@ async def test_a_write_that_hangs_or_fails_is_a_trouble_until_one_succeeds(
     assert await operations.troubles() == ("a write took longer than 5 s",)
     hub.clock.advance(CHECK_SECONDS)
     assert await operations.troubles() == ()
+
+
+async def test_a_clock_that_went_back_is_named_though_the_hub_is_ready(
+    hub: Hub, anybody: httpx2.AsyncClient
+) -> None:
+    hub.clock_warnings.append("the clock went back by 2 h")
+
+    answer = await anybody.get("/readyz")
+
+    assert answer.status_code == 200
+    assert answer.json()["warnings"] == ["the clock went back by 2 h"]

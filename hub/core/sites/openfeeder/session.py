@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
-from hub.core.sites.openfeeder.state import pack_state, read_state
+from hub.core.sites.openfeeder.state import held_back, pack_state, read_state
 from hub.core.sites.steps import (
     MOST_PROBLEMS,
     Failed,
@@ -42,7 +42,7 @@ class Session:
     def __init__(self, visit: SiteVisit) -> None:
         self.visit = visit
         self.now = visit.now.timestamp()
-        self.state = read_state(visit.state)
+        self.state = held_back(read_state(visit.state), self.now)
         self.head: Feed | None = None
         self.answer: Fetched | None = None  # the last that says how fresh the site is
         self.problems: list[str] = []

@@ -89,5 +89,15 @@ def read_state(packed: bytes) -> OpenFeederState:
     return state if state.version == _VERSION else OpenFeederState()
 
 
+def held_back(state: OpenFeederState, now: float) -> OpenFeederState:
+    """By a clock that went back since: nothing was read later than ``now``."""
+    return msgspec.structs.replace(
+        state,
+        began_at=min(state.began_at, now),
+        walked_at=min(state.walked_at, now),
+        reread_at=min(state.reread_at, now),
+    )
+
+
 def pack_state(state: OpenFeederState) -> bytes:
     return msgspec.msgpack.encode(state)

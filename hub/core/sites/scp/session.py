@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from hub.core.sites.scp.state import pack_state, read_state
+from hub.core.sites.scp.state import held_back, pack_state, read_state
 from hub.core.sites.steps import (
     MOST_PROBLEMS,
     Part,
@@ -26,7 +26,7 @@ class Session:
     def __init__(self, visit: SiteVisit) -> None:
         self.visit = visit
         self.now = visit.now.timestamp()
-        self.state = read_state(visit.state)
+        self.state = held_back(read_state(visit.state), self.now)
         self.problems: list[str] = []
         self.is_read = visit.is_read
         self.head = None if visit.state else head_of_site(visit.front.url)

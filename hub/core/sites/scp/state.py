@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Final
 
 import msgspec
 
@@ -10,6 +11,9 @@ from protocols.scp.reading.plans import SectionState
 from protocols.scp.reading.sitemaps import SiteFile
 
 _VERSION = 1
+
+LAST_RETRY: Final = 86_400.0
+"""The longest wait, in seconds, for collections that could not be used."""
 
 
 class File(msgspec.Struct, frozen=True, array_like=True):
@@ -82,6 +86,16 @@ def read_state(packed: bytes) -> ScpState:
     except (msgspec.DecodeError, msgspec.ValidationError):
         return ScpState()
     return state if state.version == _VERSION else ScpState()
+
+
+def held_back(state: ScpState, now: float) -> ScpState:
+    """By a clock that went back since: nothing was read later than ``now``, and no wait
+    is longer than the longest."""
+    return msgspec.structs.replace(
+        state,
+        full_at=min(state.full_at, now),
+        retry_at=min(state.retry_at, now + LAST_RETRY),
+    )
 
 
 def pack_state(state: ScpState) -> bytes:

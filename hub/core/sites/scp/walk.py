@@ -12,7 +12,7 @@ from typing import Final
 from hub.core.sites.scp.fallback import read_feed
 from hub.core.sites.scp.files import Unusable, read_file
 from hub.core.sites.scp.session import Session
-from hub.core.sites.scp.state import ScpState, file_of
+from hub.core.sites.scp.state import LAST_RETRY, ScpState, file_of
 from hub.core.sites.steps import (
     Ended,
     Failed,
@@ -31,7 +31,6 @@ MOST_GONE: Final = 0.5
 """The share of a site that may be missing at once without being seen twice."""
 _STEP: Final = 200
 _FIRST_RETRY: Final = 3_600.0
-_LAST_RETRY: Final = 86_400.0
 
 
 def scp_walk(visit: SiteVisit) -> Walk:
@@ -162,7 +161,7 @@ def _sweep(session: Session) -> Part[None]:
 def _fall_back(session: Session, reason: str) -> Part[None]:
     """SCP, "Fallback Strategy", for a hub of feeds: the site's feed."""
     failures = session.state.failures + 1
-    wait = min(_FIRST_RETRY * 2 ** min(failures - 1, 10), _LAST_RETRY)
+    wait = min(_FIRST_RETRY * 2 ** min(failures - 1, 10), LAST_RETRY)
     session.set(failing=reason, failures=failures, retry_at=session.now + wait)
     yield from session.save_changes()
     yield from read_feed(session)

@@ -110,3 +110,15 @@ async def test_a_hub_that_dies_between_two_steps_loses_and_repeats_nothing(
     await reading.visit()
     told = await reading.told()
     assert sorted(told) == [("entries", f"/new{number:02}") for number in range(25)]
+
+
+async def test_a_walk_by_a_clock_that_was_ahead_puts_no_other_off() -> None:
+    reading = await a_reading(Ways(has_since=False, has_etags=False), pages=150)
+    await reading.visit(seconds=400 * 86_400.0)
+    await reading.visit_until_read()
+    await reading.told()
+    reading.clock.set_back(400 * 86_400.0)
+    reading.site.add("/new")
+
+    await reading.visit(seconds=SLOW)
+    assert await reading.told() == [("entries", "/new")]

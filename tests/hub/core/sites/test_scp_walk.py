@@ -9,7 +9,13 @@ from random import Random
 import pytest
 
 from hub.core.sites.bounds import SiteBounds
-from hub.core.sites.scp.state import ScpState, pack_state, read_state
+from hub.core.sites.scp.state import (
+    LAST_RETRY,
+    ScpState,
+    held_back,
+    pack_state,
+    read_state,
+)
 from hub.core.sites.steps import Unroll, Unrolled
 from tests.support.scp_site import SITEMAP
 from tests.support.scp_walks import Walks
@@ -509,3 +515,12 @@ def test_collections_are_read_as_far_as_the_bound_of_a_day() -> None:
     assert bounds.of("openfeeder") == bounds
     assert bounds.of("scp").entries == 50
     assert bounds.of("scp").requests == bounds.requests
+
+
+def test_a_reading_by_a_clock_that_was_ahead_puts_no_other_off(walks: Walks) -> None:
+    now = walks.now.timestamp()
+    ahead = ScpState(full_at=now + 4e7, retry_at=now + 4e7)
+
+    held = held_back(ahead, now)
+
+    assert (held.full_at, held.retry_at) == (now, now + LAST_RETRY)

@@ -1,0 +1,187 @@
+"""Every column that keeps a time, and how far ahead of the clock it may lie.
+
+At an opening, and when the clock has gone back, whatever lies farther ahead is brought
+within its limit: else the hub would wait for a time that only a wrong clock has named.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+
+from protocols.websub.leases import LONGEST_LEASE
+from storage.clock_steps import LONGEST_WAIT, NOTICED, FeedTimes, held_back, put_right
+from storage.records import Polling, PushRecord
+
+from .times import from_milliseconds, to_milliseconds
+
+_MILLISECOND = timedelta(milliseconds=1)
+_SECOND, _HOUR, _DAY = (timedelta(seconds=each) for each in (1, 3_600, 86_400))
+_LEASE = timedelta(seconds=LONGEST_LEASE)
+_ENDLESS = timedelta(days=3_651)
+"""Of a lease that another hub grants: as long as Superfeedr's without an end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """``ahead``: how far a time may lie ahead; 0 of what has been, and is acted upon.
+
+    ``is_wait``: something waits for it, and goes back with the clock. ``among``: the
+    rows that are looked at, so that an index finds them. ``is_sought``: no index does,
+    so it is looked for only when the clock has gone back. ``unit`` it is counted in.
+    """
+
+    ahead: timedelta = timedelta(0)
+    is_wait: bool = False
+    among: str = "TRUE"
+    is_sought: bool = False
+    unit: timedelta = _MILLISECOND
+
+
+HISTORY: Final = None
+"""A time that is shown and compared with others, but that nothing is decided by."""
+
+_NEW_RECORDS = (
+    "position > coalesce((SELECT position FROM records WHERE at <= :latest"
+    " ORDER BY position DESC LIMIT 1), 0)"
+)
+
+TIME_COLUMNS: Final[Mapping[str, Mapping[str, Limit | None]]] = {
+    "attempts": {"at": Limit()},
+    "chunks": {"at": Limit(), "due": Limit(ahead=_HOUR, is_wait=True)},
+    "dead": {"at": HISTORY},
+    "deliveries": {"at": Limit()},
+    "digests": {"due": Limit(ahead=_DAY, is_wait=True)},
+    "entries": {"sorted_at": HISTORY},
+    "feeds": {
+        "created_at": HISTORY,
+        "removed_at": Limit(among="state = 'removed'"),
+    },
+    "meta": {"seen_at": Limit()},
+    "page_entries": {"dated": HISTORY, "stated": HISTORY},
+    "pages": {
+        "changed_at": Limit(),
+        "dated": HISTORY,
+        "modified": Limit(is_sought=True, unit=_SECOND),
+        "published": Limit(is_sought=True, unit=_SECOND),
+        "shown_at": Limit(is_sought=True),
+    },
+    "push_callbacks": {"asked_at": Limit(), "until": Limit(ahead=_ENDLESS)},
+    "pushes": {
+        "asked_at": Limit(),
+        "due": Limit(ahead=_ENDLESS, is_wait=True),
+        "hinted_at": Limit(),
+        "retry_at": Limit(ahead=timedelta(days=7), is_wait=True),
+        "until": Limit(ahead=_ENDLESS),
+    },
+    "records": {"at": Limit(among=_NEW_RECORDS)},
+    "schedule": {"next_fetch": Limit(ahead=LONGEST_WAIT)},  # and see `_put_feeds_right`
+    "section_pages": {"modified": Limit(is_sought=True, unit=_SECOND)},
+    "standings": {"due": Limit(ahead=_DAY, is_wait=True), "maintained_at": HISTORY},
+    "stragglers": {
+        "due": Limit(ahead=_DAY, is_wait=True),
+        "failing_since": Limit(),
+        "news_from": Limit(ahead=_DAY, is_wait=True),
+        "next_try": Limit(ahead=_DAY, is_wait=True),
+    },
+    "subscriptions": {
+        "created_at": HISTORY,
+        "ended_at": Limit(among="state = 'ended'"),
+        "former_until": Limit(ahead=_LEASE),
+        "lease_end": Limit(ahead=_LEASE, among="state = 'active'"),
+    },
+    "tokens": {"created_at": HISTORY, "revoked_at": HISTORY, "used_at": Limit()},
+    "track_queries": {"wanted_at": Limit()},
+    "verifications": {
+        "created_at": HISTORY,
+        "due": Limit(ahead=_HOUR, is_wait=True),
+        "kept_until": Limit(ahead=_LEASE + timedelta(days=7)),
+        "tried_at": HISTORY,
+    },
+}
+"""By table. Times in feeds' and hubs' states, which are JSON, are held by
+`storage.clock_steps`."""
+
+_polling_decoder = msgspec.json.Decoder(Polling)
+_record_decoder = msgspec.json.Decoder(PushRecord)
+
+
+def note_time(now: int, is_first: bool, connection: sqlite3.Connection) -> int:
+    """How many milliseconds the clock went back since the latest time that was noted;
+    0 if it did not.
+
+    If it did, all that waits is brought back with it. ``is_first``: at an opening, when
+    limits hold in any case: the file may come from a version that noted no time.
+    """
+    ((seen,),) = connection.execute("SELECT seen_at FROM meta").fetchall()
+    back = seen - now if seen - now >= NOTICED / _MILLISECOND else 0
+    if back or not seen:
+        _put_feeds_right(now, back, connection)
+        _put_pushes_right(now, connection)
+    if back or is_first:
+        hold_columns(now, back, connection)
+    latest = now if back else max(seen, now)
+    connection.execute("UPDATE meta SET seen_at = ?", (latest,))
+    return int(back)
+
+
+def hold_columns(now: int, back: int, connection: sqlite3.Connection) -> None:
+    for table, columns in TIME_COLUMNS.items():
+        for column, limit in columns.items():
+            if limit is None or (limit.is_sought and not back):
+                continue
+            if limit.is_wait and back:
+                connection.execute(
+                    f"UPDATE {table} SET {column} = max(:now, {column} - :back)"
+                    f" WHERE {column} > :now",
+                    {"now": now, "back": back},
+                )
+            latest = (now * _MILLISECOND + limit.ahead) // limit.unit
+            connection.execute(
+                f"UPDATE {table} SET {column} = :latest"
+                f" WHERE {column} > :latest AND {limit.among}",
+                {"latest": latest},
+            )
+
+
+def _put_feeds_right(now: int, back: int, connection: sqlite3.Connection) -> None:
+    at, step = from_milliseconds(now), back * _MILLISECOND
+    rows = connection.execute(
+        "SELECT f.id, f.polling, f.created_at, s.next_fetch"
+        " FROM feeds f JOIN schedule s ON s.feed_id = f.id"
+    )
+    for feed_id, polling, created_at, next_fetch in rows.fetchall():
+        found = FeedTimes(
+            polling=_polling_decoder.decode(polling) if polling else Polling(),
+            created_at=from_milliseconds(created_at),
+            next_fetch=from_milliseconds(next_fetch),
+        )
+        right = put_right(found, at, step)
+        if right.next_fetch != found.next_fetch:
+            connection.execute(
+                "UPDATE schedule SET next_fetch = ? WHERE feed_id = ?",
+                (to_milliseconds(right.next_fetch), feed_id),
+            )
+        if right.polling != found.polling:
+            connection.execute(
+                "UPDATE feeds SET polling = ? WHERE id = ?",
+                (msgspec.json.encode(right.polling), feed_id),
+            )
+
+
+def _put_pushes_right(now: int, connection: sqlite3.Connection) -> None:
+    at = from_milliseconds(now)
+    rows = connection.execute("SELECT feed_id, record FROM pushes").fetchall()
+    for feed_id, record in rows:
+        found = _record_decoder.decode(record)
+        right = held_back(found, at, timedelta(0))
+        if right != found:
+            connection.execute(
+                "UPDATE pushes SET record = ? WHERE feed_id = ?",
+                (msgspec.json.encode(right), feed_id),
+            )
