@@ -7,6 +7,7 @@ from base64 import b64decode
 from collections.abc import Mapping
 from typing import Final
 
+from protocols.enclosures import type_by_name
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.longtexts import STAND_IN, StandInFound
 from protocols.feeds.makers import new_author, new_link, new_text
@@ -30,19 +31,6 @@ _IANA_RELATIONS = (
     "http://www.iana.org/assignments/relation/",
     "http://www.iana.org/assignments/link-relations/",
 )
-_FILE_TYPES = {
-    "gif": "image/gif",
-    "jpeg": "image/jpeg",
-    "jpg": "image/jpeg",
-    "m4a": "audio/mp4",
-    "mp3": "audio/mpeg",
-    "mp4": "video/mp4",
-    "ogg": "audio/ogg",
-    "pdf": "application/pdf",
-    "png": "image/png",
-    "svg": "image/svg+xml",
-    "webp": "image/webp",
-}
 _PICTURES = frozenset(qualified("gd", {"image": True}))
 _RELATIONS_TO_FILES = frozenset(
     {"banner", "enclosure", "image", "picture", "thumbnail"}
@@ -61,16 +49,9 @@ def make_link(
 ) -> Link:
     """A link whose type, when none is given, is a page's, or a file's by its name."""
     if not type:
-        type = _file_type(href) if rel in _RELATIONS_TO_FILES else "text/html"
+        type = type_by_name(href) if rel in _RELATIONS_TO_FILES else "text/html"
     size = (whole_number(length) or None) if length else None
     return new_link(href, rel, type, title, size)
-
-
-def _file_type(url: str) -> str:
-    if "?" in url or "#" in url:
-        url = url.partition("?")[0].partition("#")[0]
-    ending = url.rpartition(".")[2]
-    return _FILE_TYPES.get(ending) or _FILE_TYPES.get(ending.lower(), "")
 
 
 def read_link(element: Element, scope: Scope) -> Link | None:

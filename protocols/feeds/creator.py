@@ -50,13 +50,17 @@ Members = dict[str, Json]
 def is_creator_feed(document: Members) -> bool:
     """Whether it means to be one, valid or not.
 
-    Unlike JSON Feed's, its version is a number, and it has a ``creator``.
+    Unlike JSON Feed's, its version is a number, and it has a ``creator``. What else a
+    later version renames, it is known by these, and so is one that forgot its items.
     """
     version = document.get("version")
     is_numbered = isinstance(version, int) and not isinstance(version, bool)
-    return "items" in document and (
-        "creator" in document or (is_numbered and set(document) <= _HEAD_KEYS)
-    )
+    if "items" in document:
+        return "creator" in document or (is_numbered and set(document) <= _HEAD_KEYS)
+    creator = document.get("creator")
+    if not is_numbered or not isinstance(creator, dict):
+        return False
+    return version not in VERSIONS or "handle" in creator
 
 
 def read_creator_feed(document: Members, context: ParseContext) -> ParsedFeed:

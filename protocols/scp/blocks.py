@@ -12,8 +12,10 @@ from typing import Any, Final, TypeAlias
 
 from lxml import etree
 
+from protocols.enclosures import type_of_file
 from protocols.scp.addresses import page_address
-from protocols.scp.elements import DROPPED, INLINE, is_pixel
+from protocols.scp.elements import DROPPED, INLINE, is_hidden, is_pixel, take_out
+from protocols.scp.languages import reduce_language
 
 Block: TypeAlias = dict[str, Any]
 """A block as JSON has it."""
@@ -36,7 +38,12 @@ _BREAK: Final = "\u2028"
 _LANGUAGE = re.compile(
     r"(?:^|\s)(?:language-|lang-|highlight-source-|brush:\s*)([\w+#.-]+)"
 )
+_MAY_HIDE: Final = re.compile(rb"hidden|display", re.IGNORECASE)
 _TEXTS: Final = {"text": "text", "heading": "text", "quote": "text", "code": "code"}
+_DASHES: Final = " \t\r\n\f\u00a0-~\u2010\u2011\u2012\u2013\u2014\u2015\u2028"
+"""What may stand between a quotation and whose it is."""
+_CAPTIONS: Final = frozenset({"captions", "subtitles"})
+_PIXELS: Final = re.compile("[0-9]{1,6}")
 _MEDIA_TYPES: Final = {"audio": "audio/mpeg", "video": "video/mp4"}
 
 
@@ -50,6 +57,8 @@ def blocks_of_html(markup: str, prune: Prune | None = None) -> list[Block]:
         return blocks_of_text(data.decode())
     # Inside an element, so that there is a root whatever the markup begins with.
     root = etree.fromstring(b"<div>" + data + b"</div>", _PARSER)
+    if _MAY_HIDE.search(data):
+        take_out(each for each in list(root.iter("*")) if is_hidden(each))
     if prune is not None:
         prune(root)
     walk = _Walk()
@@ -82,6 +91,12 @@ def text_of_block(block: Block) -> str:
     if kind == "table":
         return "\n".join(" ".join(row) for row in block["rows"])
     return ""
+
+
+def captions_block(url: str, language: str, label: str) -> Block:
+    """Captions as a video block has them; all three members are required of them."""
+    language = reduce_language(language) or "und"
+    return {"language": language, "url": url, "label": label or language}
 
 
 def _collapse(text: str) -> str:
@@ -236,10 +251,19 @@ class _Walk:
 
     def quote(self, element: Any, depth: int) -> None:
         self.flush()
+        citation = page_address(element.get("cite") or "")
+        attribution = _attribution(element)
+        if attribution is not None:
+            words = "".join(attribution.itertext())
+            citation = _collapse(words).lstrip(_DASHES) or citation
+            take_out([attribution])
         texts, others = self._apart(element, depth)
-        if text := "\n\n".join(text_of_block(each) for each in texts):
+        text = "\n\n".join(text_of_block(each) for each in texts)
+        if attribution is not None:
+            text = text.rstrip(_DASHES)
+        if text:
             block: Block = {"type": "quote", "text": text}
-            if citation := page_address(element.get("cite") or ""):
+            if citation:
                 block["citation"] = citation
             self.blocks.append(block)
         self.blocks += others
@@ -265,15 +289,75 @@ class _Walk:
         return "\n".join(text_of_block(each) for each in parts)
 
     def media(self, element: Any, depth: int) -> None:
-        sources = [element, *element.iterchildren("source")]
-        urls = [
-            {"href": url, "mediaType": each.get("type") or _MEDIA_TYPES[element.tag]}
-            for each in sources
-            if (url := page_address(each.get("src") or ""))
-        ]
-        if urls:
-            name = _collapse(element.get("title") or "") or urls[0]["href"]
-            self._following.append({"type": element.tag, "name": name, "url": urls})
+        """What has no title of its own is named by whoever makes a page of it."""
+        kind = element.tag
+        urls: dict[str, Block] = {}
+        # The parser takes one that is not closed for the parent of the next.
+        for each in [element, *element.iter("source")]:
+            written = each.get("src") or ""
+            if url := page_address(written):
+                type = type_of_file(each.get("type") or "", written)
+                of_kind = type or _MEDIA_TYPES[kind]
+                urls.setdefault(url, {"href": url, "mediaType": of_kind})
+        if not urls:
+            return
+        name = element.get("title") or element.get("aria-label") or ""
+        block: Block = {"type": kind, "name": _collapse(name)}
+        block["url"] = list(urls.values())
+        if kind == "video":
+            block |= _picture(element)
+        self._following.append(block)
+
+
+def _attribution(quote: Any) -> Any:
+    """Where a quotation ends by saying whose it is: a ``cite`` that nothing follows,
+    with the line or footer that it stands in; None if there is none."""
+    element = quote
+    while (element := _last_inside(element)) is not None:
+        if element.tag == "footer" and next(element.iter("cite"), None) is not None:
+            return element
+        if element.tag == "cite":
+            parent = element.getparent()
+            stands_alone = len(parent) == 1 and not (parent.text or "").strip(_DASHES)
+            return parent if stands_alone and parent is not quote else element
+        if element.tag == "blockquote":
+            return None
+    return None
+
+
+def _last_inside(element: Any) -> Any:
+    """The last element inside that is not empty, if no text follows it."""
+    child = element[-1] if len(element) else None
+    while child is not None:
+        if (child.tail or "").strip(_DASHES):
+            return None
+        if len(child) or (child.text or "").strip():
+            return child
+        child = child.getprevious()
+    return None
+
+
+def _picture(video: Any) -> Block:
+    """Its size, poster and captions."""
+    block: Block = {}
+    for side in ("width", "height"):
+        written = (video.get(side) or "").strip()
+        if _PIXELS.fullmatch(written):
+            block[side] = int(written)
+    if poster := page_address(video.get("poster") or ""):
+        block["icon"] = {"type": "Image", "url": poster}
+    captions = [
+        captions_block(
+            url, track.get("srclang") or "", _collapse(track.get("label") or "")
+        )
+        for track in video.iter("track")
+        # "The attribute's missing value default is the subtitles state" (HTML).
+        if (track.get("kind") or "subtitles").strip().lower() in _CAPTIONS
+        and (url := page_address(track.get("src") or ""))
+    ]
+    if captions:
+        block["captions"] = captions
+    return block
 
 
 _READERS: Final = {

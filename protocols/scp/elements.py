@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, TypeAlias
 
 INLINE: Final = frozenset(
     {
@@ -24,12 +25,48 @@ DROPPED: Final = frozenset(
 )
 """Left out with all that is in them."""
 
-
-_UNSEEN = re.compile(
-    r"(?:^|;)(?:display:none|visibility:hidden|(?:width|height):[01](?:px)?)"
-    r"(?:;|!|$)",
-    re.IGNORECASE,
+_HIDING: Final = "display:none|visibility:hidden"
+_UNSEEN: Final = re.compile(
+    rf"(?:^|;)(?:{_HIDING}|(?:width|height):[01](?:px)?)(?:;|!|$)", re.IGNORECASE
 )
+_HIDDEN: Final = re.compile(rf"(?:^|;)(?:{_HIDING})(?:;|!|$)", re.IGNORECASE)
+_Moved: TypeAlias = dict[tuple[Any, bool], list[str]]
+"""Text that goes to the end of an element's own (True), or of its tail."""
+
+
+def is_hidden(element: Any) -> bool:
+    """Whether no reader sees it: by its attribute, or by its own style.
+
+    ``hidden="until-found"`` is to be found, and so it is content (HTML, "The hidden
+    attribute").
+    """
+    hidden = element.get("hidden")
+    if hidden is not None and hidden.strip().lower() != "until-found":
+        return True
+    style = element.get("style")
+    return bool(style) and bool(_HIDDEN.search("".join(style.split())))
+
+
+def take_out(elements: Iterable[Any]) -> None:
+    """Take elements, none of them the root, out of their tree; the text that follows
+    them stays.
+
+    Their tails are noted first: joined one by one, those of a long run would cost the
+    square of its length.
+    """
+    moved: _Moved = {}
+    for element in elements:
+        parent = element.getparent()
+        if tail := element.tail:
+            before = element.getprevious()
+            place = (parent, True) if before is None else (before, False)
+            moved.setdefault(place, []).append(tail)
+        parent.remove(element)
+    for (place, is_inside), texts in moved.items():
+        if is_inside:
+            place.text = "".join((place.text or "", *texts))
+        else:
+            place.tail = "".join((place.tail or "", *texts))
 
 
 def is_pixel(image: Any) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
 import orjson
 
+from protocols.enclosures import EnclosedFile, enclosed_files, name_of_file
 from protocols.model import Author, Entry, Feed, Text
 from protocols.people import display_name
 from protocols.scp.addresses import page_address
@@ -53,9 +54,12 @@ def page_line(entry: Entry, context: PageContext) -> bytes:
     """
     content = _blocks_of(entry.content)
     blocks = content or _blocks_of(entry.summary)
-    blocks += media_blocks(entry, context.feed)
     text = next((found for each in blocks if (found := text_of_block(each))), "")
-    title = collapse(entry.title) or shorten(text, TITLE_LENGTH) or context.url
+    name = collapse(entry.title) or shorten(text, TITLE_LENGTH)
+    files = enclosed_files(entry)
+    blocks += media_blocks(files, entry, context.feed, name)
+    _name_media(blocks, name)
+    title = name or context.url
     summary = _summary(entry) if content else ""
     description = shorten(summary or _words(blocks), DESCRIPTION_LENGTH) or title
     page: dict[str, object] = {
@@ -70,10 +74,20 @@ def page_line(entry: Entry, context: PageContext) -> bytes:
     page["modified"] = timestamp(context.modified)
     language = entry.language or context.feed.language
     page["language"] = reduce_language(language) or context.language
-    if schema := _schema(entry, context, page):
+    if schema := _schema(entry, files, context, page):
         page["schema"] = schema
     page["content"] = limit_blocks(blocks) or [{"type": "text", "text": description}]
     return orjson.dumps(page, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _name_media(blocks: list[Block], name: str) -> None:
+    """``name`` is required of audio and video: what has no title is called like its
+    page, or its file, but never by an address."""
+    for block in blocks:
+        if block["type"] in ("audio", "video") and not block["name"]:
+            block["name"] = (
+                name or name_of_file(block["url"][0]["href"]) or block["type"]
+            )
 
 
 def timestamp(moment: datetime) -> str:
@@ -134,10 +148,13 @@ def author_name(people: tuple[Author, ...]) -> str:
 
 
 def _schema(
-    entry: Entry, context: PageContext, page: dict[str, object]
+    entry: Entry,
+    files: Sequence[EnclosedFile],
+    context: PageContext,
+    page: dict[str, object],
 ) -> dict[str, object]:
     """schema.org's words for it, where they say more than the page does; else {}."""
-    kind = _kind(entry)
+    kind = _kind(files)
     more = _more(entry, context, page)
     if kind == "BlogPosting" and not more:
         return {}
@@ -145,6 +162,9 @@ def _schema(
     more = {"@type": kind, named: page["title"], **more}
     if kind != "BlogPosting":
         more |= _recorded(kind, entry, context, page)
+        if duration := duration_of(files):
+            is_video = kind == "VideoObject"
+            more["duration" if is_video else "timeRequired"] = duration
     return {"@context": "https://schema.org", **more}
 
 
@@ -175,8 +195,6 @@ def _recorded(
     """Of an episode or a video."""
     more: dict[str, object] = {}
     is_video = kind == "VideoObject"
-    if duration := duration_of(entry.extensions):
-        more["duration" if is_video else "timeRequired"] = duration
     if not is_video and context.feed.title:
         series = {"@type": "PodcastSeries", "name": context.feed.title}
         more["partOfSeries"] = series
@@ -187,10 +205,8 @@ def _recorded(
     return more
 
 
-def _kind(entry: Entry) -> str:
-    types = [link.type for link in entry.links if link.rel == "enclosure"]
-    if any(each.startswith("audio/") for each in types):
+def _kind(files: Iterable[EnclosedFile]) -> str:
+    kinds = {each.kind for each in files}
+    if "audio" in kinds:
         return "PodcastEpisode"
-    if any(each.startswith("video/") for each in types):
-        return "VideoObject"
-    return "BlogPosting"
+    return "VideoObject" if "video" in kinds else "BlogPosting"

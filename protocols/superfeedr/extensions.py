@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from protocols.enclosures import Captions, enclosed_files
 from protocols.model import Entry, Extensions
 from protocols.superfeedr.xml import Parts, XmlWriter
+from protocols.text import collapse
 
 NAMESPACE: Final = "urn:fanfare:extensions"
 
@@ -19,8 +21,38 @@ _UPDATED: Final[Extensions] = {"fanfare": {"updated": True}}
 
 
 def extensions_of(entry: Entry, *, is_updated: bool) -> Extensions:
-    """Its own; with ``fanfare: {updated: true}`` if it is newer than its record."""
-    return {**entry.extensions, **_UPDATED} if is_updated else entry.extensions
+    """Its own; with ``enclosures``, as far as more is said of these than links have
+    place for, and ``fanfare: {updated: true}`` if it is newer than its record."""
+    extensions = entry.extensions
+    if extensions and (described := _enclosures(entry)):
+        extensions = {**extensions, "enclosures": described}
+    return {**extensions, **_UPDATED} if is_updated else extensions
+
+
+def _enclosures(entry: Entry) -> list[dict[str, Any]]:
+    """The same whichever format says it: a link has neither duration nor size in
+    pixels, poster, captions or further sources."""
+    found = []
+    titles = {collapse(link.title) for link in entry.links if link.title}
+    for file in enclosed_files(entry):
+        facts: dict[str, Any] = {
+            "title": "" if file.title in titles else file.title,
+            "duration": file.seconds,
+            "width": file.width,
+            "height": file.height,
+            "poster": file.poster,
+            "captions": [_captions(each) for each in file.captions],
+        }
+        said = {name: value for name, value in facts.items() if value}
+        if said or not file.is_linked:
+            found.append({"href": file.href, "type": file.type, **said})
+    return found
+
+
+def _captions(captions: Captions) -> dict[str, str]:
+    language = {"language": captions.language} if captions.language else {}
+    label = {"label": captions.label} if captions.label else {}
+    return {"href": captions.url, **language, **label}
 
 
 def put_extensions(writer: XmlWriter, extensions: Extensions) -> None:

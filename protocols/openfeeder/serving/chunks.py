@@ -78,6 +78,8 @@ def _words(block: Block) -> str:
             return "\n".join(" | ".join(row) for row in block["rows"]).strip(" |\n")
         case "code":
             return str(block["code"])
+        case "quote" if citation := block.get("citation"):
+            return f"{block['text']}\n\u2014 {citation}"
     return str(block["text"])
 
 

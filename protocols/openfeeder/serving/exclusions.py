@@ -1,15 +1,17 @@
 """What a page's content must not have (OpenFeeder 4), taken out of its HTML.
 
-Scripts, styles, frames and form fields are never read into blocks at all, and pictures
-are no chunks, so that no tracking pixel is left. Here are the others: advertisements,
-navigation, consent dialogs, sidebars, footers, share widgets and comments, as common
-programs mark them; and the lines that these put under every post.
+Scripts, styles, frames, form fields and what is hidden are never read into blocks at
+all, and pictures are no chunks, so that no tracking pixel is left. Here are the others:
+advertisements, navigation, consent dialogs, sidebars, footers, share widgets and
+comments, as common programs mark them; and the lines that these put under every post.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
+
+from protocols.scp.elements import take_out
 
 _TAGS: Final = frozenset({"nav", "form", "dialog", "footer", "menu"})
 _ROLES: Final = frozenset(
@@ -57,21 +59,12 @@ _BOILERPLATE: Final = tuple(
     )
 )
 _LONGEST_BOILERPLATE: Final = 600
-_Moved: TypeAlias = dict[tuple[Any, bool], list[str]]
-"""Text that goes to the end of an element's own (True), or of its tail."""
 
 
 def prune(root: Any) -> None:
     """Take what is excluded out of the tree; the text that follows it stays."""
-    moved: _Moved = {}
-    for element in list(root.iter(*_TAGS, *_MARKED)):
-        if element is not root and _is_excluded(element):
-            _take_out(element, moved)
-    for (place, is_inside), texts in moved.items():
-        if is_inside:
-            place.text = "".join((place.text or "", *texts))
-        else:
-            place.tail = "".join((place.tail or "", *texts))
+    marked = list(root.iter(*_TAGS, *_MARKED))
+    take_out(each for each in marked if each is not root and _is_excluded(each))
 
 
 def is_boilerplate(text: str) -> bool:
@@ -89,8 +82,6 @@ def _is_excluded(element: Any) -> bool:
         return not is_cited
     if (role := element.get("role")) and role.strip().lower() in _ROLES:
         return True
-    if element.get("hidden") is not None:
-        return True
     marks = f"{element.get('class') or ''} {element.get('id') or ''}"
     words = {word.lower() for word in _CUT.split(marks)}
     return not _WORDS.isdisjoint(words) or any(pair <= words for pair in _PAIRS)
@@ -98,14 +89,3 @@ def _is_excluded(element: Any) -> bool:
 
 def _is_quoted(element: Any) -> bool:
     return next(element.iterancestors(_QUOTED), None) is not None
-
-
-def _take_out(element: Any, moved: _Moved) -> None:
-    """Its tail is only noted: joined one by one, those of a long run would cost the
-    square of its length."""
-    parent = element.getparent()
-    if tail := element.tail:
-        before = element.getprevious()
-        place = (parent, True) if before is None else (before, False)
-        moved.setdefault(place, []).append(tail)
-    parent.remove(element)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
+from protocols.enclosures import enclosed_files
 from protocols.model import Entry, Feed
 from protocols.openfeeder.serving.choices import AuthorDisplay, PageType
 from protocols.openfeeder.serving.chunks import Chunk, chunks_of, chunks_of_words
@@ -70,9 +71,9 @@ def page_of(entry: Entry, setting: PageSetting) -> Page:
 
 
 def page_type(entry: Entry) -> PageType:
-    kinds = [link.type for link in entry.links if link.rel == "enclosure"]
+    kinds = {each.kind for each in enclosed_files(entry)}
     for type in (PageType.AUDIO, PageType.VIDEO):
-        if any(kind.startswith(f"{type}/") for kind in kinds):
+        if type in kinds:
             return type
     return PageType.POST
 

@@ -50,9 +50,13 @@ async def visit(
 LATER = a_creator_feed("a", "b", version=2)
 
 
-async def test_the_older_one_is_read_and_asked_for_from_then_on() -> None:
+RENAMED = a_creator_feed(version=2, items=..., entries=[])
+
+
+@pytest.mark.parametrize("later", [LATER, RENAMED], ids=["same shape", "renamed"])
+async def test_the_older_one_is_read_and_asked_for_from_then_on(later: object) -> None:
     commit, asked = await visit(
-        {"/feed.json": LATER, "/feed.v1.json": a_creator_feed("a")}
+        {"/feed.json": later, "/feed.v1.json": a_creator_feed("a")}
     )
 
     assert asked == ["/feed.json", "/feed.v1.json"]

@@ -85,6 +85,7 @@ def test_other_json_is_no_feed(document: Any) -> None:
         ),
         ({"items": {}}, "/items: expected an array"),
         ({"items": None}, "/items: expected an array"),
+        ({"items": ...}, "/items: expected an array"),
     ],
 )
 def test_a_document_that_is_wrong_as_a_whole_is_refused_with_place_and_rule(
@@ -95,9 +96,14 @@ def test_a_document_that_is_wrong_as_a_whole_is_refused_with_place_and_rule(
     assert str(refused.value) == message
 
 
-def test_a_later_version_is_refused_with_its_number() -> None:
+@pytest.mark.parametrize(
+    "changes", [{}, {"items": ..., "entries": []}, {"items": ..., "creator": {}}]
+)
+def test_a_later_version_is_refused_with_its_number_whatever_it_renames(
+    changes: dict[str, Any],
+) -> None:
     with pytest.raises(UnsupportedVersion, match=r"version 2 of feed\.json"):
-        read(a_creator_feed(version=2))
+        read(a_creator_feed(version=2, **changes))
 
 
 @pytest.mark.parametrize(

@@ -110,11 +110,47 @@ def text(value: str) -> dict[str, Any]:
             ]},
         ]),
         (f'<video><source src="{LINK}" type="video/webm"></video>', [
-            {"type": "video", "name": LINK, "url": [
+            {"type": "video", "name": "", "url": [
                 {"href": LINK, "mediaType": "video/webm"},
             ]},
         ]),
         ("<video></video>", []),
+        ('<video src="https://v.example/a.webm" width="640" height="50%"'
+         ' poster="https://v.example/a.jpg" aria-label="Seen">'
+         '<source src="https://v.example/a.webm" type="video/webm">'
+         '<source src="https://v.example/a.mp4" type=\'video/mp4; codecs="x"\'>'
+         '<track src="https://v.example/en.vtt" srclang="en" label="English">'
+         '<track kind="captions" src="https://v.example/x.vtt">'
+         '<track kind="chapters" src="https://v.example/c.vtt">'
+         "</video>", [
+            {
+                "type": "video",
+                "name": "Seen",
+                "url": [
+                    {"href": "https://v.example/a.webm", "mediaType": "video/webm"},
+                    {"href": "https://v.example/a.mp4", "mediaType": "video/mp4"},
+                ],
+                "width": 640,
+                "icon": {"type": "Image", "url": "https://v.example/a.jpg"},
+                "captions": [
+                    {
+                        "language": "en",
+                        "url": "https://v.example/en.vtt",
+                        "label": "English",
+                    },
+                    {
+                        "language": "und",
+                        "url": "https://v.example/x.vtt",
+                        "label": "und",
+                    },
+                ],
+            },
+        ]),
+        ('<audio src="https://v.example/a.ogg" width="5"></audio>', [
+            {"type": "audio", "name": "", "url": [
+                {"href": "https://v.example/a.ogg", "mediaType": "audio/ogg"},
+            ]},
+        ]),
         ("<math>x</math> <unknown>y</unknown>", [text("x"), text("y")]),
     ],
 )  # fmt: skip
@@ -122,6 +158,68 @@ def test_html_becomes_blocks(markup: str, blocks: list[dict[str, Any]]) -> None:
     assert blocks_of_html(markup) == blocks
     if blocks:
         assert faults_of_page({**PAGE, "content": blocks}) == []
+
+
+@pytest.mark.parametrize(
+    ("markup", "said", "citation"),
+    [
+        ("<p>Said</p><cite>Ann</cite>", "Said", "Ann"),
+        ("Said <cite>Ann</cite>", "Said", "Ann"),
+        ("Said \u2014 <cite>Ann</cite>", "Said", "Ann"),
+        ("<p>Said</p><p>\u2014 <cite>Ann</cite></p>", "Said", "Ann"),
+        ("<p>Said<br>- <cite>Ann</cite>\n</p> ", "Said", "Ann"),
+        ("Said<cite>Ann</cite><p></p><br>", "Said", "Ann"),
+        (
+            "<p>Said</p><footer>\u2014 Ann, <cite>A book</cite>, 1999</footer>",
+            "Said",
+            "Ann, A book, 1999",
+        ),
+        ("<p>Said</p><footer>Ann</footer>", "Said\n\nAnn", LINK),
+        ("<p>In <cite>Hamlet</cite> one says</p>", "In Hamlet one says", LINK),
+        ("<p>Said</p><cite> </cite>", "Said", LINK),
+        (
+            "<p>Said</p><blockquote>Inner <cite>Bob</cite></blockquote>",
+            "Said\n\nInner",
+            LINK,
+        ),
+    ],
+)
+def test_whose_a_quotation_is_is_its_citation(
+    markup: str, said: str, citation: str
+) -> None:
+    quote = f'<blockquote cite="{LINK}">{markup}</blockquote>'
+    block = {"type": "quote", "text": said, "citation": citation}
+    assert blocks_of_html(quote) == [block]
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<p hidden>no</p>",
+        "<P HIDDEN=''><b>no</b></P>",
+        '<div style="color:red; Display : NONE !important">no<p>no</p></div>',
+        '<span style="visibility:hidden">no</span>',
+        "<ul><li hidden>no</li></ul>",
+    ],
+)
+def test_what_is_hidden_is_left_out_and_what_follows_it_stays(hidden: str) -> None:
+    assert blocks_of_html(f"before {hidden} after") in (
+        [text("before after")],
+        [text("before"), text("after")],
+    )
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        '<span hidden="until-found">seen</span>',
+        '<span aria-hidden="true">seen</span>',
+        '<span style="display:inline">seen</span>',
+        '<span style="overflow:hidden">seen</span>',
+    ],
+)
+def test_what_only_looks_hidden_is_content(shown: str) -> None:
+    assert blocks_of_html(shown) == [text("seen")]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from protocols.model import Author, Category, Entry, Feed, Link, Text
 from protocols.scp.addresses import page_address
 from protocols.scp.languages import reduce_language
-from protocols.scp.media import MOST_CHAPTERS, duration_of
+from protocols.scp.media import MOST_CHAPTERS
 from protocols.scp.page import PageContext, page_line, page_url, timestamp
 from tests.support.entries import ENTRIES, FEEDS
 from tests.support.public_feeds import an_entry
@@ -211,7 +211,7 @@ def test_a_bare_episode_has_no_more() -> None:
     found = page(an_entry("a", title="", links=(SONG,)), Feed())
     assert found["content"][-1] == {
         "type": "audio",
-        "name": SONG.href,
+        "name": "Content of a",
         "url": [{"href": SONG.href, "mediaType": "audio/mpeg"}],
     }
     assert page(an_entry("a", links=(SONG,)))["content"][-1]["partOf"] == "A feed"
@@ -223,10 +223,80 @@ def test_a_film_is_a_video_with_its_date_and_picture() -> None:
     assert found["schema"]["thumbnailUrl"] == PICTURE.href
     assert found["schema"]["uploadDate"] == "2026-01-01T00:00:00Z"
     assert found["content"][-1]["type"] == "video"
-    timed = {"media": {"content": [{"duration": "65"}]}}
+    timed = {"media": {"content": [{"url": "a.mp4", "duration": "65"}]}}
     bare = page(an_entry("a", links=(FILM,), published=None, extensions=timed))
     assert bare["schema"]["uploadDate"] == "2026-02-03T04:05:06Z"
     assert bare["schema"]["duration"] == "PT1M5S"
+
+
+def test_a_film_has_its_size_poster_captions_and_all_its_sources() -> None:
+    webm = Link(href="https://example.org/a.webm", rel="enclosure", type="video/webm")
+    media = {
+        "group": {
+            "content": [
+                {"url": FILM.href, "duration": "61", "width": "640", "height": "360"},
+                {"url": webm.href, "width": "320"},
+            ],
+            "thumbnail": {"url": "https://example.org/poster.jpg"},
+            "subTitle": {"type": "text/vtt", "lang": "en-us", "href": f"{URL}.vtt"},
+        }
+    }
+    found = page(an_entry("a", links=(FILM, webm), extensions={"media": media}))
+    assert found["content"][1:] == [
+        {
+            "type": "video",
+            "name": "Title of a",
+            "url": [
+                {"href": FILM.href, "mediaType": "video/mp4"},
+                {"href": webm.href, "mediaType": "video/webm"},
+            ],
+            "duration": "PT1M1S",
+            "width": 640,
+            "height": 360,
+            "captions": [{"language": "en-US", "url": f"{URL}.vtt", "label": "en-US"}],
+            "icon": {"type": "Image", "url": "https://example.org/poster.jpg"},
+        }
+    ]
+
+
+def test_recordings_with_titles_or_durations_of_their_own_are_told_apart() -> None:
+    songs = [
+        Link(href=f"https://example.org/{name}.mp3", rel="enclosure", type="audio/mpeg")
+        for name in ("one", "two", "two-low")
+    ]
+    attachments = [
+        {"url": songs[0].href, "title": "One", "duration_in_seconds": 65},
+        {"url": songs[1].href, "title": "Two", "duration_in_seconds": 70},
+        {"url": songs[2].href, "title": "Two"},
+    ]
+    extensions = {"jsonfeed": {"attachments": attachments}}
+    blocks = page(an_entry("a", links=tuple(songs), extensions=extensions))["content"]
+    assert [
+        (each["name"], each["duration"], len(each["url"])) for each in blocks[1:]
+    ] == [
+        ("One", "PT1M5S", 1),
+        ("Two", "PT1M10S", 2),
+    ]
+
+
+def test_only_a_size_that_tells_both_sides_is_preferred() -> None:
+    half = {"url": FILM.href, "width": "320"}
+    found = page(an_entry("a", links=(FILM,), extensions={"media": {"content": half}}))
+    film = found["content"][-1]
+    assert (film["width"], "height" in film) == (320, False)
+
+
+def test_no_medium_is_named_by_its_address() -> None:
+    def name(title: str, html: str) -> str:
+        entry = an_entry("a", title=title, content=Text(value=html))
+        return str(page(entry)["content"][-1]["name"])
+
+    assert name("A page", f'<video src="{FILM.href}"></video>') == "A page"
+    assert name("", f'<p>Words</p><video src="{FILM.href}"></video>') == "Words"
+    assert name("", '<video src="https://example.org/My%20film.mp4"></video>') == (
+        "My film"
+    )
+    assert name("", '<audio src="https://example.org/x"></audio>') == "audio"
 
 
 def test_enclosed_pictures_are_shown() -> None:
@@ -234,33 +304,6 @@ def test_enclosed_pictures_are_shown() -> None:
     unsafe = Link(href="javascript:x", rel="enclosure", type="image/png")
     found = page(an_entry("a", links=(link, unsafe)))["content"]
     assert found[1:] == [{"type": "image", "url": PICTURE.href, "alt": "A picture"}]
-
-
-@pytest.mark.parametrize(
-    ("stated", "shown"),
-    [
-        ("3723", "PT1H2M3S"),
-        ("3723.9", "PT1H2M3S"),
-        ("62:03", "PT1H2M3S"),
-        ("90:00", "PT1H30M"),
-        ("0", ""),
-        ("an hour", ""),
-        ("", ""),
-        (None, ""),
-        ({"value": "1"}, ""),
-    ],
-)
-def test_durations_are_read_in_all_their_forms(stated: object, shown: str) -> None:
-    assert duration_of({"itunes": {"duration": stated}}) == shown
-
-
-@pytest.mark.parametrize(
-    ("content", "shown"),
-    [({"duration": "5"}, "PT5S"), ([], ""), ([{"duration": "5"}], "PT5S"), ("x", "")],
-)
-def test_media_say_how_long_they_are(content: object, shown: str) -> None:
-    assert duration_of({"media": {"content": content}}) == shown
-    assert duration_of({"media": "odd"}) == ""
 
 
 def test_chapters_are_bounded_and_may_be_one_or_none() -> None:

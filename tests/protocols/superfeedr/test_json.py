@@ -90,6 +90,47 @@ def test_an_entry_newer_than_its_record_says_so() -> None:
     assert second["extensions"] == {"a": "b", "fanfare": {"updated": True}}
 
 
+def test_enclosures_say_what_links_have_no_place_for() -> None:
+    film = Link(
+        href="https://e.example/a.mp4", rel="enclosure", type="video/mp4", title="A"
+    )
+    bare = Link(href="https://e.example/b.mp3", rel="enclosure", type="audio/mpeg")
+    content = {
+        "url": film.href,
+        "duration": "61",
+        "width": "640",
+        "height": "360",
+        "thumbnail": {"url": "https://e.example/a.jpg"},
+        "subTitle": {"type": "text/vtt", "lang": "en", "href": "https://e.example/v"},
+    }
+    track = {"url": "https://e.example/w.vtt", "label": "English"}
+    extensions = {
+        "media": {"content": content},
+        "scp": {"media": [{"url": film.href, "captions": [track]}]},
+    }
+    whole = the_item(links=(film, bare), extensions={"media": {"content": content}})
+    facts = {
+        "href": film.href,
+        "type": "video/mp4",
+        "duration": 61,
+        "width": 640,
+        "height": 360,
+        "poster": "https://e.example/a.jpg",
+        "captions": [{"href": "https://e.example/v", "language": "en"}],
+    }
+    assert whole["extensions"]["enclosures"] == [facts]
+    labelled = the_item(links=(film,), extensions=extensions)
+    assert labelled["extensions"]["enclosures"] == [
+        {
+            "href": film.href,
+            "type": "video/mp4",
+            "captions": [{"href": "https://e.example/w.vtt", "label": "English"}],
+        }
+    ]
+    plain = the_item(links=(bare,), extensions={"rss": {"x": "y"}})
+    assert plain["extensions"] == {"rss": {"x": "y"}}
+
+
 def test_links_are_grouped_by_relation_and_the_first_alternate_is_the_permalink() -> (
     None
 ):

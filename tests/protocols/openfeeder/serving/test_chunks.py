@@ -85,6 +85,8 @@ def test_code_is_kept_as_it_is() -> None:
 
 def test_the_source_of_a_quotation_belongs_to_it() -> None:
     assert texts("<blockquote>So.<footer>Ann</footer></blockquote>") == ["So.\n\nAnn"]
+    cited = "<blockquote><p>So.</p><cite>Ann</cite></blockquote>"
+    assert texts(cited) == ["So.\n\u2014 Ann"]
 
 
 def test_kinds_of_chunks() -> None:
