@@ -30,6 +30,9 @@ class SubscriptionStore(Protocol):
         A known key takes the new secret, format, updates, batch and lease and keeps
         its place in the log; an ended one starts anew. The secret that another one
         replaces stays as the former one until ``new.former_until``, if there is one.
+
+        Who is new to a feed in trouble gets the record that told of it, if the log
+        still has it: by a straggler, due now.
         """
         ...
 

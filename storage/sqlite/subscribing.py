@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TypedDict
 
@@ -79,9 +79,11 @@ def subscribe_one(
         return None
     connection.execute(_ADD_TOPIC, parameters)
     connection.execute(_RESPELL, parameters)
+    told = _new_to_trouble([parameters], connection)
     ((subscription_id,),) = connection.execute(
         f"{_UPSERT} RETURNING id", parameters
     ).fetchall()
+    connection.executemany(_TELL_OF_TROUBLE, told)
     row: Row = connection.execute(
         "SELECT * FROM stored_subscriptions WHERE id = ?", (subscription_id,)
     ).fetchone()
@@ -103,8 +105,25 @@ def subscribe_all(
     for each in active:
         if each["callback_hash"] in known:
             connection.execute(_RESPELL, each)
+    told = _new_to_trouble(active, connection)
     connection.executemany(_UPSERT, active)
+    connection.executemany(_TELL_OF_TROUBLE, told)
     return [each["feed_id"] in feeds for each in wanted]
+
+
+def _new_to_trouble(
+    wanted: Sequence[SubscriptionParameters], connection: sqlite3.Connection
+) -> list[Mapping[str, object]]:
+    """Who is about to subscribe, not to renew, to a feed in trouble; with the position
+    of the record that told of it."""
+    feeds = pack_ids({each["feed_id"] for each in wanted})
+    troubled = dict(connection.execute(_IN_TROUBLE, (feeds,)).fetchall())
+    return [
+        {**each, "trouble": troubled[each["feed_id"]]}
+        for each in wanted
+        if each["feed_id"] in troubled
+        and connection.execute(_IS_ACTIVE, each).fetchone() is None
+    ]
 
 
 def _feeds_there(
@@ -183,3 +202,29 @@ ON CONFLICT (callback_hash, topic_id, account_id) DO UPDATE SET
     created_at = iif(state IN ('ending', 'ended'), excluded.created_at, created_at),
     exhausted = iif(state IN ('ending', 'ended'), 0, exhausted)
 """
+
+_IN_TROUBLE = """
+SELECT f.value, r.position FROM json_each(?) f JOIN records r ON r.position = (
+    SELECT max(position) FROM records
+    WHERE feed_id = f.value AND kind IN ('error', 'recovered'))
+WHERE r.kind = 'error'
+"""
+
+_ITS_KEY = """s.callback_hash = :callback_hash AND s.account_id = :account
+    AND s.topic_id = (SELECT id FROM topics WHERE url = :topic)
+    AND s.state = 'active'"""
+
+_IS_ACTIVE = f"SELECT 1 FROM subscriptions s WHERE {_ITS_KEY}"
+
+_TELL_OF_TROUBLE = f"""
+INSERT INTO stragglers (subscription_id, feed_id, position, attempts, next_try,
+    failing_since, last_status, last_error, skip_after, skip_to, lease_id, due)
+SELECT s.id, s.feed_id, :trouble - 1, 0, :now, :now, 0, '',
+    iif(m.head > :trouble, :trouble, NULL), iif(m.head > :trouble, m.head, NULL),
+    0, :now
+FROM subscriptions s, meta m WHERE {_ITS_KEY} AND s.from_position = m.head
+    AND EXISTS (SELECT 1 FROM temp.wanted w JOIN records r ON w.news = r.news
+        WHERE r.position = :trouble AND w.taker = s.format || '/' || s.updates)
+"""
+"""A straggler that stands before that record and skips what came after it. Not for what
+is never told anything, which stands above every record."""

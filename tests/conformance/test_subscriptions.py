@@ -13,6 +13,8 @@ from storage.records import (
     ANONYMOUS,
     OPERATOR,
     Format,
+    RecordKind,
+    StragglerMoved,
     SubscriptionId,
     SubscriptionState,
     Updates,
@@ -20,6 +22,59 @@ from storage.records import (
 from tests.support.storage_scene import NO_FEED, START, Scene, at
 
 UNKNOWN = SubscriptionId(99)
+
+
+@pytest.mark.parametrize("later", [(), ("entries",)])
+async def test_a_new_subscription_to_a_feed_in_error_gets_that_record_once(
+    scene: Scene, later: tuple[str, ...]
+) -> None:
+    feed = await scene.add_feed()
+    await scene.publish(feed, "before")
+    error = await scene.publish(feed, kind=RecordKind.ERROR)
+    for key in later:
+        await scene.publish(feed, key)
+    await scene.deliver()
+
+    made = await scene.subscribe(feed)
+    (straggler,) = await scene.claim_stragglers(START)
+
+    assert straggler.subscription == made
+    assert straggler.position == error - 1
+    skipped = (error, error + 1) if later else (None, None)
+    assert (straggler.skip_after, straggler.skip_to) == skipped
+    done = StragglerMoved(
+        subscription_id=made.id,
+        lease_id=straggler.lease_id,
+        position=error,
+        attempts=0,
+        next_try=START,
+        last_status=200,
+        finished=True,
+    )
+    await scene.flush(moved=(done,))
+    assert await scene.storage.deliveries.next_straggler() is None
+    await scene.subscribe(feed)  # a renewal
+    assert await scene.storage.deliveries.next_straggler() is None
+
+
+@pytest.mark.parametrize(
+    ("kinds", "terms"),
+    [
+        ((), {}),
+        ((RecordKind.ERROR, RecordKind.RECOVERED), {}),
+        ((RecordKind.ERROR,), {"format": Format.AS_IS}),
+        ((RecordKind.ERROR,), {"is_silent": True}),
+    ],
+)
+async def test_a_new_subscription_is_told_of_no_error(
+    scene: Scene, kinds: tuple[RecordKind, ...], terms: dict[str, object]
+) -> None:
+    feed, other = await scene.add_feed(), await scene.add_feed("other")
+    for kind in kinds:
+        await scene.publish(feed, kind=kind)
+    await scene.publish(other, kind=RecordKind.ERROR)
+    await scene.subscribe(feed, **terms)
+    assert await scene.storage.deliveries.next_straggler() is None
 
 
 async def test_a_new_subscription_is_active_and_stands_at_the_head(

@@ -112,6 +112,22 @@ async def test_a_notification_has_all_that_clients_read_of_it(
     assert left[0] - left[1] == 1
 
 
+async def test_who_subscribes_to_a_broken_feed_is_told_so_once(
+    scene: WebSubScene, customer: Customer
+) -> None:
+    topic, callback = scene.topic(b"no feed at all", names_hub=False), scene.callback()
+    topic.status = 500
+    for _ in range(2):
+        assert (await customer.subscribe(topic, callback, format="json")).status == 204
+        (body,) = await delivered(callback)
+    assert body["status"]["code"] == 500
+    assert "items" not in body
+    topic.status = 200
+    await scene.publish(topic, atom(1))
+    recovered, *_ = (await delivered(callback, 2))[1:]
+    assert recovered["status"]["code"] == 200
+
+
 async def test_without_a_format_a_feed_comes_as_atom_and_the_rest_as_it_is(
     scene: WebSubScene, customer: Customer
 ) -> None:

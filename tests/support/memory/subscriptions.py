@@ -16,12 +16,14 @@ from storage.records import (
     Format,
     NewSubscription,
     Position,
+    RecordKind,
+    Straggler,
     Subscription,
     SubscriptionId,
     SubscriptionState,
 )
 
-from .state import State, milliseconds
+from .state import ModelStraggler, State, milliseconds
 
 
 class Former(TypedDict, total=False):
@@ -29,6 +31,9 @@ class Former(TypedDict, total=False):
     former_until: datetime | None
 
 
+TROUBLE = {RecordKind.ERROR, RecordKind.RECOVERED}
+NEVER = 2**63 - 1
+"""Above every record."""
 ALIVE = {SubscriptionState.PENDING, SubscriptionState.ACTIVE}
 
 
@@ -55,7 +60,7 @@ class MemorySubscriptions:
             former = _former(known, new, now)
             return self._put(replace(known, **terms, **spelled, **former))
         subscription_id = known.id if known else new_id
-        return self._put(
+        made = self._put(
             Subscription(
                 id=SubscriptionId(subscription_id),
                 account=new.account,
@@ -63,12 +68,41 @@ class MemorySubscriptions:
                 feed_id=new.feed_id,
                 callback=new.callback,
                 state=SubscriptionState.ACTIVE,
-                from_position=Position(self._state.head),
+                from_position=Position(NEVER if new.is_silent else self._state.head),
                 created_at=milliseconds(now),
                 exhausted=False,
                 **terms,
             )
         )
+        self._tell_of_trouble(made)
+        return made
+
+    def _tell_of_trouble(self, made: Subscription) -> None:
+        """By the record that told of it."""
+        state = self._state
+        of_feed = [
+            each for each in state.records.values() if each.feed_id == made.feed_id
+        ]
+        told = [each for each in of_feed if each.kind in TROUBLE]
+        last = max(told, key=lambda each: each.position, default=None)
+        if last is None or last.kind is not RecordKind.ERROR:
+            return
+        if made.from_position == NEVER or not state.is_wanted(made, last):
+            return
+        is_ahead = state.head > last.position
+        straggler = Straggler(
+            subscription=made,
+            position=Position(last.position - 1),
+            attempts=0,
+            next_try=made.created_at,
+            failing_since=made.created_at,
+            last_status=0,
+            last_error="",
+            skip_after=last.position if is_ahead else None,
+            skip_to=Position(state.head) if is_ahead else None,
+        )
+        now = made.created_at
+        state.stragglers[made.id] = ModelStraggler(straggler, now, now)
 
     def _put(self, subscription: Subscription) -> Subscription:
         self._state.subscriptions[subscription.id] = subscription
