@@ -1,38 +1,88 @@
-"""One process owns a database file: an advisory lock on a file beside it.
+"""One process owns a database file: an advisory lock on the file itself, by whatever
+name it was found, and one on a file beside it, which names the owner.
 
-The kernel drops the lock with the process, so what a killed one leaves behind blocks
-nobody. The file itself stays; removing it would let two processes lock two files.
+The kernel drops the locks with the process, so what a killed one leaves behind blocks
+nobody. The file beside it stays; removing it would let two processes lock two files.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from pathlib import Path
 
 from storage.errors import DatabaseLocked
 
+Identity = tuple[int, int]
+"""Device and inode: a file, whatever it is called."""
+
+_mine: set[Identity] = set()
+"""The files this process has locked. Where one is locked already it is not even opened:
+who closes any descriptor of a file loses all of SQLite's own locks on it."""
+_asking = threading.Lock()
+
 
 class FileLock:
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+    """Two locks (`flock`); those that SQLite takes itself are of another kind."""
+
+    def __init__(self, beside: int, itself: int, identity: Identity) -> None:
+        self._descriptors = (itself, beside)
+        self._identity = identity
 
     @classmethod
     def take(cls, database: Path) -> FileLock:
-        """Raises `DatabaseLocked`, with the owner's process id if it can be told."""
-        path = database.with_name(database.name + ".lock")
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        """The file is made if there is none. Release it after the database is closed.
+
+        Raises `DatabaseLocked`, with the owner's process id if it can be told, and
+        `OSError`.
+        """
+        beside = _lock_beside(database)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            owner = os.read(descriptor, 32).decode("ascii", "replace").strip()
-            os.close(descriptor)
-            raise DatabaseLocked(str(database), owner) from error
-        _write_owner(descriptor)
-        return cls(descriptor)
+            with _asking:
+                itself, identity = _lock_itself(database)
+                _mine.add(identity)
+        except BaseException:
+            os.close(beside)
+            raise
+        _write_owner(beside)
+        return cls(beside, itself, identity)
 
     def release(self) -> None:
-        os.close(self._descriptor)
+        with _asking:
+            _mine.discard(self._identity)
+            for descriptor in self._descriptors:
+                os.close(descriptor)
+
+
+def _lock_beside(database: Path) -> int:
+    path = database.with_name(database.name + ".lock")
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        owner = os.read(descriptor, 32).decode("ascii", "replace").strip()
+        os.close(descriptor)
+        raise DatabaseLocked(str(database), owner) from error
+    return descriptor
+
+
+def _lock_itself(database: Path) -> tuple[int, Identity]:
+    """A second name of the file (a hard link) has another file beside it."""
+    if database.exists() and _identity(os.stat(database)) in _mine:
+        raise DatabaseLocked(str(database), str(os.getpid()))
+    flags = os.O_CREAT | os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+    descriptor = os.open(database, flags, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise DatabaseLocked(str(database)) from error
+    return descriptor, _identity(os.fstat(descriptor))
+
+
+def _identity(found: os.stat_result) -> Identity:
+    return found.st_dev, found.st_ino
 
 
 def _write_owner(descriptor: int) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from storage.errors import DatabaseUnusable
 from storage.records import Position
-from storage.secrets import SecretBox, create_key, key_path, read_key
+from storage.secrets import SecretBox, create_key, key_path, read_key, write_key
 
 from .backup import copy_database, drop_foreign_wal
 from .connections import prepare_for_writing, teach_secrets
@@ -54,7 +54,7 @@ def copy_at_rest(path: Path, destination: Path) -> None:
 
     Raises `DatabaseUnusable`, and what `copy_database` raises.
     """
-    path = path.absolute()
+    path = _real(path)
     lock = _take_lock(path)
     try:
         drop_foreign_wal(path)
@@ -82,9 +82,10 @@ class _Opened:
 
 
 def _open(path: Path, migrate: bool, driving: Driving) -> _Opened:
-    path = path.absolute()
+    name, path = path.absolute(), _real(path)
     lock = _take_lock(path)
     try:
+        _adopt_key(name, path)
         connection = _prepare(path, migrate, driving)
         try:
             box = _open_box(path, connection)
@@ -101,6 +102,23 @@ def _open(path: Path, migrate: bool, driving: Driving) -> _Opened:
     return _Opened(
         path=path, lock=lock, connection=connection, box=box, epoch=epoch, head=head
     )
+
+
+def _real(path: Path) -> Path:
+    """The file that a name leads to. What belongs to it lies beside it, as SQLite's own
+    files do. Raises `DatabaseUnusable` for a name that leads in a circle."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise DatabaseUnusable(str(path), f"cannot be opened: {error}") from error
+
+
+def _adopt_key(name: Path, path: Path) -> None:
+    """Formerly the key lay beside the name by which the database was opened."""
+    if name != path and read_key(key_path(path)) is None:
+        key = read_key(key_path(name))
+        if key is not None:
+            write_key(key_path(path), key)
 
 
 def _take_lock(path: Path) -> FileLock:

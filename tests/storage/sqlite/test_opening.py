@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -142,6 +143,90 @@ def test_another_process_is_refused_until_the_owner_is_killed(path: Path) -> Non
     make(path)
 
 
+def a_symbolic_link(path: Path, other: Path) -> None:
+    other.symlink_to(path)
+
+
+def a_hard_link(path: Path, other: Path) -> None:
+    other.hardlink_to(path)
+
+
+def a_directory_that_is_a_link(path: Path, other: Path) -> None:
+    other.parent.rmdir()
+    other.parent.symlink_to(path.parent)
+    other.with_name("link.db").symlink_to(path.name)
+    other.with_name("link.db").rename(other)
+
+
+SECOND_NAMES = [a_symbolic_link, a_hard_link, a_directory_that_is_a_link]
+
+
+@pytest.mark.parametrize("link", SECOND_NAMES)
+def test_a_second_hub_is_refused_by_whatever_name_it_finds_the_file(
+    path: Path, link: Callable[[Path, Path], None]
+) -> None:
+    make(path)
+    other = path.parent / "elsewhere" / "other.db"
+    other.parent.mkdir()
+    link(path, other)
+    owner = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True
+    )
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == "open\n"
+    try:
+        with pytest.raises(DatabaseLocked):
+            make(other)
+    finally:
+        owner.send_signal(signal.SIGKILL)
+        owner.wait(10)
+        owner.stdout.close()
+    make(path)
+
+
+@pytest.mark.parametrize("link", SECOND_NAMES)
+async def test_a_second_opening_within_a_process_is_refused_by_whatever_name(
+    path: Path, link: Callable[[Path, Path], None]
+) -> None:
+    storage = await open_database(path)
+    other = path.parent / "elsewhere" / "other.db"
+    other.parent.mkdir()
+    link(path, other)
+
+    with pytest.raises(DatabaseLocked, match=rf"process {os.getpid()}\b"):
+        await open_database(other)
+
+    feed = await Scene(storage).add_feed()
+    await storage.close()
+    again = await open_database(path)
+    assert await again.feeds.get(feed.id) is not None
+    await again.close()
+
+
+def test_a_key_that_lies_beside_a_link_is_found_and_moves_to_the_file(
+    path: Path,
+) -> None:
+    make(path, secret="shared")
+    name = path.parent / "elsewhere" / "name.db"
+    name.parent.mkdir()
+    name.symlink_to(path)
+    key = path.with_name("hub.db.key")
+    key.rename(name.with_name("name.db.key"))
+
+    make(name)
+
+    assert key.read_bytes() == name.with_name("name.db.key").read_bytes()
+    assert key.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_name_that_leads_in_a_circle_is_refused(path: Path) -> None:
+    path.symlink_to(path.with_name("other.db"))
+    path.with_name("other.db").symlink_to(path)
+
+    with pytest.raises(DatabaseUnusable, match="cannot be opened"):
+        make(path)
+
+
 def test_a_refused_opening_leaves_no_lock_behind(path: Path) -> None:
     path.write_bytes(b"no database at all" * 999)
     with pytest.raises(DatabaseUnusable):
@@ -164,7 +249,7 @@ def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
 def test_a_directory_is_refused(path: Path) -> None:
     path.mkdir()
 
-    with pytest.raises(DatabaseUnusable, match="unable to open"):
+    with pytest.raises(DatabaseUnusable, match="Is a directory"):
         make(path)
 
 
