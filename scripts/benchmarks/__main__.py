@@ -28,6 +28,7 @@ NAMES = (
     "plan",
     "poll",
     "normalize",
+    "blocking",
     "fanout",
     "deliveries",
     "sustained",

@@ -30,7 +30,6 @@ from protocols.identity import fingerprint
 from protocols.model import IdSource, Notification, ParsedFeed, Status
 from protocols.superfeedr.atom import render_atom
 from protocols.superfeedr.json import render_json
-from scripts.benchmarks.blocking import measure_blocks
 from scripts.benchmarks.documents import FeedDocument, make_documents
 from scripts.benchmarks.measuring import Finding, Size
 from storage.records import Polling
@@ -58,8 +57,6 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
     yield _whole("document under 20 kB", small, rounds, at_most=None)
     yield _known_body(xml, rounds)
     for finding in (*_known_entries(xml, rounds), *_rendered(documents, rounds)):
-        yield finding
-    async for finding in measure_blocks(directory, size):
         yield finding
 
 
