@@ -25,6 +25,7 @@ _CSS_PATH: Final = re.compile(
     rf"(?:(?:{_ELEMENTS})?[.#][A-Za-z_-]|(?:{_ELEMENTS})?\[[a-z]|\*)"
     rf"|(?:{_ELEMENTS})\s*[ >+~]\s*[A-Za-z.#*\[]"
 )
+_BEGINNING: Final = re.compile(rf"[#\[*]|\.(?![0-9])|{_JSON_PATH.pattern}")
 _NESTED_QUANTIFIERS: Final = re.compile(
     r"(?<!\\)[*+}][?+]?\)[*+{]"  # such as (a+)+
 )
@@ -38,6 +39,12 @@ def selector_of(url: str) -> str:
         return ""
     is_path = is_json_path(selector) or _CSS_PATH.match(selector)
     return selector if is_path else ""
+
+
+def is_meant_as_path(url: str) -> bool:
+    """Whether a fragment begins as paths do, though it need not be one."""
+    fragment = unquote(url.partition("#")[2]).strip()
+    return _BEGINNING.match(fragment) is not None
 
 
 def is_json_path(selector: str) -> bool:

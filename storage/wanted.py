@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from protocols.model import FeedFormat
 from storage.records import EntryRef, Format, Record, RecordKind, Updates
 
 DOCUMENT_KINDS = frozenset({RecordKind.ENTRIES, RecordKind.UPDATED, RecordKind.CONTENT})
 """What as-is subscriptions are sent the document for."""
+
+
+_NO_FEEDS = frozenset({"", FeedFormat.PART})
+
+
+def keeps_document(format: Format, of_topic: str) -> bool:
+    """Whether a subscription is sent a topic's own document.
+
+    ``of_topic`` is the format that the topic's feed was last read in; "" if it never
+    was a feed.
+    """
+    if format is Format.BY_TOPIC:
+        return of_topic in _NO_FEEDS
+    return format is Format.AS_IS
 
 
 def superseded(kinds: Sequence[RecordKind]) -> list[bool]:

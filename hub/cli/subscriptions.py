@@ -22,10 +22,11 @@ def subscriptions() -> None:
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["json", "atom", "as-is"]),
+    type=click.Choice(["json", "atom", "as-is", "by-topic"]),
     default="json",
     show_default=True,
-    help="What is delivered; as-is: the topic's own document.",
+    help="What is delivered; as-is: the topic's own document; by-topic: that, but Atom"
+    " of a feed.",
 )
 @click.option("--updates", is_flag=True, help="Also every update, and deletions.")
 @click.option("--batch", is_flag=True, help="Several records may share a request.")

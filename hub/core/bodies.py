@@ -5,7 +5,7 @@ from __future__ import annotations
 from hub.core.fetched import Fetched
 from protocols.checksum import checksum
 from protocols.http import sendable_content_type
-from protocols.model import FeedFormat, ParsedFeed, Text
+from protocols.model import Entry, FeedFormat, ParsedFeed, Text
 from storage.packing import pack_bytes
 from storage.records import StoredBody
 
@@ -25,7 +25,7 @@ def whole_body(fetched: Fetched, type_of_it: str) -> StoredBody:
 def news_body(fetched: Fetched, document: ParsedFeed) -> StoredBody:
     """The document of a feed, or the part of it that the feed is."""
     if document.format is FeedFormat.PART:
-        return _part(document)
+        return part_body(document.entries[0])
     return whole_body(fetched, document.format.media_type)
 
 
@@ -38,9 +38,10 @@ def raw_body(fetched: Fetched, document: ParsedFeed) -> StoredBody | None:
     )
 
 
-def _part(document: ParsedFeed) -> StoredBody:
-    """As it is: what was selected, and nothing around it."""
-    content = document.entries[0].content or Text(value="")
+def part_body(entry: Entry) -> StoredBody:
+    """The part of a resource that an entry tells of: what was selected, and nothing
+    around it."""
+    content = entry.content or Text(value="")
     is_page = content.type == "html"
     content_type = "text/html; charset=utf-8" if is_page else content.type
     return StoredBody(

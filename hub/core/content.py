@@ -51,7 +51,8 @@ def after_content(decision: Decision) -> FetchCommit:
     """No feed: what it says is not understood, only that it is no longer the same."""
     before, fetched = decision.polling, decision.fetched
     digest = content_hash(fetched.body)
-    if fetched.status == 304 or digest == before.body_hash:
+    is_same = before.is_resource and digest == before.body_hash
+    if fetched.status == 304 or is_same:
         polling = changed(succeeded(decision, 0), unchanged=before.unchanged + 1)
         return quiet_commit(decision, changed(polling, body_error=""))
     polling = changed(
@@ -64,7 +65,8 @@ def after_content(decision: Decision) -> FetchCommit:
     )
     commit = quiet_commit(decision, polling)
     commit = changed(commit, body=whole_body(fetched, OCTET_STREAM))
-    if not before.body_hash:
+    # While nobody wanted it as it is, it was in trouble, known by its bytes alone.
+    if before.body_hash in ("", digest, body_hash(fetched.body)):
         return commit  # the first document is no news
     status = decision.status(commit.polling, commit.next_fetch)
     content = RecordWrite(kind=RecordKind.CONTENT, status=status)

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hub.core.catch_up import NOT_KEPT, NOT_RENDERABLE, CatchUp
-from hub.delivery.notifications import Document, Notifications, NotRenderable
+from hub.delivery.notifications import (
+    Document,
+    Notifications,
+    NotRenderable,
+    is_sent_as_is,
+)
+from protocols.selectors import selector_of
 from storage.interface import LogStore
 from storage.records import Format, Position, Record, Subscription
 from storage.wanted import wants
@@ -51,9 +57,10 @@ class CatchUpRequests:
         wanted, end = await self._wanted(catch_up)
         if not wanted:
             return CatchUpRequest(end, None)
-        if subscription.format is Format.AS_IS:
+        if _gets_latest(subscription):
             return await self._whole(wanted[-1:], subscription)
-        if not subscription.batch:
+        is_single = any(is_sent_as_is(subscription, each) for each in wanted)
+        if is_single or not subscription.batch:
             return await self._whole(wanted[:1], subscription)
         tried_to = catch_up.tried_to or 0
         tried = [each for each in wanted if each.position <= tried_to]
@@ -64,7 +71,7 @@ class CatchUpRequests:
     async def _wanted(self, catch_up: CatchUp) -> tuple[list[Record], Position]:
         """The next wanted records, and up to where the log was read for them."""
         subscription = catch_up.subscription
-        is_latest_asked = subscription.format is Format.AS_IS
+        is_latest_asked = _gets_latest(subscription)
         limit = PAGE if is_latest_asked or subscription.batch else SHORT_PAGE
         wanted: list[Record] = []
         end = catch_up.position
@@ -101,8 +108,15 @@ class CatchUpRequests:
             return CatchUpRequest(last, None, NOT_RENDERABLE)
         if document is not None:
             return CatchUpRequest(max(last, document.position), document)
-        is_as_is = subscription.format is Format.AS_IS
+        is_as_is = is_sent_as_is(subscription, records[-1])
         return CatchUpRequest(last, None, NOT_KEPT if is_as_is else "")
+
+
+def _gets_latest(subscription: Subscription) -> bool:
+    """Whether one document makes up for all records of the topic."""
+    is_by_topic = subscription.format is Format.BY_TOPIC
+    is_part = is_by_topic and bool(selector_of(subscription.topic))
+    return is_part or subscription.format is Format.AS_IS
 
 
 def _is_due(record: Record, catch_up: CatchUp) -> bool:

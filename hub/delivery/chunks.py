@@ -12,7 +12,12 @@ from hub.core.first_delivery import FirstDelivery
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk
 from hub.delivery.leases import LEASE_SECONDS, RENEWAL_SECONDS, Leases
-from hub.delivery.notifications import Document, Notifications, NotRenderable
+from hub.delivery.notifications import (
+    Document,
+    Notifications,
+    NotRenderable,
+    is_sent_as_is,
+)
 from hub.delivery.origins import origin_of
 from hub.part import rest
 from storage.errors import StorageBusy, WriteFailed
@@ -184,7 +189,10 @@ class Chunks:
             brought = document.position if document else BEFORE_ALL
             first = FirstDelivery.of(claimed, index, subscription, brought)
             if document is None:
-                self._first_deliveries.skip(chunk, first, is_wanted=found is not None)
+                is_wanted = found is not None or is_sent_as_is(
+                    subscription, claimed.record
+                )
+                self._first_deliveries.skip(chunk, first, is_wanted=is_wanted)
                 continue
             origin = origin_of(subscription.callback)
             members.append(

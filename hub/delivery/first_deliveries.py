@@ -36,7 +36,6 @@ from hub.delivery.notifications import Document
 from hub.delivery.poster import Poster
 from hub.delivery.slow_requests import SLOW_SECONDS
 from hub.delivery.turns import Turns
-from storage.records import Format
 
 NEVER = float("inf")
 
@@ -106,10 +105,10 @@ class FirstDeliveries:
     ) -> None:
         """A member of the chunk for which the record has nothing (left) to send.
 
-        Whose document is not kept, or ``is_wanted`` and cannot be made, is left to the
+        Where it ``is_wanted``, and is not kept or cannot be made, it is left to the
         catch-up, which says so.
         """
-        if is_wanted or first.subscription.format is Format.AS_IS:
+        if is_wanted:
             now = self._clock.now()
             self._write(chunk, not_started(first, at=now, due=now))
         else:

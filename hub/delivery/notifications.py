@@ -20,6 +20,7 @@ from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
 from hub.core.status import track_status
 from hub.delivery.news import News, Told
 from protocols.model import Feed, Notification
+from protocols.selectors import selector_of
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json
 from storage.interface import LogStore
@@ -33,7 +34,7 @@ from storage.records import (
     RecordKind,
     Updates,
 )
-from storage.wanted import wanted_entries
+from storage.wanted import DOCUMENT_KINDS, wanted_entries
 
 KEPT_DOCUMENTS = 128
 KEPT_BYTES = 32 * 2**20
@@ -57,6 +58,9 @@ class Document:
     body: bytes
     position: Position = BEFORE_ALL
     shows: States = ()
+
+
+_STATUSES = frozenset({RecordKind.ERROR, RecordKind.RECOVERED})
 
 
 class NotRenderable(Exception):
@@ -90,13 +94,26 @@ class Rendition:
     def of(cls, records: Sequence[Record], subscription: Taker) -> Rendition:
         """Of records of one feed, in order, that the subscription wants."""
         has_updates = any(each.kind is RecordKind.UPDATED for each in records)
+        is_by_topic = subscription.format is Format.BY_TOPIC
         return cls(
             first=records[0].position,
             last=records[-1].position,
             topic=subscription.topic,
-            format=subscription.format,
+            format=Format.ATOM if is_by_topic else subscription.format,
             updates=subscription.updates if has_updates else Updates.NONE,
         )
+
+
+def is_sent_as_is(subscription: Taker, record: Record) -> bool:
+    """Whether a record is told by the topic's own document.
+
+    To who asked for no format it is unless the topic is a feed: that is decided by the
+    record, because nobody may have known it at subscribing.
+    """
+    if subscription.format is not Format.BY_TOPIC:
+        return subscription.format is Format.AS_IS
+    is_part = bool(selector_of(subscription.topic)) and record.kind in DOCUMENT_KINDS
+    return is_part or record.kind is RecordKind.CONTENT
 
 
 class Notifications:
@@ -123,8 +140,10 @@ class Notifications:
         As-is it is the latest one and never a kept one: an earlier document under a
         later record would take the subscriber back.
         """
-        if subscription.format is Format.AS_IS:
+        if is_sent_as_is(subscription, records[-1]):
             return await self._latest_document(records[-1])
+        if await self._is_silent(subscription, records[-1]):
+            return None
         rendition = Rendition.of(records, subscription)
         told = [await self._read(each, rendition) for each in records]
         states = tuple((each.id, each.revision) for one in told for each in one.stored)
@@ -136,6 +155,16 @@ class Notifications:
             document = await self._render(told, rendition, states)
             self._keep(rendition, states, document)
             return document
+
+    async def _is_silent(self, subscription: Taker, record: Record) -> bool:
+        """Whether it is a status that nobody can tell from the topic's own document."""
+        is_by_topic = subscription.format is Format.BY_TOPIC
+        if not is_by_topic or record.kind not in _STATUSES:
+            return False
+        if selector_of(subscription.topic):
+            return True
+        is_feed = await self._log.feed_head(record.feed_id) is not None
+        return not is_feed and await self._log.body(record.feed_id) is not None
 
     async def _read(self, record: Record, rendition: Rendition) -> Told:
         refs = wanted_entries(record, rendition.updates)

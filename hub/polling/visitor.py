@@ -100,7 +100,11 @@ class Visitor:
         polling = target.feed.polling
         return FetchRequest(
             url=polling.fetch_url or target.feed.url,
-            validators=polling.validators,
+            # A topic that is wanted as it is, and was no more than looked at before,
+            # is got whole.
+            validators=None
+            if target.keeps_body and not target.feed.format and not polling.is_resource
+            else polling.validators,
             credentials=target.credentials,
             user_agent=self.identity.user_agent(target),
             credentials_origin=target.feed.url,

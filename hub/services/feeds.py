@@ -16,10 +16,9 @@ from hub.services.addresses import AddressCheck
 from hub.services.discovering import Discovering, check_kind
 from hub.services.errors import Conflict, SeveralFeeds
 from hub.services.feed_requests import LONGEST_WAIT, AddedFeed, AddFeed, RefreshedFeed
-from hub.services.topics import read_topic
+from hub.services.topics import check_path, read_topic
 from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
-from protocols.selectors import may_take_forever, selector_of
 from protocols.websub.callbacks import read_callback
 from storage.errors import NotFound
 from storage.interface import FeedStore, Storage
@@ -85,8 +84,7 @@ class FeedService:
         topic = read_topic(field, request.url)
         if self._tracks.names_query(topic.url):
             raise InvalidValue(field, "a feed; a track query is subscribed to")
-        if may_take_forever(selector_of(topic.url)):
-            raise InvalidValue(field, "a JSONPath without (a+)+: quantifiers in others")
+        check_path(field, topic.url)
         request.check_section()
         if self._own.owns(topic.url):
             return AddedFeed(feed=await self._own_feed(field, topic.url), is_new=False)

@@ -50,7 +50,8 @@ class HintService:
         return await self._websub.publish(PublishRequest(topics=feeds))
 
     async def _feeds_of(self, url: str) -> Sequence[str]:
-        """The feed that has the page; public ones whose site it is; or it is a feed."""
+        """The feed that has the page; public ones whose site it is; or it is a feed,
+        or a page that parts are followed of."""
         listed = await self._storage.page_list.find(page_address(url) or url)
         if listed is not None:
             ids = [listed.page.entry.feed_id]
@@ -60,4 +61,6 @@ class HintService:
             site = site_at(url)
             ids = await self._storage.standings.of_site(site, MOST_FEEDS_OF_SITE)
         feeds = [await self._storage.feeds.get(each) for each in ids]
-        return [feed.url for feed in feeds if feed is not None] or [url]
+        found = [feed.url for feed in feeds if feed is not None]
+        has_parts = bool(await self._storage.feeds.parts(url, 1))
+        return [*found, url] if has_parts or not found else found

@@ -10,10 +10,12 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 
 import structlog
 
 from hub.beside import run_beside
+from hub.core.bodies import part_body
 from hub.core.status import shown_status, track_status
 from hub.delivery.notifications import Document
 from hub.services.collected import Collected, render
@@ -27,7 +29,7 @@ from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
 from protocols.identity import key_of_id, key_of_link
 from protocols.live.messages import BodyFormat
-from protocols.model import Entry, Status
+from protocols.model import Entry, FeedFormat, Status
 from storage.errors import StorageError
 from storage.interface import Storage
 from storage.packing import unpack, unpack_bytes, unpacked_size
@@ -40,11 +42,13 @@ from storage.records import (
     Format,
     Listed,
     ListingSearch,
+    StoredBody,
     StoredEntry,
     StoredFeed,
     Subscription,
     TrackMatch,
 )
+from storage.wanted import keeps_document
 
 FETCHED_AT_ONCE = 8
 MOST_FEEDS = 199
@@ -156,16 +160,16 @@ class RetrievalService:
 
         Raises `NotReadable` if the feed is gone.
         """
-        if subscription.format is Format.AS_IS:
-            body = await self._storage.log.body(subscription.feed_id)
+        feed = await self._storage.feeds.get(subscription.feed_id)
+        if feed is None:
+            raise NotReadable("hub.topic", "this topic is gone")
+        if keeps_document(subscription.format, feed.format):
+            body = await self._own_document(feed)
             if body is not None:
                 whole = await run_beside(
                     partial(unpack_bytes, body.body), unpacked_size(body.body)
                 )
                 return Document(body.content_type, whole)
-        feed = await self._storage.feeds.get(subscription.feed_id)
-        if feed is None:
-            raise NotReadable("hub.topic", "this topic is gone")
         topic = _selected(subscription, feed)
         selection = Selection(
             name=topic.url,
@@ -178,6 +182,20 @@ class RetrievalService:
         return await self.render(
             await self.collect(selection, Page(count=count)), format
         )
+
+    async def _own_document(self, feed: StoredFeed) -> StoredBody | None:
+        """Of what is no feed also where nobody has wanted it as it is so far: then no
+        more than what is in it is known, and it is fetched once more."""
+        kept = await self._storage.log.body(feed.id)
+        if kept is not None or feed.state is not FeedState.ACTIVE:
+            return kept
+        if feed.format == FeedFormat.PART:
+            states = await self._storage.entries.newest([feed.id], limit=1)
+            return part_body(unpack(states[0].body, Entry)) if states else None
+        if feed.format or feed.polling.code != HTTPStatus.OK:
+            return None
+        await self._feeds.fetch(feed.id)
+        return await self._storage.log.body(feed.id)
 
     async def cursor(self) -> str:
         """Where the log ends: what is stored later comes after it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from http import HTTPStatus
 from typing import Protocol
 
 from hub.clock import Clock
@@ -14,7 +13,7 @@ from hub.services.addresses import AddressCheck
 from hub.services.errors import NotAllowed
 from hub.services.feed_requests import AddFeed
 from hub.services.feeds import FeedService
-from hub.services.topics import read_topic
+from hub.services.topics import check_path, read_topic
 from hub.services.tracking import TrackTopics, format_of
 from protocols.errors import InvalidValue
 from protocols.track import TrackTopic
@@ -47,7 +46,7 @@ class Subscribe:
     account: AccountId = OPERATOR
     secret: str = ""
     algorithm: str = "sha256"
-    format: Format | None = Format.JSON  # None: Atom of a feed, else as it is
+    format: Format | None = Format.JSON  # None: what suits the topic
     updates: Updates = Updates.FRESH
     batch: bool = False
     is_silent: bool = False  # listed like any other, but never notified
@@ -133,7 +132,7 @@ class SubscriptionService:
             callback=callback,
             secret=request.secret,
             algorithm=request.algorithm,
-            format=_format_of(request.format, wanted, feed),
+            format=self._format(request, wanted),
             updates=request.updates,
             batch=request.batch,
             is_silent=request.is_silent,
@@ -149,7 +148,14 @@ class SubscriptionService:
             raise InvalidValue(f"{prefix}callback", "a URL outside of this hub")
         _check_signing(request, prefix)
         if self._tracks.read(request.topic) is None:
-            read_topic(f"{prefix}topic", request.topic)
+            field = f"{prefix}topic"
+            check_path(field, read_topic(field, request.topic).url)
+
+    def _format(self, request: Subscribe, wanted: TrackTopic | None) -> Format:
+        """Who asks for none, and for no page of this hub, gets what suits the topic."""
+        if wanted is not None:
+            return format_of(wanted, request.format)
+        return request.format or self._own.format(request.topic) or Format.BY_TOPIC
 
     async def _ask_publisher(
         self, request: Subscribe, feed: StoredFeed, field: str
@@ -257,20 +263,6 @@ class SubscriptionService:
 
 def _closed(field: str) -> InvalidValue:
     return InvalidValue(field, "a topic that is open to this account")
-
-
-def _format_of(
-    asked: Format | None, wanted: TrackTopic | None, feed: StoredFeed
-) -> Format:
-    if wanted is not None:
-        return format_of(wanted, asked)
-    return asked or _own_format(feed)
-
-
-def _own_format(feed: StoredFeed) -> Format:
-    """What was fetched and is no feed is sent as it is (Superfeedr 1.4)."""
-    is_other = not feed.format and feed.polling.code == HTTPStatus.OK
-    return Format.AS_IS if is_other else Format.ATOM
 
 
 def _check_signing(request: Subscribe, prefix: str) -> None:

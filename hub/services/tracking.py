@@ -58,6 +58,6 @@ def format_of(wanted: TrackTopic, asked: Format | None) -> Format:
 
     None: nothing was asked for.
     """
-    if asked is None or asked is Format.AS_IS:
+    if asked is None or asked in (Format.AS_IS, Format.BY_TOPIC):
         return Format(wanted.format or Format.ATOM)
     return asked

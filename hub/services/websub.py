@@ -43,6 +43,9 @@ MOST_PENDING_OF_ASKER = 2_000
 """Of one address, or one account: nobody fills the queue of all."""
 """Requests that wait for their callbacks' word; further ones are turned away."""
 
+MOST_PARTS = 500
+"""Of a page that is pinged."""
+
 NOT_LISTED = (
     "this hub does not list the topic; if it has it all the same, it is fetched"
 )
@@ -152,15 +155,23 @@ class WebSubService:
         ]
 
     async def _ping(self, topic: str) -> Pinged:
+        """A page's parts have news when it has."""
         feed = await self._own.find_public(self._storage.feeds, topic)
-        if feed is None or feed.state in _NEVER_PINGED:
+        parts = await self._storage.feeds.parts(topic, MOST_PARTS)
+        outcomes = [self._fetch_soon(each) for each in (feed, *parts) if each]
+        seen = next((each for each in outcomes if each is not Ping.NOT_LISTED), None)
+        if seen is None:
             return Pinged(url=topic, outcome=Ping.NOT_LISTED, reason=NOT_LISTED)
+        return Pinged(url=topic, outcome=seen)
+
+    def _fetch_soon(self, feed: StoredFeed) -> Ping:
+        """What may be said of it: of a private feed, nothing."""
+        if feed.state in _NEVER_PINGED:
+            return Ping.NOT_LISTED
         taken = self._pings.add(feed)
         if taken is Taken.REFUSED:
             raise TooManyWaiting("too many topics wait to be fetched")
-        if feed.private:
-            return Pinged(url=topic, outcome=Ping.NOT_LISTED, reason=NOT_LISTED)
-        return Pinged(url=topic, outcome=_OUTCOMES[taken])
+        return Ping.NOT_LISTED if feed.private else _OUTCOMES[taken]
 
     async def diagnose(self, token: str) -> Diagnosis:
         """Raises `NotFound`."""

@@ -34,7 +34,7 @@ class Wish:
     callback: str = ""
     secret: str = ""
     algorithm: str = "sha1"
-    format: Format | None = None  # None: Atom of a feed, else as it is
+    format: Format | None = None  # None: what suits the topic
     has_digest: bool = False
     shown: tuple[tuple[str, str], ...] = ()  # further parameters, for the publisher
     headers: tuple[tuple[str, str], ...] = ()  # of the request, for the publisher

@@ -71,6 +71,11 @@ def select(
     return [page.elements[number] for number in sorted(found)]
 
 
+def check_path(path: str) -> None:
+    """Raises `cssselect.SelectorError` or `lxml.etree.XPathError` for what is none."""
+    select(etree.Element("html"), path)
+
+
 class _Page:
     """Where each element stands: its parent's number and its sibling's, -1 for none."""
 

@@ -19,7 +19,7 @@ from lxml import etree
 
 from protocols.errors import EmptyDocument, InvalidDocument, LimitExceeded
 from protocols.feeds.context import ParseContext
-from protocols.feeds.csspath import select
+from protocols.feeds.csspath import check_path, select
 from protocols.feeds.discovery import parse_page
 from protocols.feeds.element import Element, text_of
 from protocols.feeds.encoding import to_utf8
@@ -34,6 +34,29 @@ from protocols.text import collapse
 JSON_TYPE: Final = "application/json"
 MOST_MATCHES: Final = 1_000
 _LONGEST_TITLE: Final = 200
+
+
+_NO_JSON_PATH: Final = (
+    jsonpath.JSONPathError,
+    ArithmeticError,  # of a number such as 1e999
+    re.error,
+    RecursionError,
+    ValueError,
+)
+_NO_CSS_PATH: Final = (SelectorError, etree.XPathError, RecursionError)
+
+
+def path_error(selector: str) -> str:
+    """Why a path, as `protocols.selectors.selector_of` gives it, cannot be read; ""
+    if it can."""
+    try:
+        if is_json_path(selector):
+            jsonpath.compile(selector)
+        else:
+            check_path(selector)
+    except (*_NO_JSON_PATH, *_NO_CSS_PATH) as error:
+        return str(error).partition("\n")[0] or "it has too many parts"
+    return ""
 
 
 def read_fragment(body: bytes, context: ParseContext) -> ParsedFeed:
@@ -58,13 +81,7 @@ def _read_json(body: bytes, context: ParseContext) -> ParsedFeed:
         path = jsonpath.compile(context.selector)
         matches = islice(path.finditer(document), MOST_MATCHES + 1)
         found = [match.obj for match in matches]
-    except (
-        jsonpath.JSONPathError,
-        ArithmeticError,  # of a number such as 1e999
-        re.error,
-        RecursionError,
-        ValueError,
-    ) as error:
+    except _NO_JSON_PATH as error:
         reason = str(error).partition("\n")[0]
         raise _wrong(context, f"no JSONPath: {reason}") from None
     if not found:
@@ -89,7 +106,7 @@ def _read_page(body: bytes, context: ParseContext) -> ParsedFeed:
     root = parse_page(body)
     try:
         found = [] if root is None else select(root, context.selector)
-    except (SelectorError, etree.XPathError, RecursionError) as error:
+    except _NO_CSS_PATH as error:
         raise _wrong(context, f"no CSS path: {error}") from None
     if root is None or not found:
         raise _wrong(context, "nothing in the page matches it")

@@ -153,7 +153,7 @@ def _read_publish(form: Form) -> PublishRequest:
     refused: dict[str, RefusedUrl] = {}
     for url in given:
         try:
-            topics.setdefault(read_web_url(url, "hub.url", allows_fragment=False))
+            topics.setdefault(read_web_url(url, "hub.url"))
         except InvalidValue as error:
             refused[url] = RefusedUrl(url=url, reason=str(error))
     if not topics:

@@ -46,6 +46,11 @@ class FeedStore(Protocol):
         """
         ...
 
+    async def parts(self, page: str, limit: int) -> list[StoredFeed]:
+        """Those whose URLs select a part of the page, in any spelling, by id, at most
+        ``limit``; not those that were removed."""
+        ...
+
     async def page(
         self, *, after: FeedId, limit: int, state: FeedState | None = None
     ) -> list[StoredFeed]:

@@ -177,7 +177,7 @@ class FetchTarget:
     feed: StoredFeed
     credentials: Credentials | None
     seen: bytes  # packed seen-set (hub.core.seen), b"" before the first fetch
-    keeps_body: bool  # some active subscription is as-is
+    keeps_body: bool  # some active subscription is sent it
     subscribers: int
     standing: Standing | None = None  # None before the first maintenance
     slices: bytes = b""  # packed by hub.core.remembered, b"" when nothing is

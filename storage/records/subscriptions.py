@@ -21,6 +21,7 @@ class Format(StrEnum):
     JSON = "json"
     ATOM = "atom"
     AS_IS = "as-is"
+    BY_TOPIC = "by-topic"  # a feed as Atom, anything else as it is
 
 
 class Updates(StrEnum):

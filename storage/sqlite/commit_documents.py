@@ -31,10 +31,10 @@ def require_document(commit: EncodedCommit, connection: sqlite3.Connection) -> N
         record.kind in DOCUMENT_KINDS for record in commit.records
     ):
         return
-    (count,) = connection.execute(
-        "SELECT as_is_subscribers FROM feeds WHERE id = ?", (commit.feed_id,)
+    (is_kept,) = connection.execute(
+        "SELECT keeps_document FROM feeds WHERE id = ?", (commit.feed_id,)
     ).fetchone()
-    if count:
+    if is_kept:
         raise DocumentWanted(f"feed {commit.feed_id} has as-is subscriptions")
 
 
@@ -60,7 +60,7 @@ def put_documents(
     if commit.body is not None:
         connection.execute(
             "INSERT INTO bodies (feed_id, content_type, body, position)"
-            " SELECT id, ?, ?, ? FROM feeds WHERE id = ? AND as_is_subscribers > 0"
+            " SELECT id, ?, ?, ? FROM feeds WHERE id = ? AND keeps_document"
             " ON CONFLICT (feed_id) DO UPDATE"
             " SET content_type = excluded.content_type, body = excluded.body,"
             " position = max(position, excluded.position)",

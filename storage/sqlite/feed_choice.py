@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 
+from protocols.selectors import selector_of
 from protocols.urls import resource_url
 from storage.records import NewFeed
 from storage.secrets import SecretBox
@@ -30,6 +31,12 @@ Without any, the one that a topic leads to which somebody subscribed to.
 
 def hash_resource(url: str) -> bytes:
     return hash_key(resource_url(url))
+
+
+def hash_page(url: str) -> bytes:
+    """Of the page that a URL selects a part of; of any other URL nothing."""
+    page = url.partition("#")[0]
+    return hash_resource(page) if selector_of(url) else b""
 
 
 def resource_keys(url: str) -> tuple[bytes, str]:

@@ -61,12 +61,12 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
     """From the view ``stored_feeds``, the seen-set, the slices, the inventory, the
     standing and the push.
     """
-    encrypted, as_is_subscribers, subscribers, seen, slices, inventory = row[11:17]
+    encrypted, keeps_document, subscribers, seen, slices, inventory = row[11:17]
     return FetchTarget(
         feed=read_feed(row),
         credentials=decrypt_credentials(encrypted, box),
         seen=seen or b"",
-        keeps_body=as_is_subscribers > 0,
+        keeps_body=bool(keeps_document),
         subscribers=subscribers,
         slices=slices or b"",
         inventory=inventory or b"",

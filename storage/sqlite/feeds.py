@@ -23,7 +23,13 @@ from storage.records import (
 from storage.secrets import SecretBox
 
 from .due_feeds import DEFER, DUE, NEXT_DUE, defer_all, due_parameters
-from .feed_choice import OF_RESOURCE, find_known, hash_resource, resource_keys
+from .feed_choice import (
+    OF_RESOURCE,
+    find_known,
+    hash_page,
+    hash_resource,
+    resource_keys,
+)
 from .feed_rows import (
     encrypt_credentials,
     read_due,
@@ -91,6 +97,15 @@ class SqliteFeeds:
             f"SELECT v.* {OF_RESOURCE} LIMIT 1", resource_keys(topic)
         )
         return None if row is None else read_feed(row)
+
+    async def parts(self, page: str, limit: int) -> list[StoredFeed]:
+        rows = await self._readers.all(
+            "SELECT v.* FROM feeds f JOIN stored_feeds v ON v.id = f.id"
+            " WHERE f.page_hash = ? AND f.page_hash <> x'' AND f.state <> 'removed'"
+            " ORDER BY f.id LIMIT ?",
+            (hash_resource(page), limit),
+        )
+        return [read_feed(row) for row in rows]
 
     async def page(
         self, *, after: FeedId, limit: int, state: FeedState | None = None
@@ -239,11 +254,11 @@ def _insert(
 ) -> int | None:
     feed_id = connection.execute(
         "INSERT INTO feeds (url, state, private, section, title, format, created_at,"
-        " fetch_url, credentials, polling, resource_hash)"
-        " VALUES (?, 'active', ?, ?, '', '', ?, '', ?, x'', ?)",
+        " fetch_url, credentials, polling, resource_hash,"
+        " page_hash) VALUES (?, 'active', ?, ?, '', '', ?, '', ?, x'', ?, ?)",
         (
             *(feed.url, feed.private, feed.section, now, encrypted),
-            hash_resource(feed.url),
+            *(hash_resource(feed.url), hash_page(feed.url)),
         ),
     ).lastrowid
     connection.execute(

@@ -50,6 +50,21 @@ async def test_a_new_feed_is_found_by_its_topic_and_its_id(scene: Scene) -> None
     assert await scene.storage.feeds.get(NO_FEED) is None
 
 
+async def test_the_parts_of_a_page_are_found_by_its_url(scene: Scene) -> None:
+    page = "https://a.example/page"
+    rests = ("", "/other#.news", "#.news", "#%24.price", "#.old")
+    _, _, *parts = [
+        (await scene.storage.feeds.add(NewFeed(url=page + rest), START))[0]
+        for rest in rests
+    ]
+    await scene.storage.feeds.set_state(parts[2].id, FeedState.REMOVED, START)
+    find = scene.storage.feeds.parts
+    assert await find("HTTPS://A.example:443/p%61ge#top", 9) == parts[:2]
+    assert await find(page, 1) == parts[:1]
+    assert await find(f"{page}#.news", 9) == []
+    assert await find("https://a.example/", 9) == []
+
+
 async def test_a_known_url_gives_the_known_feed(scene: Scene) -> None:
     first = await scene.add_feed(section="news")
 

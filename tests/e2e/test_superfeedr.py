@@ -377,3 +377,87 @@ async def test_what_was_accepted_is_verified_after_a_kill(tmp_path: Path) -> Non
             return callback.url in listed.text
 
         await eventually(is_listed)
+
+
+def resource(scene: WebSubScene, body: bytes, content_type: str) -> Topic:
+    topic = scene.topic(body, names_hub=False)
+    topic.content_type = content_type
+    return topic
+
+
+async def told_of(
+    scene: WebSubScene, topic: Topic, callback: Callback, body: bytes
+) -> tuple[str, bytes]:
+    """Type and body of what is sent when the topic has changed."""
+    before = len(callback.deliveries)
+    topic.body = body
+    await scene.publish(topic, body)
+    await eventually(lambda: len(callback.deliveries) > before)
+    delivery = callback.deliveries[-1]
+    return delivery.headers["content-type"], delivery.body
+
+
+async def test_without_a_format_a_resource_comes_as_it_is_though_it_was_down_at_first(
+    scene: WebSubScene, customer: Customer
+) -> None:
+    topic = resource(scene, b'{"price": 1}', "application/json")
+    topic.status = 503
+    callback = scene.callback()
+    assert (await customer.subscribe(topic, callback)).status == 204
+    topic.status = 200
+    asked = len(topic.requests)
+    await scene.publish(topic, topic.body)
+    await eventually(lambda: len(topic.requests) > asked)
+    sent = await told_of(scene, topic, callback, b'{"price": 2}')
+    assert sent == ("application/json", b'{"price": 2}')
+
+
+@pytest.mark.parametrize(
+    ("content_type", "fragment", "before", "after", "part"),
+    [
+        (
+            "text/html",
+            "#.price",
+            b"<title>Shop</title><p class=price>1</p><p>news</p>",
+            b"<title>Shop</title><p class=price>2</p><p>news</p>",
+            ("text/html; charset=utf-8", b'<p class="price">2</p>'),
+        ),
+        (
+            "application/json",
+            "#%24.price",
+            b'{"price": 1, "x": 2}',
+            b'{"price": 2, "x": 2}',
+            ("application/json", b"2"),
+        ),
+    ],
+)
+async def test_without_a_format_a_part_comes_as_it_is(
+    scene: WebSubScene,
+    customer: Customer,
+    content_type: str,
+    fragment: str,
+    before: bytes,
+    after: bytes,
+    part: tuple[str, bytes],
+) -> None:
+    topic = resource(scene, before, content_type)
+    topic.url += fragment
+    callback = scene.callback()
+    subscribed = await customer.subscribe(topic, callback, retrieve="true")
+    assert subscribed.status == 200
+    assert subscribed.headers["content-type"] == part[0]
+    assert subscribed.text.encode() == part[1].replace(b"2", b"1")
+    assert await told_of(scene, topic, callback, after) == part
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "text/html; charset=utf-8"])
+async def test_retrieving_a_resource_while_subscribing_gives_the_resource(
+    scene: WebSubScene, customer: Customer, content_type: str
+) -> None:
+    topic = resource(scene, b"<p>as it is</p>", content_type)
+    callback = scene.callback()
+    answer = await customer.subscribe(topic, callback, retrieve="true")
+    assert (answer.status, answer.text) == (200, "<p>as it is</p>")
+    assert answer.headers["content-type"] == content_type
+    sent = await told_of(scene, topic, callback, b"<p>another</p>")
+    assert sent == (content_type, b"<p>another</p>")

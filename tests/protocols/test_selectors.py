@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.selectors import LONGEST, may_take_forever, selector_of
+from protocols.selectors import LONGEST, is_meant_as_path, may_take_forever, selector_of
 from protocols.urls import resource_url
 
 PAGE = "https://a.example/page"
@@ -40,6 +40,20 @@ def test_paths_select(fragment: str, selector: str) -> None:
 def test_names_of_places_select_nothing(fragment: str) -> None:
     assert selector_of(f"{PAGE}#{fragment}") == ""
     assert resource_url(f"{PAGE}#{fragment}") == resource_url(PAGE)
+
+
+@pytest.mark.parametrize(
+    ("fragment", "is_meant"),
+    [
+        *((each, True) for each in ("[[[", ".", "%23%2F", "*", "$..[", "%24", ".é")),
+        ("." + "a" * LONGEST, True),
+        *((each, False) for each in ("", "top", "!/page", "/route", ".5", "$price")),
+    ],
+)
+def test_what_begins_as_a_path_is_meant_as_one(
+    fragment: str, *, is_meant: bool
+) -> None:
+    assert is_meant_as_path(f"{PAGE}#{fragment}") is is_meant
 
 
 def test_a_part_is_another_resource_however_it_is_spelled() -> None:

@@ -13,11 +13,27 @@ from storage.records import (
     RecordKind,
     Updates,
 )
-from storage.wanted import superseded, wanted_entries, wants
+from storage.wanted import keeps_document, superseded, wanted_entries, wants
 from tests.support.storage_scene import START
 
 JSON, AS_IS = Format.JSON, Format.AS_IS
 NONE, FRESH, ALL = Updates.NONE, Updates.FRESH, Updates.ALL
+
+
+@pytest.mark.parametrize(
+    ("format", "of_topic", "expected"),
+    [
+        (Format.AS_IS, "rss", True),
+        (Format.JSON, "", False),
+        (Format.BY_TOPIC, "", True),
+        (Format.BY_TOPIC, "part", True),
+        (Format.BY_TOPIC, "rss", False),
+    ],
+)
+def test_a_document_is_kept_for_those_who_are_sent_it(
+    format: Format, of_topic: str, expected: bool
+) -> None:
+    assert keeps_document(format, of_topic) is expected
 
 
 @pytest.mark.parametrize(

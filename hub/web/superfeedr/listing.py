@@ -13,7 +13,7 @@ from hub.web.superfeedr.calls import Call, Mode, Modes
 from hub.web.superfeedr.search import read_search, search_of
 from protocols.superfeedr.json_status import status_object
 from protocols.superfeedr.parameters import Parameters
-from storage.records import Format, Listed, Listing, ListingSearch, Right
+from storage.records import Format, Listed, Listing, ListingSearch, Right, StoredFeed
 
 DEFAULT_PAGE = 20
 LARGEST_PAGE = 500
@@ -83,12 +83,18 @@ def _listed(listed: Listed, is_detailed: bool) -> Members:
     if is_detailed:
         status = shown_status(feed, listed.standing)
         members["status"] = status_object(status, topic=subscription.topic)
-    is_raw = subscription.format is Format.AS_IS
     return {
         "subscription": {
-            "format": None if is_raw else subscription.format.value,
+            "format": _shown_format(subscription.format, feed),
             "endpoint": subscription.callback,
             "secret": None,
             "feed": members,
         }
     }
+
+
+def _shown_format(format: Format, feed: StoredFeed) -> str | None:
+    """None of what is sent as it is."""
+    if format is Format.BY_TOPIC:
+        return None if feed.polling.is_resource else Format.ATOM.value
+    return None if format is Format.AS_IS else format.value

@@ -114,6 +114,26 @@ def test_trouble_ends_when_somebody_wants_the_topic_as_it_is(again: Fetched) -> 
     assert kinds(commit) == [RecordKind.CONTENT]
 
 
+def test_the_same_json_is_no_news_when_somebody_wants_it_as_it_is() -> None:
+    """In trouble it was known by its bytes, and from now on by what it says."""
+    spaced = an_answer(200, b'{"b": 1, "a": 2}')
+    _, target = fetch(a_target(), spaced)
+    target = replace(target, keeps_body=True, subscribers=1)
+    commit, target = fetch(target, spaced)
+    assert kinds(commit) == [RecordKind.RECOVERED]
+    assert commit.body is not None
+    commit, _ = fetch(target, an_answer(200, b'{"a":2,"b":1}'))
+    assert kinds(commit) == []
+
+
+def test_what_came_while_nobody_wanted_it_as_it_is_is_kept_then() -> None:
+    _, target = fetch(a_target(), an_answer(200, b"one"))
+    target = replace(target, keeps_body=True, subscribers=1)
+    commit, target = fetch(target, an_answer(200, b"one"))
+    assert commit.body is not None
+    assert target.feed.polling.is_resource
+
+
 def test_without_as_is_subscriptions_it_is_trouble() -> None:
     _, target = fetch(WANTED, an_answer(200, b"one"))
     commit, _ = fetch(replace(target, keeps_body=False), an_answer(200, b"two"))

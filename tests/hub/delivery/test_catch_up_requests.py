@@ -6,7 +6,7 @@ from typing import cast
 import orjson
 import pytest
 
-from hub.core.catch_up import CatchUp
+from hub.core.catch_up import NOT_KEPT, CatchUp
 from hub.delivery.catch_up_requests import (
     BATCH_BYTES,
     PAGE,
@@ -62,6 +62,35 @@ async def test_the_end_is_reported_beyond_unwanted_records() -> None:
     unwanted = [a_record(n, kind=RecordKind.BASELINE) for n in range(1, 25)]
     request = await requests_of(FakeLog(*unwanted)).next(standing_at(0))
     assert request == CatchUpRequest(Position(24), None)
+
+
+async def test_of_a_part_the_latest_makes_up_for_all_that_was_missed() -> None:
+    log = FakeLog(a_record(1), a_record(2), a_record(3))
+    log.latest = StoredBody(content_type="text/html", body=pack_bytes(b"<p>"))
+    part = {"format": Format.BY_TOPIC, "topic": "https://feeds.example/1#.news"}
+    request = await requests_of(log).next(standing_at(0, **part))
+    assert request.document is not None
+    assert (request.last, request.document.body) == (3, b"<p>")
+
+
+async def test_a_resource_is_never_in_one_request_with_anything_else() -> None:
+    log = FakeLog(
+        a_record(1, kind=RecordKind.CONTENT, entries=0),
+        a_record(2, kind=RecordKind.ERROR, entries=0),
+    )
+    log.latest = StoredBody(content_type="text/x", body=pack_bytes(b"whole"))
+    asked = {"format": Format.BY_TOPIC, "batch": True}
+    first = await requests_of(log).next(standing_at(0, **asked))
+    second = await requests_of(log).next(standing_at(first.last, **asked))
+    assert first.document is not None
+    assert (first.last, first.document.body) == (1, b"whole")
+    assert (second.last, second.document, second.missing) == (2, None, "")
+
+
+async def test_a_resource_that_is_not_kept_is_told_to_be_missing() -> None:
+    log = FakeLog(a_record(1, kind=RecordKind.CONTENT, entries=0))
+    asked = standing_at(0, format=Format.BY_TOPIC)
+    assert (await requests_of(log).next(asked)).missing == NOT_KEPT
 
 
 async def test_what_was_delivered_before_is_not_sent_again() -> None:

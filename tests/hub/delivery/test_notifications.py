@@ -114,6 +114,54 @@ async def test_an_as_is_document_that_is_not_kept_is_nothing_to_send() -> None:
     assert document is None
 
 
+PART = "https://feeds.example/1#.news"
+OWN = StoredBody(content_type="text/x", body=pack_bytes(b"as it is"))
+
+
+async def sent_by_topic(log: FakeLog, topic: str) -> str | None:
+    """The type of what who asked for no format gets for the last record."""
+    document = await notifications_of(log).document(
+        (log.all[-1],), a_subscription(format=Format.BY_TOPIC, topic=topic)
+    )
+    return None if document is None else document.content_type
+
+
+@pytest.mark.parametrize(
+    ("kind", "topic", "expected"),
+    [
+        (RecordKind.ENTRIES, "https://feeds.example/1", "application/atom+xml"),
+        (RecordKind.ENTRIES, "https://feeds.example/1#top", "application/atom+xml"),
+        (RecordKind.ENTRIES, PART, "text/x"),
+        (RecordKind.CONTENT, "https://feeds.example/1", "text/x"),
+        (RecordKind.ERROR, PART, None),
+        (RecordKind.RECOVERED, PART, None),
+    ],
+)
+async def test_without_a_format_what_there_is_to_send_decides_on_it(
+    kind: RecordKind, topic: str, expected: str | None
+) -> None:
+    log = FakeLog(a_record(1, kind=kind))
+    log.latest = OWN
+    assert await sent_by_topic(log, topic) == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "latest", "expected"),
+    [
+        (None, None, "application/atom+xml"),  # it was down ever since
+        (Feed(title="A feed"), None, "application/atom+xml"),
+        (Feed(title="A feed"), OWN, "application/atom+xml"),
+        (None, OWN, None),  # a resource
+    ],
+)
+async def test_of_trouble_only_those_hear_who_cannot_tell_it_from_a_resource(
+    head: Feed | None, latest: StoredBody | None, expected: str | None
+) -> None:
+    log = FakeLog(a_record(1, kind=RecordKind.ERROR, entries=0))
+    log.head_of_feed, log.latest = head, latest
+    assert await sent_by_topic(log, "https://feeds.example/1") == expected
+
+
 @pytest.mark.parametrize(
     "kind", [RecordKind.ERROR, RecordKind.RECOVERED, RecordKind.CONTENT]
 )

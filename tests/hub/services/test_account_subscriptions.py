@@ -59,7 +59,7 @@ async def test_it_is_granted_as_it_was_asked_for(
 
         [made] = await subscribed(hub)
         assert (made.secret, made.algorithm) == ("s", "sha1")
-        assert made.format is (format or Format.ATOM)
+        assert made.format is (format or Format.BY_TOPIC)
         assert made.lease_end is None
         hub.clock.advance(86_400)
         [due] = await hub.storage.digests.due(hub.clock.now(), 9)

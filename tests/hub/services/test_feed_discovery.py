@@ -96,6 +96,18 @@ async def test_a_hub_that_cannot_look_adds_what_it_is_told(hub: Hub) -> None:
     assert (await feeds.discover(PAGE)).choice.feeds == ()
 
 
+@pytest.mark.parametrize(
+    "fragment", ["[[[", ".a::before", "%24.a[(@.length-1)]", "." + "a" * 600]
+)
+async def test_a_part_whose_path_cannot_be_read_is_not_added(
+    hub: Hub, fragment: str
+) -> None:
+    with pytest.raises(InvalidValue, match=r"hub\.topic: expected a CSS path or a JS"):
+        await hub.services.feeds.add(
+            AddFeed(url=f"{FEED}#{fragment}"), field="hub.topic"
+        )
+
+
 async def test_a_part_whose_path_may_take_forever_is_not_added(hub: Hub) -> None:
     path = quote("$[?match(@, '(a+)+b')]")
     with pytest.raises(InvalidValue, match=r"hub\.topic: expected a JSONPath without"):

@@ -75,6 +75,32 @@ async def test_a_public_topic_is_fetched_under_any_spelling(
     ]
 
 
+async def test_a_ping_of_a_page_reaches_its_parts(scene: OpenHubScene) -> None:
+    page = "https://pages.example/"
+    parts = [
+        await scene.add_feed(f"{page}#{path}", private=private)
+        for path, private in ((".a", True), (".b", True), (".c", False))
+    ]
+    assert await outcomes(scene, f"{page}#top") == [Ping.FETCHED]
+    assert scene.poller.asked == [each.id for each in parts]
+
+
+async def test_a_ping_of_a_page_whose_parts_are_private_tells_nothing_of_them(
+    scene: OpenHubScene,
+) -> None:
+    part = await scene.add_feed("https://pages.example/#.a", private=True)
+    assert await outcomes(scene, "https://pages.example/") == [Ping.NOT_LISTED]
+    assert scene.poller.asked == [part.id]
+
+
+async def test_a_part_is_pinged_by_its_own_url(scene: OpenHubScene) -> None:
+    page = await scene.add_feed("https://pages.example/")
+    part = await scene.add_feed("https://pages.example/#.a")
+    assert await outcomes(scene, "https://PAGES.example/#%2ea") == [Ping.FETCHED]
+    assert scene.poller.asked == [part.id]
+    assert page.id not in scene.poller.asked
+
+
 async def test_private_and_unknown_topics_look_alike(scene: OpenHubScene) -> None:
     feed = await scene.add_feed(private=True)
     pinged = await scene.service.publish(

@@ -18,7 +18,7 @@ from protocols.errors import (
     MalformedDocument,
 )
 from protocols.feeds import ParseContext, parse
-from protocols.feeds.resource import MOST_MATCHES
+from protocols.feeds.resource import MOST_MATCHES, path_error
 from protocols.model import FeedFormat, ParsedFeed, Text
 from tests.support.creator import NOW
 
@@ -29,6 +29,29 @@ STORE = {"price": 3, "book": [{"name": "A", "n": 1}, {"name": "B", "n": 2}]}
 def select(body: Any, selector: str) -> ParsedFeed:
     written = body if isinstance(body, bytes) else json.dumps(body).encode()
     return parse(written, ParseContext(url=URL, now=NOW, selector=selector))
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        *("$", "$.price", "$.book[?(@.n>1)].name", "$..name", "$.book[-1]"),
+        *(".h-entry", "ul > li:nth-child(2n+1)", "[rel=next]", "*", "a:has(> img)"),
+    ],
+)
+def test_a_path_that_can_be_read_has_no_error(selector: str) -> None:
+    assert path_error(selector) == ""
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        *("$.book[(@.length-1)]", "$..[", "$.a[?", "$.a.b c", "$[?@.x == 1e999999]"),
+        *("[rel=", "p:nth-child(x)", ".a::before", ".a >", "p:unknown", ".a,,b"),
+    ],
+)
+def test_a_path_that_cannot_be_read_has_one(selector: str) -> None:
+    assert path_error(selector)
+    assert "\n" not in path_error(selector)
 
 
 @pytest.mark.parametrize(

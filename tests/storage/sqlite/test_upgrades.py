@@ -18,6 +18,8 @@ from storage.interface import Storage
 from storage.packing import pack
 from storage.records import (
     EntryWrite,
+    Format,
+    ListingSearch,
     PageId,
     PageSection,
     Position,
@@ -158,6 +160,32 @@ async def check_content(storage: Storage) -> None:
     news = EntryWrite(key="key 4", body=pack(Entry(key="key 4", id="4")))
     commit = fetch(feed, entries=(news,), records=(record("key 4"),))
     assert await storage.log.commit(commit) == (RECORDS + 1,)
+
+
+@pytest.mark.parametrize(
+    ("read_as", "state", "format"),
+    [("", "active", "by-topic"), ("", "track", "atom"), ("rss", "active", "atom")],
+)
+async def test_atom_of_what_was_never_read_is_left_to_what_there_will_be_to_send(
+    tmp_path: Path, read_as: str, state: str, format: str
+) -> None:
+    path = tmp_path / "hub.db"
+    write_version(path, 24)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.create_function("is_same_secret", 2, str.__eq__)
+        connection.execute("UPDATE feeds SET format = ?, state = ?", (read_as, state))
+        connection.execute("UPDATE subscriptions SET format = 'atom' WHERE id = 1")
+    storage = await open_database(path)
+    try:
+        found = await storage.subscriptions.get(SubscriptionId(1))
+        assert found is not None
+        assert found.format == format
+        listing = await storage.listings.page(
+            found.account, ListingSearch(format=Format.ATOM), skip=0, limit=9
+        )
+        assert [each.subscription.id for each in listing.items] == [1]
+    finally:
+        await storage.close()
 
 
 async def test_the_way_back_is_a_copy_that_the_newer_version_makes_beforehand(

@@ -7,13 +7,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
+from protocols.selectors import selector_of
 from protocols.urls import resource_url
 from storage.records import (
     DueFeed,
     FeedId,
     FeedState,
     FetchTarget,
-    Format,
     HiddenFeeds,
     NewFeed,
     PlaceByPace,
@@ -21,6 +21,7 @@ from storage.records import (
     Posting,
     StoredFeed,
 )
+from storage.wanted import keeps_document
 from tests.support.overdue import the_latest
 
 from .state import ModelFeed, State, milliseconds
@@ -96,6 +97,15 @@ class MemoryFeeds:
         found = self._of_resource(topic)
         return found[0].stored if found else None
 
+    async def parts(self, page: str, limit: int) -> list[StoredFeed]:
+        return [
+            each
+            for each in self._all()
+            if selector_of(each.url)
+            and resource_url(each.url.partition("#")[0]) == resource_url(page)
+            and each.state is not FeedState.REMOVED
+        ][:limit]
+
     async def page(
         self, *, after: FeedId, limit: int, state: FeedState | None = None
     ) -> list[StoredFeed]:
@@ -143,7 +153,9 @@ class MemoryFeeds:
             seen=feed.seen,
             slices=feed.slices,
             inventory=feed.inventory,
-            keeps_body=any(each.format is Format.AS_IS for each in subscribers),
+            keeps_body=any(
+                keeps_document(each.format, feed.stored.format) for each in subscribers
+            ),
             subscribers=len(subscribers),
         )
 

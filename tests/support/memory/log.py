@@ -18,7 +18,6 @@ from storage.records import (
     FeedState,
     FeedTrail,
     FetchCommit,
-    Format,
     Position,
     Record,
     RecordKind,
@@ -27,7 +26,7 @@ from storage.records import (
     StoredEntry,
     SubscriptionId,
 )
-from storage.wanted import DOCUMENT_KINDS, superseded
+from storage.wanted import DOCUMENT_KINDS, keeps_document, superseded
 
 from .sites import put_site
 from .state import ModelEntry, State, milliseconds
@@ -64,7 +63,10 @@ class MemoryLog:
             put_site(feed, fetch.site)
         feed.head = feed.head if fetch.head is None else fetch.head
         subscribers = self._state.active(fetch.feed_id)
-        if fetch.body and any(each.format is Format.AS_IS for each in subscribers):
+        format = feed.stored.format
+        is_kept = any(keeps_document(each.format, format) for each in subscribers)
+        feed.body = feed.body if is_kept else None
+        if fetch.body and is_kept:
             known = feed.body.position if feed.body else Position(0)
             position = max(known, self._document_position(fetch))
             feed.body = replace(fetch.body, position=position)
@@ -87,7 +89,8 @@ class MemoryLog:
     def _require_document(self, fetch: FetchCommit) -> None:
         is_news = any(record.kind in DOCUMENT_KINDS for record in fetch.records)
         subscribers = self._state.active(fetch.feed_id)
-        is_wanted = any(each.format is Format.AS_IS for each in subscribers)
+        format = fetch.format or self._state.feeds[fetch.feed_id].stored.format
+        is_wanted = any(keeps_document(each.format, format) for each in subscribers)
         if is_news and is_wanted and fetch.body is None:
             raise DocumentWanted(f"feed {fetch.feed_id}")
 

@@ -13,7 +13,6 @@ from storage.errors import NotFound
 from storage.records import (
     AccountId,
     FeedId,
-    Format,
     NewSubscription,
     Position,
     RecordKind,
@@ -22,6 +21,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
+from storage.wanted import keeps_document
 
 from .state import ModelStraggler, State, milliseconds
 
@@ -108,7 +108,8 @@ class MemorySubscriptions:
         self._state.subscriptions[subscription.id] = subscription
         feed = self._state.feeds[subscription.feed_id]
         subscribers = self._state.active(subscription.feed_id)
-        if all(each.format is not Format.AS_IS for each in subscribers):
+        format = feed.stored.format
+        if not any(keeps_document(each.format, format) for each in subscribers):
             feed.body = None
         return subscription
 

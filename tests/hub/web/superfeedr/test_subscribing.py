@@ -58,7 +58,7 @@ async def test_subscribing_is_204_and_asks_nobody(hub: Hub, ask: Ask) -> None:
     [made] = await subscribed(hub)
     assert (made.topic, made.callback, made.secret) == (TOPIC, CALLBACK, "s3cret")
     assert made.algorithm == "sha1"
-    assert made.format is Format.ATOM
+    assert made.format is Format.BY_TOPIC
     assert made.lease_end is None
     assert not hub.asker.asked
 
@@ -79,7 +79,7 @@ async def test_an_unknown_feed_is_fetched_before_the_answer_and_private(
         ({"format": "json"}, "*/*", Format.JSON),
         ({"format": "ATOM"}, "application/json", Format.ATOM),
         ({}, "application/json", Format.JSON),
-        ({}, "*/*", Format.ATOM),
+        ({}, "*/*", Format.BY_TOPIC),
     ],
 )
 async def test_the_format_is_asked_for_or_accepted(
@@ -89,10 +89,35 @@ async def test_the_format_is_asked_for_or_accepted(
     assert (await subscribed(hub))[0].format is format
 
 
-async def test_what_is_no_feed_is_sent_as_it_is(hub: Hub, ask: Ask) -> None:
-    hub.poller.format = ""
+@pytest.mark.parametrize("format", ["", "part", "rss"])
+async def test_without_a_format_it_is_left_to_what_there_will_be_to_send(
+    hub: Hub, ask: Ask, format: str
+) -> None:
+    hub.poller.format = format
     assert (await ask(**wanted())).status_code == 204
-    assert (await subscribed(hub))[0].format is Format.AS_IS
+    assert (await subscribed(hub))[0].format is Format.BY_TOPIC
+
+
+@pytest.mark.parametrize("fragment", ["[[[", "%24.a[(@.length-1)]", ".a::before"])
+@pytest.mark.parametrize("verify", ["", "async"])
+async def test_a_path_that_cannot_be_read_is_refused_at_the_door(
+    hub: Hub, ask: Ask, fragment: str, verify: str
+) -> None:
+    topic = f"{TOPIC}#{fragment}"
+    answer = await ask(**wanted(hub_topic=topic, hub_verify=verify))
+    assert answer.status_code == 422
+    assert "hub.topic" in answer.text
+    assert "path" in answer.text
+    assert not await subscribed(hub)
+    assert await hub.storage.feeds.find(topic) is None
+
+
+@pytest.mark.parametrize("path", ["/", "/hubbub"])
+async def test_a_ping_may_have_a_fragment(
+    anybody: httpx2.AsyncClient, path: str
+) -> None:
+    form = {"hub.mode": "publish", "hub.url": f"{TOPIC}#.h-entry"}
+    assert (await anybody.post(path, data=form)).status_code == 204
 
 
 async def test_subscribing_again_takes_the_new_secret(hub: Hub, ask: Ask) -> None:
@@ -405,4 +430,4 @@ async def test_a_feed_that_cannot_be_fetched_is_subscribed_to_all_the_same(
     )
     hub.poller.format = ""
     assert (await ask(**wanted())).status_code == 204
-    assert (await subscribed(hub))[0].format is Format.ATOM
+    assert (await subscribed(hub))[0].format is Format.BY_TOPIC
