@@ -6,6 +6,8 @@ import json
 
 import click
 
+from protocols.websub.signatures import OF_OLD
+
 from .client import Document, Hub, speaks_to_hub
 from .wording import moment, next_try, print_facts, print_table, printable
 
@@ -106,7 +108,7 @@ def show(hub: Hub, subscription: int, as_json: bool) -> None:
             ("ended", found["ended_reason"]),
             ("format", found["format"]),
             ("updates", found["updates"]),
-            ("signed", found["algorithm"] if found["has_secret"] else "no secret"),
+            ("signed", _signing(found)),
             ("former secret", _former_secret(found)),
             ("since", moment(found["created_at"])),
             ("late", _lateness(found)),
@@ -129,6 +131,14 @@ def _lateness(found: Document) -> str:
         f"{reason} since {moment(late['failing_since'])},"
         f" next try: {next_try(late['next_try'], late['under_way'])}"
     )
+
+
+def _signing(found: Document) -> str:
+    if not found["has_secret"]:
+        return "no secret"
+    if found["algorithm"] == OF_OLD:
+        return "sha1, as clients of old know it; sha256 in X-Hub-Signature-256"
+    return str(found["algorithm"])
 
 
 def _print_attempts(attempts: list[Document]) -> None:

@@ -19,7 +19,7 @@ from protocols.errors import InvalidValue
 from protocols.track import TrackTopic
 from protocols.websub.callbacks import read_callback
 from protocols.websub.requests import LONGEST_SECRET
-from protocols.websub.signatures import ALGORITHMS
+from protocols.websub.signatures import SIGNINGS
 from storage.errors import NotFound
 from storage.interface import Storage
 from storage.records import (
@@ -266,8 +266,8 @@ def _closed(field: str) -> InvalidValue:
 
 
 def _check_signing(request: Subscribe, prefix: str) -> None:
-    if request.algorithm not in ALGORITHMS:
-        expected = f"one of {', '.join(ALGORITHMS)}"
+    if request.algorithm not in SIGNINGS:
+        expected = f"one of {', '.join(SIGNINGS)}"
         raise InvalidValue(f"{prefix}algorithm", expected, request.algorithm)
     if len(request.secret.encode()) > LONGEST_SECRET:
         raise InvalidValue(f"{prefix}secret", f"at most {LONGEST_SECRET} bytes")

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Self
 
 from protocols.websub.leases import ENDLESS_LEASE
+from protocols.websub.signatures import OF_OLD
 from storage.records import (
     AccountId,
     AccountWish,
@@ -33,7 +34,7 @@ class Wish:
     topic: str
     callback: str = ""
     secret: str = ""
-    algorithm: str = "sha1"
+    algorithm: str = OF_OLD
     format: Format | None = None  # None: what suits the topic
     has_digest: bool = False
     shown: tuple[tuple[str, str], ...] = ()  # further parameters, for the publisher

@@ -11,7 +11,7 @@ from hub.web.open_shapes import OPEN_SHAPES
 from protocols.model import FeedFormat
 from protocols.openfeeder.serving.errors import ErrorCode
 from protocols.scp.collection import CollectionType
-from protocols.websub.signatures import ALGORITHMS
+from protocols.websub.signatures import SIGNINGS
 from storage.records import (
     FeedState,
     Format,
@@ -60,7 +60,7 @@ CHOICES: Mapping[str, Sequence[str]] = {
     "SubscriptionState": tuple(SubscriptionState),
     "Format": tuple(Format),
     "Updates": tuple(Updates),
-    "Algorithm": ALGORITHMS,
+    "Algorithm": SIGNINGS,
     "Right": tuple(Right),
     "PingOutcome": tuple(Ping),
     "VerificationMode": tuple(VerificationMode),

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from protocols.http import HeaderLink, format_link_header, header_value
 from protocols.quick import quick_init
-from protocols.websub.signatures import sign, sign_webhook
+from protocols.websub.signatures import sign_webhook, signature_headers
 
 SHARED_HEADERS_KEPT = 256
 """Topics and formats whose headers are remembered while a record fans out."""
@@ -21,7 +21,8 @@ class Delivery:
     ``topic`` and ``hub`` are the URLs the subscriber knows. ``id`` stays the same
     over retries (see `notification_id`); ``timestamp`` is of this attempt, in Unix
     seconds. ``former_secret``: what the secret has replaced a short time ago, so that
-    receivers may know the one or the other. ``missed`` are the first and last position
+    receivers may know the one or the other. ``algorithm``: one of
+    `protocols.websub.signatures.SIGNINGS`. ``missed`` are the first and last position
     of records that were trimmed before this subscriber got them. ``credits``: what is
     left to the subscriber's account; ``expires``: when the subscription does, in Unix
     seconds.
@@ -95,5 +96,5 @@ def _sign(headers: dict[str, str], delivery: Delivery) -> None:
     signatures = sign_webhook(secret, id, at, body)
     if former:
         signatures = f"{signatures} {sign_webhook(former, id, at, body)}"
-    headers["X-Hub-Signature"] = sign(delivery.algorithm, secret, body)
+    headers.update(signature_headers(delivery.algorithm, secret, body))
     headers["webhook-signature"] = signatures

@@ -1,7 +1,8 @@
 """What may be asked of the hub: subscribe, unsubscribe, and publish (WebSub 5.1).
 
-"Hubs MUST ignore additional request parameters they do not understand": among them
-``hub.verify`` of PubSubHubbub 0.3. Errors name the parameter at fault.
+"Hubs MUST ignore additional request parameters they do not understand". Of
+``hub.verify`` (PubSubHubbub 0.3) only that it is there says something. Errors name the
+parameter at fault.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from protocols.errors import InvalidValue
 from protocols.websub.callbacks import read_callback, read_web_url
 from protocols.websub.forms import Form
 from protocols.websub.leases import SHORTEST_LEASE, granted_lease
-from protocols.websub.signatures import ALGORITHMS
+from protocols.websub.signatures import ALGORITHMS, OF_OLD
 
 LONGEST_SECRET = 199
 """Bytes. WebSub 5.1: "This parameter MUST be less than 200 bytes in length"."""
@@ -25,6 +26,7 @@ FORMATS = ("json", "atom")
 """What notifications may be normalized to; without any, the topic itself is sent."""
 
 _URL_NAMES = re.compile(r"hub\.(?:url|topic)(?:\[\d{0,4}\])?")
+_VERIFY = re.compile(r"hub\.verify")
 _BETWEEN_URLS = re.compile(r",(?=\s*https?://)")
 
 
@@ -90,7 +92,7 @@ def _read_subscribe(form: Form, shortest_lease: int) -> SubscribeRequest:
         callback=_read_callback(form),
         lease_seconds=granted_lease(_read_lease(form), shortest_lease),
         secret=_read_secret(form),
-        algorithm=_read_choice(form, "hub.signature_algorithm", ALGORITHMS) or "sha256",
+        algorithm=_read_algorithm(form),
         format=_read_choice(form, "format", FORMATS),
         verify_token=_read_verify_token(form),
     )
@@ -128,6 +130,13 @@ def _read_choice(form: Form, name: str, choices: tuple[str, ...]) -> str:
     if value and value not in choices:
         raise InvalidValue(name, f"one of {', '.join(choices)}", value)
     return value
+
+
+def _read_algorithm(form: Form) -> str:
+    """Without a choice that of the client's time: ``hub.verify`` is of PubSubHubbub
+    0.3, which knows SHA-1 alone."""
+    chosen = _read_choice(form, "hub.signature_algorithm", ALGORITHMS)
+    return chosen or (OF_OLD if form.all(_VERIFY) else "sha256")
 
 
 def _read_verify_token(form: Form) -> str:

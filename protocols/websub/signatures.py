@@ -16,6 +16,11 @@ from protocols.errors import InvalidValue
 
 ALGORITHMS: Final = ("sha1", "sha256", "sha384", "sha512")
 """Those of the WebSub recommendation."""
+OF_OLD: Final = "sha1+sha256"
+"""Of a subscription whose client is of PubSubHubbub's time and chose no algorithm: it
+knows ``X-Hub-Signature: sha1=…`` alone, and drops any other."""
+SIGNINGS: Final = (*ALGORITHMS, OF_OLD)
+"""What a subscription may be signed with."""
 
 STANDARD_WEBHOOKS_PREFIX: Final = "whsec_"
 TOLERANCE: Final = 300
@@ -34,6 +39,17 @@ def sign(algorithm: str, secret: str, body: bytes) -> str:
     if algorithm not in ALGORITHMS:
         raise InvalidValue("algorithm", f"one of {', '.join(ALGORITHMS)}", algorithm)
     return f"{algorithm}={hmac.digest(secret.encode(), body, algorithm).hex()}"
+
+
+def signature_headers(signing: str, secret: str, body: bytes) -> dict[str, str]:
+    """The headers of one of `SIGNINGS`: whoever knows more than `OF_OLD` is sure of
+    finds the better one beside it."""
+    if signing != OF_OLD:
+        return {"X-Hub-Signature": sign(signing, secret, body)}
+    return {
+        "X-Hub-Signature": sign("sha1", secret, body),
+        "X-Hub-Signature-256": sign("sha256", secret, body),
+    }
 
 
 def verify(signature: str, secret: str, body: bytes) -> bool:

@@ -17,7 +17,7 @@ from hub.web.superfeedr.calls import Call, Mode, Modes
 from protocols.errors import InvalidValue
 from protocols.superfeedr.parameters import Parameters
 from protocols.websub.requests import LONGEST_VERIFY_TOKEN
-from protocols.websub.signatures import ALGORITHMS
+from protocols.websub.signatures import ALGORITHMS, OF_OLD
 from storage.records import Format, Right, VerificationMode
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,19}(?:\.[0-9]{0,19})?", re.ASCII)
@@ -149,8 +149,8 @@ def _verify_token(given: Parameters) -> str:
 
 def _algorithm(given: Parameters) -> str:
     """Clients of Superfeedr know SHA-1 alone; anything else has to be asked for."""
-    name = given.one("hub.signature_algorithm").strip().lower() or "sha1"
-    if name not in ALGORITHMS:
+    name = given.one("hub.signature_algorithm").strip().lower()
+    if name and name not in ALGORITHMS:
         expected = f"one of {', '.join(ALGORITHMS)}"
         raise InvalidValue("hub.signature_algorithm", expected, name)
-    return name
+    return name or OF_OLD

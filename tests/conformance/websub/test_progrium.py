@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import re
 from urllib.parse import quote
@@ -273,3 +274,31 @@ async def test_every_form_of_ping_in_use_is_understood(
     )
     assert answer.status == 204
     await eventually(lambda: len(callback.deliveries) == 2)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [("", ["sha1", "sha256"]), ("sha1", ["sha1"]), ("sha512", ["sha512"])],
+)
+async def test_a_client_of_that_time_gets_the_signature_that_it_knows(
+    scene: WebSubScene, chosen: str, expected: list[str]
+) -> None:
+    topic, callback = scene.topic(), scene.callback()
+    chosen_by = {"hub.signature_algorithm": chosen} if chosen else {}
+    answer = await scene.post(
+        [
+            *[("hub.mode", "subscribe"), ("hub.secret", "s3cret")],
+            *[("hub.topic", topic.url), ("hub.callback", callback.url)],
+            *[("hub.verify", "async"), ("hub.verify", "sync")],
+            *chosen_by.items(),
+        ]
+    )
+    await scene.until(answer, "verified")
+    await scene.publish(topic)
+    await eventually(lambda: bool(callback.deliveries))
+    delivery = callback.deliveries[0]
+    names = ("x-hub-signature", "x-hub-signature-256")
+    assert [delivery.headers[name] for name in names if name in delivery.headers] == [
+        f"{each}={hmac.new(b's3cret', delivery.body, each).hexdigest()}"
+        for each in expected
+    ]

@@ -94,6 +94,17 @@ def test_one_whose_secret_was_changed_says_how_long_the_former_signs(
     assert "former secret  signs as well until 2126-01-01 00:00:00Z" in lines
 
 
+def test_one_of_a_client_of_old_says_which_header_has_which_signature(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    document = subscription_document(algorithm="sha1+sha256")
+    api.answers["GET /api/subscriptions/4"] = (200, document)
+    signed = (
+        "signed        sha1, as clients of old know it; sha256 in X-Hub-Signature-256"
+    )
+    assert signed in fanfare("subs", "show", "4").stdout
+
+
 def test_an_exhausted_subscription_says_so(fanfare: Fanfare, api: FakeApi) -> None:
     document = subscription_document(exhausted=True, has_secret=False)
     api.answers["GET /api/subscriptions/4"] = (200, document)

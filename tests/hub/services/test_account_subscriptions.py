@@ -58,7 +58,7 @@ async def test_it_is_granted_as_it_was_asked_for(
         assert await of_accounts(hub).grant(asked) == ""
 
         [made] = await subscribed(hub)
-        assert (made.secret, made.algorithm) == ("s", "sha1")
+        assert (made.secret, made.algorithm) == ("s", "sha1+sha256")
         assert made.format is (format or Format.BY_TOPIC)
         assert made.lease_end is None
         hub.clock.advance(86_400)

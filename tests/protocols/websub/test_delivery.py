@@ -47,6 +47,16 @@ def test_with_a_secret_both_signatures_are_sent(algorithm: str) -> None:
     assert headers["webhook-signature"] == expected
 
 
+def test_a_client_of_old_gets_sha1_where_it_looks_and_sha256_beside_it() -> None:
+    delivery = dataclasses.replace(DELIVERY, secret="s", algorithm="sha1+sha256")
+    headers = delivery_headers(delivery)
+    assert headers["X-Hub-Signature"] == sign("sha1", "s", b"{}")
+    assert headers["X-Hub-Signature-256"] == sign("sha256", "s", b"{}")
+    for algorithm in ("sha1", "sha256"):
+        chosen = dataclasses.replace(DELIVERY, secret="s", algorithm=algorithm)
+        assert "X-Hub-Signature-256" not in delivery_headers(chosen)
+
+
 def test_a_former_secret_signs_as_well_where_there_is_place_for_it() -> None:
     delivery = dataclasses.replace(DELIVERY, secret="new", former_secret="old")
     headers = delivery_headers(delivery)

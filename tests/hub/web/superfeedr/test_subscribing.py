@@ -57,7 +57,7 @@ async def test_subscribing_is_204_and_asks_nobody(hub: Hub, ask: Ask) -> None:
     assert (answer.status_code, answer.content) == (204, b"")
     [made] = await subscribed(hub)
     assert (made.topic, made.callback, made.secret) == (TOPIC, CALLBACK, "s3cret")
-    assert made.algorithm == "sha1"
+    assert made.algorithm == "sha1+sha256"
     assert made.format is Format.BY_TOPIC
     assert made.lease_end is None
     assert not hub.asker.asked
@@ -228,7 +228,7 @@ async def test_async_is_202_once_the_wish_is_stored_with_all_that_was_asked(
     assert await subscribed(hub) == []
     [stored] = await put_off(hub)
     assert (stored.topic, stored.callback) == (TOPIC, CALLBACK)
-    assert (stored.secret, stored.algorithm) == ("s3cret", "sha1")
+    assert (stored.secret, stored.algorithm) == ("s3cret", "sha1+sha256")
     assert (stored.verify_token, stored.lease_seconds) == ("vt", 315_359_999)
     assert stored.wish is not None
     assert (stored.wish.format, stored.wish.has_digest) == (Format.JSON, True)
