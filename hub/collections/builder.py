@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -35,6 +35,8 @@ from storage.interface import Storage
 from storage.packing import unpack
 from storage.records import PageSection, PublishedPage
 
+MOST_SECONDS_AHEAD = 10.0
+"""That a build waits for the clock, so that nothing is generated after it."""
 _SECOND = timedelta(seconds=1)
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -72,8 +74,10 @@ class CollectionBuilder:
         clock: Clock,
         options: BuildOptions,
         metrics: Metrics | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._storage = storage
+        self._sleep = sleep
         self._keeper = keeper
         self._shelf = shelf
         self._clock = clock
@@ -143,12 +147,24 @@ class CollectionBuilder:
             return tuple(added)
 
     async def _withdraw(self) -> bool:
-        names = await self.withdrawn()
-        if not names:
+        """Also what a clock has generated that was further ahead than anything is
+
+        listed: who has read it would take nothing for newer that comes.
+        """
+        before, now = self._shelf.generation, self._clock.now()
+        latest = later(now, self.options.lifetime)
+        names = await self.withdrawn() | {
+            each.name for each in before.collections if each.generated > latest
+        }
+        chains = {
+            name: chain
+            for name, chain in before.chains.items()
+            if chain.generated <= latest
+        }
+        if not names and chains == before.chains:
             return False
-        now = self._clock.now()
-        before = without_withdrawn(self._shelf.generation, names, now)
-        after = next_generation(before, (), before.chains, before.epoch, now)
+        kept = without_withdrawn(before, names, now)
+        after = next_generation(kept, (), chains, before.epoch, now)
         self._shelf.directory.mkdir(exist_ok=True)
         await asyncio.to_thread(self._shelf.publish, after)
         log.info("collections_withdrawn", count=len(names))
@@ -186,7 +202,7 @@ class CollectionBuilder:
                 everything = Everything(pages, name)
                 newest = max(newest, await self._gather(snapshot, everything))
                 gathered.append((snapshot, None))
-            generated = self._moment(plan.name, newest)
+            generated = await self._moment(plan.name, newest)
             return [
                 await self._finish(file, plan, generated, since)
                 for file, since in gathered
@@ -198,16 +214,25 @@ class CollectionBuilder:
         """Put all pages into the file; when the last of them was modified."""
         newest = _START
         while pages := await self._fresh(source):
-            newest = max(newest, max(each.modified for each in pages))
+            newest = max(newest, max(map(self._modified, pages)))
             await asyncio.to_thread(self._put, file, pages)
             source.pass_by(pages)
         return newest
 
-    def _moment(self, section: str, newest: datetime) -> datetime:
-        """After all that it has and all that was generated of the section before."""
+    async def _moment(self, section: str, newest: datetime) -> datetime:
+        """After all that it has and all that was generated of the section before, but
+
+        not after now: where these are a few seconds ahead, as when a page changes twice
+        in one, they are waited for. A clock that was set back is not.
+        """
         last = self._shelf.generation.latest(section)
         after_last = _START if last is None else last + _SECOND
-        return max(_ceil(self._clock.now()), newest, after_last)
+        now = self._clock.now()
+        moment = max(now.replace(microsecond=0), newest, after_last)
+        ahead = (moment - now).total_seconds()
+        if 0 < ahead <= MOST_SECONDS_AHEAD:
+            await self._sleep(ahead)
+        return moment
 
     async def _finish(
         self,
@@ -291,10 +316,16 @@ class CollectionBuilder:
         context = PageContext(
             feed=read_head(page.head),
             url=page.url,
-            modified=page.modified,
+            modified=self._modified(page),
             language=self.options.language,
         )
         return page_line(unpack(page.entry.body, Entry), context)
+
+    def _modified(self, page: PublishedPage) -> datetime:
+        """Not of a clock that was far ahead."""
+        now = self._clock.now()
+        is_credible = page.modified <= later(now, self.options.lifetime)
+        return page.modified if is_credible else now.replace(microsecond=0)
 
     def _stored(
         self, head: CollectionHead, done: WrittenFile, pages: int, withdrawals: int
@@ -314,9 +345,3 @@ class CollectionBuilder:
             size=done.size,
             withdrawals=withdrawals,
         )
-
-
-def _ceil(moment: datetime) -> datetime:
-    """To the whole second that is not before it."""
-    whole = moment.replace(microsecond=0)
-    return whole if whole == moment else whole + _SECOND

@@ -40,10 +40,14 @@ class _KeptSitemap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedCollection:
-    """``max_age``: seconds that it may be kept; a delta is then asked for again."""
+    """``modified``: when it was generated, but not after now, as RFC 9110 8.8.2.1 has
+
+    it. ``max_age``: seconds that it may be kept; a delta is then asked for again.
+    """
 
     collection: StoredCollection
     path: Path
+    modified: datetime
     max_age: int
 
 
@@ -90,7 +94,8 @@ class CollectionService:
         if kept is not None and kept.generation is generation and kept.listed == listed:
             return kept.sitemap
         is_whole = len(listed) == len(generation.listed)
-        rendered = self._render(listed, generation.made if is_whole else now)
+        made = min(generation.made, now)
+        rendered = self._render(listed, made if is_whole else now)
         self._kept = _KeptSitemap(
             generation=generation, listed=listed, sitemap=rendered
         )
@@ -132,7 +137,12 @@ class CollectionService:
         options = self._builder.options
         is_delta = found.type is CollectionType.DELTA
         seconds = options.delta_seconds if is_delta else options.snapshot_seconds
-        return ServedCollection(collection=found, path=path, max_age=int(seconds))
+        return ServedCollection(
+            collection=found,
+            path=path,
+            modified=min(found.generated, self._clock.now()),
+            max_age=int(seconds),
+        )
 
     async def build(self, *, snapshots: bool) -> Sequence[StoredCollection]:
         """Raises `Conflict` when there are none, `StorageError`, OSError."""

@@ -65,7 +65,7 @@ class ScpRoutes:
         each = served.collection
         etag = f"sha256:{each.digest}"
         headers = _headers(served, etag)
-        if is_current(request, etag, each.generated):
+        if is_current(request, etag, served.modified):
             return not_modified(headers)
         if each.encoding is not Encoding.PLAIN:
             headers["Content-Encoding"] = each.encoding.value
@@ -99,7 +99,7 @@ def _headers(served: ServedCollection, etag: str) -> dict[str, str]:
     is_delta = served.collection.type is CollectionType.DELTA
     demand = "must-revalidate" if is_delta else "immutable"
     return {
-        **validators(etag, served.collection.generated),
+        **validators(etag, served.modified),
         "Cache-Control": f"public, max-age={served.max_age}, {demand}",
         "Vary": "Accept-Encoding",
         "X-Content-Type-Options": "nosniff",

@@ -25,3 +25,7 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
         self._elapsed += seconds
+
+    async def sleep(self, seconds: float) -> None:
+        """As if somebody had slept."""
+        self.advance(seconds)

@@ -330,6 +330,7 @@ async def open_hub(
             clock,
             build_options or BuildOptions(),
             metrics,
+            clock.sleep,
         )
         websub = WebSubService(
             storage,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from random import Random
 
@@ -65,7 +67,9 @@ def a_shelf(hub: Hub) -> Shelf:
 
 def a_builder(hub: Hub, shelf: Shelf) -> CollectionBuilder:
     keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
-    return CollectionBuilder(hub.storage, keeper, shelf, hub.clock, BuildOptions())
+    return CollectionBuilder(
+        hub.storage, keeper, shelf, hub.clock, BuildOptions(), sleep=hub.clock.sleep
+    )
 
 
 async def titles(hub: Hub, feed: StoredFeed) -> dict[str, str]:
@@ -312,6 +316,64 @@ async def test_time_that_goes_back_neither_repeats_nor_loses_a_change(
         await crawler.crawl()
         assert crawler.pages["https://example.org/a"]["title"] == f"T{number}"
     assert moments == sorted(moments)
+
+
+@pytest.mark.parametrize("fraction", [0, 0.4])
+async def test_nothing_is_generated_or_modified_after_the_date_of_its_answer(
+    hub: Hub, client: httpx2.AsyncClient, fraction: float
+) -> None:
+    """Though a page is edited thrice in a second, and each time built."""
+    feeds = PublicFeeds(hub.storage)
+    feed = await feeds.add()
+    hub.clock.advance(fraction)
+    began = hub.clock.now()
+    for number in range(3):
+        await feeds.publish(feed, an_entry("a", title=f"T{number}"))
+        for each in await hub.services.collections.build(snapshots=True):
+            now = hub.clock.now()
+            assert each.generated <= now
+            answer = await client.head(f"/scp/{each.name}")
+            modified = parsedate_to_datetime(answer.headers["last-modified"])
+            assert modified <= now
+    assert hub.clock.now() - began <= timedelta(seconds=3)
+
+
+async def test_a_clock_that_was_set_back_dates_no_answer_after_itself(
+    hub: Hub, client: httpx2.AsyncClient
+) -> None:
+    await PublicFeeds(hub.storage).publish(
+        await PublicFeeds(hub.storage).add(), an_entry("a")
+    )
+    (each,) = await hub.services.collections.build(snapshots=False)
+    hub.clock.advance(-HOUR)
+    for path in (f"/scp/{each.name}", "/sitemap.xml"):
+        answer = await client.get(path)
+        modified = parsedate_to_datetime(answer.headers["last-modified"])
+        assert modified <= hub.clock.now()
+
+
+async def test_what_a_clock_generated_that_was_days_ahead_is_taken_back(
+    hub: Hub, client: httpx2.AsyncClient
+) -> None:
+    feeds = PublicFeeds(hub.storage)
+    feed = await feeds.add()
+    hub.clock.advance(400 * 24 * HOUR)
+    await feeds.publish(feed, an_entry("a", title="Ahead"), when=hub.clock.now())
+    (ahead,) = await hub.services.collections.build(snapshots=False)
+    hub.clock.advance(-400 * 24 * HOUR)
+    (anew,) = await hub.services.collections.build(snapshots=False)
+    assert anew.generated <= hub.clock.now()
+    assert (await client.get(f"/scp/{ahead.name}")).status_code == 410
+    crawler = ScpCrawler(client)
+    await crawler.crawl()
+    assert [page["title"] for page in crawler.pages.values()] == ["Ahead"]
+    assert crawler.pages["https://example.org/a"]["modified"] <= crawler.generated
+    hub.clock.advance(HOUR)
+    await feeds.publish(feed, an_entry("a", title="Now"), when=hub.clock.now())
+    await hub.services.collections.build(snapshots=False)
+    newcomer = ScpCrawler(client)
+    await newcomer.crawl()
+    assert [page["title"] for page in newcomer.pages.values()] == ["Now"]
 
 
 async def test_a_withdrawal_is_published_soon_but_not_again_and_again(
