@@ -12,7 +12,7 @@ from protocols.model import Entry, Feed
 from protocols.scp.collection import section_name
 from protocols.scp.page import page_url
 from storage.packing import unpack
-from storage.records import FeedId, FeedNews, JudgedEntry, PageNews
+from storage.records import EntryId, FeedId, FeedNews, JudgedEntry, PageNews
 
 _OF_FEED = 48
 """Bits of a rank below which the feed's own number stands."""
@@ -47,7 +47,7 @@ def judge_entry(news: PageNews, public_url: str, now: datetime) -> JudgedEntry:
         return none
     stated = entry.updated or entry.published or now
     linked = page_url(entry)
-    own = f"{public_url}/topics/{news.entry.feed_id}.json#{news.entry_id}"
+    own = f"{public_url}{own_path(news.entry_id)}"
     near = nearness(linked, news.urls, head) if linked else Nearness.HOST
     return JudgedEntry(
         entry_id=news.entry_id,
@@ -58,6 +58,14 @@ def judge_entry(news: PageNews, public_url: str, now: datetime) -> JudgedEntry:
         dated=news.dated,
         modified=min(stated, now),
     )
+
+
+def own_path(entry_id: EntryId) -> str:
+    """Where the hub itself shows an entry (`hub.web.public`). No fragment: readers
+
+    that drop these would take all such pages for one.
+    """
+    return f"/topics/entries/{entry_id}"
 
 
 def nearness(url: str, feed_urls: Iterable[str], head: Feed) -> Nearness:

@@ -104,6 +104,19 @@ class PublicService:
         etag = _digest(repr((format, page.url, before, limit, states)).encode(), feed)
         return PreparedPage(page=page, etag=etag, modified=parsed)
 
+    async def page_of(self, entry_id: EntryId) -> PreparedPage:
+        """The page of its topic that has an entry alone.
+
+        Raises `NotFound`, also for one that is not for everybody.
+        """
+        found = await self._storage.log.entries([entry_id])
+        place = await self._storage.entries.place_of(entry_id)
+        if not found or place is None or found[0].deleted or found[0].unlisted:
+            raise NotFound("entry", entry_id)
+        before = str(PagePlace(dated=place.at, entry=entry_id - 1))
+        feed_id = found[0].feed_id
+        return await self.page(feed_id, TopicFormat.ATOM, before=before, limit=1)
+
     async def render(self, prepared: PreparedPage, format: TopicFormat) -> bytes:
         return await run_beside(partial(render_topic_page, prepared.page, format))
 

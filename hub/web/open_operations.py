@@ -119,6 +119,17 @@ OPEN_OPERATIONS: tuple[OpenOperation, ...] = (
         answers={200: {OPML: "string"}, 304: {}},
         problems=(429, 503),
     ),
+    OpenOperation(
+        method="GET",
+        path="/topics/entries/{id}",
+        summary="An entry of a public feed that has no address of its own",
+        description="The page of its topic that has this entry alone.",
+        answers={
+            200: {TopicFormat.ATOM.media_type.partition(";")[0]: "string"},
+            304: {},
+        },
+        problems=(404, 429, 503),
+    ),
     *(
         OpenOperation(
             method="GET",

@@ -13,7 +13,7 @@ from hub.web.conditions import is_current, not_modified, validators
 from hub.web.decoding import path_id, query_whole
 from protocols.opml import OPML_TYPE
 from protocols.topic_pages import TopicFormat
-from storage.records import FeedId
+from storage.records import EntryId, FeedId
 
 OPEN_TO_PAGES = {
     "Access-Control-Allow-Origin": "*",
@@ -29,6 +29,7 @@ class PublicRoutes:
     def routes(self) -> list[Route]:
         return [
             Route("/myPublicFeeds.opml", self.list_feeds, methods=["GET"]),
+            Route("/topics/entries/{id}", self.show_entry, methods=["GET"]),
             *(
                 Route(
                     f"/topics/{{id}}.{format}",
@@ -50,6 +51,11 @@ class PublicRoutes:
             return not_modified(headers)
         return Response(document.body, headers={**headers, "Content-Type": OPML_TYPE})
 
+    async def show_entry(self, request: Request) -> Response:
+        """What is at the address of an entry that has none of its own."""
+        prepared = await self._public.page_of(EntryId(path_id(request, "entry")))
+        return await self._answer(request, prepared, TopicFormat.ATOM)
+
     async def show(self, format: TopicFormat, request: Request) -> Response:
         feed_id = FeedId(path_id(request, "topic"))
         prepared = await self._public.page(
@@ -58,6 +64,11 @@ class PublicRoutes:
             before=request.query_params.get("before", ""),
             limit=query_whole(request, "limit", DEFAULT_PAGE),
         )
+        return await self._answer(request, prepared, format)
+
+    async def _answer(
+        self, request: Request, prepared: PreparedPage, format: TopicFormat
+    ) -> Response:
         headers = _headers(prepared)
         if is_current(request, prepared.etag, prepared.modified):
             return not_modified(headers)

@@ -64,14 +64,25 @@ def content_of(entry: Entry, page: Page | None) -> int:
 
 
 def is_of(page: Page, listed: Listed) -> bool:
-    """Whether a page is the one that was asked for: servers drop queries, and answer
-    with the page that has none. Hosts may differ, and the final slash."""
-    return not page.url or _place(page.url) == _place(listed.url)
+    """Whether a page is the one that was asked for: servers drop queries and fragments,
+
+    and answer with the page that has none. Hosts may differ, and the final slash. One
+    that only lacks the fragment is it if it does not call itself something else.
+    """
+    if not page.url:
+        return True
+    place, fragment = _place(page.url)
+    wanted, wanted_fragment = _place(listed.url)
+    if place != wanted:
+        return False
+    if not fragment and wanted_fragment:
+        return page.title in ("", listed.title)
+    return fragment == wanted_fragment
 
 
-def _place(url: str) -> tuple[str, str]:
+def _place(url: str) -> tuple[tuple[str, str], str]:
     parts = urlsplit(url)
-    return parts.path.rstrip("/"), parts.query
+    return (parts.path.rstrip("/"), parts.query), parts.fragment
 
 
 def _content(chunks: Iterable[Chunk]) -> Text:

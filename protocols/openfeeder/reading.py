@@ -83,7 +83,7 @@ def read_discovery(document: Members, url: str) -> Discovery:
     endpoint = feed.get("endpoint")
     if not isinstance(endpoint, str) or not endpoint.strip():
         raise InvalidDocument("/feed/endpoint", "expected a URL")
-    absolute = _without_fragment(resolve(endpoint.strip(), url))
+    absolute = resolve(endpoint.strip(), url).partition("#")[0]
     if not _is_address(absolute):
         raise InvalidDocument("/feed/endpoint", "expected an http or https URL")
     address = site.get("url")
@@ -229,19 +229,18 @@ def _read_tombstones(
 
 
 def _url(reference: Json, site_url: str) -> str:
-    """Absolute and of the web, "" for anything else."""
+    """Absolute and of the web, "" for anything else. A fragment is part of it: there
+
+    are sites whose entries are places of one page.
+    """
     if not isinstance(reference, str) or not reference.strip():
         return ""
-    url = _without_fragment(resolve(reference.strip(), site_url))
+    url = resolve(reference.strip(), site_url)
     return url if _is_address(url) else ""
 
 
 def _is_address(url: str) -> bool:
     return is_web_url(url) and bool(urlsplit(url).hostname)
-
-
-def _without_fragment(url: str) -> str:
-    return url.partition("#")[0]
 
 
 def _number(value: Json) -> int:

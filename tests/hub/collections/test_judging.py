@@ -66,8 +66,8 @@ def test_a_public_entry_is_a_page_under_its_link() -> None:
     )
 
 
-def test_one_without_a_link_is_under_its_topic() -> None:
-    assert judged(an_entry("a", links=())).url == f"{HUB}/topics/3.json#5"
+def test_one_without_a_link_has_a_path_of_this_hub_and_no_fragment() -> None:
+    assert judged(an_entry("a", links=())).url == f"{HUB}/topics/entries/5"
 
 
 @pytest.mark.parametrize(

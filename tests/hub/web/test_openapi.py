@@ -227,6 +227,7 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("GET", "/scp/unknown", None, 404),
     ("POST", "/api/scp/build", {"snapshots": 1}, 422),
     ("GET", "/topics/9.atom", None, 404),
+    ("GET", "/topics/entries/9", None, 404),
     ("GET", "/topics/9.json?limit=x", None, 422),
 ]
 

@@ -360,6 +360,7 @@ async def test_an_entry_without_a_link_is_a_page_of_the_hub(scene: Scene) -> Non
     [item] = (await scene.ask()).json()["items"]
     assert item["url"].startswith("http://hub.example/topics/")
     path = item["url"].removeprefix("http://hub.example")
+    assert "#" not in path
     for url in (item["url"], path):
         assert (await scene.ask(url=url)).json()["title"] == "Alone"
 

@@ -218,3 +218,20 @@ async def test_a_feed_before_its_first_document_is_an_empty_topic(
     assert answer.status_code == 200
     assert "last-modified" not in answer.headers
     assert await titles(anybody, "/topics/1.json") == []
+
+
+async def test_an_entry_without_an_address_has_one_here_that_leads_to_it_alone(
+    anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds
+) -> None:
+    feed = await feeds.add("a")
+    await feeds.publish(feed, *(an_entry(key, links=()) for key in ("a", "b", "c")))
+    answer = await anybody.get("/topics/entries/2")
+    page = etree.fromstring(answer.content)
+    assert [each.findtext(f"{ATOM}title") for each in page.iter(f"{ATOM}entry")] == [
+        "Title of b"
+    ]
+    await feeds.withdraw(feed, "b")
+    for unknown in ("2", "99", "x"):
+        assert (await anybody.get(f"/topics/entries/{unknown}")).status_code == 404
+    await hub.storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
+    assert (await anybody.get("/topics/entries/1")).status_code == 404

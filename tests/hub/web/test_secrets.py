@@ -22,7 +22,7 @@ ASKED = (
     *(f"q={word}" for word in ("s3cr3t", "s3cr3t-private", "feed")),
     *(f"url=https://a.b/{name}" for name in ("", "withdrawn", "hidden")),
     *(f"url=https://example.org/{name}" for name in ("s3cr3t-0", "s3cr3t-unlisted")),
-    *(f"url=/topics/{feed}.json%23{entry}" for feed in range(6) for entry in range(8)),
+    *(f"url=/topics/entries/{entry}" for entry in range(48)),
 )
 """Of OpenFeeder; by words and addresses, too, that only who knows them can ask for."""
 UNSAFE = f"javascript:{SECRET}"

@@ -18,7 +18,7 @@ from protocols.feeds.jsonloading import LARGEST_MENDED
 from protocols.model import FeedFormat
 from protocols.openfeeder.cursors import cursor_after, time_of, token_of
 from protocols.openfeeder.documents import Changes, Index
-from protocols.openfeeder.entries import content_of, entry_of, is_of
+from protocols.openfeeder.entries import content_of, entry_of, is_of, key_of
 from protocols.openfeeder.places import (
     ENDPOINT,
     LLMS,
@@ -141,7 +141,7 @@ def test_an_index_lists_what_can_be_read_and_says_what_cannot() -> None:
     assert isinstance(index, Index)
     assert [(each.reference, each.url) for each in index.items] == [
         ("/a", f"{SITE}a"),
-        ("https://site.example/d?x=1#y", f"{SITE}d?x=1"),
+        ("https://site.example/d?x=1#y", f"{SITE}d?x=1#y"),
     ]
     assert (index.items[0].title, index.items[0].published) == ("A b", NOW)
     assert (index.total_pages, index.is_whole) == (3, False)
@@ -306,6 +306,38 @@ def test_a_page_is_known_by_its_path_wherever_it_claims_to_be(
 
     assert is_of(page, listed) is is_it
     assert is_of(page, queried) is (not url)
+
+
+def test_entries_that_are_places_of_one_page_are_told_apart_by_their_fragments() -> (
+    None
+):
+    listed = _listed("/log#one", "/log#two", "/log")
+    assert len({key_of(each.url) for each in listed}) == 3
+    gone = {"sync": {}, "deleted": [{"url": "/log#one"}]}
+    changes = read_listing(written(gone), SITE)
+    assert isinstance(changes, Changes)
+    assert [each.url for each in changes.deleted] == [listed[0].url]
+
+
+@pytest.mark.parametrize(
+    ("url", "title", "is_it"),
+    [
+        ("/log#one", "The log", True),
+        ("/log#two", "", False),
+        ("/log", "One", True),
+        ("/log", "", True),
+        ("/log", "The log", False),  # all of them
+        ("/other#one", "One", False),
+    ],
+)
+def test_a_page_is_that_of_a_fragment_unless_it_calls_itself_another(
+    url: str, title: str, is_it: bool
+) -> None:
+    items = [{"url": "/log#one", "title": "One"}]
+    index = read_listing(written({"items": items}), SITE)
+    assert isinstance(index, Index)
+    page = read_page(written({"chunks": [], "url": url, "title": title}), SITE)
+    assert is_of(page, index.items[0]) is is_it
 
 
 def test_a_page_without_chunks_is_none() -> None:
