@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from storage.errors import WriteFailed
+
 from .failures import is_trouble, is_unflushed, write_failure
 from .place import Place
 
@@ -81,13 +83,27 @@ class Run:
         for index, (future, result) in told:
             error = self.errors.get(index)
             if error is None and index in self.thens:
-                self.thens[index](result)
+                error = self._call_then(index, result)
             if future.done():
                 continue
             if error is None:
                 future.set_result(result)
             else:
                 future.set_exception(error)
+
+    def _call_then(self, index: int, result: Any) -> Exception | None:
+        """What it raises is its caller's, or the loop's if nobody waits: the others of
+        the group are told all the same."""
+        future = self.futures[index]
+        try:
+            self.thens[index](result)
+        except Exception as error:
+            if not future.done():
+                return error
+            future.get_loop().call_exception_handler(
+                {"message": "what follows a write failed", "exception": error}
+            )
+        return None
 
 
 class GroupCommits:
@@ -107,6 +123,8 @@ class GroupCommits:
         connection = self._connection
         changes = connection.total_changes
         try:
+            if connection.in_transaction:  # that could not be rolled back at its end
+                connection.rollback()
             connection.execute("BEGIN IMMEDIATE")
             for run in group:
                 if run.kind is UNIT or run.kind is SINGLE:
@@ -166,9 +184,8 @@ class GroupCommits:
 
     def _fail(self, group: Sequence[Run], error: Exception) -> None:
         """Nothing of the group is stored; units that failed before keep their error."""
-        if self._connection.in_transaction:
-            self._connection.rollback()
         explained = self._explained(error)
+        self._roll_back()
         if isinstance(error, sqlite3.Error) and is_unflushed(error):
             self._write_over()
         for run in group:
@@ -182,8 +199,22 @@ class GroupCommits:
         with suppress(sqlite3.Error):
             for statement in ("BEGIN IMMEDIATE", TOUCH, "COMMIT"):
                 self._connection.execute(statement)
-        if self._connection.in_transaction:
-            self._connection.rollback()
+        self._roll_back()
+
+    def _roll_back(self) -> None:
+        """A transaction that stays open is rolled back before the next group."""
+        try:
+            if self._connection.in_transaction:
+                self._connection.rollback()
+        except sqlite3.Error as error:
+            self._explained(error)
+
+    def fail(self, group: Sequence[Run], error: BaseException) -> None:
+        """For what no write should raise: nothing of the group counts as stored."""
+        failure = WriteFailed(f"the write ended by {type(error).__name__}: {error}")
+        self.trouble = str(failure)
+        for run in group:
+            run.fail(failure)
 
     def _explained(self, error: Exception) -> Exception:
         if not isinstance(error, sqlite3.Error):

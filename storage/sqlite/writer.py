@@ -11,6 +11,7 @@ import asyncio
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from storage.errors import StorageBusy, StorageClosed
@@ -146,12 +147,17 @@ class Writer:
     def _work(self) -> bool:
         """Write what waits; whether more may come."""
         while group := self._next_group():
-            self._commits.write(group)
+            try:
+                self._commits.write(group)
+            except BaseException as error:  # the thread goes on, and nobody waits
+                self._commits.fail(group, error)
             self._call_loop(_deliver, group)
         if not self._is_closing or self._groups:
             return True
-        _checkpoint_and_close(self._connection)
-        self._call_loop(self._finish)
+        try:
+            _checkpoint_and_close(self._connection)
+        finally:
+            self._call_loop(self._finish)
         return False
 
     def _next_group(self) -> list[Run]:
@@ -183,9 +189,7 @@ def _deliver(group: Sequence[Run]) -> None:
 
 def _checkpoint_and_close(connection: sqlite3.Connection) -> None:
     """The next opening need not replay a WAL; on a full disk it will."""
-    try:
+    with suppress(sqlite3.Error):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.Error:
-        pass
-    finally:
+    with suppress(sqlite3.Error):
         connection.close()

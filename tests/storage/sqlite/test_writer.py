@@ -26,6 +26,8 @@ class Disk(sqlite3.Connection):
 
     commits = 0
     refusals = 0
+    lost_rollbacks = 0
+    is_lost = False
     code = sqlite3.SQLITE_IOERR
 
     def execute(self, sql: str, *parameters: object) -> sqlite3.Cursor:
@@ -37,6 +39,17 @@ class Disk(sqlite3.Connection):
                 raise error
             self.commits += 1
         return super().execute(sql, *parameters)
+
+    def rollback(self) -> None:
+        if self.lost_rollbacks:
+            self.lost_rollbacks -= 1
+            raise sqlite3.OperationalError("disk I/O error")
+        super().rollback()
+
+    def close(self) -> None:
+        super().close()
+        if self.is_lost:
+            raise sqlite3.OperationalError("unable to close due to unfinalized")
 
 
 class Pen:
@@ -412,6 +425,98 @@ async def test_a_rollback_of_the_whole_transaction_fails_the_whole_group(
             await each
     assert pen.written() == []
     assert await pen.write(3) == 3, "the writer goes on"
+
+
+async def test_a_rollback_that_fails_fails_its_group_and_the_writer_goes_on(
+    pen: Pen,
+) -> None:
+    pen.disk.refusals = pen.disk.lost_rollbacks = 1
+    with pytest.raises(WriteFailed, match="disk I/O error"):
+        await pen.write(1)
+    assert "disk I/O error" in pen.writer.trouble
+
+    assert await pen.write(2) == 2
+
+    assert pen.written() == [2]
+    assert pen.writer.trouble == ""
+
+
+async def test_nobody_waits_while_no_rollback_works(pen: Pen) -> None:
+    pen.disk.refusals, pen.disk.lost_rollbacks = 1, 5
+    for number in range(3):
+        with pytest.raises(WriteFailed, match="disk I/O error"):
+            await pen.write(number)
+        assert pen.writer.trouble
+
+    assert await pen.write(3) == 3
+    assert pen.written() == [3]
+
+
+async def test_the_writer_outlives_whatever_a_unit_raises(pen: Pen) -> None:
+    def leave(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO numbers VALUES (7, '')")
+        raise SystemExit("a way out")
+
+    await pen.hold()
+    beside, leaving = pen.write(1), pen.writer.submit(leave)
+    pen.go_on()
+
+    for each in (beside, leaving):
+        with pytest.raises(WriteFailed, match="SystemExit: a way out"):
+            await each
+    assert await pen.write(2) == 2
+    assert pen.written() == [2]
+
+
+async def test_what_follows_a_write_and_fails_is_its_own_callers_alone(
+    pen: Pen,
+) -> None:
+    def fail(number: int) -> None:
+        raise KeyError(number)
+
+    await pen.hold()
+    before = pen.write(1)
+    failing = pen.writer.submit(lambda connection: 2, then=fail)
+    after = pen.write(3)
+    statement = pen.state(4, 0)
+    pen.go_on()
+
+    assert await before == 1
+    with pytest.raises(KeyError):
+        await failing
+    assert await after == 3
+    await statement
+    assert pen.written() == [1, 3, 4]
+
+
+async def test_what_follows_a_write_and_fails_is_told_the_loop_if_nobody_waits(
+    pen: Pen,
+) -> None:
+    told: list[dict[str, object]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _loop, context: told.append(context))
+
+    def fail(number: int) -> None:
+        raise KeyError(number)
+
+    await pen.hold()
+    failing = pen.writer.submit(lambda connection: 2, then=fail)
+    after = pen.write(3)
+    failing.cancel()
+    pen.go_on()
+
+    assert await after == 3
+    assert [repr(each["exception"]) for each in told] == ["KeyError(2)"]
+
+
+async def test_closing_ends_though_the_connection_cannot_be_closed(pen: Pen) -> None:
+    pen.disk.is_lost = True
+    assert await pen.write(1) == 1
+
+    async with asyncio.timeout(10):
+        await pen.writer.close()
+
+    assert pen.written() == [1]
 
 
 async def test_the_queue_is_bounded(make_pen: Callable[..., Pen]) -> None:
