@@ -11,7 +11,7 @@ from typing import Final
 
 from protocols.errors import InvalidValue
 from protocols.live.encoding import encode, type_of
-from protocols.live.messages import Heartbeat, ServerMessage, Subscribed
+from protocols.live.messages import Heartbeat, ServerMessage
 
 EVENT_STREAM: Final = "text/event-stream"
 
@@ -38,10 +38,11 @@ def comment(text: str, id: str | None = None) -> bytes:
 def event_of(message: ServerMessage) -> bytes:
     """A message of the live stream as an event.
 
-    A subscription's beginning and a heartbeat only move the client's Last-Event-ID.
+    A heartbeat only moves the client's Last-Event-ID, where its library reads the
+    standard so; many know only ids of events with data, so the beginning is one.
     """
     cursor = getattr(message, "cursor", None)
-    if isinstance(message, Subscribed | Heartbeat):
+    if isinstance(message, Heartbeat):
         return comment(type_of(message), cursor)
     return event(type_of(message), encode(message), cursor)
 

@@ -48,7 +48,7 @@ async def test_new_entries_are_notification_events(hub: LiveHub) -> None:
     assert client.headers["cache-control"] == "no-store"
     assert client.headers["x-accel-buffering"] == "no"  # a proxy is not to wait
     assert client.headers["access-control-allow-origin"] == "*"
-    await client.chunk()  # subscribed: only moves the id
+    await client.next("subscribed")
     assert client.status == 200
     position = await hub.publish(NEWS, "one")
     told = await client.next()
@@ -66,6 +66,22 @@ async def test_the_last_event_id_resumes(hub: LiveHub) -> None:
     assert titles(await client.next()) == ["three"]
     await hub.publish(OTHER, "four")
     assert titles(await client.next()) == ["four"]
+
+
+async def test_the_first_event_is_where_a_reconnect_before_any_news_goes_on(
+    hub: LiveHub,
+) -> None:
+    client = await listen(hub, NEWS)
+    begun = await client.next("subscribed")
+    assert begun == {
+        "type": "subscribed",
+        "topic": NEWS,
+        "cursor": client.parser.last_id,
+    }
+    client.abort()
+    await hub.publish(NEWS, "meanwhile")
+    client = await listen(hub, NEWS, last=begun["cursor"])
+    assert titles(await client.next()) == ["meanwhile"]
 
 
 async def test_the_last_event_id_is_newer_than_the_cursor_of_the_url(

@@ -13,7 +13,6 @@ from protocols.live.encoding import encode
 from protocols.live.messages import (
     Heartbeat,
     NotificationMessage,
-    ServerMessage,
     Subscribed,
     Unsubscribed,
 )
@@ -59,14 +58,18 @@ def test_a_comment_is_no_event_but_may_move_the_last_event_id() -> None:
     assert parser.last_id == "a-7"
 
 
-@pytest.mark.parametrize(
-    "message",
-    [Subscribed(topic="t", cursor="a-7", id=1), Heartbeat(cursor="a-7")],
-)
-def test_what_only_moves_the_cursor_is_no_event(message: ServerMessage) -> None:
+def test_a_heartbeat_only_moves_the_cursor_and_is_no_event() -> None:
     parser = EventParser()
-    assert list(parser.feed(event_of(message))) == []
+    assert list(parser.feed(event_of(Heartbeat(cursor="a-7")))) == []
     assert parser.last_id == "a-7"
+
+
+def test_the_beginning_is_an_event_with_data_whose_id_every_library_keeps() -> None:
+    begun = Subscribed(topic="t", cursor="a-7", id=1)
+    assert event_of(begun).startswith(b"event: subscribed\nid: a-7\ndata: {")
+    assert parse(event_of(begun)) == [
+        Event("subscribed", encode(begun).decode(), "a-7")
+    ]
 
 
 def test_other_messages_are_events_with_the_same_json() -> None:

@@ -441,7 +441,7 @@ async def test_without_stored_entries_events_begin_with_the_first_news(
 ) -> None:
     client = await listen(hub, library, after=id_of("old"))
     begun = await client.chunk()
-    assert begun.startswith(b": subscribed\nid: ")
+    assert begun.startswith(b"event: subscribed\nid: ")
 
     await library.publish("news", "one", minutes=1)
 
