@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from typing import Protocol, TypeAlias
 
 import structlog
@@ -163,8 +164,11 @@ class Notifications:
             return False
         if selector_of(subscription.topic):
             return True
-        is_feed = await self._log.feed_head(record.feed_id) is not None
-        return not is_feed and await self._log.body(record.feed_id) is not None
+        if await self._log.feed_head(record.feed_id) is not None:
+            return False
+        # What answers and never was a feed is a resource, and that is no trouble.
+        is_there = record.status.code == HTTPStatus.OK
+        return is_there or await self._log.body(record.feed_id) is not None
 
     async def _read(self, record: Record, rendition: Rendition) -> Told:
         refs = wanted_entries(record, rendition.updates)

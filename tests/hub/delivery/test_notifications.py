@@ -146,18 +146,20 @@ async def test_without_a_format_what_there_is_to_send_decides_on_it(
 
 
 @pytest.mark.parametrize(
-    ("head", "latest", "expected"),
+    ("head", "latest", "code", "expected"),
     [
-        (None, None, "application/atom+xml"),  # it was down ever since
-        (Feed(title="A feed"), None, "application/atom+xml"),
-        (Feed(title="A feed"), OWN, "application/atom+xml"),
-        (None, OWN, None),  # a resource
+        (None, None, 503, "application/atom+xml"),  # it was down ever since
+        (Feed(title="A feed"), None, 200, "application/atom+xml"),
+        (Feed(title="A feed"), OWN, 503, "application/atom+xml"),
+        (None, OWN, 503, None),  # a resource
+        (None, None, 200, None),  # a resource that nobody wanted as it is before
     ],
 )
 async def test_of_trouble_only_those_hear_who_cannot_tell_it_from_a_resource(
-    head: Feed | None, latest: StoredBody | None, expected: str | None
+    head: Feed | None, latest: StoredBody | None, code: int, expected: str | None
 ) -> None:
-    log = FakeLog(a_record(1, kind=RecordKind.ERROR, entries=0))
+    record = a_record(1, kind=RecordKind.ERROR, entries=0)
+    log = FakeLog(replace(record, status=replace(record.status, code=code)))
     log.head_of_feed, log.latest = head, latest
     assert await sent_by_topic(log, "https://feeds.example/1") == expected
 
