@@ -71,39 +71,30 @@ class AccountSubscriptions:
             headers=wish.headers,
         )
 
-    async def find(self, wish: Wish) -> Subscription:
-        """The one that is meant, also if it has ended.
+    async def find(self, wish: Wish) -> Subscription | None:
+        """The one that is meant, also if it has ended; None if there never was any.
 
-        Raises `InvalidValue` if there is none, or several and no callback.
+        Raises `InvalidValue` for several and no callback.
         """
         if wish.callback:
-            found = await self._storage.subscriptions.find(
+            return await self._storage.subscriptions.find(
                 wish.account, wish.topic, wish.callback
             )
-            if found is None:
-                raise _not_subscribed()
-            return found
         several = await self._storage.subscriptions.page(
             after=SubscriptionId(0), limit=2, account=wish.account, topic=wish.topic
         )
-        if not several:
-            raise _not_subscribed()
         if len(several) > 1:
             raise InvalidValue(
                 "hub.callback", "one of the callbacks subscribed to this topic"
             )
-        return several[0]
+        return several[0] if several else None
 
-    async def end(self, found: Subscription) -> None:
-        """Also one that has ended already."""
-        if found.state is SubscriptionState.ACTIVE:
+    async def end(self, found: Subscription | None) -> None:
+        """Also one that has ended already, or never was."""
+        if found is not None and found.state is SubscriptionState.ACTIVE:
             await self._storage.subscriptions.end(
                 found.id, "ended by the subscriber", self._clock.now(), tell=False
             )
 
     def is_null_device(self, callback: str) -> bool:
         return is_null_device(callback, self._public_url)
-
-
-def _not_subscribed() -> InvalidValue:
-    return InvalidValue("hub.topic", "a topic this account is subscribed to")

@@ -71,10 +71,10 @@ class SuperfeedrService:
         return await self._subscriptions.make(wish)
 
     async def unsubscribe(self, wish: Wish) -> bool:
-        """False: the callback is asked later. One that has ended may be ended again.
+        """False: the callback is asked later. What has ended, or never was, may be
+        ended all the same: a client that starts anew does not know.
 
-        Raises as `subscribe` does; `InvalidValue` if there is no such subscription, or
-        several and no callback.
+        Raises as `subscribe` does; `InvalidValue` for several and no callback.
         """
         found = await self._subscriptions.find(wish)
         if wish.verify is not None and not wish.callback:

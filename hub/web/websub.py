@@ -19,12 +19,14 @@ from hub.web.rate_limits import RateLimits
 from protocols.errors import InvalidValue
 from protocols.http import HeaderLink, format_link_header
 from protocols.websub.forms import read_form
-from protocols.websub.requests import PublishRequest, read_request
+from protocols.websub.requests import PublishRequest, UnsubscribeRequest, read_request
 from storage.errors import StorageError
 
 HUB_PATH = "/hub"
 FORM_TYPE = "application/x-www-form-urlencoded"
 RETRY_SECONDS = "60"
+_ENDING = "If there is such a subscription, its callback will be asked"
+"""Whether there is one, nobody is told who could not end it."""
 
 
 class WebSubRoutes:
@@ -54,8 +56,10 @@ class WebSubRoutes:
             return await self._publish(asked, request)
         status_url = await self._websub.request(asked, self._limits.client(request))
         link = HeaderLink(href=status_url, rel="status")
+        is_ending = isinstance(asked, UnsubscribeRequest)
+        told = _ENDING if is_ending else "The callback will be asked"
         return PlainTextResponse(
-            "The callback will be asked; the status link says what comes of it.\n",
+            f"{told}; the status link says what comes of it.\n",
             status_code=HTTPStatus.ACCEPTED,
             headers={"Link": format_link_header([link])},
         )

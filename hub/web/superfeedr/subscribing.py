@@ -73,7 +73,7 @@ class Subscribing:
         )
         made = await self._superfeedr.subscribe(wish)
         if made is None:
-            return _put_off()
+            return _put_off(wish.mode)
         if not shows_feed:
             return Response(status_code=HTTPStatus.NO_CONTENT)
         document = await self._retrieval.document(made.subscription, count)
@@ -91,7 +91,7 @@ class Subscribing:
         )
         if await self._superfeedr.unsubscribe(wish):
             return Response(status_code=HTTPStatus.NO_CONTENT)
-        return _put_off()
+        return _put_off(wish.mode)
 
 
 def _shown(given: Parameters) -> tuple[tuple[str, str], ...]:
@@ -112,10 +112,11 @@ def shown_headers(headers: Headers) -> tuple[tuple[str, str], ...]:
     )[:MOST_HEADERS]
 
 
-def _put_off() -> Response:
-    return PlainTextResponse(
-        "The callback will be asked.\n", status_code=HTTPStatus.ACCEPTED
-    )
+def _put_off(mode: VerificationMode) -> Response:
+    told = "The callback will be asked."
+    if mode is VerificationMode.UNSUBSCRIBE:
+        told = "If there is such a subscription, its callback will be asked."
+    return PlainTextResponse(f"{told}\n", status_code=HTTPStatus.ACCEPTED)
 
 
 def _verify(given: Parameters) -> Verify | None:

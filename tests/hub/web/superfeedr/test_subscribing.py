@@ -32,6 +32,9 @@ CALLBACK = "https://you.example/callback?id=1"
 REFUSED = Reply(
     is_confirmed=False, is_final=True, last=VerificationTry(at=START, status=404)
 )
+CONFIRMED = Reply(
+    is_confirmed=True, is_final=True, last=VerificationTry(at=START, status=200)
+)
 SILENT = Reply(
     is_confirmed=False,
     is_final=False,
@@ -393,12 +396,41 @@ async def test_of_several_the_callback_says_which(hub: Hub, ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("callback", ["", CALLBACK])
-async def test_what_was_never_subscribed_cannot_be_ended(
+async def test_what_was_never_subscribed_may_be_ended_as_what_was(
     hub: Hub, ask: Ask, callback: str
 ) -> None:
     answer = await ask(hub_mode="unsubscribe", hub_topic=TOPIC, hub_callback=callback)
-    assert answer.status_code == 422
-    assert "hub.topic" in answer.text
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert not hub.asker.asked
+    assert await hub.storage.feeds.find(TOPIC) is None
+
+
+async def test_ending_what_never_was_is_put_off_like_anything_else(
+    hub: Hub, ask: Ask
+) -> None:
+    answer = await ask(
+        hub_mode="unsubscribe",
+        hub_topic=TOPIC,
+        hub_callback=CALLBACK,
+        hub_verify="async",
+    )
+    assert answer.status_code == 202
+    assert "If there is such a subscription" in answer.text
+
+
+@pytest.mark.parametrize(("reply", "status"), [(CONFIRMED, 204), (REFUSED, 422)])
+async def test_ending_what_never_was_is_as_its_callback_says_if_that_is_asked_for(
+    hub: Hub, ask: Ask, reply: Reply, status: int
+) -> None:
+    hub.asker.reply = reply
+    answer = await ask(
+        hub_mode="unsubscribe",
+        hub_topic=TOPIC,
+        hub_callback=CALLBACK,
+        hub_verify="sync",
+    )
+    assert answer.status_code == status
+    assert [each.mode for each in hub.asker.asked] == ["unsubscribe"]
 
 
 async def test_who_is_to_be_asked_must_be_named(hub: Hub, ask: Ask) -> None:
@@ -418,7 +450,7 @@ async def test_accounts_do_not_touch_each_others_subscriptions(
     other = await make_token(hub, account="other")
     form = {"hub.mode": "unsubscribe", "hub.topic": TOPIC, "hub.callback": CALLBACK}
     answer = await anybody.post("/", data=form, auth=("other", other))
-    assert answer.status_code == 422
+    assert answer.status_code == 204
     assert len(await subscribed(hub)) == 1
 
 
