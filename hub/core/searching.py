@@ -29,6 +29,7 @@ from storage.records import (
     Phrase,
     Place,
     SearchDocument,
+    Standing,
     StoredFeed,
     Term,
 )
@@ -37,13 +38,18 @@ EVERYWHERE = Place("any")
 """A place that all entries have."""
 
 
-def searched_subject(entry: Entry, head: Feed, feed: StoredFeed) -> Subject:
-    """As track queries see it, and its authors' names as well."""
+def searched_subject(
+    entry: Entry, head: Feed, feed: StoredFeed, standing: Standing | None = None
+) -> Subject:
+    """As track queries see it, and its authors' names as well; ``standing`` is the
+    feed's, None before its first maintenance."""
     names = tuple(Category(term=author.name) for author in entry.authors)
     return subject_of(
         replace(entry, categories=entry.categories + names),
         head,
         feed_url=feed.url,
+        popularity=standing.popularity if standing else 0.0,
+        porn_rank=(standing.porn_rank or 0.0) if standing else 0.0,
         bozo_rank=feed.polling.bozo_rank,
     )
 

@@ -161,10 +161,11 @@ def _choose(
         if source is None:
             continue
         if stored.feed_id not in heads:
-            head = unpack(source.head, Feed) if source.head else Feed()
-            heads[stored.feed_id] = head
-        entry = unpack(stored.body, Entry)
-        if query.matches(searched_subject(entry, heads[stored.feed_id], source.feed)):
+            packed = source.head
+            heads[stored.feed_id] = unpack(packed, Feed) if packed else Feed()
+        entry, head = unpack(stored.body, Entry), heads[stored.feed_id]
+        subject = searched_subject(entry, head, source.feed, source.standing)
+        if query.matches(subject):
             chosen.append(stored)
         if monotonic() >= end:
             return chosen, entries[number:]

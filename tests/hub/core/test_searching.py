@@ -19,6 +19,7 @@ from storage.records import (
     Place,
     Polling,
     SearchDocument,
+    Standing,
     StoredFeed,
     Term,
 )
@@ -109,6 +110,24 @@ def test_what_matches_a_query_is_found_by_what_is_asked_for_it(query: str) -> No
 
     assert parse_query(query).matches(searched_subject(each, Feed(), FEED))
     assert found(document(each), term_of(parse_query(query)))
+
+
+@pytest.mark.parametrize(
+    ("query", "popularity", "porn_rank", "matches"),
+    [
+        ("title popularity:<1", 1.79, 0.0, False),
+        ("title popularity:>1", 1.79, 0.0, True),
+        ("title popularity:<1", 0.5, None, True),
+        ("title", 0.0, 0.9, False),
+        ("title porn:ok", 0.0, 0.9, True),
+    ],
+)
+def test_popularity_and_porn_rank_are_those_that_the_feed_has(
+    query: str, popularity: float, porn_rank: float | None, *, matches: bool
+) -> None:
+    standing = Standing(maintained_at=NOW, popularity=popularity, porn_rank=porn_rank)
+    subject = searched_subject(entry("A title"), Feed(), FEED, standing)
+    assert parse_query(query).matches(subject) is matches
 
 
 def test_places_are_names_that_no_query_can_break() -> None:

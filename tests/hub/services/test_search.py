@@ -14,7 +14,7 @@ from hub.services.search import MOST_BYTES, MOST_WAITING, SearchService
 from hub.services.tokens import CreateToken, Principal
 from protocols.model import Entry
 from storage.packing import unpack
-from storage.records import Right
+from storage.records import FeedId, Right, Standing, StandingWrite
 from tests.support.library import Library
 from tests.support.services import Hub, open_hub
 
@@ -65,6 +65,28 @@ async def test_a_search_that_takes_too_long_is_answered_with_what_it_found(
     found = await search.find(await principal_of(hub, "me"), "word", 10)
     assert list(found.entries) == []
     assert found.line == "0 entries found; stopped looking after 0 s"
+
+
+async def test_a_search_knows_how_popular_and_how_decent_a_feed_is(hub: Hub) -> None:
+    search = SearchService(hub.storage, "http://hub.example")
+    me = await principal_of(hub, "me")
+    [feed] = await hub.storage.feeds.page(after=FeedId(0), limit=9)
+    at = hub.clock.now()
+    standing = Standing(maintained_at=at, popularity=1.79, porn_rank=0.9)
+    await hub.storage.standings.save(
+        [
+            StandingWrite(
+                feed_id=feed.id,
+                standing=standing,
+                site="",
+                places=frozenset(),
+                due=at,
+            )
+        ]
+    )
+    assert await found_by(search, me, "word porn:ok popularity:<1") == []
+    assert len(await found_by(search, me, "word porn:ok popularity:>1")) == 30
+    assert await found_by(search, me, "word") == []
 
 
 async def test_an_account_has_few_searches_waiting_and_others_are_served(
