@@ -40,7 +40,8 @@ from protocols.quick import changed
 from protocols.urls import is_absolute, is_same_site, is_web_url
 
 _MOST_PROBLEMS = 50
-_INHERITING = frozenset({FeedFormat.ATOM, FeedFormat.JSON_FEED})
+_WITH_IRIS = frozenset({FeedFormat.ATOM, FeedFormat.JSON_FEED})
+"""Formats whose ids are addresses if they look so, and whose authors are inherited."""
 _SHARED_BY = 3
 """From so many entries on, an id that they share may be a mistake."""
 
@@ -59,9 +60,11 @@ def assemble(
     them were read.
     """
     problems: list[str] = []
+    if head.permalink and not head.first_link("alternate"):
+        head.add_link(new_link(head.permalink))
     written = written or len(drafts)
     if written > len(drafts):
-        problems.append(f"{written} entries: only the first {MAX_ENTRIES} are kept")
+        problems.append(f"{written} entries: only the newest {MAX_ENTRIES} are kept")
     entries, shared_keys = _entries(drafts, head, format, problems)
     return ParsedFeed(
         format=format,
@@ -85,8 +88,8 @@ def _entries(
     if not drafts:
         return (), ()
     for draft in drafts:
-        _complete(draft, head)
-    _inherit_authors(drafts, head.all_authors() if format in _INHERITING else ())
+        _complete(draft, head, format)
+    _inherit_authors(drafts, head.all_authors() if format in _WITH_IRIS else ())
     drafts = _judge_shared_ids(drafts, format, problems)
     nameless = [draft for draft in drafts if not draft.id]
     links = _shared_links(nameless, head.first_link("alternate"))
@@ -109,14 +112,19 @@ def _second_entry(id: str) -> str:
     return f"a second entry with the id {id[:200]} was left out"
 
 
-def _complete(draft: EntryDraft, head: HeadDraft) -> None:
-    """An id that is an address stands in for a link; the language is inherited."""
+def _complete(draft: EntryDraft, head: HeadDraft, format: FeedFormat) -> None:
+    """An id that is an address stands in for a link; the language is inherited.
+
+    RSS says itself whether an id is one.
+    """
     if draft.spares or draft.latitude or draft.longitude:
         draft.settle()
     if not draft.language and not draft.is_unspoken:
         draft.language = head.language
     if not draft.first_link("alternate"):
         address = draft.permalink or draft.first_link("canonical")
+        if not address and format in _WITH_IRIS and is_web_url(draft.id):
+            address = draft.id
         if address:
             draft.add_link(new_link(address))
 

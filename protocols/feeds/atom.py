@@ -9,10 +9,15 @@ from protocols.feeds.activity import ACTIVITY
 from protocols.feeds.assembly import assemble
 from protocols.feeds.atomelements import ATOM_ELEMENTS, METADATA
 from protocols.feeds.constructs import read_plain_text
-from protocols.feeds.drafts import EntryDraft, HeadDraft, begin_entry
+from protocols.feeds.drafts import (
+    EntryDraft,
+    HeadDraft,
+    begin_entry,
+    date_of_element,
+)
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import keep_element
-from protocols.feeds.limits import MAX_ENTRIES
+from protocols.feeds.limits import newest
 from protocols.feeds.modules import MODULES, Table, find_in_capitals, read_children
 from protocols.feeds.names import ATOM, ATOM_03, TOMBSTONES, qualified
 from protocols.feeds.schedule import SCHEDULE
@@ -42,7 +47,8 @@ def read_atom(root: Element, scope: Scope) -> ParsedFeed:
     scope = (
         scope if scope.base else scope.within_site(head.links, ("self", "alternate"))
     )
-    drafts = [_read_entry(entry, scope) for entry in entries[:MAX_ENTRIES]]
+    kept = newest(entries, date_of_element)
+    drafts = [_read_entry(entry, scope) for entry in kept]
     return assemble(
         FeedFormat.ATOM, head, drafts, deletions=deletions, written=len(entries)
     )

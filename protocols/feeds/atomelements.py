@@ -7,20 +7,21 @@ from typing import Final
 from protocols.feeds.constructs import (
     has_more_than_link,
     link_of,
+    make_link,
     read_person,
     read_plain_text,
     read_text,
     whole_text,
 )
 from protocols.feeds.drafts import Draft, EntryDraft, read_date
-from protocols.feeds.element import Element, text_of
+from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import keep_element
 from protocols.feeds.modules import Table
 from protocols.feeds.names import XHTML, qualified
 from protocols.feeds.references import make_absolute, resolve_inside
 from protocols.feeds.scope import Scope
 from protocols.model import Text
-from protocols.text import collapse
+from protocols.text import text_of_title
 from protocols.urls import is_absolute
 
 
@@ -41,8 +42,13 @@ def _rights(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _link(draft: Draft, element: Element, scope: Scope) -> None:
+    """Some write the address as text, as RSS does; and a page's own is a page."""
     said = dict(element.items())
+    if "href" not in said and element.text:
+        said["href"] = text_of(element)
     link = link_of(said, scope.within(element))
+    if link and link.rel == "self" and is_page(said.get("type", "")):
+        draft.permalink = draft.permalink or link.href
     is_told = draft.add_link(link) if link else "href" in said
     if not is_told or has_more_than_link(said):
         keep_element(draft.extensions, element)
@@ -67,9 +73,9 @@ def _contributor(draft: Draft, element: Element, scope: Scope) -> None:
 def _category(draft: Draft, element: Element, scope: Scope) -> None:
     """Some write the term as text, as RSS does."""
     said, text = dict(element.items()), text_of(element)
-    term = collapse(said.get("term") or text)
+    term = text_of_title(said.get("term") or text)
     draft.add_category(
-        term, said.get("scheme", "").strip(), collapse(said.get("label", ""))
+        term, said.get("scheme", "").strip(), text_of_title(said.get("label", ""))
     )
     if not term or text not in ("", term):
         keep_element(draft.extensions, element)
@@ -108,7 +114,8 @@ def _read_text(element: Element, scope: Scope, present: Text | None) -> Text | N
 
 
 def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    """Content elsewhere (``src``) is no content; it is kept as an extension.
+    """Content elsewhere (``src``) is no content: a page is the entry's address if it
+    has no other, anything else a file. It is kept as an extension, too.
 
     Its language is the entry's where the entry has none.
     """
@@ -118,9 +125,30 @@ def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
     element = _best_alternative(element)
     if element.get("src") is not None:
         keep_element(draft.extensions, element)
+        href = inside.resolve(element.get("src"))
+        type = (element.get("type") or "").strip().lower()
+        if not type or is_page(type):
+            draft.permalink = draft.permalink or href
+        elif href:
+            draft.add_link(make_link(href, "enclosure", type))
     else:
         content = _read_text(element, scope, draft.content)
         draft.put("content", content, element)
+
+
+def is_page(type: str) -> bool:
+    """Whether a media type, or Atom's own word for it, is that of a page."""
+    return type.partition(";")[0].strip().lower() in _PAGE_TYPES
+
+
+def read_enclosure(draft: EntryDraft, element: Element, scope: Scope) -> None:
+    """Of RSS; some feeds of Atom 0.3 have it as well."""
+    href = scope.within(element).resolve(element.get("url"))
+    type = (element.get("type") or "").strip()
+    link = make_link(href, "enclosure", type, length=element.get("length"))
+    is_told = draft.add_link(link) if href else "url" in element.attrib
+    if not is_told or not _ENCLOSURE_ATTRIBUTES.issuperset(element.keys()):
+        keep_element(draft.extensions, element)
 
 
 def _best_alternative(element: Element) -> Element:
@@ -136,9 +164,23 @@ def _richness(content: Element) -> bool:
     return "html" in (content.get("type") or "")
 
 
+def _categories(draft: Draft, element: Element, scope: Scope) -> None:
+    """A wrapper that no version of Atom has around them."""
+    if not len(element):
+        keep_element(draft.extensions, element)
+    for child in element:
+        if local_name(child.tag) == "category":
+            _category(draft, child, scope)
+        else:
+            keep_element(draft.extensions, child)
+
+
+_ENCLOSURE_ATTRIBUTES: Final = frozenset({"url", "type", "length"})
+_PAGE_TYPES: Final = frozenset({"html", "xhtml", "text/html", "application/xhtml+xml"})
 # Both versions get the names of the other one: some changed the namespace, or the
 # elements, and left the rest.
 _OF_10: Final[Table[Draft]] = {
+    "categories": _categories,
     "category": _category,
     "published": _published,
     "rights": _rights,
@@ -155,6 +197,7 @@ METADATA: Final[Table[Draft]] = {
         "atom",
         {
             "author": _author,
+            "categories": _categories,
             "category": _category,
             "contributor": _contributor,
             "id": _id,
@@ -181,9 +224,14 @@ METADATA: Final[Table[Draft]] = {
 }
 """Elements of entries and of heads."""
 
+_OF_ENTRIES: Final[Table[EntryDraft]] = {
+    "content": _content,
+    "enclosure": read_enclosure,
+    "summary": _summary,
+}
 ATOM_ELEMENTS: Final[Table[EntryDraft]] = {
     **METADATA,
-    **qualified("atom", {"content": _content, "summary": _summary}),
-    **qualified("atom03", {"content": _content, "summary": _summary}),
+    **qualified("atom", _OF_ENTRIES),
+    **qualified("atom03", _OF_ENTRIES),
 }
 """Elements of entries."""

@@ -13,6 +13,7 @@ from protocols.feeds.modules import MODULES, Table, find_in_capitals
 from protocols.feeds.names import RDF, qualified
 from protocols.feeds.rssitem import (
     read_author,
+    read_categories,
     read_category,
     read_page_link,
     read_publication_date,
@@ -102,6 +103,8 @@ def _table_of_contents(head: HeadDraft, element: Element, scope: Scope) -> None:
 
 
 _ELEMENTS: Final[Table[HeadDraft]] = {
+    "author": read_author,
+    "categories": read_categories,
     "category": read_category,
     "copyright": _copyright,
     "description": _description,

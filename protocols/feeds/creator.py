@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 from urllib.parse import urljoin
 
@@ -19,7 +20,7 @@ from protocols.feeds.creatoritem import InvalidItem, Item, read_item
 from protocols.feeds.extensions import Json
 from protocols.feeds.jsonitems import WrittenItems
 from protocols.feeds.jsonvalues import shallow
-from protocols.feeds.limits import MAX_ENTRIES
+from protocols.feeds.limits import MAX_ENTRIES, newest
 from protocols.feeds.outline import KnownSlice, KnownSlices
 from protocols.feeds.valuerules import Notes, flag, read_time, text, web_url
 from protocols.identity import fingerprint, key_of_id
@@ -79,7 +80,7 @@ def read_creator_feed(document: Members, context: ParseContext) -> ParsedFeed:
     if len(items) > MAX_ENTRIES:
         reading.is_complete = False
         reading.notes.add(
-            "/items", f"{len(items)} items: only the first {MAX_ENTRIES} are kept"
+            "/items", f"{len(items)} items: only the newest {MAX_ENTRIES} are kept"
         )
     dropped = len(items) - len(reading.slices)
     return ParsedFeed(
@@ -146,7 +147,7 @@ class _Reading:
             return
         by_hash = known.by_hash() if known.setting == setting else {}
         hashes = written.hashes or (0,) * len(items)
-        for number, item in enumerate(items[:MAX_ENTRIES]):
+        for number, item in newest([*enumerate(items)], _date_of):
             self._read(f"/items/{number}", item, language, hashes[number], by_hash)
 
     def _read(
@@ -211,6 +212,11 @@ def older_url(url: str) -> str:
 def key_of(handle: str, slug: str) -> str:
     """An item's identity: its creator and its slug."""
     return key_of_id(f"{GROUP}:{handle}/{slug}")
+
+
+def _date_of(numbered: tuple[int, Json]) -> datetime | None:
+    item = numbered[1]
+    return read_time(item.get("publishedAt"))[0] if isinstance(item, dict) else None
 
 
 def _slug(item: Json) -> str:

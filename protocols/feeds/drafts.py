@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from protocols.dates import parse_date
-from protocols.feeds.element import Element, text_of
+from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import Groups, keep_element, keep_value
 from protocols.feeds.makers import new_category, new_entry
 from protocols.feeds.scope import Scope
@@ -70,6 +70,7 @@ class Draft:
     creators: Sequence[Author] = ()
     spares: Sequence[Spare] = ()
     spare_author: str = ""
+    permalink: str = ""  # said otherwise than by a link: an id may be the address
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -156,14 +157,14 @@ class Draft:
         authors, creators = self.authors, self.creators
         if not creators and not self.spare_author:
             return tuple(authors)
-        if creators and not authors:
-            return tuple(creators)
         if len(authors) == len(creators) == 1 and not authors[0].name:
             return (replace(authors[0], name=creators[0].name),)
         names = {author.name for author in authors}
         everyone = [*authors, *(each for each in creators if each.name not in names)]
-        if not everyone and self.spare_author:
+        if self.spare_author and not everyone:
             return (Author(name=self.spare_author),)
+        if self.spare_author and len(everyone) == 1 and not everyone[0].name:
+            return (replace(everyone[0], name=self.spare_author),)
         return tuple(everyone)
 
 
@@ -174,6 +175,16 @@ def read_date(draft: Draft, element: Element) -> datetime | None:
     if date is None and written:
         keep_element(draft.extensions, element)
     return date
+
+
+def date_of_element(entry: Element) -> datetime | None:
+    """The date of an entry that is not read yet."""
+    dates = {local_name(each.tag).lower(): text_of(each) for each in entry}
+    written = (dates[name] for name in _DATES if name in dates)
+    return next(filter(None, map(parse_date, written)), None)
+
+
+_DATES = ("pubdate", "published", "issued", "created", "date", "updated", "modified")
 
 
 @dataclass(slots=True)
@@ -230,7 +241,6 @@ class EntryDraft(Draft):
     base: str = ""  # what references in its texts are relative to
     is_base_stated: bool = False  # by an xml:base; else its own link goes before
     is_unspoken: bool = False  # it has no language, whatever the head's is
-    permalink: str = ""  # an id that is said to be the entry's address
     verbs: Sequence[str] = ()
     object_types: Sequence[str] = ()
     objects: Sequence[ActivityObject] = ()

@@ -11,7 +11,7 @@ from protocols.feeds.mailbox import read_mailbox
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
 from protocols.model import Author, Text
-from protocols.text import collapse, text_of_html, text_of_title
+from protocols.text import text_of_html, text_of_title
 
 
 def _creator(draft: Draft, element: Element, scope: Scope) -> None:
@@ -47,7 +47,7 @@ def _modified(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 def _subject(draft: Draft, element: Element, scope: Scope) -> None:
-    draft.add_category(collapse(text_of(element)))
+    draft.add_category(text_of_title(text_of(element)))
 
 
 def _title(draft: Draft, element: Element, scope: Scope) -> None:
@@ -70,6 +70,7 @@ def _rights(draft: Draft, element: Element, scope: Scope) -> None:
 
 
 _ELEMENTS: Final = {
+    "author": _creator,  # there is no such element, but it is written
     "contributor": _contributor,
     "creator": _creator,
     "date": _date,

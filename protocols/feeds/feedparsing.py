@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime
 from io import BytesIO
 from typing import Final
 
@@ -10,6 +12,7 @@ import feedparser
 from protocols.dates import parse_date
 from protocols.errors import MalformedDocument
 from protocols.feeds.assembly import assemble
+from protocols.feeds.atomelements import is_page
 from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document
@@ -22,7 +25,7 @@ from protocols.feeds.feedparserextras import (
     read_extras,
     text_at,
 )
-from protocols.feeds.limits import MAX_ENTRIES
+from protocols.feeds.limits import newest
 from protocols.feeds.markup import with_markup_unescaped
 from protocols.feeds.names import usual_declarations
 from protocols.feeds.scope import Scope
@@ -32,7 +35,7 @@ from protocols.feeds.writtenids import (
     first_guids,
     relative_guids,
 )
-from protocols.model import FeedFormat, ParsedFeed, Text
+from protocols.model import Author, FeedFormat, ParsedFeed, Text
 from protocols.text import text_of_title
 from protocols.urls import is_absolute, is_web_url, resolve
 
@@ -73,8 +76,9 @@ def read_with_feedparser(
     head = _read_head(result["feed"], scope)
     if format != FeedFormat.ATOM:
         scope = scope.within_site(head.links, ("alternate", "self"))
-    entries = result["entries"]
-    drafts = [_read_entry(entry, scope) for entry in entries[:MAX_ENTRIES]]
+    written = len(result["entries"])
+    entries = newest(result["entries"], _date_of)
+    drafts = [_read_entry(entry, scope) for entry in entries]
     if format != FeedFormat.ATOM:
         head.id = head.id or channel_id(document.body)
         guids, base = relative_guids(document.body), base_at(result["feed"])
@@ -83,7 +87,7 @@ def read_with_feedparser(
             _mend_id(draft, base_at(entry) or base, guids, format)
             draft.id = first or draft.id
             _complete_item(draft, entry)
-    parsed = assemble(format, head, drafts, written=len(entries))
+    parsed = assemble(format, head, drafts, written=written)
     return document.sign(parsed, "feedparser")
 
 
@@ -107,6 +111,7 @@ def _read_head(fields: Fields, scope: Scope) -> HeadDraft:
 def _read_entry(fields: Fields, scope: Scope) -> EntryDraft:
     entry = EntryDraft(content=_content(fields), base=scope.base)
     _read_common(entry, fields, scope)
+    _read_elsewhere(entry, fields, scope)
     summary = with_markup_unescaped(text_at(fields, "summary"))
     if summary and (entry.content is None or summary != entry.content.value):
         entry.summary = Text(value=summary)
@@ -114,6 +119,12 @@ def _read_entry(fields: Fields, scope: Scope) -> EntryDraft:
         if text_at(contributor, "name"):
             entry.append("contributors", read_author(contributor, scope))
     return entry
+
+
+def _date_of(fields: Fields) -> datetime | None:
+    names = ("published", "created", "updated")
+    dates = (parse_date(text_at(fields, name)) for name in names)
+    return next(filter(None, dates), None)
 
 
 def _mend_id(
@@ -148,15 +159,35 @@ def _read_common(draft: Draft, fields: Fields, scope: Scope) -> None:
             rel, type = text_at(link, "rel") or "alternate", text_at(link, "type")
             length = text_at(link, "length")
             draft.add_link(make_link(href, rel, type, text_at(link, "title"), length))
-    for author in mappings_at(fields, "authors"):
-        if text_at(author, "name") or text_at(author, "email"):
-            draft.append("authors", read_author(author, scope))
+            if rel == "self" and is_page(type):
+                draft.permalink = draft.permalink or href
+    people = (read_author(each, scope) for each in mappings_at(fields, "authors"))
+    draft.authors = _one_person([each for each in people if each.name or each.email])
     for tag in mappings_at(fields, "tags"):
         term, scheme, label = (
             text_at(tag, name) for name in ("term", "scheme", "label")
         )
-        draft.add_category(term, scheme, label)
+        draft.add_category(text_of_title(term), scheme, text_of_title(label))
     read_extras(draft, fields, scope)
+
+
+def _one_person(authors: list[Author]) -> list[Author]:
+    """One with an address only and one with a name only are the same."""
+    names = [author.name for author in authors if author.name]
+    addresses = [author for author in authors if author.email]
+    if len(authors) == 2 and len(names) == len(addresses) == 1:
+        return [replace(addresses[0], name=names[0])]
+    return authors
+
+
+def _read_elsewhere(entry: EntryDraft, fields: Fields, scope: Scope) -> None:
+    """Content of Atom that is not in the document."""
+    for content in mappings_at(fields, "content"):
+        href, type = scope.resolve(text_at(content, "src")), text_at(content, "type")
+        if is_page(type):
+            entry.permalink = entry.permalink or href
+        elif href:
+            entry.add_link(make_link(href, "enclosure", type))
 
 
 def _content(fields: Fields) -> Text | None:

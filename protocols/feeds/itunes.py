@@ -11,7 +11,7 @@ from protocols.feeds.extensions import keep_element
 from protocols.feeds.makers import new_text
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
-from protocols.text import collapse, text_of_html, text_of_title
+from protocols.text import text_of_html, text_of_title
 
 SCHEME: Final = "http://www.itunes.com/"
 """Of the categories that are Apple's, or keywords for its directory."""
@@ -54,14 +54,14 @@ def _category(draft: Draft, element: Element, scope: Scope) -> None:
     keep_element(draft.extensions, element)
     for each in element.iter():
         if each.tag == element.tag:
-            term = collapse(each.get("text") or "")
+            term = text_of_title(each.get("text") or "")
             draft.add_category(term, SCHEME)
 
 
 def _keywords(draft: Draft, element: Element, scope: Scope) -> None:
     keep_element(draft.extensions, element)
     for keyword in text_of(element).split(","):
-        draft.add_category(collapse(keyword), SCHEME)
+        draft.add_category(text_of_title(keyword), SCHEME)
 
 
 ITUNES: Final = qualified(

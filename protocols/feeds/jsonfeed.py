@@ -14,14 +14,14 @@ from protocols.feeds.assembly import assemble
 from protocols.feeds.context import ParseContext
 from protocols.feeds.drafts import HeadDraft
 from protocols.feeds.extensions import Json
-from protocols.feeds.jsonfeeddrafts import read_head, read_item
+from protocols.feeds.jsonfeeddrafts import date_of_item, read_head, read_item
 from protocols.feeds.jsonitems import read_unknown
 from protocols.feeds.jsonvalues import (
     list_of,
     objects_of,
     text_of,
 )
-from protocols.feeds.limits import MAX_ENTRIES
+from protocols.feeds.limits import MAX_ENTRIES, newest
 from protocols.identity import fingerprint
 from protocols.model import FeedFormat, ParsedFeed
 from protocols.urls import is_web_url
@@ -51,7 +51,7 @@ def read_json_feed(value: Json, body: bytes, context: ParseContext) -> ParsedFee
     _make_ids_exact(items, body)
 
     def read(unknown: Sequence[dict[str, Json]]) -> ParsedFeed:
-        drafts = [read_item(item, base) for item in unknown[:MAX_ENTRIES]]
+        drafts = [read_item(item, base) for item in newest(unknown, date_of_item)]
         return assemble(FeedFormat.JSON_FEED, head, drafts, written=len(unknown))
 
     if context.known is None or not 0 < len(items) <= MAX_ENTRIES:

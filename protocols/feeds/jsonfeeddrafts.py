@@ -122,6 +122,13 @@ def read_item(item: dict[str, Json], base: str) -> EntryDraft:
     return draft
 
 
+def date_of_item(item: dict[str, Json]) -> datetime | None:
+    """Of one that is not read yet."""
+    return parse_date(text_of(item, "date_published")) or parse_date(
+        text_of(item, "date_modified")
+    )
+
+
 def _date(item: dict[str, Json], name: str, extensions: Groups) -> datetime | None:
     """A date; one that cannot be read is kept as it is written."""
     written = text_of(item, name)

@@ -6,11 +6,17 @@ libxml2 adds its own (256 levels, 10 MB in one text or attribute); see
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
+
 from protocols.errors import LimitExceeded
+
+Item = TypeVar("Item")
 
 MAX_BODY_BYTES = 20_000_000
 MAX_ENTRIES = 5_000
-"""Per document; the first ones are kept."""
+"""Per document; the newest ones are kept, or the first ones where none has a date."""
 MAX_MARKUP = 1_000_000
 """Tags of an XML document, or values of a JSON document. Each costs about 100 bytes
 of memory, however short it is written."""
@@ -23,6 +29,18 @@ MAX_JSON_DEPTH = 1_024
 """orjson's own number."""
 MAX_TEXT_BYTES = 10_000_000
 """In one text or attribute; libxml2's own number."""
+_NO_DATE = datetime(1, 1, 1, tzinfo=UTC)
+
+
+def newest(
+    entries: Sequence[Item], date_of: Callable[[Item], datetime | None]
+) -> Sequence[Item]:
+    """As many as are kept, in the document's order."""
+    if len(entries) <= MAX_ENTRIES:
+        return entries
+    dates = [date_of(entry) or _NO_DATE for entry in entries]
+    by_age = sorted(range(len(entries)), key=dates.__getitem__, reverse=True)
+    return [entries[number] for number in sorted(by_age[:MAX_ENTRIES])]
 
 
 def check_body(body: bytes) -> None:

@@ -17,7 +17,7 @@ from protocols.feeds.extensions import Attributes, Inside, keep_element, parts_o
 from protocols.feeds.makers import new_text
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
-from protocols.text import collapse, text_of_title
+from protocols.text import text_of_title
 
 Handler: TypeAlias = Callable[[Draft, Element, Scope], None]
 Reader: TypeAlias = Callable[[Draft, Element, Attributes, Scope], None]
@@ -91,15 +91,15 @@ def _description(
 
 def _category(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:
     draft.add_category(
-        collapse(text_of(element)),
+        text_of_title(text_of(element)),
         said.get("scheme", "").strip() or SCHEME,
-        collapse(said.get("label", "")),
+        text_of_title(said.get("label", "")),
     )
 
 
 def _keywords(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:
     for keyword in text_of(element).split(","):
-        draft.add_category(collapse(keyword), SCHEME)
+        draft.add_category(text_of_title(keyword), SCHEME)
 
 
 # Three levels, none of which holds itself: nothing here recurses.

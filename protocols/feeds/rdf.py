@@ -6,9 +6,9 @@ from typing import Final
 
 from protocols.feeds.assembly import assemble
 from protocols.feeds.channel import read_channel
-from protocols.feeds.drafts import EntryDraft
+from protocols.feeds.drafts import EntryDraft, date_of_element
 from protocols.feeds.element import Element
-from protocols.feeds.limits import MAX_ENTRIES
+from protocols.feeds.limits import newest
 from protocols.feeds.names import RDF
 from protocols.feeds.rssitem import read_item
 from protocols.feeds.scope import Scope
@@ -21,7 +21,7 @@ _ABOUT: Final = f"{RDF}about"
 def read_rdf(root: Element, scope: Scope) -> ParsedFeed:
     """Read an ``rdf:RDF`` element."""
     head, items, scope = read_channel(root, scope)
-    drafts = [_read_item(item, scope) for item in items[:MAX_ENTRIES]]
+    drafts = [_read_item(item, scope) for item in newest(items, date_of_element)]
     return assemble(FeedFormat.RDF, head, drafts, written=len(items))
 
 

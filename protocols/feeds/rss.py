@@ -5,9 +5,9 @@ from __future__ import annotations
 from protocols.dates import parse_date
 from protocols.feeds.assembly import assemble
 from protocols.feeds.channel import read_channel
-from protocols.feeds.drafts import Draft
+from protocols.feeds.drafts import Draft, date_of_element
 from protocols.feeds.element import Element, local_name
-from protocols.feeds.limits import MAX_ENTRIES
+from protocols.feeds.limits import newest
 from protocols.feeds.makers import new_link
 from protocols.feeds.rssitem import read_item
 from protocols.feeds.scope import Scope
@@ -17,10 +17,11 @@ from protocols.model import FeedFormat, ParsedFeed
 def read_rss(root: Element, scope: Scope) -> ParsedFeed:
     """Read an ``rss`` element, or a ``channel`` that lost it."""
     head, items, scope = read_channel(root, scope)
-    drafts = [read_item(item, scope) for item in items[:MAX_ENTRIES]]
+    kept = newest(items, date_of_element)
+    drafts = [read_item(item, scope) for item in kept]
     if local_name(root.tag) == "channel":
         _read_attributes(head, root, scope)
-        for draft, item in zip(drafts, items, strict=False):
+        for draft, item in zip(drafts, kept, strict=True):
             _read_attributes(draft, item, scope)
     return assemble(FeedFormat.RSS, head, drafts, written=len(items))
 

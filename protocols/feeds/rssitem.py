@@ -6,16 +6,15 @@ from typing import Final
 
 from protocols.feeds.activity import ACTIVITY
 from protocols.feeds.atom import read_source
-from protocols.feeds.atomelements import ATOM_ELEMENTS
+from protocols.feeds.atomelements import ATOM_ELEMENTS, read_enclosure
 from protocols.feeds.constructs import (
-    make_link,
     read_html,
     read_link,
     read_person,
     whole_text,
 )
 from protocols.feeds.drafts import Draft, EntryDraft, begin_entry, read_date
-from protocols.feeds.element import Element, text_of
+from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import keep_element, keep_value
 from protocols.feeds.mailbox import read_mailbox
 from protocols.feeds.makers import new_link, new_text
@@ -24,7 +23,7 @@ from protocols.feeds.modules import MODULES, Table, read_children
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
 from protocols.model import Feed, Link
-from protocols.text import collapse, text_of_html, text_of_title
+from protocols.text import text_of_html, text_of_title
 from protocols.urls import is_web_url
 
 
@@ -67,11 +66,22 @@ def read_author(draft: Draft, element: Element, scope: Scope) -> None:
 
 def read_category(draft: Draft, element: Element, scope: Scope) -> None:
     scheme = (element.get("domain") or "").strip()
-    term = collapse(text_of(element))
+    term = text_of_title(text_of(element))  # escaped twice, as WordPress does it
     if term:
         draft.add_category(term, scheme)
     else:
         keep_element(draft.extensions, element)
+
+
+def read_categories(draft: Draft, element: Element, scope: Scope) -> None:
+    """A wrapper that no version of RSS has around them."""
+    if not len(element):
+        keep_element(draft.extensions, element)
+    for child in element:
+        if local_name(child.tag) == "category":
+            read_category(draft, child, scope)
+        else:
+            keep_element(draft.extensions, child)
 
 
 def read_publication_date(draft: Draft, element: Element, scope: Scope) -> None:
@@ -93,7 +103,8 @@ def _body(draft: EntryDraft, element: Element, scope: Scope) -> None:
     if markup and draft.content is None:
         draft.content = new_text(markup, "xhtml")
     elif markup:
-        keep_value(draft.extensions, "xhtml", "body", {"markup": markup})
+        name = local_name(element.tag)
+        keep_value(draft.extensions, "xhtml", name, {"markup": markup})
 
 
 def _guid(draft: EntryDraft, element: Element, scope: Scope) -> None:
@@ -130,15 +141,6 @@ def _comments(draft: EntryDraft, element: Element, scope: Scope) -> None:
         draft.add_link(new_link(href, "replies"))
 
 
-def _enclosure(draft: EntryDraft, element: Element, scope: Scope) -> None:
-    href = scope.within(element).resolve(element.get("url"))
-    type = (element.get("type") or "").strip()
-    link = make_link(href, "enclosure", type, length=element.get("length"))
-    is_told = draft.add_link(link) if href else "url" in element.attrib
-    if not is_told or not _ENCLOSURE_ATTRIBUTES.issuperset(element.keys()):
-        keep_element(draft.extensions, element)
-
-
 def _source(draft: EntryDraft, element: Element, scope: Scope) -> None:
     """The feed that an item came from: its name, and its own address."""
     href = scope.within(element).resolve(element.get("url"))
@@ -166,16 +168,16 @@ def _original_link(draft: EntryDraft, element: Element, scope: Scope) -> None:
         draft.add_link(new_link(href, "canonical"))
 
 
-_ENCLOSURE_ATTRIBUTES: Final = frozenset({"url", "type", "length"})
 _ELEMENTS: Final[Table[EntryDraft]] = {
     "abstract": _abstract,
     "author": read_author,
+    "categories": read_categories,
     "category": read_category,
     "comments": _comments,
     "created": _created,
     "date": _created,
     "description": _description,
-    "enclosure": _enclosure,
+    "enclosure": read_enclosure,
     "guid": _guid,
     "id": _id,
     "issued": _created,
@@ -196,6 +198,6 @@ ITEM: Final[Table[EntryDraft]] = {
     **qualified("content", {"encoded": _content}),
     **qualified("feedburner", {"origLink": _original_link}),
     **qualified("wfw", {"commentRss": _comment_feed, "commentRSS": _comment_feed}),
-    **qualified("xhtml", {"body": _body}),
+    **qualified("xhtml", {"body": _body, "div": _body}),
     **qualified("rss", _ELEMENTS),
 }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,6 +20,8 @@ from protocols.errors import (
     NotAFeed,
 )
 from protocols.feeds import parse
+from protocols.feeds.document import Document
+from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.lenient import parse_leniently
 from protocols.feeds.limits import (
     MAX_ATTRIBUTES,
@@ -29,7 +33,9 @@ from protocols.feeds.limits import (
     MAX_MARKUP,
     MAX_TEXT_BYTES,
 )
-from tests.support.feeds import CONTEXT, context, rss
+from protocols.feeds.sniff import Kind
+from tests.support.creator import a_creator_feed, an_item
+from tests.support.feeds import CONTEXT, atom, context, rss
 from tests.support.golden import DATA, golden_documents
 
 
@@ -261,12 +267,60 @@ def test_only_so_many_attributes_of_an_element_are_kept() -> None:
     assert parsed.path == "strict"
 
 
-def test_only_so_many_entries_of_a_document_are_kept() -> None:
+def _many(format: str) -> bytes:
+    """The oldest entry first, and one without a date, of which two are too many."""
+    numbers = range(MAX_ENTRIES + 1)
+    dates = {
+        n: datetime(2020, 1, 1, tzinfo=UTC) + n * timedelta(hours=1) for n in numbers
+    }
+    if format == "json":
+        items = [
+            {"id": f"n{n}", "date_published": f"{dates[n]:%Y-%m-%dT%H:%M:%SZ}"}
+            for n in numbers
+        ]
+        feed = {"version": "https://jsonfeed.org/version/1", "items": items}
+        return orjson.dumps(feed | {"items": [{"id": "undated"}, *items]})
+    if format == "creator":
+        posts = [an_item(f"n{n}", publishedAt=dates[n].isoformat()) for n in numbers]
+        return orjson.dumps(a_creator_feed(an_item("undated", publishedAt=""), *posts))
+    name, date, id, template = {
+        "rss": ("item", "pubDate", "guid", rss),
+        "atom": ("entry", "updated", "id", atom),
+        "rdf": ("item", "dc:date", "guid", _rdf),
+    }[format.removesuffix("+feedparser")]
+    written = (
+        f"<{name}><{id}>n{n}</{id}><{date}>{dates[n].isoformat()}</{date}></{name}>"
+        for n in numbers
+    )
+    return template(f"<{name}><{id}>undated</{id}></{name}>{''.join(written)}")
+
+
+def _rdf(items: str) -> bytes:
+    rdf = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"'
+    dc = 'xmlns:dc="http://purl.org/dc/elements/1.1/"'
+    return f"<rdf:RDF {rdf} {dc}><channel/>{items}</rdf:RDF>".encode()
+
+
+@pytest.mark.parametrize(
+    "format", ["rss", "atom", "rdf", "json", "creator", "rss+feedparser"]
+)
+def test_of_too_many_entries_the_newest_are_kept_in_their_order(format: str) -> None:
+    body = _many(format)
+    if format.endswith("feedparser"):
+        parsed = read_with_feedparser(Document(kind=Kind.XML, body=body), CONTEXT)
+        assert parsed is not None
+    else:
+        parsed = parse(body, CONTEXT)
+    ids = [entry.key.rpartition("/")[2] for entry in parsed.entries]
+    assert ids == [f"n{n}" for n in range(1, MAX_ENTRIES + 1)]
+    assert parsed.dropped == 2
+    assert "only the newest 5000 are kept" in parsed.problems[0]
+
+
+def test_of_too_many_entries_without_dates_the_first_are_kept() -> None:
     items = "".join(f"<item><guid>{n}</guid></item>" for n in range(MAX_ENTRIES + 1))
     parsed = parse(rss(items), CONTEXT)
-    assert len(parsed.entries) == MAX_ENTRIES
-    assert parsed.dropped == 1
-    assert parsed.problems == ("5001 entries: only the first 5000 are kept",)
+    assert [parsed.entries[0].id, parsed.entries[-1].id] == ["0", "4999"]
 
 
 def test_deep_extensions_are_kept_to_a_depth() -> None:

@@ -195,7 +195,7 @@ def test_a_list_that_is_cut_off_is_not_complete() -> None:
     assert len(parsed.entries) == MAX_ENTRIES
     assert not parsed.is_complete
     assert parsed.problems == (
-        f"/items: {MAX_ENTRIES + 1} items: only the first {MAX_ENTRIES} are kept",
+        f"/items: {MAX_ENTRIES + 1} items: only the newest {MAX_ENTRIES} are kept",
     )
 
 
