@@ -9,12 +9,16 @@ import click
 from protocols.websub.signatures import OF_OLD
 
 from .client import Document, Hub, speaks_to_hub
+from .subscription_import import import_subscriptions
 from .wording import moment, next_try, print_facts, print_table, printable
 
 
 @click.group(name="subs")
 def subscriptions() -> None:
-    """Subscriptions: add, list, show, remove."""
+    """Subscriptions: add, import, list, show, remove."""
+
+
+subscriptions.add_command(import_subscriptions)
 
 
 @subscriptions.command()
@@ -67,14 +71,25 @@ def add(
 @subscriptions.command(name="list")
 @click.option("--topic", help="Only those to this topic.")
 @click.option("--callback", help="Only those of this callback.")
+@click.option("--account", help="Only those of this account.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array.")
 @speaks_to_hub
 def list_subscriptions(
-    hub: Hub, topic: str | None, callback: str | None, as_json: bool
+    hub: Hub,
+    topic: str | None,
+    callback: str | None,
+    account: str | None,
+    as_json: bool,
 ) -> None:
     """List the subscriptions."""
     found = list(
-        hub.each("/api/subscriptions", "subscriptions", topic=topic, callback=callback)
+        hub.each(
+            "/api/subscriptions",
+            "subscriptions",
+            topic=topic,
+            callback=callback,
+            account=account,
+        )
     )
     if as_json:
         click.echo(json.dumps(found, indent=2))

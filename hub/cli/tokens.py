@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import click
 
@@ -33,13 +34,26 @@ def tokens() -> None:
     help="What it may do; may be repeated.",
 )
 @click.option("--label", default="", help="What it is for, for people.")
+@click.option(
+    "--value",
+    default="",
+    help="The token itself, such as one of Superfeedr's: 32 hexadecimal digits."
+    " A minus sign: read it from standard input.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @speaks_to_hub
 def create(
-    hub: Hub, account: str, rights: tuple[str, ...], label: str, as_json: bool
+    hub: Hub,
+    account: str,
+    rights: tuple[str, ...],
+    label: str,
+    value: str,
+    as_json: bool,
 ) -> None:
     """Make a token and print it; it cannot be shown again."""
-    body = {"account": account, "rights": list(rights), "label": label}
+    if value == "-":
+        value = sys.stdin.read(1_000).strip()
+    body = {"account": account, "rights": list(rights), "label": label, "value": value}
     made = hub.post("/api/tokens", body)
     if as_json:
         click.echo(json.dumps(made, indent=2))

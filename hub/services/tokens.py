@@ -71,9 +71,12 @@ NOBODY = Principal(account=Account(id=ANONYMOUS, name="anonymous"), rights=froze
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateToken:
+    """``value``: the token itself, such as one of Superfeedr's; "" for a new one."""
+
     account: str
     rights: frozenset[Right]
     label: str = ""
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,17 +102,28 @@ class TokenService:
 
         No right implies another, but for ``admin``, which is all of them.
         """
+        account = account_name("account", request.account)
         _check(request)
-        secret = secrets.token_hex(16)
+        secret = request.value.lower() or secrets.token_hex(16)
         new = NewToken(
-            account=request.account,
+            account=account,
             digest=_digest(secret),
             rights=request.rights,
             label=request.label,
         )
         token = await self._tokens.add(new, self._clock.now())
+        if token is None:
+            raise InvalidValue("value", "a token that is not in use, and never was")
         log.info("token_created", token=token.id, account=token.account.name)
         return CreatedToken(token=token, secret=secret)
+
+    async def account(self, field: str, name: str) -> Account:
+        """Of that name, in any case. Raises `InvalidValue` if there is none."""
+        written = account_name(field, name)
+        found = await self._tokens.account(written)
+        if found is None:
+            raise InvalidValue(field, "an account that a token was made for", written)
+        return found
 
     async def page(self, *, after: TokenId, limit: int) -> Sequence[Token]:
         return await self._tokens.page(after=after, limit=limit)
@@ -131,6 +145,7 @@ class TokenService:
 
         Raises `StorageError`.
         """
+        secret = secret.lower()
         if _TOKEN.fullmatch(secret) is None:
             return None
         token = await self._find(_digest(secret))
@@ -167,14 +182,22 @@ def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def _check(request: CreateToken) -> None:
-    if _ACCOUNT.fullmatch(request.account) is None or request.account in NAMELESS:
+def account_name(field: str, written: str) -> str:
+    """In lower case: Superfeedr told logins apart by no case. Raises `InvalidValue`."""
+    name = written.lower()
+    if _ACCOUNT.fullmatch(name) is None or name in NAMELESS:
         raise InvalidValue(
-            "account",
+            field,
             "a name of 1 to 64 of a-z, 0-9, '.', '_', '-', other than"
             f" {' and '.join(sorted(NAMELESS))}",
-            request.account,
+            written,
         )
+    return name
+
+
+def _check(request: CreateToken) -> None:
+    if request.value and _TOKEN.fullmatch(request.value.lower()) is None:
+        raise InvalidValue("value", "32 hexadecimal digits, as a token has")
     if not request.rights:
         raise InvalidValue("rights", f"at least one of {', '.join(Right)}")
     if len(request.label) > LONGEST_LABEL or not request.label.isprintable():

@@ -36,6 +36,7 @@ OPERATIONS: tuple[Operation, ...] = (
             *PAGE,
             Parameter(name="topic", help="only those to this topic"),
             Parameter(name="callback", help="only those of this callback"),
+            Parameter(name="account", help="only those of this account, by its name"),
         ),
         problems=(422,),
     ),

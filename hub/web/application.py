@@ -68,7 +68,7 @@ def create_application(
     api = [
         *FeedRoutes(services.feeds, services.feed_reports).routes(),
         *ListRoutes(services.lists).routes(),
-        *SubscriptionRoutes(services.subscriptions).routes(),
+        *SubscriptionRoutes(services.subscriptions, services.tokens).routes(),
         *DeliveryRoutes(services.deliveries).routes(),
         *TokenRoutes(services.tokens).routes(),
         *operations.routes(),

@@ -179,9 +179,10 @@ def _offered(header: str) -> tuple[str, str] | None:
 
 
 def _basic(value: str) -> tuple[str, str] | None:
+    """Logins were told apart by no case at Superfeedr, and so it is here."""
     try:
         decoded = base64.b64decode(value, validate=True).decode()
     except (binascii.Error, ValueError):
         return None
     user, separator, password = decoded.partition(":")
-    return (user, password) if separator and user else None
+    return (user.lower(), password) if separator and user else None

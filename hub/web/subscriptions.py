@@ -10,7 +10,8 @@ from starlette.routing import Route
 
 from hub.services import SubscriptionService
 from hub.services.subscriptions import Subscribe
-from hub.web.authentication import principal_of
+from hub.services.tokens import TokenService
+from hub.web.authentication import principal_of, require
 from hub.web.decoding import Document, path_id, query_flag, query_page, read_body
 from hub.web.encoding import (
     feed_document,
@@ -19,14 +20,18 @@ from hub.web.encoding import (
     subscription_document,
     subscription_report_document,
 )
-from storage.records import AccountId, Format, SubscriptionId, Updates
+from storage.records import AccountId, Format, Right, SubscriptionId, Updates
 
 
 class SubscriptionToAdd(Document):
-    """The body of ``POST /api/subscriptions``."""
+    """The body of ``POST /api/subscriptions``.
+
+    ``account``: "" for one's own.
+    """
 
     callback: str
     topic: str
+    account: str = ""
     secret: str = ""
     algorithm: str = "sha256"
     format: Format = Format.JSON
@@ -35,8 +40,11 @@ class SubscriptionToAdd(Document):
 
 
 class SubscriptionRoutes:
-    def __init__(self, subscriptions: SubscriptionService) -> None:
+    def __init__(
+        self, subscriptions: SubscriptionService, tokens: TokenService
+    ) -> None:
         self._subscriptions = subscriptions
+        self._tokens = tokens
 
     def routes(self) -> list[Route]:
         one = "/subscriptions/{id}"
@@ -53,7 +61,7 @@ class SubscriptionRoutes:
             Subscribe(
                 callback=body.callback,
                 topic=body.topic,
-                account=principal_of(request).account.id,
+                account=await self._account(request, body.account),
                 secret=body.secret,
                 algorithm=body.algorithm,
                 format=body.format,
@@ -72,7 +80,7 @@ class SubscriptionRoutes:
         found = await self._subscriptions.page(
             after=SubscriptionId(after),
             limit=limit,
-            account=_own_account(request),
+            account=await self._listed_account(request),
             topic=request.query_params.get("topic"),
             callback=request.query_params.get("callback"),
         )
@@ -92,6 +100,18 @@ class SubscriptionRoutes:
             account=_own_account(request),
         )
         return json_response(subscription_document(ended))
+
+    async def _account(self, request: Request, name: str) -> AccountId:
+        """Who subscribes. An administrator may name another account than its own."""
+        principal = principal_of(request)
+        if not name or name.lower() == principal.account.name:
+            return principal.account.id
+        require(principal, Right.ADMIN)
+        return (await self._tokens.account("account", name)).id
+
+    async def _listed_account(self, request: Request) -> AccountId | None:
+        name = request.query_params.get("account", "")
+        return await self._account(request, name) if name else _own_account(request)
 
 
 def _subscription_id(request: Request) -> SubscriptionId:

@@ -20,6 +20,7 @@ class TokenToAdd(Document):
     account: str
     rights: list[Right]
     label: str = ""
+    value: str = ""
 
 
 class TokenRoutes:
@@ -37,7 +38,10 @@ class TokenRoutes:
         body = await read_body(request, TokenToAdd)
         created = await self._tokens.create(
             CreateToken(
-                account=body.account, rights=frozenset(body.rights), label=body.label
+                account=body.account,
+                rights=frozenset(body.rights),
+                label=body.label,
+                value=body.value,
             )
         )
         document = {**token_document(created.token), "token": created.secret}

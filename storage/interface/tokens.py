@@ -6,13 +6,19 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from storage.records import NewToken, Token, TokenId
+from storage.records import Account, NewToken, Token, TokenId
 
 
 class TokenStore(Protocol):
     """What opens the API for which account."""
 
-    async def add(self, new: NewToken, now: datetime) -> Token: ...
+    async def add(self, new: NewToken, now: datetime) -> Token | None:
+        """None if there is one with that SHA-256 already, revoked or not."""
+        ...
+
+    async def account(self, name: str) -> Account | None:
+        """The account of that name, if some token was made for it."""
+        ...
 
     async def find(self, digest: bytes) -> Token | None:
         """The token with that SHA-256, unless it was revoked."""

@@ -26,7 +26,7 @@ class SqliteTokens:
         self._writer = writer
         self._readers = readers
 
-    async def add(self, new: NewToken, now: datetime) -> Token:
+    async def add(self, new: NewToken, now: datetime) -> Token | None:
         parameters = {
             "account": new.account,
             "digest": new.digest,
@@ -34,7 +34,14 @@ class SqliteTokens:
             "label": new.label,
             "now": to_milliseconds(now),
         }
-        return _read(await self._writer.submit(partial(_add, parameters)))
+        row = await self._writer.submit(partial(_add, parameters))
+        return None if row is None else _read(row)
+
+    async def account(self, name: str) -> Account | None:
+        row = await self._readers.first(
+            "SELECT id, name FROM accounts WHERE name = ?", (name,)
+        )
+        return None if row is None else Account(id=AccountId(row[0]), name=row[1])
 
     async def find(self, digest: bytes) -> Token | None:
         row = await self._readers.first(
@@ -85,7 +92,10 @@ def _read(row: Row) -> Token:
 # --- units of work ---
 
 
-def _add(parameters: dict[str, object], connection: sqlite3.Connection) -> Row:
+def _add(parameters: dict[str, object], connection: sqlite3.Connection) -> Row | None:
+    taken = "SELECT 1 FROM tokens WHERE digest = :digest"
+    if connection.execute(taken, parameters).fetchone():
+        return None
     connection.execute(
         "INSERT INTO accounts (name) VALUES (:account) ON CONFLICT (name) DO NOTHING",
         parameters,

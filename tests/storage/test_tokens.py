@@ -39,6 +39,18 @@ def new(digest: bytes, account: str = "alice", *rights: Right) -> NewToken:
     )
 
 
+async def test_there_is_one_token_of_a_digest_revoked_or_not(
+    store: TokenStore,
+) -> None:
+    added = await store.add(new(b"1"), NOW)
+    assert added is not None
+    assert await store.add(new(b"1", "bob"), NOW) is None
+    await store.revoke(added.id, NOW)
+    assert await store.add(new(b"1"), NOW) is None
+    assert await store.account("alice") == added.account
+    assert await store.account("bob") is None
+
+
 async def test_a_token_is_found_by_its_digest(store: TokenStore) -> None:
     added = await store.add(new(b"1", "alice", Right.LIST), NOW)
     await store.add(new(b"2"), NOW)

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from hub.cli import main
 from hub.cli.tokens import RIGHTS
 from storage.records import Right
 from tests.hub.cli.conftest import Fanfare
@@ -39,8 +41,24 @@ def test_a_new_token_is_all_that_goes_to_stdout(api: FakeApi, fanfare: Fanfare) 
     assert result.exit_code == 0
     assert result.stdout == "ab" * 16 + "\n"
     assert "token 3 of alice: list, subscribe" in result.stderr
-    body = {"account": "alice", "rights": ["list", "subscribe"], "label": "laptop"}
+    body = {
+        "account": "alice",
+        "rights": ["list", "subscribe"],
+        "label": "laptop",
+        "value": "",
+    }
     assert api.requests == [("POST /api/tokens", body)]
+
+
+def test_a_token_that_is_there_already_is_taken_over(
+    api: FakeApi, fanfare: Fanfare
+) -> None:
+    api.answers["POST /api/tokens"] = (201, token_document(token="cd" * 16))
+    given = ("tokens", "create", "--right", "list", "--value")
+    fanfare(*given, "CD" * 16)
+    known = {"FANFARE_PUBLIC_URL": api.url, "FANFARE_ADMIN_TOKEN": "token"}
+    CliRunner().invoke(main, [*given, "-"], input=f"{'cd' * 16}\n", env=known)
+    assert [body["value"] for _, body in api.requests] == ["CD" * 16, "cd" * 16]
 
 
 def test_a_new_token_as_json(api: FakeApi, fanfare: Fanfare) -> None:

@@ -51,6 +51,27 @@ async def test_a_token_stands_for_its_account_and_rights(tokens: TokenService) -
     )
 
 
+async def test_a_token_of_another_hub_keeps_its_value(tokens: TokenService) -> None:
+    request = CreateToken(
+        account="alice", rights=frozenset({Right.LIST}), value="AB" * 16
+    )
+    assert (await tokens.create(request)).secret == "ab" * 16
+    for written in ("ab" * 16, "AB" * 16):
+        assert await tokens.authenticate(written, "alice") is not None
+    with pytest.raises(InvalidValue, match="a token that is not in use"):
+        await tokens.create(request)
+
+
+async def test_the_case_of_an_account_does_not_matter(tokens: TokenService) -> None:
+    made = await create(tokens, Right.LIST, account="Alice")
+    again = await create(tokens, Right.LIST, account="ALICE")
+    assert made.token.account == again.token.account
+    assert made.token.account.name == "alice"
+    assert await tokens.account("account", "aLice") == made.token.account
+    with pytest.raises(InvalidValue, match="a token was made for"):
+        await tokens.account("account", "bob")
+
+
 async def test_accounts_are_made_when_they_are_first_named(
     tokens: TokenService,
 ) -> None:
@@ -155,7 +176,6 @@ async def test_what_is_remembered_is_bounded(
     ("request_", "field"),
     [
         (CreateToken(account="", rights=frozenset({Right.LIST})), "account"),
-        (CreateToken(account="Alice", rights=frozenset({Right.LIST})), "account"),
         (CreateToken(account="a b", rights=frozenset({Right.LIST})), "account"),
         (CreateToken(account="a" * 65, rights=frozenset({Right.LIST})), "account"),
         (CreateToken(account="anonymous", rights=frozenset({Right.LIST})), "account"),
@@ -166,6 +186,14 @@ async def test_what_is_remembered_is_bounded(
             "label",
         ),
         (CreateToken(account="a", rights=frozenset({Right.LIST}), label="\n"), "label"),
+        (
+            CreateToken(account="a", rights=frozenset({Right.LIST}), value="ab" * 15),
+            "value",
+        ),
+        (
+            CreateToken(account="a", rights=frozenset({Right.LIST}), value="x" * 32),
+            "value",
+        ),
     ],
 )
 async def test_a_bad_request_names_what_is_wrong(

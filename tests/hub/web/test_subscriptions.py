@@ -9,6 +9,7 @@ from hub.services.subscriptions import Subscribe
 from hub.web.api_shapes import SHAPES
 from protocols.errors import InvalidValue
 from storage.records import (
+    ANONYMOUS,
     OPERATOR,
     AccountId,
     Attempt,
@@ -147,6 +148,48 @@ async def test_ending_one_tells_its_callback_unless_asked_not_to(
     made = (await client.post("/api/subscriptions", json=ASKED)).json()
     answer = await client.delete(f"/api/subscriptions/{made['id']}{query}")
     assert answer.json()["state"] == state
+
+
+async def test_an_administrator_subscribes_for_another_account(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    token = {"account": "Alice", "rights": ["subscribe", "list"]}
+    await client.post("/api/tokens", json=token)
+    made = await client.post("/api/subscriptions", json={**ASKED, "account": "alice"})
+    assert made.status_code == 201
+    stored = await hub.storage.subscriptions.get(SubscriptionId(made.json()["id"]))
+    assert stored is not None
+    assert stored.account not in (OPERATOR, ANONYMOUS)
+
+    async def listed(account: str) -> list[int]:
+        answer = await client.get(f"/api/subscriptions?account={account}")
+        return [each["id"] for each in answer.json()["subscriptions"]]
+
+    assert await listed("ALICE") == [made.json()["id"]]
+    assert await listed("operator") == []
+
+
+async def test_nobody_else_names_another_account(
+    client: httpx2.AsyncClient, anybody: httpx2.AsyncClient
+) -> None:
+    rights = {"rights": ["subscribe", "list"]}
+    await client.post("/api/tokens", json={"account": "bob", **rights})
+    answer = await client.post("/api/tokens", json={"account": "alice", **rights})
+    alice = httpx2.BasicAuth("ALICE", answer.json()["token"])
+    body = {**ASKED, "account": "bob"}
+    refused = await anybody.post("/api/subscriptions", json=body, auth=alice)
+    assert refused.status_code == 403
+    refused = await anybody.get("/api/subscriptions?account=bob", auth=alice)
+    assert refused.status_code == 403
+    own = {**ASKED, "account": "Alice"}
+    made = await anybody.post("/api/subscriptions", json=own, auth=alice)
+    assert made.status_code == 201
+
+
+async def test_an_account_that_is_none_is_named(client: httpx2.AsyncClient) -> None:
+    body = {**ASKED, "account": "nobody"}
+    answer = await client.post("/api/subscriptions", json=body)
+    assert (answer.status_code, answer.json()["field"]) == (422, "account")
 
 
 async def test_a_flag_is_true_or_false(client: httpx2.AsyncClient) -> None:

@@ -23,7 +23,9 @@ class MemoryTokens:
         self._accounts = {"anonymous": ANONYMOUS, "operator": OPERATOR}
         self._tokens: dict[TokenId, tuple[bytes, Token]] = {}
 
-    async def add(self, new: NewToken, now: datetime) -> Token:
+    async def add(self, new: NewToken, now: datetime) -> Token | None:
+        if any(digest == new.digest for digest, _ in self._tokens.values()):
+            return None
         next_id = AccountId(len(self._accounts) + 1)
         account = self._accounts.setdefault(new.account, next_id)
         token = Token(
@@ -37,6 +39,10 @@ class MemoryTokens:
         )
         self._tokens[token.id] = new.digest, token
         return token
+
+    async def account(self, name: str) -> Account | None:
+        known = self._accounts.get(name)
+        return None if known is None else Account(id=known, name=name)
 
     async def find(self, digest: bytes) -> Token | None:
         for known, token in self._tokens.values():

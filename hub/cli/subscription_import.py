@@ -1,0 +1,223 @@
+"""``fanfare subs import``: subscriptions brought from another hub."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from itertools import islice
+from time import monotonic
+from typing import BinaryIO
+
+import click
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from hub.core.durations import duration
+from protocols.errors import InvalidValue
+from protocols.superfeedr.subscription_lists import (
+    WrittenSubscription,
+    read_subscriptions,
+)
+from protocols.websub.callbacks import read_callback, read_web_url
+from protocols.websub.signatures import OF_OLD
+
+from .client import Document, Hub, speaks_to_hub
+from .failures import Failure, HubUnreachable
+from .wording import plural, printable
+
+MADE_AT_ONCE = 8
+"""A topic that nobody knows is fetched before it is subscribed to."""
+LARGEST_FILE = 256 * 1024 * 1024
+PROGRESS_SECONDS = 2.0
+
+
+class Outcome(StrEnum):
+    """What became of one subscription of a file."""
+
+    MADE = "subscribed"
+    WOULD_BE = "would be subscribed"
+    KNOWN = "already there"
+    REPEATED = "twice in the file"
+    FAILED = "failed"
+
+
+class ImportedSubscription(Struct, frozen=True, kw_only=True):
+    """``reason``: why it failed. ``feed_error``: why its feed cannot be read now."""
+
+    place: str
+    topic: str
+    callback: str
+    outcome: Outcome
+    reason: str = ""
+    feed_error: str = ""
+
+
+@click.command(name="import")
+@click.argument("files", nargs=-1, required=True, type=click.File("rb"), metavar="FILE")
+@click.option("--account", default="", help="Whose they are.  [the operator's]")
+@click.option("--secret", default="", help="For those that have none.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done; do nothing.")
+@click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")
+@speaks_to_hub
+def import_subscriptions(
+    hub: Hub,
+    files: tuple[BinaryIO, ...],
+    account: str,
+    secret: str,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Subscribe as files say that were saved from another hub.
+
+    FILE is what Superfeedr's hub.mode=list answered, JSON Lines, or CSV, with topic,
+    callback, and perhaps format and secret; "-" is standard input. Those that are
+    there already stay as they are, so an import can be repeated. Exit code 1 if not
+    all could be subscribed.
+    """
+    if account:
+        hub.get("/api/subscriptions", account=account, limit=1)  # or it is refused
+    written = [each for file in files for each in _read(file)]
+    if not written:
+        raise Failure("there are no subscriptions in it")
+    make = _Maker(hub, account=account, secret=secret, is_dry=dry_run)
+    found = list(_progress(make.all(written), len(written)))
+    if as_json:
+        _print_json(found)
+    else:
+        _print_report(found)
+    if any(each.outcome is Outcome.FAILED for each in found):
+        raise Failure("not all of them could be subscribed")
+
+
+def _read(file: BinaryIO) -> Iterator[WrittenSubscription]:
+    body = file.read(LARGEST_FILE + 1)
+    if len(body) > LARGEST_FILE:
+        raise Failure(f"{file.name}: more than {LARGEST_FILE} bytes; split it")
+    try:
+        yield from read_subscriptions(body.decode())
+    except InvalidValue as error:
+        raise Failure(f"{file.name}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise Failure(f"{file.name}: expected UTF-8") from error
+
+
+class _Maker:
+    """Makes each subscription that is not there yet."""
+
+    def __init__(self, hub: Hub, *, account: str, secret: str, is_dry: bool) -> None:
+        self._hub = hub
+        self._account = account
+        self._secret = secret
+        self._is_dry = is_dry
+
+    def all(
+        self, written: Iterable[WrittenSubscription]
+    ) -> Iterator[ImportedSubscription]:
+        """In the order of the file. What stands there twice counts once."""
+        met: set[tuple[str, str]] = set()
+        first: list[tuple[WrittenSubscription, bool]] = []
+        for each in written:
+            pair = each.topic, each.callback
+            first.append((each, pair in met))
+            met.add(pair)
+        with ThreadPoolExecutor(MADE_AT_ONCE) as pool:
+            waiting = iter(first)
+            while some := list(islice(waiting, MADE_AT_ONCE * 8)):
+                yield from pool.map(lambda one: self._outcome(*one), some)
+
+    def _outcome(
+        self, written: WrittenSubscription, is_repeated: bool
+    ) -> ImportedSubscription:
+        outcome, reason, feed_error = Outcome.FAILED, written.fault, ""
+        try:
+            if is_repeated and not reason:
+                outcome = Outcome.REPEATED
+            elif not reason:
+                outcome, feed_error = self._make(written)
+        except HubUnreachable:
+            raise
+        except (Failure, InvalidValue) as error:
+            reason = error.message if isinstance(error, Failure) else str(error)
+        return ImportedSubscription(
+            place=written.place,
+            topic=written.topic,
+            callback=written.callback,
+            outcome=outcome,
+            reason=reason,
+            feed_error=feed_error,
+        )
+
+    def _make(self, written: WrittenSubscription) -> tuple[Outcome, str]:
+        """Raises `InvalidValue` and `Failure`."""
+        topic = read_web_url(written.topic, "topic")
+        callback = read_callback(written.callback)
+        if self._is_there(topic, callback):
+            return Outcome.KNOWN, ""
+        if self._is_dry:
+            return Outcome.WOULD_BE, ""
+        body: Document = {
+            "account": self._account,
+            "topic": topic,
+            "callback": callback,
+            "format": written.format or "by-topic",
+            "secret": written.secret or self._secret,
+            # What clients of Superfeedr check is X-Hub-Signature: sha1=….
+            "algorithm": OF_OLD,
+        }
+        made = self._hub.post("/api/subscriptions", body)
+        return Outcome.MADE, str(made["feed_status"]["error"])
+
+    def _is_there(self, topic: str, callback: str) -> bool:
+        account = self._account or "operator"
+        page = self._hub.get(
+            "/api/subscriptions", topic=topic, callback=callback, account=account
+        )
+        return any(each["state"] == "active" for each in page["subscriptions"])
+
+
+def _progress(
+    found: Iterable[ImportedSubscription], total: int
+) -> Iterator[ImportedSubscription]:
+    """A line on standard error every two seconds: how many, and how much longer."""
+    begun = told = monotonic()
+    counts: Counter[Outcome] = Counter()
+    for done, each in enumerate(found, 1):
+        yield each
+        counts[each.outcome] += 1
+        now = monotonic()
+        if now - told >= PROGRESS_SECONDS and done < total:
+            told = now
+            left = duration((now - begun) / done * (total - done))
+            click.echo(
+                f"{done} of {total}: {_counted(counts)}; about {left} left", err=True
+            )
+
+
+def _counted(counts: Counter[Outcome]) -> str:
+    return ", ".join(f"{counts[each]} {each}" for each in Outcome if counts[each])
+
+
+def _print_report(found: list[ImportedSubscription]) -> None:
+    for each in found:
+        which = f"{printable(each.topic)} to {printable(each.callback)}"
+        if each.outcome is Outcome.FAILED:
+            reason = printable(each.reason)
+            click.echo(f"failed  {each.place}: {which}: {reason}")
+        elif each.feed_error:
+            error = printable(each.feed_error)
+            click.echo(f"in error  {each.place}: {printable(each.topic)}: {error}")
+    click.echo(_counted(Counter(each.outcome for each in found)))
+    if errors := sum(bool(each.feed_error) for each in found):
+        feeds = plural(errors, "of their feeds", "of their feeds")
+        click.echo(f"{feeds} cannot be read now, and will be asked again")
+
+
+def _print_json(found: list[ImportedSubscription]) -> None:
+    counts = Counter(str(each.outcome) for each in found)
+    report = {"counts": counts, "subscriptions": [asdict(each) for each in found]}
+    json.dump(report, sys.stdout, indent=2)
+    click.echo()

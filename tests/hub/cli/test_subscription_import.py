@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from tests.support.api_documents import feed_document, subscription_document
+from tests.support.fake_api import FakeApi
+
+Fanfare = Callable[..., Result]
+LIST, ADD = "GET /api/subscriptions", "POST /api/subscriptions"
+HOOK = "https://you.example/hook"
+URL = "https://example.org/feed.xml"
+NOBODY = {"subscriptions": [], "next": None}
+
+
+@pytest.fixture
+def api(api: FakeApi) -> FakeApi:
+    api.answers[LIST] = (200, NOBODY)
+    document = subscription_document(feed_status=feed_document())
+    api.answers[ADD] = (201, document)
+    return api
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "subscriptions.csv"
+    path.write_text(f"topic,callback,format,secret\n{URL},{HOOK},atom,x\n")
+    return path
+
+
+def bodies(api: FakeApi) -> list[object]:
+    return [body for request, body in api.requests if request == ADD]
+
+
+def test_each_subscription_of_a_file_is_made_for_the_account(
+    fanfare: Fanfare, api: FakeApi, file: Path
+) -> None:
+    result = fanfare("subs", "import", str(file), "--account", "alice")
+    assert result.exit_code == 0
+    assert result.stdout == "1 subscribed\n"
+    assert bodies(api) == [
+        {
+            "account": "alice",
+            "topic": URL,
+            "callback": HOOK,
+            "format": "atom",
+            "secret": "x",
+            "algorithm": "sha1+sha256",
+        }
+    ]
+
+
+def test_a_saved_list_leaves_format_and_secret_to_the_hub_and_the_option(
+    fanfare: Fanfare, api: FakeApi, tmp_path: Path
+) -> None:
+    entry = {"format": None, "endpoint": HOOK, "secret": None, "feed": {"url": URL}}
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps([{"subscription": entry}]))
+    fanfare("subs", "import", str(path), "--secret", "for all")
+    [body] = bodies(api)
+    assert isinstance(body, dict)
+    assert (body["format"], body["secret"]) == ("by-topic", "for all")
+
+
+def test_a_dry_run_changes_nothing(fanfare: Fanfare, api: FakeApi, file: Path) -> None:
+    result = fanfare("subs", "import", str(file), "--dry-run")
+    assert result.stdout == "1 would be subscribed\n"
+    assert bodies(api) == []
+
+
+def test_what_is_there_already_stays_as_it_is(
+    fanfare: Fanfare, api: FakeApi, file: Path
+) -> None:
+    api.answers[LIST] = (
+        200,
+        {"subscriptions": [subscription_document()], "next": None},
+    )
+    result = fanfare("subs", "import", str(file))
+    assert result.stdout == "1 already there\n"
+    assert bodies(api) == []
+
+
+def test_what_has_ended_is_subscribed_again(
+    fanfare: Fanfare, api: FakeApi, file: Path
+) -> None:
+    ended = subscription_document(state="ended")
+    api.answers[LIST] = (200, {"subscriptions": [ended], "next": None})
+    assert fanfare("subs", "import", str(file)).stdout == "1 subscribed\n"
+
+
+def test_failures_are_told_with_their_place_and_the_others_are_made(
+    fanfare: Fanfare, api: FakeApi, tmp_path: Path
+) -> None:
+    path = tmp_path / "many.csv"
+    path.write_text(f"{URL},{HOOK}\n{URL},mailto:a@b\n{URL},\n{URL},{HOOK}\n")
+    result = fanfare("subs", "import", str(path))
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        f"failed  line 2: {URL} to mailto:a@b: callback: expected an absolute http or"
+        " https URL, not 'mailto:a@b'",
+        f"failed  line 3: {URL} to : callback: expected a URL",
+        "1 subscribed, 1 twice in the file, 2 failed",
+    ]
+    assert len(bodies(api)) == 1
+
+
+def test_what_the_hub_refuses_is_a_failure(
+    fanfare: Fanfare, api: FakeApi, file: Path
+) -> None:
+    api.answers[ADD] = (422, {"detail": "callback: expected a URL outside of this hub"})
+    result = fanfare("subs", "import", str(file))
+    assert result.exit_code == 1
+    assert "failed  line 2" in result.stdout
+    assert "outside of this hub" in result.stdout
+
+
+def test_feeds_in_error_are_named(fanfare: Fanfare, api: FakeApi, file: Path) -> None:
+    feed = feed_document(error="HTTP 404")
+    api.answers[ADD] = (201, subscription_document(feed_status=feed))
+    result = fanfare("subs", "import", str(file))
+    assert result.exit_code == 0
+    assert f"in error  line 2: {URL}: HTTP 404" in result.stdout
+    assert "1 of their feeds cannot be read now" in result.stdout
+
+
+def test_the_report_is_json_on_demand(
+    fanfare: Fanfare, api: FakeApi, file: Path
+) -> None:
+    report = json.loads(fanfare("subs", "import", str(file), "--json").stdout)
+    assert report["counts"] == {"subscribed": 1}
+    [each] = report["subscriptions"]
+    assert (each["place"], each["topic"], each["outcome"]) == (
+        "line 2",
+        URL,
+        "subscribed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "there are no subscriptions in it"),
+        (b"a,b\n", "expected subscriptions as JSON, JSON Lines or CSV"),
+        (b"\xff\xfe", "expected UTF-8"),
+    ],
+)
+def test_what_is_no_such_file_is_refused(
+    fanfare: Fanfare, api: FakeApi, tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "odd"
+    path.write_bytes(content)
+    result = fanfare("subs", "import", str(path))
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_an_unknown_account_is_told_before_anything_is_made(
+    fanfare: Fanfare, api: FakeApi, file: Path
+) -> None:
+    api.answers[LIST] = (422, {"detail": "account: expected an account"})
+    result = fanfare("subs", "import", str(file), "--account", "nobody")
+    assert result.exit_code == 1
+    assert "account: expected an account" in result.stderr
+    assert bodies(api) == []
