@@ -125,8 +125,10 @@ class Chunks:
     async def _fill(self) -> None:
         """Claim chunks until there are no more, or no room.
 
-        One at a time, so that the first is under way while the next is read; but small
-        ones, of topics with few subscribers, as many as there is room for.
+        One first, so that it is under way while the next are read, then twice as many
+        each time: a claim waits for all that is being written, which on a busy hub
+        takes longer than to deliver a chunk. Of small ones, of topics with few
+        subscribers, as many as there is room for.
         """
         at_once = 1
         while room := self._room:
@@ -136,7 +138,7 @@ class Chunks:
             if not claimed:
                 return
             is_small = len(claimed[-1].pending) < SMALL_CHUNK
-            at_once = self._limit if is_small else 1
+            at_once = self._limit if is_small else min(2 * at_once, self._limit)
 
     @property
     def _room(self) -> int:

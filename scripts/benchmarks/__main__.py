@@ -32,6 +32,7 @@ NAMES = (
     "fanout",
     "deliveries",
     "sustained",
+    "busy",
     "live",
     "subscribe",
     "track",

@@ -8,9 +8,8 @@ callbacks.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -20,11 +19,8 @@ from pathlib import Path
 
 import aiohttp
 
-from hub.app import run_until_stopped
-from hub.assembly import build_hub
 from hub.clock import SystemClock
 from hub.config import Settings
-from hub.server import listening_socket
 from hub.websub.questions import draw_challenge
 from protocols.websub.verification import verification_url
 from scripts.benchmarks.bare import bare_session, get_each
@@ -39,6 +35,7 @@ from scripts.benchmarks.measuring import (
     until,
 )
 from scripts.benchmarks.subscribers import Subscribers, running_subscribers
+from scripts.benchmarks.working_hub import serving_hub
 from storage.interface import Storage
 from storage.records import FeedId, FetchCommit, NewFeed, Polling
 from storage.sqlite import open_database
@@ -63,7 +60,9 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
         storage = await open_database(directory / "hub.db")
         stack.push_async_callback(storage.close)
         feed_id = await _add_topic(storage)
-        port = await stack.enter_async_context(_serving(storage, directory))
+        port = await stack.enter_async_context(
+            serving_hub(storage, _settings(directory))
+        )
         session = await stack.enter_async_context(bare_session(connections=CONCURRENCY))
         scene = _Scene(storage, feed_id, subscribers, port)
         each = size.pick(SUBSCRIPTIONS, SUBSCRIPTIONS, 50)
@@ -89,27 +88,13 @@ async def _add_topic(storage: Storage) -> FeedId:
     return feed.id
 
 
-@asynccontextmanager
-async def _serving(storage: Storage, directory: Path) -> AsyncIterator[int]:
-    settings = Settings(
+def _settings(directory: Path) -> Settings:
+    return Settings(
         database=f"sqlite:{directory / 'hub.db'}",
         allow_callback_networks=(ip_network("127.0.0.0/8"),),
         rate_limit_address=10_000_000,  # counted, but not reached
         log_level="error",
     )
-    async with AsyncExitStack() as stack:
-        listener = stack.enter_context(listening_socket("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        built = await build_hub(
-            settings, storage, "token", f"http://127.0.0.1:{port}", stack
-        )
-        stop = asyncio.Event()
-        running = asyncio.create_task(run_until_stopped(built, listener, stop))
-        try:
-            yield port
-        finally:
-            stop.set()
-            await running
 
 
 async def _subscribe(scene: _Scene, each: int) -> Sample:

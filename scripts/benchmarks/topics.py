@@ -67,7 +67,10 @@ async def add_topic(
     return feed.id
 
 
-def news(feed_id: FeedId) -> FetchCommit:
+FILLER = "x" * 3_200
+
+
+def news(feed_id: FeedId, text: str = FILLER) -> FetchCommit:
     """One new entry, of which and of whose document the first words say when it was
     committed."""
     now = SystemClock().now()
@@ -77,7 +80,7 @@ def news(feed_id: FeedId) -> FetchCommit:
         key=key,
         id=key,
         title="News",
-        content=Text(value=mark + "x" * 3_200),
+        content=Text(value=mark + text),
         published=datetime(2026, 1, 1, tzinfo=UTC),
     )
     status = Status(code=200, http="Fetched (ring) 200 900", title="Bench")

@@ -1,20 +1,26 @@
-"""The parts of a hub that work by themselves, and feeds for them to poll."""
+"""A hub in this process, whole or the parts that work by themselves, and feeds for it
+to poll."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from ipaddress import ip_network
 from typing import Final
 
+from hub.app import run_until_stopped
+from hub.assembly import build_hub
 from hub.clock import SystemClock
+from hub.config import Settings
 from hub.core.cadence import PollingRules
 from hub.delivery.dispatcher import Dispatcher
 from hub.net import HttpNetwork, Limits
 from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher
 from hub.polling.poller import Poller
+from hub.server import listening_socket
 from scripts.benchmarks.peers import loopback_addresses
 from storage.interface import Storage
 from storage.records import NewFeed
@@ -24,22 +30,42 @@ POLLS: Final = 100
 """A second."""
 
 
-async def add_polled(storage: Storage, port: int, period: int) -> None:
+async def add_polled(
+    storage: Storage, port: int, period: int, rate: int = POLLS
+) -> None:
     """As many feeds as fill the period, due one after the other."""
     now = SystemClock().now()
     hosts = loopback_addresses(HOSTS)
     urls = [
         f"http://{hosts[number % HOSTS]}:{port}/feed/{number}"
-        for number in range(POLLS * period)
+        for number in range(rate * period)
     ]
     added = await asyncio.gather(
         *(storage.feeds.add(NewFeed(url=url), now) for url in urls)
     )
-    gap = timedelta(seconds=1) / POLLS
+    gap = timedelta(seconds=1) / rate
     start = SystemClock().now() + timedelta(seconds=1)
     await storage.feeds.defer(
         [(feed.id, start + number * gap) for number, (feed, _) in enumerate(added)]
     )
+
+
+@asynccontextmanager
+async def serving_hub(storage: Storage, settings: Settings) -> AsyncIterator[int]:
+    """A whole hub at work, on its own server; its port."""
+    async with AsyncExitStack() as stack:
+        listener = stack.enter_context(listening_socket("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        built = await build_hub(
+            settings, storage, "token", f"http://127.0.0.1:{port}", stack
+        )
+        stop = asyncio.Event()
+        running = asyncio.create_task(run_until_stopped(built, listener, stop))
+        try:
+            yield port
+        finally:
+            stop.set()
+            await running
 
 
 class Working:

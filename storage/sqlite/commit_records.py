@@ -14,6 +14,21 @@ from .log_rows import hash_key, pack_refs
 KnownEntry = tuple[int, int]
 """Id and revision of an entry."""
 
+FEW_SUBSCRIBERS = 20
+"""Of so many a commit asks each whether it wants a record; more are asked when the
+fan-out is split."""
+
+_FAN_OUT = """
+INSERT INTO fanouts (position, feed_id, after_id, is_next)
+SELECT r.position, f.id, 0, NOT EXISTS (SELECT 1 FROM fanouts WHERE feed_id = f.id)
+FROM records r CROSS JOIN feeds f
+WHERE r.position = :position AND f.id = :feed_id AND f.subscribers > 0
+    AND (f.subscribers > :few OR EXISTS (SELECT 1 FROM subscriptions s
+        WHERE s.feed_id = f.id AND s.state = 'active' AND s.from_position < r.position
+        AND EXISTS (SELECT 1 FROM temp.wanted w
+            WHERE w.taker = s.format || '/' || s.updates AND w.news = r.news)))
+"""
+
 
 def assign_positions(
     count: int, matched: Matched | None, connection: sqlite3.Connection
@@ -96,10 +111,10 @@ def append_match(
 
 
 def _fan_out(position: int, feed_id: int, connection: sqlite3.Connection) -> None:
+    """If anybody receives it: who subscribes from here on stands above the record, for
+    units of work come one after the other."""
     connection.execute(
-        "INSERT INTO fanouts SELECT :position, :feed_id, 0,"
-        " NOT EXISTS (SELECT 1 FROM fanouts WHERE feed_id = :feed_id)",
-        {"position": position, "feed_id": feed_id},
+        _FAN_OUT, {"position": position, "feed_id": feed_id, "few": FEW_SUBSCRIBERS}
     )
 
 

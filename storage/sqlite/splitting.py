@@ -2,7 +2,8 @@
 
 Records of one feed go strictly one after the other, so of each feed only its earliest
 fan-out is looked at, and only once no chunk of an earlier record is left. Feeds take
-turns: one with a hundred thousand subscribers does not hold up one with a few.
+turns: one with a hundred thousand subscribers, or with a thousand records that wait,
+does not hold up one with a few.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ MOST_OF_ONE_FEED = 4
 _NEXT_AT_REST = """
 SELECT f.position, f.feed_id, f.after_id FROM fanouts f
 WHERE f.is_next = 1 AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.feed_id = f.feed_id)
-ORDER BY f.position LIMIT 1
+ORDER BY f.turn, f.position LIMIT 1
 """
-"""Of the feeds without a chunk under way; as few are passed over as have some."""
+"""Of the feeds without a chunk under way, that whose last turn is longest ago; first
+those of which nothing waited when their news came. As few are passed over as have
+chunks."""
 
 _NEXT_AT_WORK = f"""
 SELECT f.position, f.feed_id, f.after_id
@@ -139,12 +142,15 @@ class Split:
         return members
 
     def _drop_fanout(self, position: int, feed_id: int) -> None:
-        self._connection.execute("DELETE FROM fanouts WHERE position = ?", (position,))
+        """The feed's next one has the turn that this one has left."""
         self._connection.execute(
-            "UPDATE fanouts SET is_next = 1 WHERE position ="
-            " (SELECT min(position) FROM fanouts WHERE feed_id = ?)",
-            (feed_id,),
+            "UPDATE fanouts SET is_next = 1,"
+            " turn = (SELECT turn FROM fanouts WHERE position = :position)"
+            " WHERE position = (SELECT min(position) FROM fanouts"
+            "  WHERE feed_id = :feed_id AND position > :position)",
+            {"position": position, "feed_id": feed_id},
         )
+        self._connection.execute("DELETE FROM fanouts WHERE position = ?", (position,))
 
     def _create_chunk(
         self, position: int, feed_id: int, members: list[int], now: int
@@ -157,4 +163,9 @@ class Split:
                 *(pack_ids(members), PENDING * len(members)),
             ),
         ).fetchall()
+        self._connection.execute(
+            "UPDATE fanouts SET turn = ? WHERE position ="
+            " (SELECT min(position) FROM fanouts WHERE feed_id = ?)",
+            (chunk_id, feed_id),
+        )
         self.chunks.append(chunk_id)

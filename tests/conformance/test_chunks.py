@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import pairwise
+from random import Random
 
 import pytest
 
 from storage.records import (
     OPERATOR,
+    FeedId,
     Format,
     RecordKind,
     Subscription,
     SubscriptionId,
     Updates,
 )
+from storage.sqlite.commit_records import FEW_SUBSCRIBERS
 from storage.wanted import wants
 from tests.support.storage_scene import START, Scene, all_of, at, outcome_of
 
@@ -97,11 +101,94 @@ async def test_ended_subscriptions_and_open_stragglers_are_left_out(
 
 async def test_a_fanout_without_members_is_dropped(scene: Scene) -> None:
     feed = await scene.add_feed()
+    subscription = await scene.subscribe(feed)
     await scene.publish(feed)
     await scene.publish(feed)
+    assert (await scene.storage.backlog()).fanouts == 2
+    await scene.storage.subscriptions.end(subscription.id, "x", START, tell=False)
 
     assert await scene.claim() == []
     assert (await scene.storage.backlog()).fanouts == 0
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        [],
+        [{"updates": Updates.NONE}],
+        [{"format": Format.AS_IS}, {"updates": Updates.NONE}],
+        [{"is_silent": True, "updates": Updates.ALL}],
+    ],
+)
+async def test_a_record_that_nobody_receives_waits_for_nobody(
+    scene: Scene, terms: list[dict[str, object]]
+) -> None:
+    feed, other = await scene.add_feed("a"), await scene.add_feed("b")
+    ended = await scene.subscribe(feed, "ended", updates=Updates.ALL)
+    await scene.subscribe(other, updates=Updates.ALL)
+    await scene.storage.subscriptions.end(ended.id, "enough", START, tell=False)
+    for number, each in enumerate(terms):
+        await scene.subscribe(feed, str(number), **each)
+
+    await scene.publish(feed, "k", kind=RecordKind.DELETED)
+
+    assert (await scene.storage.backlog()).fanouts == 0
+    await scene.publish(other, "k", kind=RecordKind.DELETED)
+    assert (await scene.storage.backlog()).fanouts == 1
+
+
+async def test_a_record_waits_for_the_only_one_of_many_who_wants_it(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    for number in range(FEW_SUBSCRIBERS - 1):
+        await scene.subscribe(feed, f"{number}", updates=Updates.NONE)
+    keen = await scene.subscribe(feed, "keen", updates=Updates.ALL)
+    await scene.publish(feed, "k", kind=RecordKind.DELETED)
+    await scene.subscribe(feed, "one more", updates=Updates.NONE)
+    await scene.publish(feed, "k", kind=RecordKind.DELETED)
+
+    for _ in range(2):
+        (chunk,) = await scene.claim()
+        assert [each.id for _, each in chunk.pending] == [keen.id]
+        await scene.flush(outcomes=all_of(chunk))
+
+
+async def test_a_record_waits_for_one_who_is_behind(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.straggle(feed)
+
+    await scene.publish(feed)
+
+    assert (await scene.storage.backlog()).fanouts == 1
+
+
+async def test_who_subscribes_while_records_are_committed_gets_all_above_its_beginning(
+    scene: Scene,
+) -> None:
+    """The first of a feed, the second, and one who ended and comes again."""
+    feeds = [await scene.add_feed(f"{number}") for number in range(20)]
+    for turn in range(3):
+        for number, feed in enumerate(feeds):
+            names = ["a", f"{turn}", "a"] if turn else ["a"]
+            work = [
+                *(scene.publish(feed) for _ in range(number % 4)),
+                *(scene.subscribe(feed, name) for name in names),
+                *(scene.publish(feed) for _ in range(2)),
+            ]
+            Random(number).shuffle(work)
+            await asyncio.gather(*work)
+        subscriptions = await scene.storage.subscriptions.page(after=0, limit=999)
+        records = await scene.storage.log.records(after=0, limit=999)
+        await scene.deliver()
+        for each in subscriptions:
+            attempts = await scene.storage.deliveries.attempts(each.id, 99)
+            assert sorted(attempt.position for attempt in attempts) == [
+                record.position
+                for record in records
+                if record.feed_id == each.feed_id
+                and record.position > each.from_position
+            ]
 
 
 async def test_a_fanout_is_split_five_hundred_at_a_time(scene: Scene) -> None:
@@ -160,6 +247,41 @@ async def test_feeds_do_not_wait_for_each_other(scene: Scene) -> None:
     chunks = await scene.claim()
 
     assert [each.record.feed_id for each in chunks] == [each.id for each in feeds]
+
+
+async def test_a_feed_of_which_records_wait_does_not_hold_up_one_of_which_none_does(
+    scene: Scene,
+) -> None:
+    busy, calm = await scene.add_feed("busy"), await scene.add_feed("calm")
+    for feed in (busy, calm):
+        await scene.subscribe(feed)
+    for _ in range(3):
+        await scene.publish(busy)
+    (first,) = await scene.claim(limit=1)
+    await scene.flush(outcomes=all_of(first))
+    for _ in range(2):
+        await scene.publish(calm)
+
+    assert await feeds_in_turn(scene) == [calm.id, busy.id, calm.id, busy.id]
+
+
+async def test_feeds_of_which_records_wait_take_turns(scene: Scene) -> None:
+    feeds = [await scene.add_feed(name) for name in "abc"]
+    for feed in feeds:
+        await scene.subscribe(feed)
+        for _ in range(3):
+            await scene.publish(feed)
+
+    assert await feeds_in_turn(scene) == [each.id for each in feeds] * 3
+
+
+async def feeds_in_turn(scene: Scene) -> list[FeedId]:
+    """One chunk is delivered after the other."""
+    served = []
+    while chunks := await scene.claim(limit=1):
+        served.append(chunks[0].record.feed_id)
+        await scene.flush(outcomes=all_of(chunks[0]))
+    return served
 
 
 async def test_the_oldest_records_are_claimed_first(scene: Scene) -> None:

@@ -415,6 +415,7 @@ async def test_records_beyond_the_age_are_trimmed(scene: Scene) -> None:
 
 async def test_nothing_is_trimmed_that_is_still_to_be_split(scene: Scene) -> None:
     feed = await scene.add_feed()
+    await scene.subscribe(feed)
     await scene.publish(feed)
 
     assert await scene.storage.log.trim(keep(hard=0), START, 9) == 0

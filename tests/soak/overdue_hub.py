@@ -163,7 +163,8 @@ def _write_deliveries(connection: sqlite3.Connection, topics: list[FeedId]) -> N
     middle = topics[len(topics) // 2]
     connection.execute("DELETE FROM fanouts")
     connection.execute(
-        "INSERT INTO fanouts SELECT min(position), feed_id, 0, 1 FROM records"
+        "INSERT INTO fanouts (position, feed_id, after_id, is_next)"
+        " SELECT min(position), feed_id, 0, 1 FROM records"
         " WHERE feed_id < ? GROUP BY feed_id",
         (middle,),
     )

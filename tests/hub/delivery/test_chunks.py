@@ -182,17 +182,18 @@ async def test_of_the_smallest_chunks_no_more_are_open_than_64_for_each_large_on
 
 
 @pytest.mark.parametrize(
-    ("members", "limits"), [(99, [1, 7, 7]), (100, [1, 1, 1, 1, 1])]
+    ("members", "limits"),
+    [(99, [1, 7, 6]), (100, [1, 2, 4, 6, 6]), (500, [1, 2, 4, 1])],
 )
-async def test_large_chunks_are_claimed_one_at_a_time_and_small_ones_together(
+async def test_ever_more_large_chunks_are_claimed_at_once_and_all_small_ones(
     members: int, limits: list[int]
 ) -> None:
     scene = Scene(limit=8)
-    for number in range(1, 5):
+    for number in range(1, 9):
         scene.store.put(number, a_record(number), members)
     async with scene.running():
         await eventually(lambda: scene.store.limits == limits)
-    assert len(scene.taken.members) == 4 * members
+    assert len(scene.taken.members) == 8 * members
 
 
 async def test_open_chunks_are_renewed_under_their_own_leases() -> None:

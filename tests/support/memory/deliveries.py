@@ -69,7 +69,7 @@ class MemoryDeliveries:
         )
 
     def _next_fanout(self) -> Position | None:
-        """The oldest of feeds at rest, else that with the oldest last chunk."""
+        """Of feeds at rest, else of others, that with the oldest last chunk."""
         state = self._state
         able, seen = [], set[int]()
         for position in sorted(state.fanouts):
@@ -80,8 +80,9 @@ class MemoryDeliveries:
             is_earlier_left = any(each.position < position for each in chunks)
             if is_next and not is_earlier_left and len(chunks) < MOST_OF_ONE_FEED:
                 last = max((each.id for each in chunks), default=0)
-                able.append((last, position))
-        return min(able, default=(0, None))[1]
+                turn = last or state.turns.get(feed_id, 0)
+                able.append((bool(chunks), turn, position))
+        return min(able, default=(False, 0, None))[2]
 
     def _split(self, position: Position, now: datetime) -> ModelChunk | None:
         state, record = self._state, self._state.records[position]
@@ -103,6 +104,7 @@ class MemoryDeliveries:
         chunk_id = state.next_id("chunk")
         chunk = ModelChunk(chunk_id, position, record.feed_id, members, 0, now, now)
         state.chunks[chunk_id] = chunk
+        state.turns[record.feed_id] = chunk_id
         return chunk
 
     def _hurry_stragglers(self, record: Record, now: datetime) -> None:

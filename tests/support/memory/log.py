@@ -24,7 +24,6 @@ from storage.records import (
     Retention,
     StoredBody,
     StoredEntry,
-    SubscriptionId,
 )
 from storage.wanted import DOCUMENT_KINDS, keeps_document, superseded
 
@@ -154,7 +153,7 @@ class MemoryLog:
             is_superseded=is_superseded,
         )
         if write.kind is not RecordKind.BASELINE:
-            self._state.fanouts[position] = SubscriptionId(0)
+            self._state.fan_out(position)
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
         return position

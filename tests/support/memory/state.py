@@ -25,6 +25,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
+from storage.sqlite.commit_records import FEW_SUBSCRIBERS
 from storage.wanted import wants
 
 
@@ -90,6 +91,8 @@ class State:
     subscriptions: dict[SubscriptionId, Subscription] = field(default_factory=dict)
     ended_at: dict[SubscriptionId, datetime] = field(default_factory=dict)
     fanouts: dict[Position, SubscriptionId] = field(default_factory=dict)
+    turns: dict[FeedId, int] = field(default_factory=dict)
+    """The last chunks of feeds whose records wait."""
     chunks: dict[int, ModelChunk] = field(default_factory=dict)
     finished: list[ModelChunk] = field(default_factory=list)
     stragglers: dict[SubscriptionId, ModelStraggler] = field(default_factory=dict)
@@ -114,6 +117,20 @@ class State:
         found = self.subscriptions.get(subscription_id)
         is_active = found is not None and found.state is SubscriptionState.ACTIVE
         return found if is_active else None
+
+    def fan_out(self, position: Position) -> None:
+        """If somebody receives the record; of many subscribers none is asked yet."""
+        record = self.records[position]
+        active = self.active(record.feed_id)
+        wanting = (
+            each.from_position < position and self.is_wanted(each, record)
+            for each in active
+        )
+        if len(active) > FEW_SUBSCRIBERS or any(wanting):
+            waiting = {self.records[each].feed_id for each in self.fanouts}
+            if record.feed_id not in waiting:
+                self.turns.pop(record.feed_id, None)
+            self.fanouts[position] = SubscriptionId(0)
 
     def is_wanted(self, subscription: Subscription, record: Record) -> bool:
         return record.feed_id == subscription.feed_id and wants(
