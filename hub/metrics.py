@@ -169,6 +169,12 @@ class Metrics:
             "Time until what a fetch found, or what became of deliveries, was durable.",
             LATENCY_BOUNDS,
         )
+        self.acknowledgements = Histogram(
+            "fanfare_acknowledgement_seconds",
+            "Age of the oldest of the acknowledgements written together, when they were"
+            " durable: a crash before that repeats them.",
+            LATENCY_BOUNDS,
+        )
         self.answers = Histogram(
             "fanfare_delivery_seconds",
             "Time callbacks took to answer.",
@@ -210,6 +216,7 @@ class Metrics:
             self.limited,
             self.collections,
             self.commits,
+            self.acknowledgements,
             self.answers,
         )
         return [each.family() for each in counted]

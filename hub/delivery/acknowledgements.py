@@ -41,6 +41,7 @@ class _Batch:
     """What the next flush writes; ``flushed`` is done when it is durable."""
 
     flushed: asyncio.Future[Flushed]
+    since: float  # when the first was gathered, in monotonic seconds
     outcomes: list[ChunkOutcome] = field(default_factory=list)
     opened: list[StragglerOpened] = field(default_factory=list)
     moved: list[StragglerMoved] = field(default_factory=list)
@@ -111,11 +112,16 @@ class Acknowledgements:
         while not self._stopping or self._batch is not None:
             await self._gathered.wait()
             if not self._stopping:
-                await asyncio.sleep(FLUSH_SECONDS)
+                await asyncio.sleep(self._seconds_left())
             batch, self._batch = self._batch, None
             self._gathered.clear()
             if batch is not None:
                 await self._write(batch)
+
+    def _seconds_left(self) -> float:
+        """Of those for which the first waits: a busy loop has used some of them up."""
+        since = self._batch.since if self._batch else self._clock.monotonic()
+        return max(0.0, since + FLUSH_SECONDS - self._clock.monotonic())
 
     def stop(self) -> None:
         """Let `run` write what is left and return."""
@@ -124,7 +130,8 @@ class Acknowledgements:
 
     def _open_batch(self) -> _Batch:
         if self._batch is None:
-            self._batch = _Batch(asyncio.get_running_loop().create_future())
+            flushed = asyncio.get_running_loop().create_future()
+            self._batch = _Batch(flushed, self._clock.monotonic())
             self._gathered.set()
         return self._batch
 
@@ -144,6 +151,8 @@ class Acknowledgements:
         flushed = await self._persist(flush)
         if flushed is not None:
             batch.flushed.set_result(flushed)
+            age = self._clock.monotonic() - batch.since
+            self._metrics.acknowledgements.observe(age)
 
     async def _persist(self, flush: DeliveryFlush) -> Flushed | None:
         """Write it however often that takes; None if told to stop before it worked."""

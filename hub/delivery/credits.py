@@ -2,7 +2,7 @@
 
 Superfeedr's subscribers watch ``X-Superfeedr-Credits``: it falls by one with each
 request, so that a gap tells of one that was missed. It starts at a billion, and after
-a crash may repeat what it counted in the last 100 ms.
+a crash may repeat what it counted last, as acknowledgements (docs/reliability.md).
 """
 
 from __future__ import annotations

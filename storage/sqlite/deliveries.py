@@ -69,6 +69,7 @@ class SqliteDeliveries:
         gone = [subscription_id for subscription_id, _ in flush.ended]
         return await self._writer.submit(
             partial(apply_flush, flush),
+            is_urgent=True,
             then=(lambda _: self._ended.tell(gone)) if gone else None,
         )
 

@@ -61,6 +61,14 @@ class Run:
     results: list[Any] = field(default_factory=list)  # of units; statements have none
     errors: dict[int, Exception] = field(default_factory=dict)
 
+    def split(self, index: int) -> Run:
+        """Take from there on out of it: what was not begun yet."""
+        rest = Run(self.kind, self.work[index:], self.futures[index:])
+        for at in [each for each in self.thens if each >= index]:
+            rest.thens[at - index] = self.thens.pop(at)
+        del self.work[index:], self.futures[index:]
+        return rest
+
     def fail(self, error: Exception) -> None:
         """All of it; what had failed before keeps its own error."""
         self.results = []
@@ -118,27 +126,42 @@ class GroupCommits:
         self._place.check()
         self.trouble = ""
 
-    def write(self, group: Sequence[Run]) -> None:
-        """Results and errors are noted in the runs; durable is what has no error."""
+    def write(
+        self, group: list[Run], is_pressed: Callable[[], bool] = lambda: False
+    ) -> list[Run]:
+        """Results and errors are noted in the runs; durable is what has no error.
+
+        ``is_pressed``: something else is to be committed first. Then what has not
+        begun is taken out of the group, and returned.
+        """
+        rest: list[Run] = []
         connection = self._connection
         changes = connection.total_changes
         try:
             if connection.in_transaction:  # that could not be rolled back at its end
                 connection.rollback()
             connection.execute("BEGIN IMMEDIATE")
-            for run in group:
+            for number, run in enumerate(group):
                 if run.kind is UNIT or run.kind is SINGLE:
                     for index, unit in enumerate(run.work):
+                        if index and is_pressed():
+                            rest.append(run.split(index))
+                            break
                         run.results.append(self._try(unit, index, run))
                 elif not isinstance(run.kind, Assignments) or not self._assign(run):
                     self._execute_each(run)
+                if is_pressed():
+                    rest += group[number + 1 :]
+                    del group[number + 1 :]
             self._place.check()
             connection.execute("COMMIT")
-        except Exception as error:
-            return self._fail(group, error)
+        except BaseException as error:  # the thread goes on, and nobody waits
+            self._fail(group, error)
+            return rest
         has_written = any(len(run.errors) < len(run.work) for run in group)
         if has_written and connection.total_changes > changes:
             self.trouble = ""
+        return rest
 
     def _try(self, unit: Unit[Any], index: int, run: Run) -> Any:
         connection = self._connection
@@ -182,7 +205,7 @@ class GroupCommits:
             connection.execute("RELEASE unit")
         return self._explained(error)
 
-    def _fail(self, group: Sequence[Run], error: Exception) -> None:
+    def _fail(self, group: Sequence[Run], error: BaseException) -> None:
         """Nothing of the group is stored; units that failed before keep their error."""
         explained = self._explained(error)
         self._roll_back()
@@ -209,14 +232,11 @@ class GroupCommits:
         except sqlite3.Error as error:
             self._explained(error)
 
-    def fail(self, group: Sequence[Run], error: BaseException) -> None:
-        """For what no write should raise: nothing of the group counts as stored."""
-        failure = WriteFailed(f"the write ended by {type(error).__name__}: {error}")
-        self.trouble = str(failure)
-        for run in group:
-            run.fail(failure)
-
-    def _explained(self, error: Exception) -> Exception:
+    def _explained(self, error: BaseException) -> Exception:
+        if not isinstance(error, Exception):  # which no write should raise
+            failure = WriteFailed(f"the write ended by {type(error).__name__}: {error}")
+            self.trouble = str(failure)
+            return failure
         if not isinstance(error, sqlite3.Error):
             return error
         failure = write_failure(error)

@@ -24,6 +24,8 @@ CAPACITY = 10_000
 GROUP_SIZE = 1_000
 """Units in one COMMIT at most, so that none waits long for its neighbours."""
 
+MOST_URGENT = 100
+
 _NO_RUN: Final = Run("")
 """Stands for the last run while nothing is gathered; nothing is ever put in it."""
 
@@ -50,6 +52,8 @@ class Writer:
         self._gathered_size = 0  # without the last run
         self._accepted = 0  # ever; without the last run
         self._groups: deque[list[Run]] = deque()  # from the loop to the thread
+        self._urgent: deque[Run] = deque()
+        self._rest: list[Run] = []  # of a group that made way for what is urgent
         self._taken = 0  # ever, by the thread
         self._closed = self._loop.create_future()
         self._commits = GroupCommits(connection)
@@ -66,15 +70,20 @@ class Writer:
         unit: Unit[Result],
         *,
         is_single: bool = False,
+        is_urgent: bool = False,
         then: Callable[[Result], None] | None = None,
     ) -> asyncio.Future[Result]:
         """Queue a unit; the future is done when it is durable.
 
         ``is_single``: it is one statement, which is atomic without a savepoint.
+        ``is_urgent``: it waits for no other but the one under way, and is committed
+        without them. For few: all others wait for these.
         ``then`` is called with the result on the event loop, even if nobody waits for
         the future any more. Raises `StorageBusy`, `StorageClosed`.
         """
         kind = SINGLE if is_single else UNIT
+        if is_urgent:
+            return self._put_first(Run(kind), unit, then)
         run = self._run
         if run.kind is not kind or not self._room:
             run = self._begin_run(kind)
@@ -84,6 +93,22 @@ class Writer:
         future: asyncio.Future[Result] = self._create_future()
         run.work.append(unit)
         run.futures.append(future)
+        return future
+
+    def _put_first(
+        self, run: Run, unit: Unit[Result], then: Callable[[Result], None] | None
+    ) -> asyncio.Future[Result]:
+        if self._is_closing:
+            raise StorageClosed("the database is closed")
+        if len(self._urgent) >= MOST_URGENT:
+            raise StorageBusy(f"{MOST_URGENT} urgent writes are waiting already")
+        future: asyncio.Future[Result] = self._create_future()
+        run.work.append(unit)
+        run.futures.append(future)
+        if then is not None:
+            run.thens[0] = then
+        self._urgent.append(run)
+        self._worker.wake()
         return future
 
     def execute(self, sql: str, parameters: Sequence[object]) -> asyncio.Future[None]:
@@ -147,12 +172,9 @@ class Writer:
     def _work(self) -> bool:
         """Write what waits; whether more may come."""
         while group := self._next_group():
-            try:
-                self._commits.write(group)
-            except BaseException as error:  # the thread goes on, and nobody waits
-                self._commits.fail(group, error)
+            self._rest += self._commits.write(group, self._is_pressed)
             self._call_loop(_deliver, group)
-        if not self._is_closing or self._groups:
+        if not self._is_closing or self._groups or self._urgent:
             return True
         try:
             _checkpoint_and_close(self._connection)
@@ -162,7 +184,9 @@ class Writer:
 
     def _next_group(self) -> list[Run]:
         """What waits, the oldest first, as far as it fits into one COMMIT."""
-        group: list[Run] = []
+        if self._urgent:
+            return [self._urgent.popleft()]
+        group, self._rest = self._rest, []
         size = 0
         while self._groups:
             size += sum(len(run.work) for run in self._groups[0])
@@ -171,6 +195,9 @@ class Writer:
             self._taken += sum(len(run.work) for run in self._groups[0])
             group += self._groups.popleft()
         return group
+
+    def _is_pressed(self) -> bool:
+        return bool(self._urgent)
 
     def _call_loop(self, function: Callable[..., None], *arguments: object) -> None:
         try:

@@ -10,6 +10,7 @@ import pytest
 
 from hub.core.settlement import Settlement
 from hub.delivery.acknowledgements import Acknowledgements
+from hub.metrics import Metrics
 from storage.errors import StorageBusy, StorageClosed, StorageFull
 from storage.interface import DeliveryStore
 from storage.records import (
@@ -20,6 +21,7 @@ from storage.records import (
     StragglerMoved,
     SubscriptionId,
 )
+from tests.support.background import in_background
 from tests.support.clock import ManualClock
 from tests.support.eventually import eventually
 from tests.support.subscriptions import START
@@ -146,3 +148,21 @@ async def test_a_closed_database_ends_it() -> None:
     gathered.add(outcome(0))
     with pytest.raises(StorageClosed):
         await gathered.run()
+
+
+async def test_a_loop_that_was_busy_for_100_ms_keeps_nobody_waiting_for_more() -> None:
+    store, clock, metrics = FlushedInto(), ManualClock(), Metrics()
+    gathered = Acknowledgements(cast("DeliveryStore", store), clock, metrics)
+    async with in_background(gathered.run):
+        written = gathered.add(outcome(0))
+        clock.advance(0.817)
+        for _ in range(10):  # turns of the loop, none of which waits
+            await asyncio.sleep(0)
+        assert written.done()
+
+    [family] = [
+        each
+        for each in metrics.families()
+        if each.name == "fanfare_acknowledgement_seconds"
+    ]
+    assert [each.value for each in family.samples if each.suffix == "_sum"] == [0.817]

@@ -12,7 +12,7 @@ import pytest
 
 from storage.errors import StorageBusy, StorageClosed, StorageFull, WriteFailed
 from storage.sqlite.groups import Assignments
-from storage.sqlite.writer import GROUP_SIZE, Writer
+from storage.sqlite.writer import GROUP_SIZE, MOST_URGENT, Writer
 
 INSERT = "INSERT INTO numbers VALUES (?, zeroblob(?))"
 ASSIGN = Assignments(
@@ -517,6 +517,93 @@ async def test_closing_ends_though_the_connection_cannot_be_closed(pen: Pen) -> 
         await pen.writer.close()
 
     assert pen.written() == [1]
+
+
+async def test_what_is_urgent_is_durable_before_all_that_waits(pen: Pen) -> None:
+    await pen.hold()
+    told: list[int] = []
+    waiting = [pen.write(number) for number in range(5)]
+    await asyncio.sleep(0)  # they are handed over
+    urgent = pen.writer.submit(
+        lambda connection: len(pen.written()), is_urgent=True, then=told.append
+    )
+    pen.go_on()
+
+    assert await urgent == 0
+    assert await asyncio.gather(*waiting) == list(range(5))
+    assert told == [0]
+    assert pen.disk.commits == 3
+
+
+@pytest.mark.parametrize("is_single", [True, False])
+async def test_a_group_under_way_makes_way_for_what_is_urgent(
+    pen: Pen, is_single: bool
+) -> None:
+    told: list[int] = []
+    begun, gate = threading.Event(), threading.Event()
+
+    def first(connection: sqlite3.Connection) -> int:
+        begun.set()
+        gate.wait(10)
+        return 0
+
+    def seen(connection: sqlite3.Connection) -> list[int]:
+        rows = connection.execute("SELECT number FROM numbers").fetchall()
+        return [number for (number,) in rows]
+
+    group: list[asyncio.Future[int]] = [pen.writer.submit(first, is_single=is_single)]
+    group += [pen.write(number, is_single=is_single) for number in (1, 2)]
+    group[2].add_done_callback(lambda each: told.append(each.result()))
+    group.append(pen.writer.submit(lambda _: 3, then=told.append))
+    statement = pen.state(4, 0)
+    await asyncio.to_thread(begun.wait, 10)
+    urgent = pen.writer.submit(seen, is_urgent=True)
+    gate.set()
+
+    assert await urgent == []
+    assert await asyncio.gather(*group) == [0, 1, 2, 3]
+    await statement
+    assert pen.written() == [1, 2, 4]
+    assert sorted(told) == [2, 3]
+
+
+async def test_what_made_way_is_written_though_the_part_before_it_failed(
+    pen: Pen,
+) -> None:
+    begun, gate = threading.Event(), threading.Event()
+
+    def first(connection: sqlite3.Connection) -> None:
+        begun.set()
+        gate.wait(10)
+
+    beginning, rest = pen.writer.submit(first), pen.write(1)
+    await asyncio.to_thread(begun.wait, 10)
+    pen.disk.refusals = 1
+    urgent = pen.writer.submit(lambda connection: 2, is_urgent=True)
+    gate.set()
+
+    with pytest.raises(WriteFailed):
+        await beginning
+    assert (await urgent, await rest) == (2, 1)
+    assert pen.written() == [1]
+
+
+async def test_what_is_urgent_has_a_bound_and_an_end_too(pen: Pen) -> None:
+    await pen.hold()
+    urgent = [
+        pen.writer.submit(lambda connection: 1, is_urgent=True)
+        for _ in range(MOST_URGENT)
+    ]
+    with pytest.raises(StorageBusy):
+        pen.writer.submit(lambda connection: 1, is_urgent=True)
+    closing = asyncio.create_task(pen.writer.close())
+    await asyncio.sleep(0)
+    pen.go_on()
+
+    assert await asyncio.gather(*urgent) == [1] * MOST_URGENT
+    await closing
+    with pytest.raises(StorageClosed):
+        pen.writer.submit(lambda connection: 1, is_urgent=True)
 
 
 async def test_the_queue_is_bounded(make_pen: Callable[..., Pen]) -> None:
