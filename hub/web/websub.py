@@ -97,6 +97,8 @@ class HubDoor:
         self._websub = websub
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == f"{HUB_PATH}/":
+            scope = {**scope, "path": HUB_PATH}  # some clients end every path so
         is_asked = scope["type"] == "http" and scope["path"] == HUB_PATH
         if is_asked and scope["method"] == "POST":
             response = await self._websub.answer(Request(scope, receive))

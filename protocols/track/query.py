@@ -225,12 +225,13 @@ class Query:
 
 
 def is_positive(member: Member) -> bool:
-    """Whether it asks for anything at all: if negations are enough, it does not."""
+    """Whether it asks for anything at all: if negations are enough, it does not. Any
+    language but one is one that is known, which Superfeedr documents as a query."""
     if isinstance(member, All):
         return any(map(is_positive, member.members))
     if isinstance(member, AnyOf):
         return all(map(is_positive, member.members))
-    return not member.is_negated
+    return isinstance(member, Language) or not member.is_negated
 
 
 def canonical(query: Query) -> str:

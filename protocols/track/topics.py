@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 from protocols.errors import InvalidValue
 from protocols.track.parsing import parse_query
@@ -14,9 +16,14 @@ from protocols.urls import normal_url
 TRACK_PATH: Final = "/track"
 FORMATS: Final = ("atom", "json")
 
-_SUPERFEEDR: Final = frozenset(
-    {"http://track.superfeedr.com/", "https://track.superfeedr.com/"}
+_SUPERFEEDR: Final = re.compile(
+    r"https?://(?:track\.superfeedr\.com/|(?:www\.|push\.)?superfeedr\.com/track"
+    r"(?:/(?P<word>[^/]*))?)",
 )
+"""Without a query: today's address, and older ones, where a word may be in the path."""
+_WORDS: Final = re.compile(r"[^\s,]+")
+_NOT_FOLLOWED: Final = ("lat", "lon", "within")
+"""Of older queries: what only entries with a place could match."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +37,13 @@ class TrackTopic:
 
 def is_track_topic(topic: str, public_url: str) -> bool:
     """Whether it names a query, readable or not. ``public_url`` is the hub's own."""
-    address = normal_url(topic.strip()).partition("#")[0].partition("?")[0]
-    return address in _SUPERFEEDR or address == normal_url(public_url + TRACK_PATH)
+    address = _address(topic)
+    is_own = address == normal_url(public_url + TRACK_PATH)
+    return is_own or _SUPERFEEDR.fullmatch(address) is not None
+
+
+def _address(topic: str) -> str:
+    return normal_url(topic.strip()).partition("#")[0].partition("?")[0]
 
 
 def read_track_topic(topic: str, public_url: str) -> TrackTopic | None:
@@ -47,10 +59,29 @@ def read_track_topic(topic: str, public_url: str) -> TrackTopic | None:
         parameters = parse_qs(given, max_num_fields=100)
     except ValueError:
         raise InvalidValue("topic", "at most 100 parameters") from None
-    texts = parameters.get("query", [])
+    texts = parameters.get("query") or _older_query(topic, parameters)
     if len(texts) != 1:
         raise InvalidValue("topic", "one ?query= that has a track query", topic)
     format = parameters.get("format", [""])[0].lower()
     if format and format not in FORMATS:
         raise InvalidValue("format", " or ".join(FORMATS), format)
     return TrackTopic(query=parse_query(texts[0]), text=texts[0], format=format)
+
+
+def _older_query(topic: str, parameters: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """What ``/track/word`` and ``/track?include=a,b&exclude=c&lang=en`` ask for, as a
+    query; nothing if they do not."""
+    found = _SUPERFEEDR.fullmatch(_address(topic))
+    if found is None:
+        return []
+    if any(name in parameters for name in _NOT_FOLLOWED):
+        expected = f"a track query without {', '.join(_NOT_FOLLOWED)}"
+        raise InvalidValue("topic", expected, topic)
+    wanted = [unquote(found["word"] or "").replace("+", " ")]
+    wanted += parameters.get("include", [])
+    flags = [f"language:{each}" for each in parameters.get("lang", [])]
+    for name in ("porn", "bozo"):
+        flags += [f"{name}:{each}" for each in parameters.get(name, [])]
+    unwanted = _WORDS.findall(" ".join(parameters.get("exclude", [])))
+    words = [*_WORDS.findall(" ".join(wanted)), *(f"-{each}" for each in unwanted)]
+    return [" ".join([*words, *flags])] if words or flags else []

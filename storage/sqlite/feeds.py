@@ -274,9 +274,12 @@ def _insert(
 def _add_again(
     feed_id: int, feed: NewFeed, encrypted: str, connection: sqlite3.Connection
 ) -> None:
-    """``next_fetch`` stays: a re-add is no reason to fetch early."""
+    """``next_fetch`` stays: a re-add is no reason to fetch early. One that was removed
+    has all that it had, but counts as not fetched yet: it may be another by now."""
     connection.execute(
         "UPDATE feeds SET"
+        " polling = iif(state = 'removed' AND polling <> x'',"
+        "  CAST(json_remove(CAST(polling AS TEXT), '$.last_fetch') AS BLOB), polling),"
         " private = iif(state = 'removed', :private, private AND :private)"
         " OR credentials <> '' OR :sent <> '',"
         " section = CASE :section WHEN '' THEN section ELSE :section END,"

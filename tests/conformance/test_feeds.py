@@ -120,6 +120,19 @@ async def test_a_public_feed_becomes_private_with_its_first_credentials(
     assert (await scene.add_feed(private=True, credentials=LOGIN)).private
 
 
+async def test_a_removed_feed_returns_as_one_that_is_yet_to_be_fetched(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    polling = Polling(last_fetch=at(1), last_success=at(1))
+    await scene.storage.log.commit(fetch(feed, polling=polling))
+    again, _ = await scene.storage.feeds.add(NewFeed(url=feed.url), at(2))
+    assert again.polling == polling
+    await scene.storage.feeds.set_state(feed.id, FeedState.REMOVED, at(3))
+    again, _ = await scene.storage.feeds.add(NewFeed(url=feed.url), at(4))
+    assert again.polling == Polling(last_success=at(1))
+
+
 async def test_a_removed_feed_returns_with_all_its_state(scene: Scene) -> None:
     feed = await scene.add_feed()
     polling = Polling(validators=Validators(url=feed.url, etag='"1"'))

@@ -306,6 +306,23 @@ async def test_a_publisher_who_wants_that_is_asked(
     assert not {"hub.secret", "authorization"} & set(asked)
 
 
+async def test_a_removed_feed_that_returns_is_asked_anew_whom_to_ask(
+    scene: WebSubScene, customer: Customer
+) -> None:
+    topic = scene.topic()
+    former = scene.validator(topic, 401)
+    assert (await customer.subscribe(topic, scene.callback())).status == 422
+    async with scene.session.get(f"{scene.hub.url}/api/feeds", headers=ADMIN) as listed:
+        feeds = (await listed.json())["feeds"]
+    [feed] = [each for each in feeds if each["url"] == topic.url]
+    await scene.request(
+        "DELETE", f"{scene.hub.url}/api/feeds/{feed['id']}", headers=ADMIN
+    )
+    topic.links.pop()
+    assert (await customer.subscribe(topic, scene.callback())).status == 204
+    assert len(former.deliveries) == 1
+
+
 @pytest.mark.parametrize(("status", "answer"), [(204, 204), (401, 422), (302, 422)])
 async def test_a_feeds_subscription_callback_is_asked_with_all_of_the_request(
     scene: WebSubScene, customer: Customer, status: int, answer: int

@@ -32,7 +32,7 @@ from protocols.superfeedr.parameters import (
 from protocols.track import QueryError
 from storage.errors import StorageError
 
-PATHS = ("/", "/hubbub")
+PATHS = ("/", "/hubbub", "/hubbub/")
 STREAM = "/stream"
 """Shared with the hub's own stream, none of whose parameters begins with ``hub.``"""
 OF_STREAMS = "retrieve"

@@ -110,6 +110,18 @@ async def test_a_body_that_is_too_large_is_refused(anybody: httpx2.AsyncClient) 
     assert answer.status_code == 413
 
 
+@pytest.mark.parametrize("mode", ["subscribe", "unsubscribe"])
+async def test_the_path_may_end_with_a_slash_and_an_end_promises_no_question(
+    anybody: httpx2.AsyncClient, mode: str
+) -> None:
+    form = {**REQUEST, "hub.mode": mode}
+    answer = await anybody.post("/hub/", data=form)
+    assert answer.status_code == 202
+    is_promised = answer.text.startswith("The callback will be asked")
+    assert is_promised is (mode == "subscribe")
+    assert (await anybody.get("/hub/")).status_code == 405
+
+
 async def test_nothing_is_done_by_get(anybody: httpx2.AsyncClient) -> None:
     answer = await anybody.get("/hub", params=REQUEST)
     assert answer.status_code == 405

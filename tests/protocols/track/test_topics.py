@@ -21,6 +21,13 @@ HUB = "https://hub.example"
         "https://track.superfeedr.com/?query=laurel%20hardy",
         "https://track.superfeedr.com?query=laurel+hardy#part",
         "HTTPS://Track.Superfeedr.com:443/?query=laurel+hardy&count=5",
+        "http://superfeedr.com/track?query=laurel+hardy",
+        "https://www.superfeedr.com/track?query=laurel+hardy",
+        "http://push.superfeedr.com/track?query=laurel+hardy",
+        "http://superfeedr.com/track?include=laurel,hardy&exclude=&hub=x",
+        "http://track.superfeedr.com/?include=laurel%2C+hardy",
+        "http://superfeedr.com/track/laurel+hardy",
+        "http://superfeedr.com/track/laurel%20hardy",
         f" {HUB}/track?query=laurel+hardy ",
         f"{HUB}/%74rack?query=laurel+hardy",
     ],
@@ -38,6 +45,8 @@ def test_a_query_at_the_hub_or_at_superfeedrs_host_is_a_topic(topic: str) -> Non
     [
         "https://example.org/feed?query=laurel",
         "https://superfeedr.com/?query=laurel",
+        "https://superfeedr.com/tracks?query=laurel",
+        "https://superfeedr.com/track/a/b",
         "https://track.superfeedr.com/other?query=laurel",
         f"{HUB}/tracks?query=laurel",
         "https://other.example/track?query=laurel",
@@ -48,6 +57,35 @@ def test_a_query_at_the_hub_or_at_superfeedrs_host_is_a_topic(topic: str) -> Non
 def test_other_topics_are_none(topic: str) -> None:
     assert read_track_topic(topic, HUB) is None
     assert not is_track_topic(topic, HUB)
+
+
+def test_an_older_query_is_read_with_all_that_it_says() -> None:
+    found = read_track_topic(
+        "http://superfeedr.com/track?include=a,b&exclude=c,d&lang=en&porn=ok&bozo=ok"
+        "&format=json",
+        HUB,
+    )
+    assert found is not None
+    assert found.text == "a b -c -d language:en porn:ok bozo:ok"
+    assert found.format == "json"
+
+
+def test_an_older_query_for_places_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="without lat, lon, within"):
+        read_track_topic("http://superfeedr.com/track?include=a&lat=1&lon=2", HUB)
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "http://superfeedr.com/track",
+        "http://superfeedr.com/track/?exclude=",
+        "http://track.superfeedr.com/?",
+    ],
+)
+def test_an_older_query_that_asks_for_nothing_is_refused(topic: str) -> None:
+    with pytest.raises(InvalidValue, match="one \\?query="):
+        read_track_topic(topic, HUB)
 
 
 def test_the_hub_may_live_under_a_path() -> None:

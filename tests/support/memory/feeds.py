@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
+from protocols.quick import changed
 from protocols.selectors import selector_of
 from protocols.urls import resource_url
 from storage.records import (
@@ -86,6 +87,9 @@ class MemoryFeeds:
             if was_removed or known.stored.state.is_stopped
             else known.stored.state,
             removed_at=None,
+            polling=changed(known.stored.polling, last_fetch=None)
+            if was_removed
+            else known.stored.polling,
         )
         return known.stored
 

@@ -18,7 +18,7 @@ def encoded(token: str, login: str = "me") -> str:
     return base64.b64encode(f"{login}:{token}".encode()).decode()
 
 
-@pytest.mark.parametrize("path", ["/", "/hubbub"])
+@pytest.mark.parametrize("path", ["/", "/hubbub", "/hubbub/"])
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH"])
 async def test_the_mode_decides_and_not_the_method(
     anybody: httpx2.AsyncClient, token: str, path: str, method: str
