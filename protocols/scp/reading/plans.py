@@ -15,6 +15,10 @@ from protocols.scp.collection import ALL
 from protocols.scp.reading.sitemaps import SiteFile, SiteMap
 
 _FAR: Final = timedelta(days=1)
+"""Ahead of now, for clocks that are not quite right."""
+LONGEST_AGO: Final = timedelta(days=366)
+"""Of what is still to be read: no publisher promises to renew it less than monthly
+(SCP, "updateFreq")."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +40,14 @@ class SectionPlan:
 
     ``is_expired``: one that is wanted is no longer there, so the sitemap is to be read
     again first. ``is_broken``: what lies between two of the files, or before the first,
-    is nowhere.
+    is nowhere. ``incredible``: one that would be read if it were of a time that can be
+    believed.
     """
 
     files: tuple[SiteFile, ...] = ()
     is_expired: bool = False
     is_broken: bool = False
+    incredible: SiteFile | None = None
 
 
 def wanted_sections(sitemap: SiteMap) -> tuple[str, ...]:
@@ -70,17 +76,31 @@ def plan_section(
     bytes than they; then the deltas, each of which begins where what was read before
     it ends, or earlier. ``is_full``: as if nothing had been read.
     """
-    listed = [each for each in files if each.generated <= now + _FAR]
+    named = list(files)
+    listed = [each for each in named if _is_credible(each, now)]
     there = [each for each in listed if each.expires is None or each.expires > now]
     state = None if is_full else state
     plan = _plan(there, state)
-    if len(there) == len(listed):
+    if len(there) == len(named):
         return plan
     # Had nothing expired, would anything else be read?
     wanted = _plan(listed, state)
+    doubted = [each for each in _plan(named, state).files if each not in listed]
     return SectionPlan(
-        files=plan.files, is_broken=plan.is_broken, is_expired=wanted != plan
+        files=plan.files,
+        is_broken=plan.is_broken,
+        is_expired=wanted != plan,
+        incredible=doubted[-1] if doubted else None,
     )
+
+
+def _is_credible(file: SiteFile, now: datetime) -> bool:
+    """SCP, "Timestamp Validation": "Crawlers SHOULD verify that the `generated`
+
+    timestamp is recent and reject collections with timestamps far in the past or
+    future (beyond reasonable clock skew)".
+    """
+    return now - LONGEST_AGO <= file.generated <= now + _FAR
 
 
 def _plan(files: Sequence[SiteFile], state: SectionState | None) -> SectionPlan:

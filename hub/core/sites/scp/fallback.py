@@ -16,15 +16,19 @@ from protocols.quick import changed
 from protocols.urls import is_web_url
 
 
-def read_feed(session: Session) -> Part[None]:
-    """What it has that is not known. Raises `Failed` for why there is no SCP, if there
-    is no feed either."""
+def read_feed(session: Session, reason: str, *, is_needed: bool = True) -> Part[None]:
+    """What it has that is not known; ``reason``: why there is no SCP. Raises `Failed`
+
+    for that, if there is no feed either and one ``is_needed``.
+    """
     feed = yield from _find(session)
-    state = session.state
     if feed is None:
-        front = session.visit.front
-        raise Failed(front, f"{state.failing}; and no feed was found")
-    session.note(f"{state.failing}; the site's feed is read instead: {state.feed_url}")
+        if is_needed:
+            front = session.visit.front
+            raise Failed(front, f"{reason}; and no feed was found")
+        session.note(reason)
+        return
+    session.note(f"{reason}; the site's feed is read instead: {session.state.feed_url}")
     pages = tuple(filter(None, (_page(session, each) for each in feed.entries)))
     if pages:
         yield from session.save_newer(pages, only_unknown=True)

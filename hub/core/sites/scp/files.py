@@ -19,14 +19,21 @@ them (SCP, "Replay Attacks")."""
 _TEMPORARY: Final = (0, 401, 403, 408, 425, 429)
 
 
+_GONE: Final = (404, 410)
+
+
 class Unusable(Exception):
     """A collection that cannot be used, and will not be by asking soon again."""
+
+
+class Missing(Exception):
+    """A delta that is named, but not there: what it had the next snapshot has."""
 
 
 def read_file(session: Session, file: File) -> Part[None]:
     """Read what is left of the first file that is pending, and go on to the next.
 
-    Raises `Failed` and `Unusable`.
+    Raises `Failed`, `Unusable` and `Missing`.
     """
     if file.expires is not None and file.expires <= session.now:
         session.note(f"{file.url}: has expired")
@@ -66,6 +73,8 @@ def _fetch(session: Session, file: File) -> Part[Downloaded]:
     downloaded = yield from download(want)
     fetched = downloaded.fetched
     if fetched.error:
+        if fetched.status in _GONE and file.since is not None:
+            raise Missing(f"{file.url}: {fetched.error}")
         is_temporary = fetched.status in _TEMPORARY or fetched.status >= 500
         if is_temporary and not fetched.is_lasting:
             raise Failed(fetched, fetched.error)
@@ -109,10 +118,24 @@ def _check(
     if file.since is not None and (head.since or head.generated).timestamp() > (
         file.since
     ):
-        _break(session, file.section)
+        mark_broken(session, file.section)
 
 
-def _break(session: Session, section: str) -> None:
+def pass_by(session: Session, file: File) -> None:
+    """Go on behind a delta that is missing."""
+    section = session.state.sections.get(file.section, Section(reached=0.0))
+    reached = max(section.reached, file.generated)
+    broken = replace(section, reached=reached, is_broken=True)
+    session.set(
+        sections={**session.state.sections, file.section: broken},
+        pending=session.state.pending[1:],
+        line=0,
+        is_full=False,
+    )
+
+
+def mark_broken(session: Session, section: str) -> None:
+    """Something of it was missed, until the next snapshot."""
     sections = dict(session.state.sections)
     if section in sections:
         sections[section] = replace(sections[section], is_broken=True)

@@ -56,6 +56,8 @@ class ScpState(msgspec.Struct, frozen=True, array_like=True):
     failures: int = 0
     retry_at: float = 0.0
     feed_url: str = ""  # that feed
+    doubted: str = ""  # why what the sitemap names beyond that is not read
+    missing: str = ""  # a delta that was named and not there, until that is mended
 
     def section(self, name: str) -> SectionState | None:
         found = self.sections.get(name)

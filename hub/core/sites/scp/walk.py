@@ -10,7 +10,13 @@ from __future__ import annotations
 from typing import Final
 
 from hub.core.sites.scp.fallback import read_feed
-from hub.core.sites.scp.files import Unusable, read_file
+from hub.core.sites.scp.files import (
+    Missing,
+    Unusable,
+    mark_broken,
+    pass_by,
+    read_file,
+)
 from hub.core.sites.scp.session import Session
 from hub.core.sites.scp.state import LAST_RETRY, ScpState, file_of
 from hub.core.sites.steps import (
@@ -53,22 +59,60 @@ def _visit(session: Session) -> Part[None]:
     front = session.visit.front
     if session.state.is_full and not session.state.pending:
         yield from _finish(session)
-    if front.body:
-        sitemap = read_sitemap(front.body, front.url)
+    sitemap = read_sitemap(front.body, front.url) if front.body else None
+    if sitemap is not None:
         for problem in sitemap.problems:
             session.note(problem)
         _plan(session, sitemap)
         yield from session.save_changes()
     if session.state.failing and session.now < session.state.retry_at:
-        yield from read_feed(session)
+        yield from read_feed(session, session.state.failing)
         return
     try:
-        while session.state.pending:
-            yield from read_file(session, session.state.pending[0])
+        yield from _read_pending(session, sitemap)
     except Unusable as unusable:
         yield from _fall_back(session, str(unusable))
         return
     yield from _finish(session)
+    if session.state.doubted:
+        yield from _fall_back(session, session.state.doubted)
+    else:
+        yield from _tell_of_gaps(session)
+
+
+def _tell_of_gaps(session: Session) -> Part[None]:
+    """What a missing delta had may be in the feed until a snapshot has it."""
+    sections = session.state.sections.items()
+    broken = sorted(name for name, section in sections if section.is_broken)
+    for name in broken:
+        session.note(
+            f"section {name}: a delta is missing; what it had comes with the next"
+            " snapshot"
+        )
+    if not broken:
+        session.set(missing="")
+    elif session.state.missing:
+        yield from read_feed(session, session.state.missing, is_needed=False)
+    yield from session.save_changes()
+
+
+def _read_pending(session: Session, sitemap: SiteMap | None) -> Part[None]:
+    """Raises `Failed` and `Unusable`."""
+    while session.state.pending:
+        file = session.state.pending[0]
+        try:
+            yield from read_file(session, file)
+        except Unusable:
+            if file.since is not None:
+                mark_broken(session, file.section)
+            raise
+        except Missing as missing:
+            session.set(missing=str(missing))
+            mark_broken(session, file.section)
+            if sitemap is not None:
+                _plan(session, sitemap)
+            if session.state.pending[:1] == (file,):  # no snapshot has it yet
+                pass_by(session, file)
 
 
 def _plan(session: Session, sitemap: SiteMap) -> None:
@@ -91,6 +135,7 @@ def _plan(session: Session, sitemap: SiteMap) -> None:
     for name, plan in plans.items():
         if plan.is_expired:
             session.note(f"section {name}: what is wanted next has expired")
+    doubted = [each.incredible for each in plans.values() if each.incredible]
     is_full = bool(plans) and all(map(_is_full, plans.values()))
     is_under_way = state.line > 0 and pending[:1] == state.pending[:1]
     session.set(
@@ -98,9 +143,16 @@ def _plan(session: Session, sitemap: SiteMap) -> None:
         line=state.line if is_under_way else 0,
         is_full=is_full,
         walk=state.walk + (is_full and not (is_under_way and state.is_full)),
+        doubted=_doubt(doubted[0], session) if doubted else "",
     )
-    if pending != state.pending:
+    if pending != state.pending or (state.doubted and not doubted):
         session.set(failing="", retry_at=0.0)
+
+
+def _doubt(file: SiteFile, session: Session) -> str:
+    is_ahead = file.generated > session.visit.now
+    when = "lies in the future" if is_ahead else "is too long ago"
+    return f"{file.url}: generated {file.generated:%Y-%m-%d} {when}"
 
 
 def _files(sitemap: SiteMap, section: str) -> list[SiteFile]:
@@ -164,4 +216,4 @@ def _fall_back(session: Session, reason: str) -> Part[None]:
     wait = min(_FIRST_RETRY * 2 ** min(failures - 1, 10), LAST_RETRY)
     session.set(failing=reason, failures=failures, retry_at=session.now + wait)
     yield from session.save_changes()
-    yield from read_feed(session)
+    yield from read_feed(session, reason)

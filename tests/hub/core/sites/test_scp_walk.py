@@ -524,3 +524,124 @@ def test_a_reading_by_a_clock_that_was_ahead_puts_no_other_off(walks: Walks) -> 
     held = held_back(ahead, now)
 
     assert (held.full_at, held.retry_at) == (now, now + LAST_RETRY)
+
+
+@pytest.mark.parametrize(
+    ("days", "problem"), [(400, "lies in the future"), (-400, "is too long ago")]
+)
+def test_a_time_that_nobody_can_believe_is_named_and_the_feed_read_instead(
+    walks: Walks, days: int, problem: str
+) -> None:
+    """Also by a visit that finds the sitemap as it was, and by one an hour later."""
+    step = timedelta(days=days)
+    walks.well()
+    with_feed(walks)
+    walks.scp.forget()
+    walks.scp.reached["all"] += step
+    walks.scp.at += step
+    walks.later = -step
+    if days < 0:  # the first that this hub sees of it
+        walks.state, walks.is_read, walks.known = b"", False, {}
+    walks.scp.put("new", "New")
+    walks.scp.snapshot()
+    for _ in range(3):
+        ended = walks.visit()
+        assert ended is not None
+        assert ended.trouble == ""
+        assert len(ended.problems) == 1
+        assert f"{problem}; the site's feed is read instead" in ended.problems[0]
+        assert walks.asked[-1] == "/n"
+        walks.later += timedelta(hours=2)
+    assert "New" not in walks.told
+    # It is read once its time can be believed.
+    walks.scp.at -= step
+    walks.later += step
+    walks.scp.forget()
+    walks.scp.snapshot()
+    ended = walks.visit()
+    assert ended is not None
+    assert not any("feed is read" in each for each in ended.problems)
+    assert {page.reference for page in walks.known.values()} >= {
+        "https://site.example/new"
+    }
+
+
+def test_without_a_feed_a_time_that_nobody_can_believe_is_trouble() -> None:
+    walks = Walks()
+    walks.scp.at += timedelta(days=400)
+    walks.later = -timedelta(days=400)
+    walks.scp.put("a", "A")
+    walks.scp.snapshot()
+    ended = walks.visit()
+    assert ended is not None
+    assert "lies in the future; and no feed was found" in ended.trouble
+
+
+MISSING = "section all: a delta is missing; what it had comes with the next snapshot"
+
+
+@pytest.mark.parametrize("has_feed", [True, False])
+def test_a_delta_that_is_not_there_is_told_and_mended_by_the_next_snapshot(
+    walks: Walks, has_feed: bool
+) -> None:
+    walks.well()
+    if has_feed:
+        with_feed(walks)
+    lost = walks.scp.delta(walks.scp.put("lost", "Lost"))
+    del walks.site.pages[lost]
+    walks.scp.delta(walks.scp.put("later", "Later"))
+    for _ in range(2):
+        ended = walks.visit()
+        assert ended is not None
+        assert ended.trouble == ""
+        assert ended.problems[0] == MISSING
+        assert f"{lost}: answered 404 Not Found" in ended.problems[1]
+        assert ("the site's feed is read instead" in ended.problems[1]) is has_feed
+    # What follows it is read all the same.
+    assert walks.told == (["Later", "Fed"] if has_feed else ["Later"])
+    walks.scp.snapshot()
+    walks.scp.delta(since=walks.scp.at)
+    ended = walks.visit()
+    assert ended is not None
+    assert ended.problems == ()
+    assert "Lost" in walks.told
+
+
+def test_a_snapshot_that_is_named_already_mends_a_missing_delta_at_once(
+    walks: Walks,
+) -> None:
+    walks.well()
+    lost = walks.scp.delta(walks.scp.put("lost", "Lost"))
+    del walks.site.pages[lost]
+    walks.scp.snapshot()
+    walks.scp.delta(walks.scp.put("later", "Later"))
+    ended = walks.visit()
+    assert ended is not None
+    assert MISSING not in ended.problems
+    assert sorted(walks.told) == ["Later", "Lost"]
+
+
+def test_a_missing_delta_whose_sitemap_is_not_sent_again_is_passed_by(
+    walks: Walks,
+) -> None:
+    walks.well()
+    lost = walks.scp.delta(walks.scp.put("lost", "Lost"))
+    del walks.site.pages[lost]
+    walks.scp.delta(walks.scp.put("later", "Later"))
+    walks.asks = 0
+    assert walks.visit() is None  # exhausted before it was asked for
+    walks.asks = 9
+    ended = walks.visit()
+    assert ended is not None
+    assert MISSING in ended.problems
+    assert walks.told == ["Later"]
+
+
+def test_a_gap_between_deltas_is_told_until_it_is_mended(walks: Walks) -> None:
+    walks.well()
+    since = walks.scp.at + timedelta(seconds=30)
+    walks.scp.delta(walks.scp.put("new", "New"), since=since)
+    for _ in range(2):
+        ended = walks.visit()
+        assert ended is not None
+        assert ended.problems == (MISSING,)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.scp.reading.plans import (
+    LONGEST_AGO,
     SectionPlan,
     SectionState,
     plan_section,
@@ -139,7 +140,18 @@ def test_what_has_expired_is_not_fetched_but_the_sitemap_again() -> None:
 
 
 def test_what_is_said_to_be_made_in_the_future_is_not_read() -> None:
-    assert names(plan_section([snapshot(1_000, until=2_000)], None, NOW)) == []
+    ahead = snapshot(1_000, until=2_000)
+    assert plan_section([ahead], None, NOW) == SectionPlan(incredible=ahead)
+    plan = plan_section([snapshot(0), delta(0, 1), ahead], None, NOW)
+    assert names(plan) == ["s0", "d0-1"]
+    assert plan.incredible == ahead
+
+
+def test_what_was_made_too_long_ago_is_not_read_unless_it_was_before() -> None:
+    old = snapshot(0)
+    later = NOW + LONGEST_AGO
+    assert plan_section([old], None, later) == SectionPlan(incredible=old)
+    assert plan_section([old], state(0), later) == SectionPlan()
 
 
 def test_nothing_is_nothing() -> None:
