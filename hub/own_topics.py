@@ -8,9 +8,11 @@ its feeds it would tell once more as news.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
-from protocols.topic_pages import TopicFormat
+from protocols.model import Notification
+from protocols.topic_pages import TopicFormat, notified_links
 from protocols.urls import resource_url
 from storage.interface import FeedStore
 from storage.records import FeedId, FeedState, Format, StoredFeed
@@ -78,3 +80,18 @@ class OwnTopics:
             return None
         is_atom = found[2] == TopicFormat.ATOM
         return FeedId(int(found[1])), Format.ATOM if is_atom else Format.JSON
+
+
+def name_topic(notification: Notification) -> Notification:
+    """Of one of this hub's pages it names the page and this hub, not the publisher's
+    own document and hub: what the headers of its delivery say, too."""
+    topic, hub = notification.topic, notification.hub
+    if _of_hub(hub.removesuffix("/hub")).format(topic) is None:
+        return notification
+    links = notified_links(notification.feed.links, topic, hub)
+    return replace(notification, feed=replace(notification.feed, links=links))
+
+
+@lru_cache(8)
+def _of_hub(public_url: str) -> OwnTopics:
+    return OwnTopics(public_url)

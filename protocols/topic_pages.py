@@ -7,7 +7,7 @@ paged feeds: ``first``, and ``next`` while there is more.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -121,6 +121,19 @@ def _links(page: TopicPage, format: TopicFormat) -> tuple[Link, ...]:
     if page.next_url:
         own.insert(3, Link(href=page.next_url, rel="next", type=""))
     return (*own, *(link for link in page.feed.links if link.rel not in _OURS))
+
+
+def notified_links(links: Iterable[Link], topic: str, hub: str) -> tuple[Link, ...]:
+    """Of a notification to who subscribed to such a page at this hub: the source's,
+    whose own address becomes ``via``, without those that are the pages' own."""
+    given = tuple(links)
+    via = [replace(link, rel="via") for link in given if link.rel == "self"]
+    return (
+        Link(href=topic, rel="self", type=""),
+        Link(href=hub, rel="hub", type=""),
+        *via[:1],
+        *(link for link in given if link.rel not in _OURS),
+    )
 
 
 def _notification(page: TopicPage, head: Feed) -> Notification:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hub.core.status import shown_status
 from hub.delivery.notifications import Document
+from hub.own_topics import name_topic
 from protocols.model import Entry, Feed, Notification
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json
@@ -33,12 +34,14 @@ async def read_feed_document(
         stored = await storage.entries.newest(
             [feed.id], limit=count, listed_only=not has_unlisted
         )
-    return Notification(
-        topic=topic,
-        hub=hub_url,
-        status=shown_status(feed, standing),
-        feed=unpack(head, Feed) if head else Feed(),
-        entries=tuple(unpack(each.body, Entry) for each in stored),
+    return name_topic(
+        Notification(
+            topic=topic,
+            hub=hub_url,
+            status=shown_status(feed, standing),
+            feed=unpack(head, Feed) if head else Feed(),
+            entries=tuple(unpack(each.body, Entry) for each in stored),
+        )
     )
 
 

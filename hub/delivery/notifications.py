@@ -20,6 +20,7 @@ import structlog
 from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
 from hub.core.status import track_status
 from hub.delivery.news import News, Told
+from hub.own_topics import name_topic
 from protocols.model import Feed, Notification
 from protocols.selectors import selector_of
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
@@ -235,14 +236,16 @@ class Notifications:
         if news.is_empty:
             return None
         last = told[-1].record
-        return Notification(
-            topic=rendition.topic,
-            hub=self._hub_url,
-            status=last.status if last.source is None else track_status(last.at),
-            feed=_head_of(last, head),
-            entries=None if news.is_status_only else tuple(news.entries.values()),
-            deletions=tuple(news.deletions.values()),
-            updated_keys=frozenset(news.updated),
+        return name_topic(
+            Notification(
+                topic=rendition.topic,
+                hub=self._hub_url,
+                status=last.status if last.source is None else track_status(last.at),
+                feed=_head_of(last, head),
+                entries=None if news.is_status_only else tuple(news.entries.values()),
+                deletions=tuple(news.deletions.values()),
+                updated_keys=frozenset(news.updated),
+            )
         )
 
     def _keep(

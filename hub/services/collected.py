@@ -9,6 +9,7 @@ from functools import partial
 from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
 from hub.core.status import shown_status
 from hub.delivery.notifications import Document
+from hub.own_topics import name_topic
 from protocols.live.messages import BodyFormat
 from protocols.model import Entry, Feed, Link, Notification, Status
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
@@ -60,12 +61,14 @@ def notify(collected: Collected, hub: str) -> Notification:
     entries = [unpack(each.body, Entry) for each in collected.entries]
     if not collected.is_merged:
         (source,) = collected.sources
-        return Notification(
-            topic=collected.topic,
-            hub=hub,
-            status=shown_status(source.feed, source.standing),
-            feed=_head(source),
-            entries=tuple(entries),
+        return name_topic(
+            Notification(
+                topic=collected.topic,
+                hub=hub,
+                status=shown_status(source.feed, source.standing),
+                feed=_head(source),
+                entries=tuple(entries),
+            )
         )
     heads = {
         each.feed.id: _source(each, collected.topics) for each in collected.sources

@@ -14,6 +14,7 @@ from protocols.topic_pages import (
     PagePlace,
     TopicFormat,
     TopicPage,
+    notified_links,
     render_topic_page,
 )
 from tests.support.entries import ENTRIES, FEEDS
@@ -45,6 +46,23 @@ def atom(page: TopicPage) -> etree._Element:
 
 def links(root: etree._Element) -> dict[str, str]:
     return {each.get("rel"): each.get("href") for each in root.findall(f"{ATOM}link")}
+
+
+def test_who_subscribed_to_a_page_is_told_of_the_page_and_its_hub_by_name() -> None:
+    source = (
+        Link(href="https://a.example/", rel="alternate"),
+        Link(href="https://a.example/feed", rel="self", title="A"),
+        Link(href="https://a.example/old", rel="self"),
+        Link(href="https://appspot.example/", rel="hub"),
+        Link(href="https://a.example/feed?page=2", rel="next"),
+    )
+    assert notified_links(source, URL, "https://hub.example/hub") == (
+        Link(href=URL, rel="self", type=""),
+        Link(href="https://hub.example/hub", rel="hub", type=""),
+        Link(href="https://a.example/feed", rel="via", title="A"),
+        Link(href="https://a.example/", rel="alternate"),
+    )
+    assert [each.rel for each in notified_links((), URL, "h")] == ["self", "hub"]
 
 
 def test_a_page_says_where_it_is_and_where_its_hub_and_its_source_are() -> None:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import orjson
 import pytest
+from lxml import etree
 
 from hub.delivery import notifications
 from hub.delivery.notifications import Document, Notifications
@@ -61,6 +62,54 @@ async def test_atom_has_its_type() -> None:
     assert document is not None
     assert document.content_type == "application/atom+xml"
     assert b"Entry 10" in document.body
+
+
+PUBLISHED = Feed(
+    title="A feed",
+    links=(
+        Link(href="https://feeds.example/1", rel="self"),
+        Link(href="https://appspot.example/", rel="hub"),
+    ),
+)
+
+
+async def links_in_both(log: FakeLog, topic: str) -> list[dict[str, str]]:
+    """By relation, as Atom and as JSON."""
+    notifications = notifications_of(log)
+    atom, json = [
+        await notifications.document(log.all, a_subscription(format=each, topic=topic))
+        for each in (Format.ATOM, Format.JSON)
+    ]
+    assert atom is not None
+    assert json is not None
+    heads = etree.fromstring(atom.body).findall("{http://www.w3.org/2005/Atom}link")
+    standard = orjson.loads(json.body)["standardLinks"]
+    return [
+        {each.get("rel"): each.get("href") for each in heads},
+        {rel: links[0]["href"] for rel, links in standard.items()},
+    ]
+
+
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "https://hub.example/topics/1.atom",
+        "https://hub.example/topics/1.json?limit=3",
+        "HTTPS://HUB.example:443/topics/1.atom",
+    ],
+)
+async def test_of_the_hubs_own_topic_body_and_header_name_the_same(topic: str) -> None:
+    log = FakeLog(a_record(1))
+    log.head_of_feed = PUBLISHED
+    expected = {"self": topic, "hub": HUB_URL, "via": "https://feeds.example/1"}
+    assert await links_in_both(log, topic) == [expected, expected]
+
+
+async def test_of_a_publishers_topic_the_body_is_the_publishers() -> None:
+    log = FakeLog(a_record(1))
+    log.head_of_feed = PUBLISHED
+    given = {each.rel: each.href for each in PUBLISHED.links}
+    assert await links_in_both(log, "https://feeds.example/1") == [given, given]
 
 
 async def test_as_is_bytes_and_type_are_untouched() -> None:
