@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import format_datetime
+from itertools import takewhile
 from typing import Final
 
 from protocols.safe_urls import is_safe_page
@@ -22,19 +23,23 @@ _HEAD: Final = b'<?xml version="1.0" encoding="UTF-8"?>\n<opml version="2.0">\n<
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedOutline:
-    """One feed of the list; ``html_url`` is its site's, "" if that is not known."""
+    """One feed of the list; ``html_url`` is its site's, "" if that is not known.
+
+    ``section`` is its folders' names with slashes between them, "" for none.
+    """
 
     title: str
     description: str
     xml_url: str
     html_url: str = ""
+    section: str = ""
 
 
 def render_opml(
     title: str, outlines: Sequence[FeedOutline], modified: datetime | None
 ) -> bytes:
-    """A flat list. Texts are never empty: the title stands in for a missing
-
+    """Feeds without a section come first, as the proposal has them, then a folder for
+    each section, by name. Texts are never empty: the title stands in for a missing
     description, the URL for a missing title. What leads nowhere safe is left out.
     """
     writer = XmlWriter()
@@ -43,11 +48,35 @@ def render_opml(
     if modified is not None:
         writer.put_element(b"dateModified", format_datetime(modified, usegmt=True))
     writer.put(b"</head>\n<body>\n")
-    for outline in outlines:
-        if is_safe_page(outline.xml_url):
-            _put_outline(writer, outline)
+    safe = [each for each in outlines if is_safe_page(each.xml_url)]
+    opened: tuple[str, ...] = ()
+    for outline in sorted(safe, key=_folders):
+        opened = _change_folder(writer, opened, _folders(outline))
+        _put_outline(writer, outline)
+    _change_folder(writer, opened, ())
     writer.put(b"</body>\n</opml>\n")
     return writer.finish()
+
+
+def _folders(outline: FeedOutline) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, outline.section.split("/"))))
+
+
+def _change_folder(
+    writer: XmlWriter, opened: tuple[str, ...], wanted: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Close what is not wanted any more, and open what is; ``wanted``."""
+    shared = sum(1 for _ in takewhile(_are_equal, zip(opened, wanted, strict=False)))
+    for _ in opened[shared:]:
+        writer.put(b"</outline>\n")
+    for name in wanted[shared:]:
+        writer.parts += (b'<outline text="', name, b'" title="', name)
+        writer.put(b'">\n')
+    return wanted
+
+
+def _are_equal(pair: tuple[str, str]) -> bool:
+    return pair[0] == pair[1]
 
 
 def _put_outline(writer: XmlWriter, outline: FeedOutline) -> None:

@@ -167,8 +167,8 @@ def _web_scheme(match: re.Match[str]) -> str:
 def _feed(outline: Attributes, url: str, section: str) -> ListedFeed:
     return ListedFeed(
         url=url,
-        title=_name(outline)[:_LONGEST_TEXT] or url,
-        description=collapse(outline.get("description", ""))[:_LONGEST_TEXT],
+        title=_printable(_name(outline))[:_LONGEST_TEXT] or url,
+        description=_printable(outline.get("description", ""))[:_LONGEST_TEXT],
         section=section,
     )
 
@@ -179,8 +179,11 @@ def _name(outline: Attributes) -> str:
 
 def _inside(section: str, name: str) -> str:
     """Folders inside of folders, with what cannot be shown left out."""
-    shown = "".join(filter(str.isprintable, name)).strip()
-    return "/".join(filter(None, (section, shown)))[:LONGEST_SECTION]
+    return "/".join(filter(None, (section, _printable(name))))[:LONGEST_SECTION]
+
+
+def _printable(name: str) -> str:
+    return "".join(filter(str.isprintable, collapse(name))).strip()
 
 
 def _title(root: Element) -> str:

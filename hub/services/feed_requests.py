@@ -13,6 +13,8 @@ from storage.records import Credentials, StoredFeed
 LONGEST_WAIT: Final = 20.0
 """Seconds a caller may wait for a fetch; the fetch itself goes on."""
 LONGEST_SECTION: Final = 200
+LONGEST_NAME: Final = 1_000
+"""Characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +22,8 @@ class AddFeed:
     url: str
     private: bool = False
     section: str = ""
+    title: str = ""  # until it has its own
+    description: str = ""  # as well
     credentials: Credentials | None = None
     publish_secret: str = ""  # what its publisher signs pings with content with
     subscription_callback: str | None = None  # asked about subscriptions; "": nobody
@@ -32,12 +36,16 @@ class AddFeed:
         if len(self.publish_secret.encode()) > LONGEST_SECRET:
             raise InvalidValue("publish_secret", f"at most {LONGEST_SECRET} bytes")
 
-    def check_section(self) -> None:
-        """Raises `InvalidValue`."""
-        section = self.section
-        if len(section) > LONGEST_SECTION or not section.isprintable():
-            expected = f"at most {LONGEST_SECTION} printable characters"
-            raise InvalidValue("section", expected)
+    def check_names(self) -> None:
+        """Of its section and itself. Raises `InvalidValue`."""
+        for field, name, longest in (
+            ("section", self.section, LONGEST_SECTION),
+            ("title", self.title, LONGEST_NAME),
+            ("description", self.description, LONGEST_NAME),
+        ):
+            if len(name) > longest or not name.isprintable():
+                expected = f"at most {longest} printable characters"
+                raise InvalidValue(field, expected)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from hub.services.feed_requests import LONGEST_WAIT, AddedFeed, AddFeed, Refresh
 from hub.services.topics import check_path, read_topic
 from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
+from protocols.text import collapse
 from protocols.websub.callbacks import read_callback
 from storage.errors import NotFound
 from storage.interface import FeedStore, Storage
@@ -85,7 +86,7 @@ class FeedService:
         if self._tracks.names_query(topic.url):
             raise InvalidValue(field, "a feed; a track query is subscribed to")
         check_path(field, topic.url)
-        request.check_section()
+        request.check_names()
         if self._own.owns(topic.url):
             return AddedFeed(feed=await self._own_feed(field, topic.url), is_new=False)
         request.check_publish_secret()
@@ -151,6 +152,8 @@ class FeedService:
                 url=url,
                 private=request.private or credentials is not None,
                 section=request.section,
+                title=collapse(request.title),
+                description=collapse(request.description),
                 credentials=credentials,
             ),
             self._clock.now(),

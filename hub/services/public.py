@@ -145,7 +145,8 @@ def _outline(feed: PublicFeed, head: Feed) -> FeedOutline:
     sites = [link.href for link in head.links if link.rel == "alternate"]
     return FeedOutline(
         title=head.title or feed.title,
-        description=head.subtitle,
+        description=head.subtitle or feed.description,
+        section=feed.section,
         xml_url=feed.url,
         html_url=sites[0] if sites else "",
     )

@@ -56,6 +56,8 @@ class FeedToAdd(Document):
 
     url: str
     section: str = ""
+    title: str = ""
+    description: str = ""
     private: bool = False
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     basic: str = ""
@@ -101,6 +103,8 @@ class FeedRoutes:
             url=body.url,
             private=body.private,
             section=body.section,
+            title=body.title,
+            description=body.description,
             credentials=_credentials(body),
             publish_secret=body.publish_secret,
             subscription_callback=body.subscription_callback,

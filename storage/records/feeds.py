@@ -132,6 +132,8 @@ class NewFeed:
     private: bool = False
     section: str = ""
     credentials: Credentials | None = None
+    title: str = ""  # until it has its own
+    description: str = ""  # as well
 
 
 @quick_init

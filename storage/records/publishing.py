@@ -16,6 +16,7 @@ class PublicFeed:
     id: FeedId
     url: str
     title: str
+    description: str  # that it was added with
     section: str
     created_at: datetime
     head: bytes | None  # packed protocols.model.Feed; None before the first document

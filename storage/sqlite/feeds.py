@@ -255,9 +255,9 @@ def _insert(
     feed_id = connection.execute(
         "INSERT INTO feeds (url, state, private, section, title, format, created_at,"
         " fetch_url, credentials, polling, resource_hash,"
-        " page_hash) VALUES (?, 'active', ?, ?, '', '', ?, '', ?, x'', ?, ?)",
+        " page_hash) VALUES (?, 'active', ?, ?, ?, '', ?, '', ?, x'', ?, ?)",
         (
-            *(feed.url, feed.private, feed.section, now, encrypted),
+            *(feed.url, feed.private, feed.section, feed.title, now, encrypted),
             *(hash_resource(feed.url), hash_page(feed.url)),
         ),
     ).lastrowid
@@ -268,6 +268,11 @@ def _insert(
         "INSERT INTO standings (feed_id, due) VALUES (?, ?)",
         (feed_id, now + FIRST_MAINTENANCE),
     )
+    if feed.title or feed.description:
+        connection.execute(
+            "INSERT INTO given_names VALUES (?, ?, ?)",
+            (feed_id, feed.title, feed.description),
+        )
     return feed_id
 
 

@@ -28,7 +28,11 @@ def apply_commit(
     updated = connection.execute(
         "UPDATE feeds SET polling = :polling, fetch_url = :fetch_url,"
         " unlisted = :unlisted,"
-        " state = coalesce(:state, state), title = coalesce(:title, title),"
+        " state = coalesce(:state, state),"
+        # The name it was given stands while it has none of its own.
+        " title = CASE :title WHEN '' THEN coalesce("
+        "(SELECT title FROM given_names WHERE feed_id = :id), '')"
+        " ELSE coalesce(:title, title) END,"
         " format = coalesce(:format, format), removed_at = :removed_at"
         " WHERE id = :id AND state <> 'removed'",
         commit.feed,

@@ -11,8 +11,10 @@ from .readers import Readers, Row
 from .times import from_milliseconds, to_milliseconds
 
 _FEEDS = (
-    "SELECT f.id, f.url, f.title, f.section, f.created_at, h.head"
+    "SELECT f.id, f.url, f.title, coalesce(g.description, ''), f.section,"
+    " f.created_at, h.head"
     " FROM feeds f LEFT JOIN feed_heads h ON h.feed_id = f.id"
+    " LEFT JOIN given_names g ON g.feed_id = f.id"
     " WHERE NOT f.private AND f.state <> 'removed'"
 )
 _ENTRIES = (
@@ -54,11 +56,12 @@ class SqlitePublic:
 
 
 def _read_feed(row: Row) -> PublicFeed:
-    feed_id, url, title, section, created_at, head = row
+    feed_id, url, title, description, section, created_at, head = row
     return PublicFeed(
         id=FeedId(feed_id),
         url=url,
         title=title,
+        description=description,
         section=section,
         created_at=from_milliseconds(created_at),
         head=head,

@@ -39,6 +39,7 @@ _PURGES_OF_FEED = (
     "DELETE FROM feed_links WHERE feed_id = ?",
     "DELETE FROM pushes WHERE feed_id = ?",
     "DELETE FROM push_callbacks WHERE feed_id = ?",
+    "DELETE FROM given_names WHERE feed_id = ?",
     "DELETE FROM feeds WHERE id = ?",
 )
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from lxml import etree
 
 from protocols.opml import FeedOutline, render_opml
+from protocols.outlines import read_outlines
 
 ADDED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 HOSTILE = "</title><script>\"'&<x>\x00\r\n]]>"
@@ -33,6 +34,54 @@ def test_a_feed_is_a_top_level_outline_with_all_that_readers_look_for() -> None:
             "htmlUrl": "https://a.example/",
         }
     ]
+
+
+def test_sections_are_folders_and_feeds_without_one_come_first() -> None:
+    def feed(title: str, section: str) -> FeedOutline:
+        url = f"https://a.example/{title}"
+        return FeedOutline(title=title, description="", xml_url=url, section=section)
+
+    feeds = [
+        feed("1", "World"),
+        feed("2", "News/Far off"),
+        feed("3", ""),
+        feed("4", "News"),
+        feed("5", " / World / "),
+        feed("6", "News/Far off/<&>"),
+    ]
+
+    def shape(element: etree._Element) -> list[object]:
+        return [
+            each.get("text") if each.get("xmlUrl") else (each.get("text"), shape(each))
+            for each in element
+        ]
+
+    body = etree.fromstring(render_opml("f", feeds, None)).find("body")
+    assert body is not None
+    assert shape(body) == [
+        "3",
+        ("News", ["4", ("Far off", ["2", ("<&>", ["6"])])]),
+        ("World", ["1", "5"]),
+    ]
+
+
+def test_what_is_written_is_read_as_it_was() -> None:
+    feeds = [
+        FeedOutline(title="A", description="All", xml_url="https://a.example/1"),
+        FeedOutline(
+            title="B", description="B's", xml_url="https://a.example/2", section="X/Y"
+        ),
+    ]
+    found = read_outlines(render_opml("f", feeds, None), "")
+    assert [
+        FeedOutline(
+            title=each.title,
+            description=each.description,
+            xml_url=each.url,
+            section=each.section,
+        )
+        for each in found.feeds
+    ] == feeds
 
 
 def test_the_head_has_the_title_and_the_date_as_mail_has_dates() -> None:

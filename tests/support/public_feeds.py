@@ -45,6 +45,10 @@ class PublicFeeds:
         await self._commit(feed, head=pack(head or Feed(title=f"Feed {name}")))
         return feed
 
+    async def read(self, feed: StoredFeed, head: Feed) -> None:
+        """Its document is read, and says that of the feed."""
+        await self._commit(feed, head=pack(head), title=head.title)
+
     async def publish(
         self, feed: StoredFeed, *entries: Entry, when: datetime = START
     ) -> None:
@@ -90,8 +94,7 @@ class PublicFeeds:
                 at=when,
                 next_fetch=when,
                 polling=Polling(code=200, last_fetch=when, last_parse=when),
-                title=feed.title or None,
-                **more,  # type: ignore[arg-type]
+                **{"title": feed.title or None, **more},  # type: ignore[arg-type]
             )
         )
         assert done is not None

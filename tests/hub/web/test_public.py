@@ -49,6 +49,47 @@ async def test_public_feeds_are_listed_as_opml(
     assert await listed(anybody) == ["https://a.example/feed", "https://b.example/feed"]
 
 
+async def test_a_feed_is_listed_by_the_names_it_came_with_until_it_has_its_own(
+    client: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds
+) -> None:
+    async def shown() -> tuple[str | None, str | None]:
+        answer = await client.get("/myPublicFeeds.opml")
+        [outline] = etree.fromstring(answer.content).iter("outline")
+        return outline.get("title"), outline.get("description")
+
+    named = {"url": "https://a.example/feed", "title": "Given", "description": "Told"}
+    added = (await client.post("/api/feeds?wait=0", json=named)).json()
+    assert added["title"] == "Given"
+    assert await shown() == ("Given", "Told")
+    feed = await hub.storage.feeds.get(added["id"])
+    assert feed is not None
+    await feeds.read(feed, Feed(title="", subtitle=""))
+    assert await shown() == ("Given", "Told")
+    await feeds.read(feed, Feed(title="Its own", subtitle="About it"))
+    assert await shown() == ("Its own", "About it")
+    await feeds.read(feed, Feed(title="", subtitle=""))
+    assert await shown() == ("Given", "Told")
+
+
+@pytest.mark.parametrize("field", ["title", "description", "section"])
+async def test_a_name_that_cannot_be_shown_is_refused(
+    client: httpx2.AsyncClient, field: str
+) -> None:
+    for name in ("x" * 1_001, "\x1b[2J"):
+        body = {"url": "https://a.example/feed", field: name}
+        answer = await client.post("/api/feeds?wait=0", json=body)
+        assert (answer.status_code, answer.json()["field"]) == (422, field)
+
+
+async def test_sections_are_folders_of_the_list(
+    anybody: httpx2.AsyncClient, feeds: PublicFeeds
+) -> None:
+    await feeds.add("a", section="News/World")
+    root = etree.fromstring((await anybody.get("/myPublicFeeds.opml")).content)
+    [outline] = root.findall("body/outline/outline/outline")
+    assert outline.get("xmlUrl") == "https://a.example/feed"
+
+
 async def test_private_removed_and_unlisted_feeds_are_not(
     anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds
 ) -> None:

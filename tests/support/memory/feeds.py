@@ -46,7 +46,7 @@ class MemoryFeeds:
             state=FeedState.ACTIVE,
             private=feed.private,
             section=feed.section,
-            title="",
+            title=feed.title,
             format="",
             next_fetch=milliseconds(now),
             created_at=milliseconds(now),
