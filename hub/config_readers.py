@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from protocols.scp.languages import reduce_language
+from protocols.languages import reduce_language
 
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
 """International names in their ASCII form (xn--…), as they are asked for."""

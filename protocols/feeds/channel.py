@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from protocols.feeds.atomelements import METADATA
-from protocols.feeds.drafts import HeadDraft, read_date
+from protocols.feeds.drafts import HeadDraft, read_date, read_language
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import keep_element
 from protocols.feeds.modules import MODULES, Table, find_in_capitals
@@ -75,13 +75,6 @@ def _generator(head: HeadDraft, element: Element, scope: Scope) -> None:
     head.put("generator", text_of(element), element)
 
 
-def _language(head: HeadDraft, element: Element, scope: Scope) -> None:
-    language = text_of(element)
-    if head.language and language != head.language:
-        keep_element(head.extensions, element)
-    head.language = language or head.language
-
-
 def _last_build_date(head: HeadDraft, element: Element, scope: Scope) -> None:
     head.put("updated", read_date(head, element), element)
 
@@ -111,7 +104,7 @@ _ELEMENTS: Final[Table[HeadDraft]] = {
     "generator": _generator,
     "image": _image,
     "items": _table_of_contents,
-    "language": _language,
+    "language": read_language,
     "lastBuildDate": _last_build_date,
     "lastbuilddate": _last_build_date,
     "link": read_page_link,

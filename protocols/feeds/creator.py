@@ -22,7 +22,7 @@ from protocols.feeds.jsonitems import WrittenItems
 from protocols.feeds.jsonvalues import shallow
 from protocols.feeds.limits import MAX_ENTRIES, newest
 from protocols.feeds.outline import KnownSlice, KnownSlices
-from protocols.feeds.valuerules import Notes, flag, read_time, text, web_url
+from protocols.feeds.valuerules import Notes, flag, language, read_time, text, web_url
 from protocols.identity import fingerprint, key_of_id
 from protocols.model import Author, Entry, Feed, FeedFormat, Link, Outline, ParsedFeed
 from protocols.text import collapse
@@ -239,7 +239,7 @@ def _read_head(document: Members, creator: Members, notes: Notes) -> Feed:
         updated=read_time(document.get("generatedAt"))[0],
         links=(Link(href=site),) if site else (),
         authors=(Author(name=name, uri=site, links=picture),),
-        language=text(creator, "language", "/creator", notes),
+        language=language(creator, "/creator", notes),
         generator=collapse(text(document, "generator", "", notes)),
         logo=avatar,
         unlisted=not flag(creator, "discoverable", "/creator", notes, default=True),

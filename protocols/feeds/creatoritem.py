@@ -13,6 +13,7 @@ from protocols.feeds.valuerules import (
     Notes,
     absolute_url,
     flag,
+    language,
     members,
     number,
     read_time,
@@ -65,8 +66,8 @@ class InvalidItem(Exception):
         super().__init__(f"{place}: {rule}")
 
 
-def read_item(item: Item, language: str, notes: Notes) -> Entry:
-    """Read an item; ``language`` is its creator's. What is optional and wrong is left
+def read_item(item: Item, spoken: str, notes: Notes) -> Entry:
+    """Read an item; ``spoken`` is its creator's. What is optional and wrong is left
     out and noted. Raises `InvalidItem`."""
     place, key, found = item
     title = collapse(_required_text(found, "title", place))
@@ -93,7 +94,7 @@ def read_item(item: Item, language: str, notes: Notes) -> Entry:
         updated=updated,
         links=tuple(links),
         categories=_tags(found, place, notes),
-        language=text(found, "language", place, notes) or language,
+        language=language(found, place, notes) or spoken,
         unlisted=not flag(found, "discoverable", place, notes, default=True),
         extensions={"creator": extension, "creator-other": others}
         if others

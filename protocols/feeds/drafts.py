@@ -18,6 +18,7 @@ from protocols.feeds.extensions import Groups, keep_element, keep_value
 from protocols.feeds.makers import new_category, new_entry
 from protocols.feeds.scope import Scope
 from protocols.identity import Identity
+from protocols.languages import language_tag
 from protocols.model import (
     ActivityObject,
     Author,
@@ -175,6 +176,15 @@ def read_date(draft: Draft, element: Element) -> datetime | None:
     if date is None and written:
         keep_element(draft.extensions, element)
     return date
+
+
+def read_language(draft: Draft, element: Element, scope: Scope) -> None:
+    """The last one counts; what names none, or another than before, is kept."""
+    written = text_of(element)
+    tag = language_tag(written)
+    if written and (not tag or (draft.language and tag != draft.language)):
+        keep_element(draft.extensions, element)
+    draft.language = tag or draft.language
 
 
 def date_of_element(entry: Element) -> datetime | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from protocols.feeds.drafts import Draft, EntryDraft, read_date
+from protocols.feeds.drafts import Draft, EntryDraft, read_date, read_language
 from protocols.feeds.element import Element, text_of
-from protocols.feeds.extensions import keep_element
 from protocols.feeds.mailbox import read_mailbox
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
@@ -58,13 +57,6 @@ def _description(draft: Draft, element: Element, scope: Scope) -> None:
     draft.offer_summary(Text(value=text_of(element)), element, rank=1)
 
 
-def _language(draft: Draft, element: Element, scope: Scope) -> None:
-    language = text_of(element)
-    if draft.language and language != draft.language:
-        keep_element(draft.extensions, element)
-    draft.language = language or draft.language
-
-
 def _rights(draft: Draft, element: Element, scope: Scope) -> None:
     draft.offer("rights", text_of_html(text_of(element)), element)
 
@@ -75,7 +67,7 @@ _ELEMENTS: Final = {
     "creator": _creator,
     "date": _date,
     "description": _description,
-    "language": _language,
+    "language": read_language,
     "rights": _rights,
     "subject": _subject,
     "title": _title,

@@ -35,6 +35,7 @@ from protocols.feeds.writtenids import (
     first_guids,
     relative_guids,
 )
+from protocols.languages import language_tag
 from protocols.model import Author, FeedFormat, ParsedFeed, Text
 from protocols.text import text_of_title
 from protocols.urls import is_absolute, is_web_url, resolve
@@ -151,7 +152,7 @@ def _read_common(draft: Draft, fields: Fields, scope: Scope) -> None:
     draft.title = text_of_title(title)
     draft.published = parse_date(text_at(fields, "published"))
     draft.updated = parse_date(text_at(fields, "updated"))
-    draft.language = text_at(fields, "language")
+    draft.language = language_tag(text_at(fields, "language"))
     draft.rights = text_at(fields, "rights")
     for link in [*mappings_at(fields, "links"), *mappings_at(fields, "enclosures")]:
         href = scope.resolve(text_at(link, "href"))

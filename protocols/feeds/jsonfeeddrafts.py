@@ -18,6 +18,7 @@ from protocols.feeds.jsonvalues import (
     string_of,
     text_of,
 )
+from protocols.languages import language_tag
 from protocols.model import Author, Text
 from protocols.text import collapse
 from protocols.urls import resolve
@@ -75,7 +76,7 @@ def read_head(feed: dict[str, Json], base: str) -> HeadDraft:
     head = HeadDraft(
         title=collapse(text_of(feed, "title")),
         subtitle=collapse(text_of(feed, "description")),
-        language=text_of(feed, "language"),
+        language=language_tag(text_of(feed, "language")),
         logo=resolve(text_of(feed, "icon"), base),
         icon=resolve(text_of(feed, "favicon"), base),
     )
@@ -104,7 +105,7 @@ def read_item(item: dict[str, Json], base: str) -> EntryDraft:
         if html or text
         else None,
         summary=Text(value=summary, type="text") if summary else None,
-        language=text_of(item, "language"),
+        language=language_tag(text_of(item, "language")),
         base=base,
     )
     draft.published = _date(item, "date_published", draft.extensions)
@@ -193,8 +194,10 @@ def _link(
 
 def _keep_others(draft: Draft, holder: dict[str, Json], known: frozenset[str]) -> None:
     """Keep custom keys (``_name``), what the entry model has no place for, and what is
-    of another type than its key says."""
+    of another type than its key says, or no language."""
     for name, value in holder.items():
         is_read = name in known and isinstance(value, _TYPES.get(name, _PLAIN))
+        if name == "language" and not draft.language:
+            is_read = False
         if not is_read and value not in (None, "", [], {}):
             keep_value(draft.extensions, "jsonfeed", name, shallow(value))

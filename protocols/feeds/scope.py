@@ -12,6 +12,7 @@ from protocols.feeds.context import ParseContext
 from protocols.feeds.element import Element
 from protocols.feeds.longtexts import LongTexts
 from protocols.feeds.names import XML
+from protocols.languages import language_tag
 from protocols.model import Link
 from protocols.urls import is_web_url, resolve
 
@@ -57,7 +58,9 @@ class Scope:
         base, language = element.get(_BASE), element.get(_LANGUAGE)
         if base is None and language is None:
             return self
-        spoken = self.language if language is None else language.strip()
+        spoken = self.language if language is None else language_tag(language)
+        if not spoken and language and not language.isspace():
+            spoken = self.language  # it names none, and takes none back
         return Scope(
             (resolve(base, self.base) if base else "") or self.base,
             spoken,

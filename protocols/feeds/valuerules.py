@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from protocols.feeds.extensions import Json
+from protocols.languages import language_tag
 from protocols.urls import is_web_url, resolve
 
 _ISO_8601: Final = re.compile(
@@ -40,6 +41,15 @@ def text(holder: Members, name: str, place: str, notes: Notes) -> str:
         notes.add(f"{place}/{name}", "expected a text; left out")
         return ""
     return value.strip()
+
+
+def language(holder: Members, place: str, notes: Notes) -> str:
+    """The tag that its member ``language`` means."""
+    written = text(holder, "language", place, notes)
+    tag = language_tag(written)
+    if written and not tag:
+        notes.add(f"{place}/language", "expected a language; left out")
+    return tag
 
 
 def flag(

@@ -20,6 +20,7 @@ from protocols.feeds.jsonloading import load_loosely
 from protocols.feeds.jsonvalues import string_of
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.valuerules import read_time
+from protocols.languages import language_tag
 from protocols.openfeeder.cursors import cursor_after
 from protocols.openfeeder.documents import (
     Changes,
@@ -92,7 +93,7 @@ def read_discovery(document: Members, url: str) -> Discovery:
         endpoint=absolute,
         site_url=named if _is_address(named) else resolve("/", url),
         name=collapse(string_of(site.get("name"))),
-        language=string_of(site.get("language")),
+        language=language_tag(string_of(site.get("language"))),
         description=collapse(string_of(site.get("description"))),
     )
 
@@ -126,7 +127,7 @@ def read_page(body: bytes, site_url: str) -> Page:
         missing=max(0, max(total, len(chunks)) - min(len(chunks), MOST_CHUNKS)),
         title=collapse(string_of(document.get("title"))),
         author=collapse(string_of(document.get("author"))),
-        language=string_of(document.get("language")),
+        language=language_tag(string_of(document.get("language"))),
         summary=collapse(string_of(document.get("summary"))),
         published=read_time(document.get("published"))[0],
         updated=read_time(document.get("updated"))[0],

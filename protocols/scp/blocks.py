@@ -13,9 +13,9 @@ from typing import Any, Final, TypeAlias
 from lxml import etree
 
 from protocols.enclosures import type_of_file
+from protocols.languages import reduce_language
 from protocols.scp.addresses import page_address
 from protocols.scp.elements import DROPPED, INLINE, is_hidden, is_pixel, take_out
-from protocols.scp.languages import reduce_language
 
 Block: TypeAlias = dict[str, Any]
 """A block as JSON has it."""

@@ -10,6 +10,7 @@ from typing import Final
 import orjson
 
 from protocols.enclosures import EnclosedFile, enclosed_files, name_of_file
+from protocols.languages import language_tag, reduce_language
 from protocols.model import Author, Entry, Feed, Text
 from protocols.people import display_name
 from protocols.scp.addresses import page_address
@@ -20,7 +21,6 @@ from protocols.scp.blocks import (
     limit_blocks,
     text_of_block,
 )
-from protocols.scp.languages import reduce_language
 from protocols.scp.media import duration_of, icon_of, media_blocks
 from protocols.text import collapse, text_of_html
 
@@ -72,7 +72,7 @@ def page_line(entry: Entry, context: PageContext) -> bytes:
     if entry.published is not None:
         page["published"] = timestamp(entry.published)
     page["modified"] = timestamp(context.modified)
-    language = entry.language or context.feed.language
+    language = language_tag(entry.language) or context.feed.language
     page["language"] = reduce_language(language) or context.language
     if schema := _schema(entry, files, context, page):
         page["schema"] = schema
@@ -173,7 +173,7 @@ def _more(
 ) -> dict[str, object]:
     """What any kind of page may have besides."""
     more: dict[str, object] = {}
-    tag = entry.language or context.feed.language
+    tag = language_tag(entry.language) or language_tag(context.feed.language)
     if tag and tag != page["language"]:
         more["inLanguage"] = tag
     words = dict.fromkeys(each.label or each.term for each in entry.categories)

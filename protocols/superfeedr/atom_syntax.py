@@ -14,7 +14,6 @@ _MEDIA_TYPE = re.compile(rf"{_NAME}/{_NAME}(?:\s*;[^\x00-\x1f\x7f-\x9f]*)?")
 _RELATION = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=@-]+")
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]+")
 _COMPOSITE = ("multipart/", "message/")
-_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+")
 
 
@@ -41,13 +40,6 @@ def media_type(type: str) -> str:
 
 def is_composite(type: str) -> bool:
     return type.lower().startswith(_COMPOSITE)
-
-
-@lru_cache(maxsize=256)
-def language_tag(language: str) -> str:
-    """``en-GB``, also of ``en_GB``; "" for what is none (RFC 3066)."""
-    tag = language.strip().replace("_", "-")
-    return tag if _LANGUAGE.fullmatch(tag) else ""
 
 
 def email_address(email: str) -> str:

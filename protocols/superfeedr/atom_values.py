@@ -10,11 +10,11 @@ from typing import Final
 
 import orjson
 
+from protocols.languages import language_tag
 from protocols.model import Author, Category, Link
 from protocols.superfeedr.atom_syntax import (
     email_address,
     iri,
-    language_tag,
     media_type,
     relation,
 )

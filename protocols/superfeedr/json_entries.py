@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
+from protocols.languages import language_tag
 from protocols.model import ActivityObject, Deletion, Entry, Feed, Text
 from protocols.superfeedr.extensions import extensions_of
 from protocols.superfeedr.ids import source_id, source_topic
@@ -111,8 +112,8 @@ def _put_activity(item: JsonObject, entry: Entry) -> None:
         item["verb"] = last_segment(entry.verbs)
     if entry.objects:
         item["object"] = _object(entry.objects[0])
-    if entry.language:
-        item["language"] = entry.language
+    if tag := language_tag(entry.language):
+        item["language"] = tag
 
 
 def _object(activity_object: ActivityObject) -> JsonObject:
@@ -167,7 +168,7 @@ def _feed_extensions(feed: Feed) -> JsonObject:
         "authors": [actor_object(each) for each in feed.authors],
         "contributors": [actor_object(each) for each in feed.contributors],
         "categories": [category_object(each) for each in feed.categories],
-        "language": feed.language,
+        "language": language_tag(feed.language),
         "rights": feed.rights,
         "generator": feed.generator,
         "icon": feed.icon,

@@ -20,6 +20,7 @@ from urllib.parse import urljoin
 import fastfeedparser
 import feedparser
 
+from protocols.languages import language_tag
 from protocols.model import Entry, Feed, ParsedFeed
 
 _TAG = re.compile(r"<[^<>]*>")
@@ -67,7 +68,7 @@ def read_with_feedparser(body: bytes, url: str) -> Document:
         title=plain(_get(result["feed"], "title")),
         link=_get(result["feed"], "link"),
         subtitle=plain(_get(result["feed"], "subtitle")),
-        language=_get(result["feed"], "language"),
+        language=language_tag(_get(result["feed"], "language")),
         entries=tuple(_feedparser_item(each) for each in result["entries"]),
     )
 
@@ -102,7 +103,7 @@ def read_with_fastfeedparser(body: bytes, url: str) -> Document:
         title=plain(_get(result.feed, "title")),
         link=_get(result.feed, "link"),
         subtitle=plain(_get(result.feed, "subtitle")),
-        language=_get(result.feed, "language"),
+        language=language_tag(_get(result.feed, "language")),
         entries=tuple(_fastfeedparser_item(each, url) for each in result.entries),
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from protocols.enclosures import enclosed_files
+from protocols.languages import language_tag
 from protocols.model import Entry, Feed
 from protocols.openfeeder.serving.choices import AuthorDisplay, PageType
 from protocols.openfeeder.serving.chunks import Chunk, chunks_of, chunks_of_words
@@ -17,7 +18,6 @@ SUMMARY_LENGTH = 300
 """Characters; up to three sentences fit."""
 _ENDS = re.compile(r"[.!?\u3002](?=\s|$)")
 _MOST_SENTENCES = 3
-_TAG = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +100,5 @@ def _author(entry: Entry, setting: PageSetting) -> str:
 
 def _language(entry: Entry, setting: PageSetting) -> str:
     """A tag of BCP 47 as it stands, if it is one."""
-    for tag in (entry.language, setting.feed.language):
-        written = tag.strip().replace("_", "-")
-        if _TAG.fullmatch(written):
-            return written
-    return setting.language
+    tags = map(language_tag, (entry.language, setting.feed.language))
+    return next(filter(None, tags), setting.language)

@@ -6,12 +6,12 @@ or where the page says nothing (SCP, "Schema.org Integration").
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from protocols.feeds.constructs import make_link
 from protocols.feeds.jsonvalues import shallow
 from protocols.identity import key_of_id
+from protocols.languages import language_tag
 from protocols.model import Author, Category, Entry, Link, Text
 from protocols.scp.reading.collections import SitePage, Warnings, page_url
 from protocols.scp.reading.markup import html_of_blocks, media_urls
@@ -24,7 +24,6 @@ MOST_LINKS: Final = 50
 """Of one kind, such as enclosures; more are left out."""
 _MOST_AUTHORS: Final = 50
 _MOST_KEYWORDS: Final = 100
-_LANGUAGE = re.compile("[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*")
 
 
 def entry_of_page(page: SitePage, warnings: Warnings) -> Entry:
@@ -161,14 +160,13 @@ def _language(tag: str, schema: dict[str, Any]) -> str:
     """What is said more exactly in schema.org's words is taken from there: readers
     of the protocol know but a language and a country."""
     fuller = schema.get("inLanguage")
-    known = tag if _LANGUAGE.fullmatch(tag) else ""
-    if type(fuller) is not str or not _LANGUAGE.fullmatch(fuller):
-        return known
-    return fuller if _primary(fuller) == _primary(known or fuller) else known
+    known = language_tag(tag)
+    whole = language_tag(fuller) if type(fuller) is str else ""
+    return whole if whole and _primary(whole) == _primary(known or whole) else known
 
 
 def _primary(tag: str) -> str:
-    return tag.partition("-")[0].lower()
+    return tag.partition("-")[0]
 
 
 def _word(schema: dict[str, Any], *names: str) -> str:

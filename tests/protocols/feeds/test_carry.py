@@ -30,6 +30,7 @@ DROPPED = {
     r".*@xml:(base|lang|space)": "done: addresses are absolute, the entry's language is"
     " one; that of a single text has no place",
     r"rdf:Seq/rdf:li@resource": "RDF's list of its own items",
+    r"(channel|item)/language": "a language: its tag has another case",
     r"author/gd:image@(rel|width|height)": "a portrait is a link of its author",
 }
 """Places, as patterns, and why what is there is dropped."""

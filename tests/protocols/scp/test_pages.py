@@ -7,9 +7,9 @@ import orjson
 import pytest
 from hypothesis import given
 
+from protocols.languages import reduce_language
 from protocols.model import Author, Category, Entry, Feed, Link, Text
 from protocols.scp.addresses import page_address
-from protocols.scp.languages import reduce_language
 from protocols.scp.media import MOST_CHAPTERS
 from protocols.scp.page import PageContext, page_line, page_url, timestamp
 from tests.support.entries import ENTRIES, FEEDS
@@ -331,16 +331,35 @@ def test_chapters_are_bounded_and_may_be_one_or_none() -> None:
         ("es-419", "es"),
         ("de-CH-1996", "de-CH"),
         ("en-x-us", "en"),
-        ("fil", "fil"),
+        ("fil", ""),
+        ("haw-US", ""),
+        ("eng", "en"),
+        ("ger_AT", "de-AT"),
+        ("zho-Hant-TW", "zh-TW"),
         ("und", ""),
         ("mul", ""),
-        ("english", ""),
+        ("english", "en"),
         ("x", ""),
         ("", ""),
     ],
 )
 def test_languages_are_reduced_to_what_all_readers_take(tag: str, reduced: str) -> None:
     assert reduce_language(tag) == reduced
+
+
+def test_a_language_without_a_code_of_two_letters_is_told_in_schema_alone() -> None:
+    made = page(an_entry("a", language="haw"), language="en")
+
+    assert made["language"] == "en"
+    assert made["schema"]["inLanguage"] == "haw"
+
+
+def test_a_language_that_was_stored_as_it_was_written_is_published_as_a_tag() -> None:
+    made = page(an_entry("a", language="zh_hant"))
+
+    assert made["language"] == "zh"
+    assert made["schema"]["inLanguage"] == "zh-Hant"
+    assert "inLanguage" not in str(page(an_entry("a", language="english")))
 
 
 def test_an_unknown_language_is_the_feeds_or_the_settings() -> None:

@@ -194,7 +194,13 @@ def test_places_have_no_exponents() -> None:
 
 @pytest.mark.parametrize(
     ("language", "expected"),
-    [("en", "en"), (" en_GB", "en-GB"), ("English (US)", None), ("", None)],
+    [
+        ("en", "en"),
+        (" en_GB", "en-GB"),
+        ("English (US)", "en"),
+        ("Simlish", None),
+        ("", None),
+    ],
 )
 def test_a_language_that_is_none_is_not_said(
     language: str, expected: str | None
