@@ -1,4 +1,5 @@
-"""Topics that are this hub's own pages: ``PUBLIC_URL/topics/{id}.atom`` and ``.json``.
+"""Topics that are this hub's own pages: ``PUBLIC_URL/topics/{id}.atom``, ``.json`` and
+``.normalized.json``.
 
 Whoever subscribes to one gets the feed that is behind it. The hub never fetches its
 own pages: it would poll itself to learn what it knows, and what it publishes of all
@@ -17,7 +18,7 @@ from protocols.urls import resource_url
 from storage.interface import FeedStore
 from storage.records import FeedId, FeedState, Format, StoredFeed
 
-_PAGE = re.compile(r"/topics/([0-9]{1,18})\.(atom|json)(?:\?.*)?")
+_PAGE = re.compile(r"/topics/([0-9]{1,18})\.(atom|(?:normalized\.)?json)(?:\?.*)?")
 _OWN = re.compile(
     r"/(?:topics|scp|openfeeder|stream|hub|hubbub|upstream|myPublicFeeds\.opml)"
     r"(?:[/?].*)?",

@@ -1,7 +1,8 @@
-"""A feed as this hub has it, newest first: ``/topics/{id}.atom`` and ``.json``.
+"""A feed as this hub has it, newest first: ``/topics/{id}.atom``, ``.json`` (JSON Feed)
+and ``.normalized.json``.
 
-Entries are rendered as in notifications. The pages are chained as RFC 5005 has it for
-paged feeds: ``first``, and ``next`` while there is more.
+Entries are rendered as in notifications, but in the JSON Feed. The pages are chained as
+RFC 5005 has it for paged feeds: ``first``, and ``next`` while there is more.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final, Self
 
 import orjson
 
+from protocols.json_feed import JSON_FEED_TYPE, render_json_feed
 from protocols.model import Author, Entry, Feed, Link, Notification, Status
 from protocols.superfeedr.atom import ATOM_TYPE, render_entries
 from protocols.superfeedr.atom_entries import ACTIVITY, ATOM, put_head
@@ -32,12 +34,22 @@ _OURS: Final = frozenset({"self", "hub", "first", "last", "next", "previous", "p
 
 
 class TopicFormat(StrEnum):
+    """By how the address ends."""
+
     ATOM = "atom"
-    JSON = "json"
+    NORMALIZED = "normalized.json"  # with the keys of notifications
+    JSON_FEED = "json"
 
     @property
     def media_type(self) -> str:
-        return ATOM_TYPE if self is TopicFormat.ATOM else JSON_TYPE
+        return _MEDIA_TYPES[self]
+
+
+_MEDIA_TYPES: Final = {
+    TopicFormat.ATOM: ATOM_TYPE,
+    TopicFormat.NORMALIZED: JSON_TYPE,
+    TopicFormat.JSON_FEED: JSON_FEED_TYPE,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +119,9 @@ def render_topic_page(page: TopicPage, format: TopicFormat) -> bytes:
     head = replace(page.feed, links=_links(page, format))
     if format is TopicFormat.ATOM:
         return _render_atom(page, head)
-    return _render_json(page, head)
+    if format is TopicFormat.JSON_FEED:
+        return _render_json_feed(page)
+    return _render_normalized(page, head)
 
 
 def _links(page: TopicPage, format: TopicFormat) -> tuple[Link, ...]:
@@ -174,7 +188,7 @@ def _render_atom(page: TopicPage, head: Feed) -> bytes:
     return b"%b%b</feed>\n" % (writer.finish(), render_entries(notification))
 
 
-def _render_json(page: TopicPage, head: Feed) -> bytes:
+def _render_normalized(page: TopicPage, head: Feed) -> bytes:
     """The items of notifications; ``next_url``, ``feed_url`` and ``hubs`` are named as
 
     in JSON Feed.
@@ -189,3 +203,14 @@ def _render_json(page: TopicPage, head: Feed) -> bytes:
     if page.next_url:
         document["next_url"] = page.next_url
     return orjson.dumps(document)
+
+
+def _render_json_feed(page: TopicPage) -> bytes:
+    return render_json_feed(
+        page.feed,
+        page.entries,
+        url=page.self_url,
+        hub=page.hub,
+        title=page.source,
+        next_url=page.next_url,
+    )

@@ -144,7 +144,8 @@ OPEN_OPERATIONS: tuple[OpenOperation, ...] = (
         )
         for format, shape in (
             (TopicFormat.ATOM, "string"),
-            (TopicFormat.JSON, "object"),
+            (TopicFormat.JSON_FEED, "object"),
+            (TopicFormat.NORMALIZED, "object"),
         )
     ),
     *(

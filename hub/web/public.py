@@ -69,19 +69,26 @@ class PublicRoutes:
     async def _answer(
         self, request: Request, prepared: PreparedPage, format: TopicFormat
     ) -> Response:
-        headers = _headers(prepared)
+        headers = _headers(prepared, format)
         if is_current(request, prepared.etag, prepared.modified):
             return not_modified(headers)
         body = await self._public.render(prepared, format)
         return Response(body, headers={**headers, "Content-Type": format.media_type})
 
 
-def _headers(prepared: PreparedPage) -> dict[str, str]:
-    """A topic says in its headers, too, where its hub is (WebSub 4)."""
+def _headers(prepared: PreparedPage, format: TopicFormat) -> dict[str, str]:
+    """A topic says in its headers, too, where its hub is (WebSub 4), and where the same
+    is in other formats."""
     page = prepared.page
     links = [f'<{page.hub}>; rel="hub"', f'<{page.self_url}>; rel="self"']
     if page.next_url:
         links.append(f'<{page.next_url}>; rel="next"')
+    root = page.url.removesuffix(format)
+    links += [
+        f'<{root}{each}>; rel="alternate"; type="{each.media_type.partition(";")[0]}"'
+        for each in TopicFormat
+        if each is not format
+    ]
     return {
         **validators(prepared.etag, prepared.modified),
         **OPEN_TO_PAGES,

@@ -1,10 +1,9 @@
 """Notifications as Atom, ``<status>`` first, with Superfeedr's namespaces.
 
-Valid Atom 1.0 but for two things. Superfeedr gives authors an id, a title and links,
-which RFC 4287 does not know. And ids, like schemes of categories, are passed on as they
-came, though it wants IRIs: they "MUST NOT change" (4.2.6) either. A date that Atom
-requires and an entry does not have is the document's; entries without an author get
-the feed, by its title.
+Valid Atom 1.0 but for one thing: ids, like schemes of categories, are passed on as they
+came, though RFC 4287 wants IRIs; they "MUST NOT change" (4.2.6) either. A date that
+Atom requires and an entry does not have is the document's; entries without an author
+get the feed, by its title.
 """
 
 from __future__ import annotations

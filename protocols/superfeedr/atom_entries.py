@@ -35,7 +35,7 @@ GEORSS: Final = "http://www.georss.org/georss"
 TOMBSTONES: Final = "http://purl.org/atompub/tombstones/1.0"
 
 _ENTRY: Final = (
-    f'<entry xmlns="{ATOM}" xmlns:geo="{GEORSS}" xmlns:as="{ACTIVITY}"'
+    f'<entry xmlns="{ATOM}" xmlns:georss="{GEORSS}" xmlns:as="{ACTIVITY}"'
     f' xmlns:sf="{SUPERFEEDR}"%b><id>'
 ).encode()
 _ISSUED: Final = (
@@ -116,7 +116,7 @@ def put_head(
 
 def _put_point(writer: XmlWriter, geo: Geo) -> None:
     place = f"{_decimal(geo.latitude)} {_decimal(geo.longitude)}".encode()
-    writer.put(b"<geo:point>%b</geo:point>" % place)
+    writer.put(b"<georss:point>%b</georss:point>" % place)
 
 
 def _decimal(degrees: float) -> str:

@@ -43,13 +43,16 @@ def language_attribute(language: str) -> bytes:
     return b' xml:lang="%b"' % tag.encode() if tag else b""
 
 
-def put_links(writer: XmlWriter, links: Iterable[Link]) -> None:
+def put_links(writer: XmlWriter, links: Iterable[Link], tag: bytes = b"link") -> None:
     parts = writer.parts
     for link in links:
         closing = _typed(link.type)
         if link.length is not None:
             closing = b'%b length="%d"/>' % (closing[:-2], link.length)
-        parts += (b'<link title="', link.title, _related(link.rel))
+        if link.title:
+            parts += (b'<%b title="' % tag, link.title, _related(link.rel))
+        else:
+            parts += (b"<%b" % tag, "", _related(link.rel)[1:])
         parts += (iri(link.href), closing, "")
 
 
@@ -102,7 +105,10 @@ def put_categories(writer: XmlWriter, categories: Iterable[Category]) -> None:
 
 
 def put_people(writer: XmlWriter, tag: bytes, people: Iterable[Author]) -> None:
-    """``name`` is required, and only what could be an address is an ``email``."""
+    """``name`` is required, and only what could be an address is an ``email``. What
+    Superfeedr says of people and RFC 4287 3.2 does not know, their ids, titles and
+    links, stands in the namespace of activities: "Person constructs allow extension
+    Metadata elements"."""
     parts = writer.parts
     for person in people:
         parts += (b"<%b><name>" % tag, person.name, b"</name>", "")
@@ -111,13 +117,13 @@ def put_people(writer: XmlWriter, tag: bytes, people: Iterable[Author]) -> None:
         if person.email and (email := email_address(person.email)):
             parts += (b"<email>", email, b"</email>", "")
         if id := author_id(person):
-            parts += (b"<id>", id, b"</id>", "")
+            parts += (b"<as:id>", id, b"</as:id>", "")
         if person.title:
-            parts += (b"<title>", person.title, b"</title>", "")
+            parts += (b"<as:title>", person.title, b"</as:title>", "")
         if person.object_types:
             put_each(writer, b"as:object-type", person.object_types)
         if person.links:
-            put_links(writer, person.links)
+            put_links(writer, person.links, b"as:link")
         parts += (b"</%b>" % tag, "")
 
 

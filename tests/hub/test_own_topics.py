@@ -98,6 +98,7 @@ async def test_the_open_hub_admits_pages_without_a_request(tmp_path: Path) -> No
     [
         (PAGE, "", Format.ATOM),
         ("http://hub.example/topics/1.json", "", Format.JSON),
+        ("http://hub.example/topics/1.normalized.json", "", Format.JSON),
         (PAGE, "json", Format.JSON),
         ("http://hub.example/topics/x", "", Format.AS_IS),
         ("https://a.example/feed", "", Format.AS_IS),

@@ -81,7 +81,7 @@ def test_a_page_leads_to_the_next() -> None:
     assert found["self"] == f"{URL}?before=5-1&limit=10"
     assert found["first"] == f"{URL}?limit=10"
     assert found["next"] == f"{URL}?before=3-2&limit=10"
-    document = orjson.loads(render_topic_page(page, TopicFormat.JSON))
+    document = orjson.loads(render_topic_page(page, TopicFormat.NORMALIZED))
     assert document["feed_url"] == found["self"]
     assert document["next_url"] == found["next"]
     assert document["hubs"] == [{"type": "WebSub", "url": page.hub}]
@@ -103,7 +103,7 @@ def test_the_order_of_entries_is_kept_in_both_formats() -> None:
     page = a_page(an_entry("b"), an_entry("a"))
     titles = [each.findtext(f"{ATOM}title") for each in atom(page).iter(f"{ATOM}entry")]
     assert titles == ["Title of b", "Title of a"]
-    document = orjson.loads(render_topic_page(page, TopicFormat.JSON))
+    document = orjson.loads(render_topic_page(page, TopicFormat.NORMALIZED))
     assert [each["title"] for each in document["items"]] == titles
     assert "next_url" not in document
 
@@ -120,7 +120,9 @@ def test_an_entry_without_a_date_keeps_that_of_when_it_was_first_seen() -> None:
     for entries in ((undated,), (an_entry("b", updated=later), undated)):
         *_, last = atom(a_page(*entries)).iter(f"{ATOM}entry")
         assert last.findtext(f"{ATOM}updated") == "2026-01-04T00:00:00.000Z"
-        document = orjson.loads(render_topic_page(a_page(*entries), TopicFormat.JSON))
+        document = orjson.loads(
+            render_topic_page(a_page(*entries), TopicFormat.NORMALIZED)
+        )
         assert "updated" not in document["items"][-1]
 
 
@@ -137,7 +139,7 @@ def test_a_feed_without_authors_gets_its_title_for_one() -> None:
 def test_whatever_feeds_say_makes_a_document(feed: Feed, entries: list[Entry]) -> None:
     page = a_page(*entries, feed=feed)
     assert len(list(atom(page).findall(f"{ATOM}entry"))) == len(entries)
-    document = orjson.loads(render_topic_page(page, TopicFormat.JSON))
+    document = orjson.loads(render_topic_page(page, TopicFormat.NORMALIZED))
     assert len(document["items"]) == len(entries)
 
 

@@ -138,14 +138,14 @@ def _status(status: Any) -> Item:
 
 
 def _actor(person: Any) -> Item:
-    links = attributes(person, "atom:link")
+    links = attributes(person, "as:link")
     pages = [each["href"] for each in links if each["rel"] == "alternate"]
     pictures = [each["href"] for each in links if each["rel"] in PICTURES]
     return _known(
         {
             "displayName": _one(texts(person, "atom:name")),
-            "id": _one(texts(person, "atom:id")),
-            "title": _one(texts(person, "atom:title")),
+            "id": _one(texts(person, "as:id")),
+            "title": _one(texts(person, "as:title")),
             "permalinkUrl": _one([*pages, *texts(person, "atom:uri")][:1]),
             "image": _one(pictures[:1]),
             "objectType": _last_segment(texts(person, "as:object-type")),
@@ -174,7 +174,7 @@ def _links(element: Any) -> Item:
     grouped: dict[str, list[Item]] = {}
     for link in attributes(element, "atom:link"):
         length = {"length": int(link["length"])} if "length" in link else {}
-        grouped.setdefault(link["rel"], []).append({**link, **length})
+        grouped.setdefault(link["rel"], []).append({"title": "", **link, **length})
     pages = grouped.get("alternate", ())
     return {
         **({"standardLinks": grouped} if grouped else {}),

@@ -140,12 +140,16 @@ def answer_faults(method: str, url: str, answer: httpx2.Response) -> list[str]:
     return faults(body, contents[kind]["schema"], components())
 
 
+def _pattern(path: str) -> str:
+    return re.sub(r"{\w+}", "[^/]+", path.replace("{id}", "[^/.]+"))
+
+
 def operation_of(method: str, url: str) -> tuple[tuple[str, str], dict[str, Any]]:
     path = url.partition("?")[0]
     [found] = [
         (key, operation)
         for key, operation in described().items()
-        if key[0] == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", key[1]), path)
+        if key[0] == method and re.fullmatch(_pattern(key[1]), path)
     ]
     return found
 
@@ -229,6 +233,7 @@ REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("GET", "/topics/9.atom", None, 404),
     ("GET", "/topics/entries/9", None, 404),
     ("GET", "/topics/9.json?limit=x", None, 422),
+    ("GET", "/topics/9.normalized.json?limit=x", None, 422),
 ]
 
 

@@ -99,7 +99,7 @@ async def test_private_removed_and_unlisted_feeds_are_not(
     await hub.storage.feeds.set_state(gone.id, FeedState.REMOVED, START)
     assert await listed(anybody) == []
     for number in (1, 2, 3):
-        for format in ("atom", "json"):
+        for format in ("atom", "json", "normalized.json"):
             hidden = await anybody.get(f"/topics/{number}.{format}")
             unknown = await anybody.get(UNKNOWN)
             assert hidden.status_code == unknown.status_code == 404
@@ -144,9 +144,33 @@ async def test_a_topic_is_its_entries_newest_first(
     root = etree.fromstring(answer.content)
     found = [each.findtext(f"{ATOM}title") for each in root.iter(f"{ATOM}entry")]
     assert found == ["Title of new", "Title of old"]
-    assert await titles(anybody, "/topics/1.json") == found
+    assert await titles(anybody, "/topics/1.normalized.json") == found
     assert '<http://hub.example/hub>; rel="hub"' in answer.headers["link"]
     assert '<http://hub.example/topics/1.atom>; rel="self"' in answer.headers["link"]
+
+
+async def test_a_topic_is_a_json_feed_and_each_format_names_the_others(
+    anybody: httpx2.AsyncClient, feeds: PublicFeeds
+) -> None:
+    feed = await feeds.add()
+    await feeds.publish(feed, an_entry("a"))
+    types = {
+        "atom": "application/atom+xml",
+        "json": "application/feed+json",
+        "normalized.json": "application/json",
+    }
+    for format, type in types.items():
+        answer = await anybody.get(f"/topics/1.{format}")
+        assert answer.headers["content-type"].partition(";")[0] == type
+        for other, other_type in types.items():
+            link = (
+                f"<http://hub.example/topics/1.{other}>;"
+                f' rel="alternate"; type="{other_type}"'
+            )
+            assert (link in answer.headers["link"]) is (other != format)
+    document = (await anybody.get("/topics/1.json")).json()
+    assert document["version"] == "https://jsonfeed.org/version/1.1"
+    assert [each["title"] for each in document["items"]] == ["Title of a"]
 
 
 async def test_pages_are_chained_to_the_end_without_loss(
@@ -158,7 +182,7 @@ async def test_pages_are_chained_to_the_end_without_loss(
         for n in range(25)
     ]
     await feeds.publish(feed, *entries)
-    url: str | None = "/topics/1.json?limit=4"
+    url: str | None = "/topics/1.normalized.json?limit=4"
     seen: list[str] = []
     while url:
         document = (await anybody.get(url)).json()
@@ -174,7 +198,7 @@ async def test_withdrawn_and_unlisted_entries_are_left_out(
     secret = an_entry("secret", unlisted=True)
     await feeds.publish(feed, an_entry("a"), an_entry("b"), secret)
     await feeds.withdraw(feed, "a")
-    assert await titles(anybody, "/topics/1.json") == ["Title of b"]
+    assert await titles(anybody, "/topics/1.normalized.json") == ["Title of b"]
 
 
 async def test_unsafe_addresses_and_mail_addresses_are_left_out(
@@ -187,7 +211,7 @@ async def test_unsafe_addresses_and_mail_addresses_are_left_out(
         authors=(Author(name="N", email="n@example.org", uri="data:,x"),),
     )
     await feeds.publish(feed, bad)
-    for format in ("atom", "json"):
+    for format in ("atom", "json", "normalized.json"):
         text = (await anybody.get(f"/topics/1.{format}")).text
         assert "alert" not in text
         assert "n@example.org" not in text
@@ -199,7 +223,7 @@ async def test_a_topic_is_sent_again_only_if_it_changed(
 ) -> None:
     feed = await feeds.add()
     await feeds.publish(feed, an_entry("a"))
-    for format in ("atom", "json"):
+    for format in ("atom", "json", "normalized.json"):
         url = f"/topics/1.{format}"
         first = await anybody.get(url)
         assert (await anybody.get(url)).content == first.content
@@ -242,7 +266,7 @@ async def test_limits_are_cut_and_nonsense_is_refused(
     feed = await feeds.add()
     count = LONGEST_PAGE + 1
     await feeds.publish(feed, *(an_entry(str(n)) for n in range(count)))
-    answer = await anybody.get(f"/topics/1.json?{query}")
+    answer = await anybody.get(f"/topics/1.normalized.json?{query}")
     assert answer.status_code == status
     if status == 200:
         shown = LONGEST_PAGE if "00" in query else 1
@@ -258,7 +282,7 @@ async def test_a_feed_before_its_first_document_is_an_empty_topic(
     answer = await anybody.get("/topics/1.atom")
     assert answer.status_code == 200
     assert "last-modified" not in answer.headers
-    assert await titles(anybody, "/topics/1.json") == []
+    assert await titles(anybody, "/topics/1.normalized.json") == []
 
 
 async def test_an_entry_without_an_address_has_one_here_that_leads_to_it_alone(

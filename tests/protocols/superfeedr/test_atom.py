@@ -186,7 +186,7 @@ def test_an_author_without_a_name_still_has_the_element() -> None:
 def test_a_link_without_a_type_is_given_none() -> None:
     entry = the_entry(links=(Link(href="https://a.example", type=""),))
     assert attributes(entry, "atom:link") == [
-        {"title": "", "rel": "alternate", "href": "https://a.example"}
+        {"rel": "alternate", "href": "https://a.example"}
     ]
 
 
