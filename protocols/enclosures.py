@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from protocols.model import Entry, Extensions, Link
 from protocols.text import collapse
+from protocols.urls import resolve
 
 MOST_FILES: Final = 100
 """Of one entry; the others are links only."""
@@ -138,9 +139,9 @@ def enclosed_files(entry: Entry) -> tuple[EnclosedFile, ...]:
     files += [each for each in further if each.href not in known]
     entry_seconds = seconds_of(_word(entry.extensions, "itunes", "duration"))
     captions = _transcripts(entry.extensions)
-    return tuple(
-        _with_whole(each, entry_seconds, captions) for each in files[:MOST_FILES]
-    )
+    whole = (_with_whole(each, entry_seconds, captions) for each in files[:MOST_FILES])
+    page = next((each.href for each in entry.links if each.rel == "alternate"), "")
+    return tuple(_with_addresses(each, page) for each in whole)
 
 
 def seconds_of(stated: object) -> int:
@@ -192,6 +193,20 @@ def _with_whole(
         file,
         seconds=file.seconds or seconds,
         captions=file.captions or captions,
+    )
+
+
+def _with_addresses(file: EnclosedFile, page: str) -> EnclosedFile:
+    """With absolute ones, as far as the page, or else the file, tells what relative
+    ones are relative to: extensions have them as they are written."""
+    if not (file.poster or file.captions):
+        return file
+    base = page or file.href
+    captions = (replace(each, url=resolve(each.url, base)) for each in file.captions)
+    return replace(
+        file,
+        poster=resolve(file.poster, base),
+        captions=tuple(each for each in captions if each.url),
     )
 
 

@@ -307,6 +307,32 @@ def test_odd_words_say_nothing(extensions: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("page", "base"),
+    [("https://blog.example/2026/post", "https://blog.example"), ("", FILM[:-6])],
+)
+def test_addresses_that_extensions_have_as_written_are_absolute(
+    page: str, base: str
+) -> None:
+    content = {
+        "url": "/a.mp4",
+        "type": "video/mp4",
+        "thumbnail": {"url": "/a.jpg"},
+        "subTitle": [{"href": "/a.vtt"}, {"href": "javascript:a.vtt"}],
+    }
+    links = (
+        Link(href=FILM, rel="enclosure", type="video/mp4"),
+        *((Link(href=page),) if page else ()),
+    )
+
+    [film] = enclosed_files(
+        an_entry("a", links=links, extensions={"media": {"content": content}})
+    )
+
+    assert film.poster == f"{base}/a.jpg"
+    assert film.captions == (Captions(url=f"{base}/a.vtt"),)
+
+
 def test_files_are_bounded() -> None:
     hrefs = [f"https://example.org/{number}.mp3" for number in range(MOST_FILES + 9)]
     assert len(files({}, *hrefs)) == MOST_FILES
