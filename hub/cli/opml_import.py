@@ -48,6 +48,10 @@ def import_list(
 
     def add(feed: Document) -> Fate:
         terms = {"section": feed["section"] or section, "private": private}
+        named = {"title": feed["title"], "description": feed["description"]}
+        terms |= {
+            name: each for name, each in named.items() if each not in ("", feed["url"])
+        }
         return _add(hub, {"url": feed["url"], **terms}, is_dry=dry_run)
 
     with ThreadPoolExecutor(ADDED_AT_ONCE) as pool:
@@ -103,7 +107,15 @@ def _read_file(hub: Hub, path: Path) -> Document:
         raise Failure(f"{path}: {error}") from error
     walk = OutlineWalk()
     walk.begin_with(found)
-    feeds = [{"url": each.url, "section": each.section} for each in walk.feeds]
+    feeds = [
+        {
+            "url": each.url,
+            "title": each.title,
+            "description": each.description,
+            "section": each.section,
+        }
+        for each in walk.feeds
+    ]
     listing: Document = {"feeds": feeds, "lists": [], "notes": walk.notes}
     included = list(dict.fromkeys(each.url for each in found.inclusions))
     if included:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
+from protocols.outlines import read_outlines
 from tests.support.command import fanfare, knowing
+from tests.support.hub_api import HubApi
 from tests.support.hub_process import HubProcess
 from tests.support.site import Site
 
@@ -43,3 +46,37 @@ async def test_a_sites_lists_are_found_and_imported_once(tmp_path: Path) -> None
         assert first.out.endswith("2 added\n"), first.out
         assert again.out.endswith("2 already there\n"), again.out
         assert '"section": "News"' in listed.out
+
+
+UNNAMED = '<feed xmlns="http://www.w3.org/2005/Atom"></feed>'
+
+
+async def test_what_was_imported_is_exported_with_folders_and_names(
+    tmp_path: Path,
+) -> None:
+    async with Site() as site, HubProcess(directory=tmp_path) as hub:
+        site.put("/named", FEED, "application/atom+xml")
+        site.put("/unnamed", UNNAMED, "application/atom+xml")
+        listing = (
+            '<opml version="2.0"><body><outline text="News"><outline text="Far off">'
+            f'<outline text="Mine" description="Told" xmlUrl="{site.url("/unnamed")}"/>'
+            "</outline></outline>"
+            f'<outline text="Other" xmlUrl="{site.url("/named")}"/>'
+            f'<outline text="Gone" xmlUrl="{site.url("/gone")}"/></body></opml>'
+        )
+        source = tmp_path / "in.opml"
+        source.write_text(listing)
+        await fanfare("opml", "import", str(source), variables=knowing(hub))
+        async with HubApi(hub) as api:
+            for number in (1, 2, 3):
+                with suppress(AssertionError):
+                    await api.fetch(number)
+
+        exported = await fanfare("opml", "export", variables=knowing(hub))
+
+        found = read_outlines(exported.out.encode(), "").feeds
+        assert {(each.title, each.description, each.section) for each in found} == {
+            ("Mine", "Told", "News/Far off"),  # it says nothing of itself
+            ("T", "T", ""),  # its own
+            ("Gone", "Gone", ""),  # it could not be read yet
+        }

@@ -269,7 +269,10 @@ async def test_no_url_with_a_line_break_is_taken(
 
 
 BODIES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("/api/feeds", ("url", "section", "basic", "publish_secret")),
+    (
+        "/api/feeds",
+        ("url", "section", "title", "description", "basic", "publish_secret"),
+    ),
     ("/api/subscriptions", ("topic", "callback", "secret", "algorithm", "format")),
     ("/api/tokens", ("account", "label")),
     ("/api/discover", ("url", "kind")),

@@ -56,6 +56,22 @@ def test_every_feed_of_a_list_is_added_with_a_line(
     ]
 
 
+def test_names_and_descriptions_of_a_list_are_given_to_new_feeds(
+    fanfare: Fanfare, hub: FakeApi, tmp_path: Path
+) -> None:
+    path = tmp_path / "list.opml"
+    path.write_text(
+        f'<opml><body><outline text="Mine" description="All of it" xmlUrl="{A}"/>'
+        f'<outline xmlUrl="{B}"/></body></opml>'
+    )
+    assert fanfare("opml", "import", str(path)).exit_code == 0
+    shared = {"section": "", "private": False}
+    assert posted(hub) == [
+        {"url": A, "title": "Mine", "description": "All of it", **shared},
+        {"url": B, **shared},
+    ]
+
+
 def test_a_feed_that_is_there_stays_as_it_is(fanfare: Fanfare, hub: FakeApi) -> None:
     hub.answers["GET /api/feeds"] = (200, {"feeds": [feed_document()], "next": None})
 
