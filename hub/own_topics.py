@@ -16,7 +16,7 @@ from protocols.model import Notification
 from protocols.topic_pages import TopicFormat, notified_links
 from protocols.urls import resource_url
 from storage.interface import FeedStore
-from storage.records import FeedId, FeedState, Format, StoredFeed
+from storage.records import AccountId, FeedId, FeedState, Format, StoredFeed
 
 _PAGE = re.compile(r"/topics/([0-9]{1,18})\.(atom|(?:normalized\.)?json)(?:\?.*)?")
 _OWN = re.compile(
@@ -58,6 +58,17 @@ class OwnTopics:
         found = self._read(topic)
         feed = None if found is None else await feeds.get(found[0])
         return None if feed is None or feed.state is FeedState.REMOVED else feed
+
+    async def find_readable(
+        self, feeds: FeedStore, topic: str, viewer: AccountId | None
+    ) -> StoredFeed | None:
+        """The same, as far as the viewer may read it: `FeedStore.find_readable`."""
+        if not self.owns(topic):
+            return await feeds.find_readable(topic, viewer)
+        feed = await self.find(feeds, topic)
+        if feed is None or not await feeds.readable([(viewer, feed.id)]):
+            return None
+        return feed
 
     async def find_public(self, feeds: FeedStore, topic: str) -> StoredFeed | None:
         """The same, but of this hub's pages only those that everybody can read."""

@@ -62,6 +62,9 @@ class Hub:
     def post(self, path: str, body: Mapping[str, object] | None = None) -> Document:
         return self._request("POST", path, {} if body is None else body)
 
+    def patch(self, path: str, body: Mapping[str, object]) -> Document:
+        return self._request("PATCH", path, body)
+
     def delete(self, path: str) -> Document:
         return self._request("DELETE", path)
 

@@ -69,8 +69,8 @@ def add(
     to programs. If a page names several feeds, and none is clearly meant, they are
     listed and nothing is added: exit code 3.
 
-    Credentials, also those in a URL, make a feed private. A known feed takes the
-    section and credentials that are given.
+    Credentials, also those in a URL, make a feed private. Nothing of a known feed is
+    changed, and options that it is not in line with are an error: see `feeds edit`.
     """
     wanted = [*urls, *_lines(file)]
     if not wanted:
@@ -184,6 +184,57 @@ def list_feeds(hub: Hub, as_json: bool, state: str | None) -> None:
         click.echo("no feeds yet; add one with `fanfare feeds add URL`")
         return
     print_table(("ID", "STATE", "HTTP", "ENTRIES", "PERIOD", "TITLE", "URL"), rows)
+
+
+@feeds.command()
+@click.argument("feed", metavar="URL|ID")
+@click.option(
+    "--private/--public", default=None, help="Whether it is shown to the public."
+)
+@click.option("--section", help='A label to group feeds by; "" for none.')
+@click.option("--header", "headers", multiple=True, help="'Name: value' to send.")
+@click.option("--basic", help="user:password to send.")
+@click.option("--no-credentials", is_flag=True, help="Send none from now on.")
+@click.option("--publish-secret", help='What its publisher signs with; "" for nothing.')
+@click.option(
+    "--subscription-callback",
+    help='Where its publisher is asked who may subscribe; "" for nowhere.',
+)
+@speaks_to_hub
+def edit(
+    hub: Hub,
+    feed: str,
+    private: bool | None,
+    section: str | None,
+    headers: tuple[str, ...],
+    basic: str | None,
+    no_credentials: bool,
+    publish_secret: str | None,
+    subscription_callback: str | None,
+) -> None:
+    """Change what a feed is, and say what follows from it.
+
+    Credentials, --basic and --header together, replace those it has. They make it
+    private, and the operator's alone.
+    """
+    if no_credentials and (basic or headers):
+        raise click.UsageError("--no-credentials goes without --basic and --header")
+    wanted: Document = {
+        "private": private,
+        "section": section,
+        "basic": "" if no_credentials else basic,
+        "headers": dict(map(_parse_header, headers)) or None,
+        "publish_secret": publish_secret,
+        "subscription_callback": subscription_callback,
+    }
+    body = {name: value for name, value in wanted.items() if value is not None}
+    if not body:
+        raise click.UsageError("say what is to change, as by --private or --section")
+    found = hub.patch(f"/api/feeds/{_feed_id(hub, feed)}", body)
+    click.echo(f"edited  {printable(found['url'])}  (feed {found['id']})")
+    click.echo(f"  {_settings(found)}")
+    for each in found["follows"]:
+        click.echo(f"  {printable(each)}")
 
 
 @feeds.command()

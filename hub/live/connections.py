@@ -18,7 +18,7 @@ from hub.live.outlet import Outlet
 from hub.live.shares import Holder
 from hub.live.subscriptions import LiveSubscription
 from protocols.cursor import turn_of
-from storage.records import BEFORE_ALL, FeedId, TokenId
+from storage.records import BEFORE_ALL, NOBODY, AccountId, FeedId, TokenId
 
 Group = Sequence[LiveSubscription]
 """In the order of their turns."""
@@ -40,13 +40,14 @@ class CatchUp(Protocol):
 class Guest:
     """What somebody was let in with. ``token`` None: none that could end.
 
+    ``viewer``: as whom it reads, see `storage.interface.FeedStore.find_readable`.
     ``holder``: among whose connections it counts; None: it may have all there are.
     ``may_ask``: it can subscribe to other topics on the same connection.
     """
 
     token: TokenId | None = None
     holder: Holder | None = None
-    sees_private: bool = False
+    viewer: AccountId | None = NOBODY
     may_ask: bool = True
 
 

@@ -9,6 +9,8 @@ this process changed something: two reads, however many listen.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection, Set
+from typing import Final
 
 import structlog
 
@@ -20,9 +22,13 @@ from protocols.live.closing import TOKEN_ENDED
 from protocols.live.messages import Unsubscribed
 from storage.errors import StorageClosed, StorageError
 from storage.interface import FeedStore, TokenStore
-from storage.records import FeedId, TokenId
+from storage.records import AccountId, FeedId, TokenId
 
 EVERY_SECONDS = 5.0
+PAGE = 2_000
+"""Pairs of a viewer and a feed that are asked about at once."""
+
+NONE: Final[Set[tuple[AccountId | None, FeedId]]] = frozenset()
 
 log = structlog.get_logger()
 
@@ -66,8 +72,7 @@ class LiveWatch:
             hidden = await self._feeds.hidden(feeds)
             for feed_id in hidden.removed:
                 self._end_topics(feed_id)
-            for feed_id in hidden.private:
-                self._end_topics(feed_id, only_of_strangers=True)
+            await self._end_unreadable(hidden.private)
 
     def _dismiss(self, token: TokenId) -> None:
         holders = self._stream.audience.holders(token)
@@ -75,15 +80,32 @@ class LiveWatch:
             connection.outlet.close(TOKEN_ENDED)
         log.info("live_token_ended", token=token, connections=len(holders))
 
-    def _end_topics(self, feed_id: FeedId, *, only_of_strangers: bool = False) -> None:
+    async def _end_unreadable(self, feeds: Collection[FeedId]) -> None:
+        """Those of listeners who may not read them, or may no longer."""
+        listened = {
+            (each.connection.guest.viewer, feed_id)
+            for feed_id in feeds
+            for each in self._stream.audience.listeners(feed_id)
+        }
+        readable: set[tuple[AccountId | None, FeedId]] = set()
+        pairs = list(listened)
+        for start in range(0, len(pairs), PAGE):
+            page = pairs[start : start + PAGE]
+            readable |= await self._feeds.readable(page)
+        for feed_id in feeds:
+            self._end_topics(feed_id, readable)
+
+    def _end_topics(
+        self, feed_id: FeedId, readable: Set[tuple[AccountId | None, FeedId]] = NONE
+    ) -> None:
         """Tell who listens that it is no more, or no more for them.
 
-        Both look alike: a private topic is to strangers one that is not there.
+        Both look alike: a topic that may not be read is one that is not there.
         """
         ending = [
             each
             for each in self._stream.audience.listeners(feed_id)
-            if not (only_of_strangers and each.connection.guest.sees_private)
+            if (each.connection.guest.viewer, feed_id) not in readable
         ]
         farewells = {
             topic: Prepared(Unsubscribed(topic=topic, reason=str(UnknownTopic(topic))))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from hub.polling.scout import Kind
 from protocols.errors import InvalidValue
 from protocols.websub.requests import LONGEST_SECRET
-from storage.records import Credentials, StoredFeed
+from storage.records import Credentials, FeedChange, StoredFeed, Subscribers
 
 LONGEST_WAIT: Final = 20.0
 """Seconds a caller may wait for a fetch; the fetch itself goes on."""
@@ -21,6 +22,8 @@ LONGEST_NAME: Final = 1_000
 class AddFeed:
     url: str
     private: bool = False
+    as_anybody: bool = False  # as whoever subscribes gets it, without credentials
+    is_exact: bool = True  # a known feed that is not as it is to be is a conflict
     section: str = ""
     title: str = ""  # until it has its own
     description: str = ""  # as well
@@ -31,21 +34,104 @@ class AddFeed:
     discover: bool = False  # of a page, add the feed that it names, or its site
     kind: Kind = Kind.ANY  # of what is discovered
 
-    def check_publish_secret(self) -> None:
+    def check(self) -> None:
         """Raises `InvalidValue`."""
-        if len(self.publish_secret.encode()) > LONGEST_SECRET:
-            raise InvalidValue("publish_secret", f"at most {LONGEST_SECRET} bytes")
+        _check_publish_secret(self.publish_secret)
+        _check_names(self.section, self.title, self.description)
 
-    def check_names(self) -> None:
-        """Of its section and itself. Raises `InvalidValue`."""
-        for field, name, longest in (
-            ("section", self.section, LONGEST_SECTION),
-            ("title", self.title, LONGEST_NAME),
-            ("description", self.description, LONGEST_NAME),
-        ):
-            if len(name) > longest or not name.isprintable():
-                expected = f"at most {longest} printable characters"
-                raise InvalidValue(field, expected)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditFeed:
+    """None: as it is. Credentials that are empty: from now on it takes none."""
+
+    private: bool | None = None
+    section: str | None = None
+    credentials: Credentials | None = None
+    publish_secret: str | None = None  # "": none
+    subscription_callback: str | None = None  # "": nobody is asked
+
+    def check(self) -> None:
+        """Raises `InvalidValue`."""
+        _check_publish_secret(self.publish_secret or "")
+        _check_names(self.section or "")
+
+    def change_of(self, feed: StoredFeed) -> FeedChange:
+        """What is to be stored. Raises `InvalidValue`: credentials make it private.
+
+        A feed that strangers may read no longer ends what they have subscribed to: the
+        open hub took it since the topic was public. Accounts keep what they have, since
+        a private feed is open to those who subscribe to it; not what takes credentials.
+        """
+        given = self.credentials
+        is_closed = feed.has_credentials if given is None else given != Credentials()
+        if is_closed and self.private is False:
+            raise InvalidValue("private", "true, for credentials make the feed private")
+        return FeedChange(
+            private=True if is_closed else self.private,
+            section=self.section,
+            credentials=given,
+            shuts_out=_shut_out(feed, private=bool(self.private), is_closed=is_closed),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditedFeed:
+    """``follows``: what comes of it, a sentence each, for people."""
+
+    feed: StoredFeed
+    follows: tuple[str, ...]
+    ended: int  # subscriptions
+
+
+def consequences(before: StoredFeed, after: StoredFeed, ended: int) -> tuple[str, ...]:
+    """What follows from how a feed is now, where it is otherwise than before."""
+    return tuple(_consequences(before, after, ended))
+
+
+def _consequences(before: StoredFeed, after: StoredFeed, ended: int) -> Iterator[str]:
+    if after.private and not before.private:
+        yield (
+            "it is shown to nobody: its topic page, collections, lists and search"
+            " answer without it, and what crawlers were given of it is withdrawn"
+        )
+    if before.private and not after.private:
+        yield (
+            "everybody can read it from now on, what is stored of it, too: its topic"
+            " page, collections, lists, search and track queries have it"
+        )
+    if after.has_credentials and not before.has_credentials:
+        yield "it is the operator's alone; others who subscribe get it without them"
+    elif after.private and not before.private:
+        yield "accounts that subscribe to it keep it, and go on reading it"
+    if before.has_credentials and not after.has_credentials:
+        yield "it is asked without credentials, and stays private until it is public"
+    if ended:
+        several = "subscription" if ended == 1 else "subscriptions"
+        yield f"{ended} {several} of others ended, and the callbacks are told"
+
+
+def _shut_out(
+    feed: StoredFeed, *, private: bool, is_closed: bool
+) -> Subscribers | None:
+    if is_closed:
+        return Subscribers.OTHERS
+    return Subscribers.STRANGERS if private and not feed.private else None
+
+
+def _check_publish_secret(secret: str) -> None:
+    if len(secret.encode()) > LONGEST_SECRET:
+        raise InvalidValue("publish_secret", f"at most {LONGEST_SECRET} bytes")
+
+
+def _check_names(section: str, title: str = "", description: str = "") -> None:
+    for field, name, longest in (
+        ("section", section, LONGEST_SECTION),
+        ("title", title, LONGEST_NAME),
+        ("description", description, LONGEST_NAME),
+    ):
+        if len(name) > longest or not name.isprintable():
+            expected = f"at most {longest} printable characters"
+            raise InvalidValue(field, expected)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

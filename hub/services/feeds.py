@@ -1,4 +1,4 @@
-"""Feeds: add, look at, fetch now, pause, resume, remove."""
+"""Feeds: add, edit, look at, fetch now, pause, resume, remove."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ from hub.polling.scout import Kind, Sight
 from hub.services.addresses import AddressCheck
 from hub.services.discovering import Discovering, check_kind
 from hub.services.errors import Conflict, SeveralFeeds
-from hub.services.feed_requests import LONGEST_WAIT, AddedFeed, AddFeed, RefreshedFeed
+from hub.services.feed_requests import (
+    LONGEST_WAIT,
+    AddedFeed,
+    AddFeed,
+    EditedFeed,
+    EditFeed,
+    RefreshedFeed,
+    consequences,
+)
 from hub.services.topics import check_path, read_topic
 from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
@@ -25,11 +33,13 @@ from storage.errors import NotFound
 from storage.interface import FeedStore, Storage
 from storage.records import (
     FEED_REMOVED,
+    AccountId,
     Credentials,
     FeedId,
     FeedState,
     NewFeed,
     StoredFeed,
+    Subscribers,
 )
 
 END_PAGE = 500
@@ -86,25 +96,25 @@ class FeedService:
         if self._tracks.names_query(topic.url):
             raise InvalidValue(field, "a feed; a track query is subscribed to")
         check_path(field, topic.url)
-        request.check_names()
+        request.check()
         if self._own.owns(topic.url):
             return AddedFeed(feed=await self._own_feed(field, topic.url), is_new=False)
-        request.check_publish_secret()
-        request = await self._with_publisher(request)
+        callback = await self._checked_publisher(request.subscription_callback)
+        request = replace(request, subscription_callback=callback)
         await self._addresses.check_topic(field, topic.url)
         credentials = request.credentials or topic.credentials
         if not request.discover or await self.find(topic.url) is not None:
             return await self._add(topic.url, credentials, request)
         return await self._add_found(field, topic.url, credentials, request)
 
-    async def _with_publisher(self, request: AddFeed) -> AddFeed:
-        """With the callback that is asked about subscriptions, if it may be asked."""
-        if not request.subscription_callback:
-            return request
+    async def _checked_publisher(self, url: str | None) -> str | None:
+        """The callback that is asked about subscriptions, if it may be asked."""
+        if not url:
+            return url
         field = "subscription_callback"
-        callback = read_callback(request.subscription_callback, field)
+        callback = read_callback(url, field)
         await self._addresses.check_callback(field, callback)
-        return replace(request, subscription_callback=callback)
+        return callback
 
     async def _add_found(
         self, field: str, url: str, credentials: Credentials | None, request: AddFeed
@@ -147,10 +157,12 @@ class FeedService:
     async def _add(
         self, url: str, credentials: Credentials | None, request: AddFeed
     ) -> AddedFeed:
+        before = await self._storage.feeds.find(url)
         feed, is_new = await self._storage.feeds.add(
             NewFeed(
                 url=url,
                 private=request.private or credentials is not None,
+                as_anybody=request.as_anybody,
                 section=request.section,
                 title=collapse(request.title),
                 description=collapse(request.description),
@@ -158,21 +170,87 @@ class FeedService:
             ),
             self._clock.now(),
         )
-        if request.subscription_callback is not None:
-            await self._storage.feeds.set_subscription_callback(
-                feed.id, request.subscription_callback
+        if is_new or (before is not None and before.state is FeedState.REMOVED):
+            await self._set_publisher(
+                feed.id, request.publish_secret or None, request.subscription_callback
             )
-        if request.publish_secret:
-            await self._storage.feeds.set_publish_secret(
-                feed.id, request.publish_secret
-            )
+        elif request.is_exact:
+            await self._refuse_others(feed, credentials, request)
         self._poller.wake()
-        if feed.private and not is_new:
-            self._on_hide()
-        has_other_key = credentials is not None and bool(feed.polling.error)
-        if feed.polling.last_fetch is None or has_other_key:
+        if feed.polling.last_fetch is None:
             feed = await self._first_fetch(feed, request.wait)
         return AddedFeed(feed=feed, is_new=is_new)
+
+    async def _set_publisher(
+        self, feed_id: FeedId, secret: str | None, callback: str | None
+    ) -> None:
+        """None: as it is."""
+        if callback is not None:
+            await self._storage.feeds.set_subscription_callback(feed_id, callback)
+        if secret is not None:
+            await self._storage.feeds.set_publish_secret(feed_id, secret)
+
+    async def _refuse_others(
+        self, feed: StoredFeed, credentials: Credentials | None, request: AddFeed
+    ) -> None:
+        """Adding never changes what is there. Raises `Conflict` if the known feed is
+
+        not as it is to be: whoever is told that it is there would take it to be so.
+        """
+        feeds = self._storage.feeds
+        targets = await feeds.targets([feed.id]) if credentials is not None else []
+        secret, callback = request.publish_secret, request.subscription_callback
+        others = {
+            "private": request.private and not feed.private,
+            "section": request.section not in ("", feed.section),
+            "credentials": any(each.credentials != credentials for each in targets),
+            "publish_secret": secret not in ("", await feeds.publish_secret(feed.id)),
+            "subscription_callback": callback
+            not in (None, await feeds.subscription_callback(feed.id)),
+        }
+        if named := [name for name, is_other in others.items() if is_other]:
+            raise Conflict(
+                f"feed {feed.id} is there already, and adding does not change it: for"
+                f" another {', '.join(named)} use `fanfare feeds edit {feed.id}`, or"
+                f" PATCH /api/feeds/{feed.id}"
+            )
+
+    async def edit(self, feed_id: FeedId, request: EditFeed) -> EditedFeed:
+        """Change what a feed is, and say what follows. With other credentials it is
+
+        asked again at once. Raises `NotFound`, `Conflict`, `InvalidValue` and
+        `AddressRefused`.
+        """
+        request.check()
+        before = await existing_feed(self._storage.feeds, feed_id)
+        _check_pollable(before)
+        change = request.change_of(before)
+        callback = await self._checked_publisher(request.subscription_callback)
+        # What is interrupted here has changed nothing yet, and is asked for again; the
+        # change itself ends whoever came meanwhile, in a transaction that is short.
+        ended = 0
+        if change.shuts_out is not None:
+            ended = await self._end_all(feed_id, change.shuts_out)
+        feed, last = await self._storage.feeds.edit(
+            feed_id, change, FEED_REMOVED, self._clock.now()
+        )
+        await self._set_publisher(feed_id, request.publish_secret, callback)
+        if change.shuts_out is not None:
+            self._on_hide()
+        follows = consequences(before, feed, ended + last)
+        if request.credentials is not None:
+            feed = await self._first_fetch(feed, LONGEST_WAIT)
+        return EditedFeed(feed=feed, follows=follows, ended=ended + last)
+
+    async def _end_all(self, feed_id: FeedId, whose: Subscribers) -> int:
+        ended, now = 0, self._clock.now()
+        while True:
+            page = await self._storage.subscriptions.end_all(
+                feed_id, FEED_REMOVED, now, END_PAGE, whose
+            )
+            ended += page
+            if page < END_PAGE:
+                return ended
 
     async def find(self, url: str) -> StoredFeed | None:
         """The feed behind a topic URL in any spelling, unless it was removed."""
@@ -183,6 +261,19 @@ class FeedService:
         except InvalidValue:
             return None
         feed = await self._own.find(self._storage.feeds, topic.url)
+        return None if feed is None or feed.state is FeedState.REMOVED else feed
+
+    async def find_readable(
+        self, url: str, viewer: AccountId | None
+    ) -> StoredFeed | None:
+        """As `find`, of what a viewer may read: see `FeedStore.find_readable`."""
+        return await self._own.find_readable(self._storage.feeds, url, viewer)
+
+    async def find_open(self, url: str) -> StoredFeed | None:
+        """As `find`, of what anybody gets: nothing that takes credentials."""
+        if self._own.owns(url):
+            return await self._own.find_public(self._storage.feeds, url)
+        feed = await self._storage.feeds.find_open(url)
         return None if feed is None or feed.state is FeedState.REMOVED else feed
 
     async def _own_feed(self, field: str, url: str) -> StoredFeed:
@@ -234,14 +325,7 @@ class FeedService:
         now = self._clock.now()
         await self._storage.feeds.set_state(feed_id, FeedState.REMOVED, now)
         self._on_hide()
-        ended = 0
-        while True:
-            page = await self._storage.subscriptions.end_all(
-                feed_id, FEED_REMOVED, now, END_PAGE
-            )
-            ended += page
-            if page < END_PAGE:
-                return ended
+        return await self._end_all(feed_id, Subscribers.ALL)
 
     async def _change(self, feed_id: FeedId, state: FeedState) -> StoredFeed:
         feed = await existing_feed(self._storage.feeds, feed_id)

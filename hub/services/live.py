@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TypeAlias
 
 from hub.live.connections import Connection, Guest
 from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
@@ -18,8 +19,18 @@ from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
 from protocols.live.messages import Subscribe, Unsubscribe
 from storage.interface import FeedStore
-from storage.records import OPERATOR, FeedState, Format, Right, StoredFeed, Updates
+from storage.records import (
+    NOBODY,
+    OPERATOR,
+    AccountId,
+    Format,
+    Right,
+    StoredFeed,
+    Updates,
+)
 
+Lookup: TypeAlias = tuple[str, AccountId | None]
+"""A topic, and as whom it is looked for."""
 MOST_TOPICS = 1_000
 """That one connection may listen to."""
 NEEDS_TOKEN = "tracking needs a token with the right retrieve"  # noqa: S105
@@ -44,7 +55,7 @@ class LiveService:
         self._is_open = is_open
         self._most_topics = most_topics
         self._own = own_topics or OwnTopics()
-        self._lookups: SharedReads[str, StoredFeed | None] = SharedReads()
+        self._lookups: SharedReads[Lookup, StoredFeed | None] = SharedReads()
 
     def may_listen(self, principal: Principal | None) -> bool:
         """To anything at all. None: who shows no token."""
@@ -60,23 +71,19 @@ class LiveService:
         return Guest(
             token=None if principal is None else principal.token,
             holder=_holder(principal, address),
-            sees_private=_may_retrieve(principal),
+            viewer=_viewer(principal),
             may_ask=may_ask,
         )
 
     async def find(self, principal: Principal | None, request: Subscribe) -> Interest:
-        """What a request comes to. A topic that is private is as unknown to those
+        """What a request comes to. A topic that it may not read is as unknown as one
 
-        without the right ``retrieve``, who cannot track either. Raises `InvalidValue`
+        that is not there; tracking takes the right ``retrieve``. Raises `InvalidValue`
         and `UnknownTopic`.
         """
         topic = read_topic("topic", request.topic).url
         feed = await self._feed_behind(topic, principal)
-        if (
-            feed is None
-            or feed.state is FeedState.REMOVED
-            or (feed.private and not _may_retrieve(principal))
-        ):
+        if feed is None:
             raise UnknownTopic(topic)
         key = ChannelKey(
             feed_id=feed.id,
@@ -90,15 +97,16 @@ class LiveService:
         self, topic: str, principal: Principal | None
     ) -> StoredFeed | None:
         if not self._tracks.names_query(topic):
-            return await self._found(topic)
+            return await self._found(topic, _viewer(principal))
         if not _may_retrieve(principal):
             raise InvalidValue("topic", f"a feed: {NEEDS_TOKEN}")
         return await self._tracks.ensure(topic)
 
-    async def _found(self, topic: str) -> StoredFeed | None:
-        """Read once for all who ask for it at the same moment."""
+    async def _found(self, topic: str, viewer: AccountId | None) -> StoredFeed | None:
+        """Read once for all who ask for it, as the same viewer, at the same moment."""
         found, is_shared = await self._lookups.get(
-            topic, partial(self._own.find, self._feeds, topic)
+            (topic, viewer),
+            partial(self._own.find_readable, self._feeds, topic, viewer),
         )
         self.stream.count_read(is_shared=is_shared)
         return found
@@ -129,6 +137,10 @@ def _holder(principal: Principal | None, address: str) -> Holder | None:
     if principal.is_admin or principal.account.id == OPERATOR:
         return None
     return Holder(HolderKind.ACCOUNT, str(principal.account.id))
+
+
+def _viewer(principal: Principal | None) -> AccountId | None:
+    return NOBODY if principal is None else principal.viewer
 
 
 def _may_retrieve(principal: Principal | None) -> bool:

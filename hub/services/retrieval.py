@@ -1,7 +1,7 @@
 """Stored entries read back: of a topic, or of all topics of a callback, newest first.
 
 Public feeds are there for everybody; private ones for the accounts that subscribe to
-them, and for the operator.
+them, and for the operator: `storage.interface.FeedStore.find_readable`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from storage.errors import StorageError
 from storage.interface import Storage
 from storage.packing import unpack, unpack_bytes, unpacked_size
 from storage.records import (
-    AccountId,
     EntryId,
     EntryPlace,
     FeedId,
@@ -103,7 +102,7 @@ class RetrievalService:
             return await self._select_topic(principal, wanted.topic)
         if not wanted.callback and wanted.search is None:
             raise InvalidValue("hub.topic", "this or hub.callback; both are missing")
-        found = await self._subscriptions(principal.account.id, wanted)
+        found = await self._subscriptions(principal, wanted)
         if not found:
             raise NotReadable("hub.callback", "this account has no such subscription")
         if len(found) > MOST_FEEDS:
@@ -210,11 +209,10 @@ class RetrievalService:
         if query is not None:
             topics = (SelectedTopic(url, query.id, is_track=True),)
             return Selection(name=url, topics=topics, is_merged=True)
-        feed = await self._feeds.find(url)
-        is_held = feed is not None and await self._holds(principal, feed)
-        if feed is None or (feed.private and not is_held):
-            # Superfeedr 1.8: "404 not subscribed / unknown".
+        feed = await self._feeds.find_readable(url, principal.viewer)
+        if feed is None:  # Superfeedr 1.8: "404 not subscribed / unknown".
             raise NotReadable("hub.topic", "this account subscribes to no such topic")
+        is_held = await self._holds(principal, feed)
         feed = await self._feeds.fetched(feed)
         return Selection(
             name=url,
@@ -231,14 +229,17 @@ class RetrievalService:
         )
 
     async def _subscriptions(
-        self, account: AccountId, wanted: Wanted
+        self, principal: Principal, wanted: Wanted
     ) -> Sequence[Listed]:
         """One more than may be, so that too many are noticed."""
+        account, viewer = principal.account.id, principal.viewer
         search = wanted.search or ListingSearch(callback=wanted.callback)
         listing = await self._storage.listings.page(
             account, search, skip=0, limit=MOST_FEEDS + 1, has_total=False
         )
-        return listing.items
+        asked = {(viewer, each.feed.id) for each in listing.items}
+        readable = await self._storage.feeds.readable(asked)
+        return [each for each in listing.items if (viewer, each.feed.id) in readable]
 
     async def _fetch_first(self, feeds: Sequence[FeedId]) -> None:
         """Those never fetched, a few at once, and not for longer than for one of them.

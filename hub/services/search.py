@@ -128,7 +128,7 @@ class SearchService:
     ) -> Matches:
         return await self._storage.search.find(
             term_of(query),
-            viewer=None if principal.is_admin else principal.account.id,
+            viewer=principal.viewer,
             limit=PAGE,
             below=below,
             listed_only=not self._tells_unlisted,

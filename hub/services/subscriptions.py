@@ -26,7 +26,6 @@ from storage.records import (
     OPERATOR,
     AccountId,
     Attempt,
-    Credentials,
     Format,
     NewSubscription,
     StoredFeed,
@@ -108,8 +107,9 @@ class SubscriptionService:
         """Subscribe for an account; endless, and without asking the callback.
 
         A topic nobody added becomes a private feed whose first document is fetched
-        before, so that the subscriber is told only what is new. One that was given up
-        is polled again. A track query needs nothing of that; it has no document of
+        before, so that the subscriber is told only what is new; what takes credentials
+        is to all but the operator a topic that nobody added. One that was given up is
+        polled again. A track query needs nothing of that; it has no document of
         its own. Raises `InvalidValue`, `AddressRefused` and `NotAllowed`, which name
         the field with the ``prefix`` that it has where the request came from.
         """
@@ -235,34 +235,19 @@ class SubscriptionService:
     ) -> StoredFeed:
         address = read_topic(field, topic)
         url = address.url
-        if account != OPERATOR:
-            await self._check_open(url, address.credentials, field)
-        known = await self._feeds.find(url)
-        if known is not None and known.has_credentials and known.url != url:
-            known = known if account == OPERATOR else None  # not as anybody gets it
-        if known is not None and known.private and account != OPERATOR:
-            known = None if self._own.owns(url) else known  # its number can be guessed
+        is_operator = account == OPERATOR
+        if address.credentials is not None and not is_operator:
+            raise InvalidValue(field, "a URL without credentials")
+        find = self._feeds.find if is_operator else self._feeds.find_open
+        known = await find(url)
         if known is None:
-            new = AddFeed(url=topic, private=True)
+            new = AddFeed(
+                url=topic, private=True, as_anybody=not is_operator, is_exact=False
+            )
             known = (await self._feeds.add(new, field=field)).feed
-        if known.has_credentials and account != OPERATOR:
-            raise _closed(field)  # somebody has added it meanwhile
         if known.state.is_stopped:
             return await self._feeds.resume(known.id)
         return known
-
-    async def _check_open(
-        self, url: str, credentials: Credentials | None, field: str
-    ) -> None:
-        """Before anything is added or returns: a removed feed has its credentials."""
-        known = await self._storage.feeds.find(url)
-        is_closed = known is not None and known.url == url and known.has_credentials
-        if is_closed or credentials is not None:
-            raise _closed(field)
-
-
-def _closed(field: str) -> InvalidValue:
-    return InvalidValue(field, "a topic that is open to this account")
 
 
 def _check_signing(request: Subscribe, prefix: str) -> None:

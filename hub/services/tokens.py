@@ -23,8 +23,10 @@ from storage.errors import StorageError
 from storage.interface import TokenStore
 from storage.records import (
     ANONYMOUS,
+    NOBODY,
     OPERATOR,
     Account,
+    AccountId,
     NewToken,
     Right,
     Token,
@@ -56,6 +58,17 @@ class Principal:
     def is_admin(self) -> bool:
         return Right.ADMIN in self.rights
 
+    @property
+    def viewer(self) -> AccountId | None:
+        """As whom it reads what feeds have told; None: as the operator, who reads all.
+
+        Who has not the right `retrieve` reads what is public, as `NOBODY`.
+        """
+        if not self.may(Right.RETRIEVE):
+            return NOBODY
+        is_operator = self.is_admin or self.account.id == OPERATOR
+        return None if is_operator else self.account.id
+
     def may(self, right: Right) -> bool:
         """Whoever administers the hub may do everything."""
         return right in self.rights or self.is_admin
@@ -65,7 +78,9 @@ ADMINISTRATOR = Principal(
     account=Account(id=OPERATOR, name="operator"), rights=frozenset(Right)
 )
 """The holder of the admin token."""
-NOBODY = Principal(account=Account(id=ANONYMOUS, name="anonymous"), rights=frozenset())
+WITHOUT_TOKEN = Principal(
+    account=Account(id=ANONYMOUS, name="anonymous"), rights=frozenset()
+)
 """Who shows no token."""
 
 

@@ -32,6 +32,7 @@ from storage.records import (
     StoredFeed,
     Straggler,
     Subscription,
+    SubscriptionState,
     Verification,
     VerificationMode,
     VerificationState,
@@ -84,7 +85,8 @@ class Diagnosis:
     """A request, and once it is verified the subscription it made, if it is there.
 
     Before, it shows nothing of the topic or of a subscription of the same callback:
-    whoever sent the request need not be the one who owns them.
+    whoever sent the request need not be the one who owns them. Nothing is shown of the
+    topic's feed either once the subscription has ended.
     """
 
     verification: Verification
@@ -185,11 +187,12 @@ class WebSubService:
             )
         if found is None:
             return Diagnosis(verification=verification)
+        is_active = found.state is SubscriptionState.ACTIVE
         deliveries = self._storage.deliveries
         return Diagnosis(
             verification=verification,
             subscription=found,
-            feed=await self._storage.feeds.get(found.feed_id),
+            feed=await self._storage.feeds.get(found.feed_id) if is_active else None,
             attempts=tuple(await deliveries.attempts(found.id, SHOWN_ATTEMPTS)),
             straggler=await deliveries.straggler(found.id),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hub.core.findings import FindingKind
 from hub.services.feed_requests import LONGEST_WAIT
 from hub.web.decoding import DEFAULT_PAGE, LARGEST_PAGE
-from hub.web.feeds import FeedToAdd, PageToLookAt
+from hub.web.feeds import FeedToAdd, FeedToEdit, PageToLookAt
 from hub.web.lists import ListsToRead
 from hub.web.operation import PAGE, Operation, Parameter
 from storage.records import FeedState, Right
@@ -112,6 +112,15 @@ FEED_OPERATIONS: tuple[Operation, ...] = (
         summary="When one feed is polled next, and why, with every number",
         answers={200: "FeedPlan"},
         problems=(404,),
+    ),
+    Operation(
+        method="PATCH",
+        path="/feeds/{id}",
+        right=Right.ADMIN,
+        summary="Change what a feed is, and say what follows from it",
+        answers={200: "EditedFeed"},
+        body=FeedToEdit,
+        problems=(404, 409),
     ),
     Operation(
         method="DELETE",

@@ -37,6 +37,7 @@ _FEED: Mapping[str, str] = {
 FEED_SHAPES: Mapping[str, Mapping[str, str]] = {
     "Feed": _FEED,
     "AddedFeed": {**_FEED, "added": "boolean"},
+    "EditedFeed": {**_FEED, "follows": "[string]", "subscriptions_ended": "integer"},
     "ListedFeed": {
         "url": "string",
         "title": "string",

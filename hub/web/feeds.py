@@ -15,7 +15,7 @@ from hub.core.findings import FindingKind
 from hub.polling.scout import Kind
 from hub.services import FeedReportService, FeedService
 from hub.services.errors import SeveralFeeds
-from hub.services.feed_requests import LONGEST_WAIT, AddFeed
+from hub.services.feed_requests import LONGEST_WAIT, AddFeed, EditFeed
 from hub.web.decoding import (
     DEFAULT_PAGE,
     LARGEST_PAGE,
@@ -67,6 +67,20 @@ class FeedToAdd(Document):
     kind: Kind = Kind.ANY
 
 
+class FeedToEdit(Document):
+    """The body of ``PATCH /api/feeds/{id}``: what is not named stays as it is.
+
+    Of the credentials, ``basic`` and ``headers``, whichever is named replaces both.
+    """
+
+    private: bool | None = None
+    section: str | None = None
+    headers: dict[str, str] | None = None
+    basic: str | None = None
+    publish_secret: str | None = None
+    subscription_callback: str | None = None
+
+
 class PageToLookAt(Document):
     """The body of ``POST /api/discover``."""
 
@@ -88,6 +102,7 @@ class FeedRoutes:
             Route("/hubs", self.hubs, methods=["GET"]),
             Route("/findings", self.findings, methods=["GET"]),
             Route(one, self.show, methods=["GET"]),
+            Route(one, self.edit, methods=["PATCH"]),
             Route(one, self.remove, methods=["DELETE"]),
             Route(f"{one}/raw", self.raw, methods=["GET"]),
             Route(f"{one}/plan", self.explain, methods=["GET"]),
@@ -105,7 +120,7 @@ class FeedRoutes:
             section=body.section,
             title=body.title,
             description=body.description,
-            credentials=_credentials(body),
+            credentials=_credentials(body.basic, body.headers),
             publish_secret=body.publish_secret,
             subscription_callback=body.subscription_callback,
             wait=wait,
@@ -122,6 +137,30 @@ class FeedRoutes:
         status = HTTPStatus.CREATED if added.is_new else HTTPStatus.OK
         document = feed_document(added.feed)
         return json_response({**document, "added": added.is_new}, status)
+
+    async def edit(self, request: Request) -> Response:
+        body = await read_body(request, FeedToEdit)
+        credentials = None
+        if body.basic is not None or body.headers is not None:
+            given = _credentials(body.basic or "", body.headers or {})
+            credentials = given or Credentials()
+        edited = await self._feeds.edit(
+            _feed_id(request),
+            EditFeed(
+                private=body.private,
+                section=body.section,
+                credentials=credentials,
+                publish_secret=body.publish_secret,
+                subscription_callback=body.subscription_callback,
+            ),
+        )
+        return json_response(
+            {
+                **feed_document(edited.feed),
+                "follows": edited.follows,
+                "subscriptions_ended": edited.ended,
+            }
+        )
 
     async def discover(self, request: Request) -> Response:
         body = await read_body(request, PageToLookAt)
@@ -192,14 +231,14 @@ def _feed_id(request: Request) -> FeedId:
     return FeedId(path_id(request, "feed"))
 
 
-def _credentials(body: FeedToAdd) -> Credentials | None:
-    if not body.basic and not body.headers:
+def _credentials(basic: str, headers: dict[str, str]) -> Credentials | None:
+    if not basic and not headers:
         return None
-    username, separator, password = body.basic.partition(":")
-    if body.basic and not separator:
+    username, separator, password = basic.partition(":")
+    if basic and not separator:
         raise InvalidValue("basic", "user:password")
     return Credentials(
-        username=username, password=password, headers=_checked_headers(body.headers)
+        username=username, password=password, headers=_checked_headers(headers)
     )
 
 

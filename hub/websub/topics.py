@@ -1,7 +1,8 @@
 """Which topics strangers may subscribe to, fetched and ready for it.
 
 A topic that is here and public needs no more. Any other is looked at as a stranger
-would, without the credentials the hub may have for it: a private topic and one that is
+would. What the hub has credentials for is no feed of theirs: without them it is another
+one, so that a topic that is private, or closed to all but the operator, and one that is
 unknown look alike from outside.
 """
 
@@ -111,17 +112,14 @@ class Topics:
             return await self._admit_own(topic)
         lock = self._locks.setdefault(resource_url(topic), asyncio.Lock())
         async with lock:
-            feed = await self._known(topic)
+            feed = await self._feeds.find_open(topic)
             is_there = feed is not None and feed.state is not FeedState.REMOVED
             if feed is not None and is_there and not feed.private:
                 return await self._ready(feed)
             first = await self._look_at(topic, feed if is_there else None)
-            if feed is not None:
-                _check_open(feed)
             with self._fetcher.hand_over(topic, first):
                 if feed is None or not is_there:
                     feed = await self._add(topic)
-                    _check_open(feed)  # somebody may have added it meanwhile
                 return await self._ready(feed)
 
     async def _admit_own(self, topic: str) -> FeedId:
@@ -131,15 +129,8 @@ class Topics:
             raise TopicRefused(NOT_NAMED)
         return await self._ready(feed)
 
-    async def _known(self, topic: str) -> StoredFeed | None:
-        """Also a removed one. One with credentials is only that of its own spelling."""
-        feed = await self._feeds.find(topic)
-        if feed is None or not feed.has_credentials:
-            return feed
-        return feed if feed.url in (topic, requested_url(topic)) else None
-
     async def _add(self, topic: str) -> StoredFeed:
-        new = NewFeed(url=requested_url(topic), private=True)
+        new = NewFeed(url=requested_url(topic), private=True, as_anybody=True)
         feed, _ = await self._feeds.add(new, self._clock.now())
         self._poller.wake()
         return feed
@@ -174,7 +165,7 @@ class Topics:
         key, now = resource_url(topic), self._clock.monotonic()
         if now - self._looked_at.get(key, float("-inf")) < LOOKED_AT_SECONDS:
             return None
-        if feed is not None and feed.format and not feed.has_credentials:
+        if feed is not None and feed.format:
             fetched = None
             is_named = await self._is_named_by_known(feed)
         else:
@@ -209,12 +200,6 @@ class Topics:
             raise TopicBusy
         async with self._pace.turn(host):
             return await self._fetcher.fetch(request)
-
-
-def _check_open(feed: StoredFeed) -> None:
-    """What the hub gets with credentials is not what was looked at without."""
-    if feed.has_credentials:
-        raise TopicRefused(NOT_NAMED)
 
 
 def _check_usable(status: int, error: str) -> None:

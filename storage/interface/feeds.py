@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from storage.records import (
+    AccountId,
     DueFeed,
+    FeedChange,
     FeedId,
     FeedState,
     FetchTarget,
@@ -27,12 +29,21 @@ class FeedStore(Protocol):
 
         A known URL gives the known feed. Another spelling of it does (see
         `protocols.urls.resource_url`), too, but if they differ in their credentials
-        there are two feeds. Of the known feed, section and credentials are replaced if
-        given, a private feed that is added without ``private`` becomes public unless
-        it has credentials, which make it private, and a removed one returns, as
-        private as it is added now. That one, and one that was given up, returns with
-        all its state (validators, seen-set) and its next fetch unchanged (a re-add is
-        no reason to fetch early).
+        there are two feeds. Nothing of the known feed changes: that is `edit`. One that
+        was given up is active again, with all its state (validators, seen-set) and its
+        next fetch unchanged (a re-add is no reason to fetch early). So is one that was
+        removed, but as private as it is added now, and with the section and credentials
+        that are given, or those it had.
+        """
+        ...
+
+    async def edit(
+        self, feed_id: FeedId, change: FeedChange, reason: str, now: datetime
+    ) -> tuple[StoredFeed, int]:
+        """Change a feed, and end for that ``reason`` the subscriptions of whom it shuts
+        out, in one transaction: each is to be told. How many have ended.
+
+        Credentials make it private. Raises `NotFound`, also for one that was removed.
         """
         ...
 
@@ -41,14 +52,36 @@ class FeedStore(Protocol):
     async def find(self, topic: str) -> StoredFeed | None:
         """The feed behind a topic URL in any spelling, removed ones included.
 
-        Of several that of this very spelling; else one that is not removed, and has
-        no credentials. Also the one that a subscription to the topic was made for.
+        Of several that of this very spelling, and of those the one with credentials;
+        else one that is not removed, and has no credentials. Also the one that a
+        subscription to the topic was made for.
         """
         ...
 
     async def parts(self, page: str, limit: int) -> list[StoredFeed]:
         """Those whose URLs select a part of the page, in any spelling, by id, at most
         ``limit``; not those that were removed."""
+        ...
+
+    async def find_open(self, topic: str) -> StoredFeed | None:
+        """As `find`, as far as it has no credentials: what anybody gets."""
+        ...
+
+    async def find_readable(
+        self, topic: str, viewer: AccountId | None
+    ) -> StoredFeed | None:
+        """As `find`, as far as the viewer may read it.
+
+        None: the operator, who reads all; `storage.records.NOBODY`: who reads what is
+        public. A private feed opens to accounts that subscribe to it, one with
+        credentials to nobody but the operator, one that was removed to nobody at all.
+        """
+        ...
+
+    async def readable(
+        self, asked: Collection[tuple[AccountId | None, FeedId]]
+    ) -> frozenset[tuple[AccountId | None, FeedId]]:
+        """Those pairs of a viewer and a feed that it may read, as `find_readable`."""
         ...
 
     async def page(

@@ -12,6 +12,7 @@ from storage.records import (
     FeedId,
     NewSubscription,
     Position,
+    Subscribers,
     Subscription,
     SubscriptionId,
 )
@@ -68,7 +69,12 @@ class SubscriptionStore(Protocol):
         ...
 
     async def end_all(
-        self, feed_id: FeedId, reason: str, now: datetime, limit: int
+        self,
+        feed_id: FeedId,
+        reason: str,
+        now: datetime,
+        limit: int,
+        whose: Subscribers = Subscribers.ALL,
     ) -> int:
         """End up to ``limit`` subscriptions of a feed, each to be told."""
         ...

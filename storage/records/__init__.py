@@ -45,6 +45,7 @@ from storage.records.feeds import (
     FEED_REMOVED,
     Credentials,
     DueFeed,
+    FeedChange,
     FeedState,
     FetchTarget,
     HiddenFeeds,
@@ -53,6 +54,7 @@ from storage.records.feeds import (
     Posting,
     Redirect,
     StoredFeed,
+    Subscribers,
     Validators,
 )
 from storage.records.identities import (
@@ -185,6 +187,7 @@ __all__ = [
     "EntryRef",
     "EntrySource",
     "EntryWrite",
+    "FeedChange",
     "FeedId",
     "FeedNews",
     "FeedState",
@@ -250,6 +253,7 @@ __all__ = [
     "Straggler",
     "StragglerMoved",
     "StragglerOpened",
+    "Subscribers",
     "Subscription",
     "SubscriptionId",
     "SubscriptionState",

@@ -128,12 +128,36 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFeed:
+    """``as_anybody``: it is the feed as anybody gets it, never one with credentials."""
+
     url: str
     private: bool = False
+    as_anybody: bool = False
     section: str = ""
     credentials: Credentials | None = None
     title: str = ""  # until it has its own
     description: str = ""  # as well
+
+
+class Subscribers(StrEnum):
+    """Whose subscriptions to a feed."""
+
+    ALL = "all"
+    STRANGERS = "strangers"  # of the open hub
+    OTHERS = "others"  # all but the operator's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedChange:
+    """None: as it is. Credentials that are empty: from now on it takes none.
+
+    ``shuts_out``: whose subscriptions end with it; None: nobody's.
+    """
+
+    private: bool | None = None
+    section: str | None = None
+    credentials: Credentials | None = None
+    shuts_out: Subscribers | None = None
 
 
 @quick_init

@@ -5,17 +5,29 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from storage.records import SubscriptionId, SubscriptionState
+from storage.records import (
+    ANONYMOUS,
+    OPERATOR,
+    Subscribers,
+    SubscriptionId,
+    SubscriptionState,
+)
 
 from .id_lists import pack_ids
 from .readers import Row
 
 LEASE_OVER = "the lease is over"
+NO_LIMIT = -1
 
-_OF_FEED = (
-    "SELECT id FROM subscriptions WHERE feed_id = ? AND state = 'active'"
-    " ORDER BY id LIMIT ?"
-)
+_OF_FEED = {
+    whose: "SELECT id FROM subscriptions WHERE feed_id = ? AND state = 'active'"
+    f"{accounts} ORDER BY id LIMIT ?"
+    for whose, accounts in (
+        (Subscribers.ALL, ""),
+        (Subscribers.STRANGERS, f" AND account_id = {ANONYMOUS}"),
+        (Subscribers.OTHERS, f" AND account_id <> {OPERATOR}"),
+    )
+}
 _EXPIRED = (
     "SELECT id FROM subscriptions WHERE state = 'active' AND lease_end <= ?"
     " ORDER BY lease_end LIMIT ?"
@@ -38,10 +50,15 @@ def end_one(
 
 
 def end_of_feed(
-    feed_id: int, reason: str, now: int, limit: int, connection: sqlite3.Connection
+    feed_id: int,
+    reason: str,
+    now: int,
+    limit: int,
+    whose: Subscribers,
+    connection: sqlite3.Connection,
 ) -> list[SubscriptionId]:
-    """Which ones it ended."""
-    found = connection.execute(_OF_FEED, (feed_id, limit)).fetchall()
+    """Which ones it ended. ``limit``: see `NO_LIMIT`."""
+    found = connection.execute(_OF_FEED[whose], (feed_id, limit)).fetchall()
     ids = [subscription_id for (subscription_id,) in found]
     end_all(ids, reason, SubscriptionState.ENDING, now, connection)
     return ids

@@ -17,16 +17,22 @@ from .feed_rows import decrypt_credentials
 from .log_rows import hash_key
 
 OF_RESOURCE = (
-    " FROM feeds f JOIN stored_feeds v ON v.id = f.id WHERE f.resource_hash = ?1"
+    " FROM feeds f JOIN stored_feeds v ON v.id = f.id WHERE (f.resource_hash = ?1"
     " OR f.id = (SELECT feed_id FROM topics WHERE url = ?2"
-    "  AND NOT EXISTS (SELECT 1 FROM feeds WHERE resource_hash = ?1))"
+    "  AND NOT EXISTS (SELECT 1 FROM feeds WHERE resource_hash = ?1)))"
+    "{where}"
     " ORDER BY f.url = ?2 AND (f.state <> 'removed' OR f.credentials <> '') DESC,"
-    " f.state <> 'removed' DESC, f.credentials = '' DESC, f.id"
+    " f.state <> 'removed' DESC, (f.credentials = '') = (f.url <> ?2) DESC, f.id"
 )
 """Feeds of a resource, the likeliest first; its parameters are `resource_keys`.
 
-Without any, the one that a topic leads to which somebody subscribed to.
+Without any, the one that a topic leads to which somebody subscribed to. Of two that are
+spelled alike, the one with credentials is the operator's own, and goes before the one
+that others get by subscribing.
 """
+
+
+WITHOUT_CREDENTIALS = " AND f.credentials = ''"
 
 
 def hash_resource(url: str) -> bytes:
@@ -46,13 +52,16 @@ def resource_keys(url: str) -> tuple[bytes, str]:
 def find_known(
     feed: NewFeed, box: SecretBox, connection: sqlite3.Connection
 ) -> int | None:
-    """The feed that is added again: spelled like it, or with the same credentials.
+    """The feed that is added again: spelled like it, or with the same credentials; for
+    who gets it as anybody does, none with credentials.
 
     Under another spelling, credentials make another feed of it: what one is shown must
     not be sent to the subscribers of the other.
     """
     rows = connection.execute(
-        "SELECT f.id, f.url, f.credentials" + OF_RESOURCE, resource_keys(feed.url)
+        "SELECT f.id, f.url, f.credentials"
+        + OF_RESOURCE.format(where=WITHOUT_CREDENTIALS if feed.as_anybody else ""),
+        resource_keys(feed.url),
     )
     for feed_id, url, encrypted in rows.fetchall():
         if url == feed.url or feed.credentials == decrypt_credentials(encrypted, box):

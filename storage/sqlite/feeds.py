@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+
+import orjson
 
 from storage.errors import NotFound
 from storage.records import (
     UNKNOWN_PACE,
+    AccountId,
+    Credentials,
     DueFeed,
+    FeedChange,
     FeedId,
     FeedState,
     FetchTarget,
@@ -19,12 +24,16 @@ from storage.records import (
     PlaceByPace,
     Posting,
     StoredFeed,
+    SubscriptionId,
 )
 from storage.secrets import SecretBox
 
 from .due_feeds import DEFER, DUE, NEXT_DUE, defer_all, due_parameters
+from .ended import EndedSubscriptions
+from .endings import NO_LIMIT, end_of_feed
 from .feed_choice import (
     OF_RESOURCE,
+    WITHOUT_CREDENTIALS,
     find_known,
     hash_page,
     hash_resource,
@@ -48,12 +57,19 @@ from .times import (
     to_milliseconds_or_none,
 )
 from .tracking import QueryWatchers
+from .visibility import may_read
 from .writer import Writer
 
 FIRST_MAINTENANCE = 600_000
 """Milliseconds after a feed was added: by then it has entries."""
 
 _GET = "SELECT * FROM stored_feeds WHERE id = ?"
+_READABLE_OF_RESOURCE = " AND " + may_read("?3")
+_READABLE = (
+    "SELECT a.viewer, f.id FROM (SELECT json_extract(value, '$[0]') AS viewer,"
+    " json_extract(value, '$[1]') AS feed_id FROM json_each(?)) a"
+    f" CROSS JOIN feeds f ON f.id = a.feed_id WHERE {may_read('a.viewer')}"
+)
 _POSTINGS = """
 WITH RECURSIVE spread (number, step) AS (
     SELECT 0, max(1.0, 1.0 * (SELECT max(id) FROM feeds) / ?1)
@@ -76,8 +92,10 @@ class SqliteFeeds:
         readers: Readers,
         box: SecretBox,
         queries: QueryWatchers,
+        ended: EndedSubscriptions,
     ) -> None:
         self._queries = queries
+        self._ended = ended
         self._writer = writer
         self._readers = readers
         self._box = box
@@ -88,14 +106,46 @@ class SqliteFeeds:
         row, is_new = await self._writer.submit(unit)
         return read_feed(row), is_new
 
+    async def edit(
+        self, feed_id: FeedId, change: FeedChange, reason: str, now: datetime
+    ) -> tuple[StoredFeed, int]:
+        given = change.credentials
+        is_none = given == Credentials()
+        encrypted = "" if is_none else encrypt_credentials(given, self._box)
+        parameters = {
+            "id": feed_id,
+            "private": change.private,
+            "section": change.section,
+            "sent": None if given is None else encrypted,
+        }
+        ending = partial(_shut_out, feed_id, change, reason, to_milliseconds(now))
+        row, ids = await self._writer.submit(
+            partial(_edit, parameters, ending),
+            then=lambda edited: self._ended.tell(edited[1]),
+        )
+        if row is None:
+            raise NotFound("feed", feed_id)
+        return read_feed(row), len(ids)
+
     async def get(self, feed_id: FeedId) -> StoredFeed | None:
         row = await self._readers.first(_GET, (feed_id,))
         return None if row is None else read_feed(row)
 
     async def find(self, topic: str) -> StoredFeed | None:
-        row = await self._readers.first(
-            f"SELECT v.* {OF_RESOURCE} LIMIT 1", resource_keys(topic)
-        )
+        return await self._likeliest("", *resource_keys(topic))
+
+    async def find_open(self, topic: str) -> StoredFeed | None:
+        return await self._likeliest(WITHOUT_CREDENTIALS, *resource_keys(topic))
+
+    async def find_readable(
+        self, topic: str, viewer: AccountId | None
+    ) -> StoredFeed | None:
+        keys = resource_keys(topic)
+        return await self._likeliest(_READABLE_OF_RESOURCE, *keys, viewer)
+
+    async def _likeliest(self, where: str, *parameters: object) -> StoredFeed | None:
+        of_resource = OF_RESOURCE.format(where=where)
+        row = await self._readers.first(f"SELECT v.*{of_resource} LIMIT 1", parameters)
         return None if row is None else read_feed(row)
 
     async def parts(self, page: str, limit: int) -> list[StoredFeed]:
@@ -106,6 +156,13 @@ class SqliteFeeds:
             (hash_resource(page), limit),
         )
         return [read_feed(row) for row in rows]
+
+    async def readable(
+        self, asked: Collection[tuple[AccountId | None, FeedId]]
+    ) -> frozenset[tuple[AccountId | None, FeedId]]:
+        pairs = orjson.dumps(list(asked)).decode()
+        rows = await self._readers.all(_READABLE, (pairs,))
+        return frozenset((viewer, FeedId(feed_id)) for viewer, feed_id in rows)
 
     async def page(
         self, *, after: FeedId, limit: int, state: FeedState | None = None
@@ -282,15 +339,16 @@ def _add_again(
     """``next_fetch`` stays: a re-add is no reason to fetch early. One that was removed
     has all that it had, but counts as not fetched yet: it may be another by now."""
     connection.execute(
-        "UPDATE feeds SET"
-        " polling = iif(state = 'removed' AND polling <> x'',"
+        "UPDATE feeds SET state = 'active' WHERE id = ? AND state IN ('gone', 'dead')",
+        (feed_id,),
+    )
+    connection.execute(
+        "UPDATE feeds SET polling = iif(polling <> x'',"
         "  CAST(json_remove(CAST(polling AS TEXT), '$.last_fetch') AS BLOB), polling),"
-        " private = iif(state = 'removed', :private, private AND :private)"
-        " OR credentials <> '' OR :sent <> '',"
+        " private = :private OR credentials <> '' OR :sent <> '',"
         " section = CASE :section WHEN '' THEN section ELSE :section END,"
         " credentials = CASE :sent WHEN '' THEN credentials ELSE :sent END,"
-        " state = iif(state IN ('removed', 'gone', 'dead'), 'active', state),"
-        " removed_at = NULL WHERE id = :id",
+        " state = 'active', removed_at = NULL WHERE id = :id AND state = 'removed'",
         {
             "id": feed_id,
             "private": feed.private,
@@ -298,6 +356,38 @@ def _add_again(
             "sent": encrypted,
         },
     )
+
+
+def _edit(
+    parameters: Mapping[str, object],
+    shut_out: Callable[[sqlite3.Connection], list[SubscriptionId]],
+    connection: sqlite3.Connection,
+) -> tuple[Row | None, list[SubscriptionId]]:
+    """The feed's row, None without one; and the subscriptions that have ended."""
+    changed = connection.execute(
+        "UPDATE feeds SET credentials = coalesce(:sent, credentials),"
+        " private = coalesce(:private, private) OR coalesce(:sent, credentials) <> '',"
+        " section = coalesce(:section, section)"
+        " WHERE id = :id AND state <> 'removed'",
+        parameters,
+    )
+    if not changed.rowcount:
+        return None, []
+    ended = shut_out(connection)
+    row: Row = connection.execute(_GET, (parameters["id"],)).fetchone()
+    return row, ended
+
+
+def _shut_out(
+    feed_id: int,
+    change: FeedChange,
+    reason: str,
+    now: int,
+    connection: sqlite3.Connection,
+) -> list[SubscriptionId]:
+    if change.shuts_out is None:
+        return []
+    return end_of_feed(feed_id, reason, now, NO_LIMIT, change.shuts_out, connection)
 
 
 def _set_state(

@@ -25,6 +25,7 @@ from storage.records import (
 from .id_lists import pack_ids
 from .log_rows import ENTRY, read_entry
 from .readers import Readers, Row
+from .visibility import may_read
 from .writer import Writer
 
 FIND = (
@@ -34,11 +35,10 @@ FIND = (
     " FROM found LEFT JOIN searched s ON s.docid = found.docid"
     " LEFT JOIN entries e ON e.id = s.entry_id AND e.deleted = 0"
     " AND EXISTS (SELECT 1 FROM feeds f WHERE f.id = e.feed_id"
-    "  AND f.state <> 'removed' AND ("
-    "f.private = 0 AND NOT f.unlisted AND NOT e.unlisted OR :sees_all OR EXISTS ("
-    "SELECT 1 FROM subscriptions u WHERE u.account_id = :viewer"
-    "  AND u.feed_id = f.id AND u.state = 'active')"
-    "  AND NOT (:listed_only AND (f.unlisted OR e.unlisted))))"
+    f"  AND {may_read(':viewer')} AND ("
+    "NOT f.unlisted AND NOT e.unlisted OR :viewer IS NULL OR NOT :listed_only AND"
+    " EXISTS (SELECT 1 FROM subscriptions u WHERE u.account_id = :viewer"
+    "  AND u.feed_id = f.id AND u.state = 'active')))"
     " ORDER BY found.docid DESC"
 )
 """A row for each document looked at; without an entry if that is not to be seen. Bodies
@@ -155,7 +155,6 @@ def select_matches(
         "wanted": expression(wanted),
         "limit": limit,
         "viewer": viewer,
-        "sees_all": viewer is None,
         "listed_only": listed_only,
     }
     return sql, parameters if below is None else {**parameters, "below": below}

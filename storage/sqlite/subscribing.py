@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from protocols.urls import normal_url
-from storage.records import NewSubscription
+from storage.records import OPERATOR, NewSubscription
 from storage.secrets import SecretBox
 
 from .id_lists import HASHES, pack_hashes, pack_ids
@@ -71,9 +71,9 @@ def _still_to_come(until: datetime | None, now: datetime) -> int | None:
 def subscribe_one(
     parameters: SubscriptionParameters, connection: sqlite3.Connection
 ) -> Row | None:
-    """The subscription's row; None if there is no such feed."""
+    """The subscription's row; None if there is no such feed for the account."""
     found = connection.execute(
-        "SELECT 1 FROM feeds WHERE id = :feed_id", parameters
+        f"SELECT 1 FROM feeds WHERE id = :feed_id AND {_IS_OPEN}", parameters
     ).fetchone()
     if found is None:
         return None
@@ -93,12 +93,13 @@ def subscribe_one(
 def subscribe_all(
     wanted: Sequence[SubscriptionParameters], connection: sqlite3.Connection
 ) -> list[bool]:
-    """Whether each could be: its feed is there and not removed.
+    """Whether each could be: its feed is there for the account, and not removed.
 
     No two may be of the same callback.
     """
     feeds = _feeds_there(wanted, connection)
-    active = [each for each in wanted if each["feed_id"] in feeds]
+    is_there = [(each["feed_id"], each["account"]) in feeds for each in wanted]
+    active = [each for each, is_one in zip(wanted, is_there, strict=True) if is_one]
     for topic in {each["topic"]: each for each in active}.values():
         connection.execute(_ADD_TOPIC, topic)
     known = _callbacks_known(active, connection)
@@ -108,7 +109,7 @@ def subscribe_all(
     told = _new_to_trouble(active, connection)
     connection.executemany(_UPSERT, active)
     connection.executemany(_TELL_OF_TROUBLE, told)
-    return [each["feed_id"] in feeds for each in wanted]
+    return is_there
 
 
 def _new_to_trouble(
@@ -128,14 +129,18 @@ def _new_to_trouble(
 
 def _feeds_there(
     wanted: Sequence[SubscriptionParameters], connection: sqlite3.Connection
-) -> set[int]:
-    ids = {each["feed_id"] for each in wanted}
-    rows = connection.execute(
-        "SELECT id FROM feeds WHERE id IN (SELECT value FROM json_each(?))"
-        " AND state <> 'removed'",
-        (pack_ids(ids),),
-    )
-    return {feed_id for (feed_id,) in rows}
+) -> set[tuple[int, int]]:
+    """Feeds, each with an account that it is there for."""
+    found: set[tuple[int, int]] = set()
+    for account in {each["account"] for each in wanted}:
+        ids = {each["feed_id"] for each in wanted if each["account"] == account}
+        rows = connection.execute(
+            "SELECT id FROM feeds WHERE id IN (SELECT value FROM json_each(:ids))"
+            f" AND state <> 'removed' AND {_IS_OPEN}",
+            {"ids": pack_ids(ids), "account": account},
+        )
+        found |= {(feed_id, account) for (feed_id,) in rows}
+    return found
 
 
 def _callbacks_known(
@@ -147,6 +152,9 @@ def _callbacks_known(
     )
     return {callback_hash for (callback_hash,) in rows}
 
+
+_IS_OPEN = f"(credentials = '' OR :account = {OPERATOR})"
+"""What takes credentials is the operator's alone, whoever asked before it did."""
 
 _KNOWN_CALLBACKS = " ".join(
     ("SELECT DISTINCT callback_hash FROM subscriptions WHERE callback_hash IN", HASHES)

@@ -14,6 +14,7 @@ from storage.records import (
     AccountId,
     FeedId,
     NewSubscription,
+    Subscribers,
     Subscription,
     SubscriptionId,
     SubscriptionState,
@@ -107,9 +108,15 @@ class SqliteSubscriptions:
         return read_subscription(row, self._box)
 
     async def end_all(
-        self, feed_id: FeedId, reason: str, now: datetime, limit: int
+        self,
+        feed_id: FeedId,
+        reason: str,
+        now: datetime,
+        limit: int,
+        whose: Subscribers = Subscribers.ALL,
     ) -> int:
-        unit = partial(end_of_feed, feed_id, reason, to_milliseconds(now), limit)
+        at = to_milliseconds(now)
+        unit = partial(end_of_feed, feed_id, reason, at, limit, whose)
         ended = await self._writer.submit(unit, then=self._ended.tell)
         return len(ended)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,9 +10,14 @@ import pytest
 from protocols.model import Hints
 from storage.errors import NotFound
 from storage.records import (
+    ANONYMOUS,
+    NOBODY,
+    OPERATOR,
     UNKNOWN_PACE,
+    AccountId,
     Credentials,
     DueFeed,
+    FeedChange,
     FeedId,
     FeedState,
     Format,
@@ -19,6 +25,8 @@ from storage.records import (
     Polling,
     Posting,
     Redirect,
+    Subscribers,
+    SubscriptionState,
     Validators,
     pace_of,
 )
@@ -73,51 +81,158 @@ async def test_a_known_url_gives_the_known_feed(scene: Scene) -> None:
     assert (again, is_new) == (first, False)
 
 
-async def test_adding_again_replaces_section_and_credentials_if_given(
+@pytest.mark.parametrize("credentials", [None, LOGIN])
+@pytest.mark.parametrize("private", [True, False])
+async def test_adding_a_known_feed_again_changes_nothing(
+    scene: Scene, private: bool, credentials: Credentials | None
+) -> None:
+    first = await scene.add_feed(section="news", private=private)
+
+    other = {"section": "sport", "private": not private, "credentials": credentials}
+    again, is_new = await scene.storage.feeds.add(
+        NewFeed(url=first.url, **other), at(1)
+    )
+
+    assert (again, is_new) == (first, False)
+    (target,) = await scene.storage.feeds.targets([first.id])
+    assert target.credentials is None
+
+
+async def test_editing_a_feed_changes_what_is_named_and_nothing_else(
     scene: Scene,
 ) -> None:
-    await scene.add_feed(section="news", credentials=LOGIN)
-    other = Credentials(username="bob")
+    feed, edit = await scene.add_feed(section="news"), scene.storage.feeds.edit
 
-    kept = await scene.add_feed()
-    changed = await scene.add_feed(section="sport", credentials=other)
+    for change, expected in (
+        (FeedChange(), feed),
+        (FeedChange(private=True), replace(feed, private=True)),
+        (FeedChange(section=""), replace(feed, private=True, section="")),
+        (FeedChange(private=False), replace(feed, section="")),
+    ):
+        assert await edit(feed.id, change, "", START) == (expected, 0)
+        assert await scene.storage.feeds.get(feed.id) == expected
 
-    assert (kept.section, kept.has_credentials) == ("news", True)
-    assert changed.section == "sport"
-    (target,) = await scene.storage.feeds.targets([changed.id])
-    assert target.credentials == other
+
+async def test_credentials_make_a_feed_private_until_it_is_made_public_without_them(
+    scene: Scene,
+) -> None:
+    feed, edit = await scene.add_feed(), scene.storage.feeds.edit
+
+    closed, _ = await edit(feed.id, FeedChange(credentials=LOGIN), "", START)
+    assert closed == replace(feed, private=True, has_credentials=True)
+    (target,) = await scene.storage.feeds.targets([feed.id])
+    assert target.credentials == LOGIN
+
+    none = FeedChange(credentials=Credentials())
+    assert await edit(feed.id, none, "", START) == (replace(feed, private=True), 0)
+    (target,) = await scene.storage.feeds.targets([feed.id])
+    assert target.credentials is None
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "is_private"),
+    ("shuts_out", "kept"),
     [
-        pytest.param(True, False, False, id="becomes-public"),
-        pytest.param(True, True, True, id="stays-private"),
-        pytest.param(False, True, False, id="stays-public"),
+        (None, {ANONYMOUS, OPERATOR, 3}),
+        (Subscribers.STRANGERS, {OPERATOR, 3}),
+        (Subscribers.OTHERS, {OPERATOR}),
+        (Subscribers.ALL, set()),
     ],
 )
-async def test_a_feed_is_private_only_while_nobody_adds_it_as_public(
-    scene: Scene, first: bool, second: bool, is_private: bool
+async def test_editing_ends_the_subscriptions_of_whom_it_shuts_out(
+    scene: Scene, shuts_out: Subscribers | None, kept: set[int]
 ) -> None:
-    await scene.add_feed(private=first)
+    feed = await scene.add_feed()
+    made = [
+        await scene.subscribe(feed, f"{account}", account=account)
+        for account in (ANONYMOUS, OPERATOR, 3)
+    ]
 
-    assert (await scene.add_feed(private=second)).private is is_private
+    change = FeedChange(private=True, shuts_out=shuts_out)
+    _, ended = await scene.storage.feeds.edit(feed.id, change, "gone", START)
+
+    assert ended == 3 - len(kept)
+    now = [await scene.storage.subscriptions.get(each.id) for each in made]
+    active = {each.account for each in now if each.state is SubscriptionState.ACTIVE}
+    assert active == kept
+    assert {each.ended_reason for each in now if each.account not in kept} <= {"gone"}
 
 
-async def test_a_feed_with_credentials_stays_private_when_it_is_added_as_public(
+async def test_a_feed_that_was_removed_cannot_be_edited(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
+    for feed_id in (feed.id, NO_FEED):
+        with pytest.raises(NotFound):
+            await scene.storage.feeds.edit(feed_id, FeedChange(), "", START)
+
+
+ME, OTHER_ACCOUNT = AccountId(3), AccountId(4)
+
+
+@pytest.mark.parametrize(
+    ("terms", "readers"),
+    [
+        pytest.param({}, {None, NOBODY, ME, OTHER_ACCOUNT}, id="public"),
+        pytest.param({"private": True}, {None, ME}, id="private"),
+        pytest.param({"private": True, "credentials": LOGIN}, {None}, id="credentials"),
+    ],
+)
+async def test_a_feed_is_read_by_those_who_may(
+    scene: Scene, terms: dict[str, object], readers: set[AccountId | None]
+) -> None:
+    """``ME`` subscribed to it before it became what it is."""
+    feed, feeds = await scene.add_feed(), scene.storage.feeds
+    await scene.subscribe(feed, "mine", account=ME)
+    await feeds.edit(feed.id, FeedChange(**terms), "", START)
+
+    viewers = {None, NOBODY, ME, OTHER_ACCOUNT}
+    asked = {(each, feed.id) for each in viewers}
+    assert await feeds.readable(asked) == {(each, feed.id) for each in readers}
+    for each in viewers:
+        is_found = await feeds.find_readable(feed.url, each) is not None
+        assert is_found == (each in readers)
+
+    await feeds.set_state(feed.id, FeedState.REMOVED, START)
+    assert await feeds.readable(asked) == frozenset()
+
+
+async def test_only_who_is_subscribed_now_may_read_a_private_feed(scene: Scene) -> None:
+    feed, feeds = await scene.add_feed(private=True), scene.storage.feeds
+    made = await scene.subscribe(feed, account=ME)
+    assert await feeds.find_readable(feed.url, ME) == feed
+
+    await scene.storage.subscriptions.end(made.id, "", START, tell=False)
+
+    assert await feeds.find_readable(feed.url, ME) is None
+    assert await feeds.readable([]) == frozenset()
+
+
+async def test_what_takes_credentials_is_nothing_that_others_can_subscribe_to(
     scene: Scene,
 ) -> None:
-    await scene.add_feed(private=True, credentials=LOGIN)
+    feed = await scene.add_feed(private=True, credentials=LOGIN)
+    for account in (ANONYMOUS, ME):
+        with pytest.raises(NotFound):
+            await scene.subscribe(feed, account=account)
+    assert await scene.subscribe(feed, account=OPERATOR)
 
-    assert (await scene.add_feed()).private
 
-
-async def test_a_public_feed_becomes_private_with_its_first_credentials(
+async def test_as_anybody_gets_it_a_feed_with_credentials_is_another(
     scene: Scene,
 ) -> None:
-    await scene.add_feed()
+    closed = await scene.add_feed(private=True, credentials=LOGIN)
+    feeds = scene.storage.feeds
+    assert await feeds.find_open(URL) is None
 
-    assert (await scene.add_feed(private=True, credentials=LOGIN)).private
+    new = NewFeed(url=URL, private=True, as_anybody=True)
+    opened, is_new = await feeds.add(new, START)
+
+    assert is_new
+    assert (await feeds.add(new, START)) == (opened, False)
+    assert await feeds.find_open(URL) == opened
+    assert await feeds.find(URL) == closed  # the operator's own
+    await scene.subscribe(opened, account=ME)
+    assert await feeds.find_readable(URL, ME) == opened
+    assert await feeds.find_readable(URL, None) == closed
 
 
 async def test_a_removed_feed_returns_as_one_that_is_yet_to_be_fetched(
@@ -293,7 +408,7 @@ async def test_deferring_moves_many_feeds_and_ignores_unknown_ones(
 
 async def test_targets_hold_all_that_a_fetch_starts_from(scene: Scene) -> None:
     feed = await scene.add_feed(credentials=LOGIN)
-    await scene.subscribe(feed, "1")
+    await scene.subscribe(feed, "1", account=OPERATOR)
     polling = Polling(
         period=900.0,
         last_fetch=START,

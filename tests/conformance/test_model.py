@@ -25,6 +25,7 @@ from storage.records import (
     Credentials,
     DeliveryFlush,
     EntryWrite,
+    FeedChange,
     FeedState,
     Format,
     GivenUp,
@@ -38,6 +39,7 @@ from storage.records import (
     Straggler,
     StragglerMoved,
     StragglerOpened,
+    Subscribers,
     Updates,
 )
 from tests.support.memory.storage import MemoryStorage
@@ -104,6 +106,22 @@ class Comparison(RuleBasedStateMachine):
             credentials=Credentials(username="u") if section else None,
         )
         self._do(lambda storage: storage.feeds.add(new, self._now))
+
+    @rule(
+        feed=FEEDS,
+        private=st.sampled_from([None, True, False]),
+        login=st.sampled_from([None, Credentials(), Credentials(username="u")]),
+        shuts_out=st.sampled_from([None, *Subscribers]),
+    )
+    def edit(
+        self,
+        feed: int,
+        private: bool | None,
+        login: Credentials | None,
+        shuts_out: Subscribers | None,
+    ) -> None:
+        change = FeedChange(private=private, credentials=login, shuts_out=shuts_out)
+        self._do(lambda it: it.feeds.edit(feed, change, "shut out", self._now))
 
     @rule(feed=FEEDS, state=st.sampled_from(FeedState))
     def set_state(self, feed: int, state: FeedState) -> None:

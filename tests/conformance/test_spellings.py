@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from storage.records import (
+    OPERATOR,
     Credentials,
     FeedState,
     NewFeed,
@@ -150,7 +151,7 @@ async def test_purging_one_of_two_feeds_leaves_the_subscribers_of_the_other(
     plain = await add(scene, URL)
     await scene.subscribe(plain, "early", topic=OTHER)
     ann = await add(scene, OTHER, ANN)
-    kept = await scene.subscribe(ann, "late", topic=OTHER)
+    kept = await scene.subscribe(ann, "late", topic=OTHER, account=OPERATOR)
     await remove(scene, plain)
 
     assert await scene.storage.feeds.purge_removed(at(2), 9) == 1

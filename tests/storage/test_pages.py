@@ -14,10 +14,9 @@ from protocols.model import Feed
 from storage.interface import Storage
 from storage.packing import pack
 from storage.records import (
-    Credentials,
     EntryWrite,
+    FeedChange,
     FeedState,
-    NewFeed,
     PageId,
     Polling,
     StoredFeed,
@@ -53,9 +52,7 @@ async def remove(storage: Storage, feed: StoredFeed) -> None:
 
 
 async def make_private(storage: Storage, feed: StoredFeed) -> None:
-    await storage.feeds.add(
-        NewFeed(url=feed.url, credentials=Credentials(username="u")), START
-    )
+    await storage.feeds.edit(feed.id, FeedChange(private=True), "", START)
 
 
 async def keep_feed_out_of_lists(storage: Storage, feed: StoredFeed) -> None:

@@ -11,14 +11,13 @@ import pytest
 from storage.errors import QueriesWanted
 from storage.interface import Storage
 from storage.records import (
-    Credentials,
     EntryWrite,
+    FeedChange,
     FeedId,
     FeedState,
     FetchCommit,
     Matched,
     MatchWrite,
-    NewFeed,
     Polling,
     Position,
     RecordKind,
@@ -337,9 +336,7 @@ async def test_the_latest_entries_of_a_query_are_those_it_matched(
         )
     secret = await Scene(storage).add_feed("s")
     await storage.log.commit(await news_of(storage, secret, "x", matching=[query.id]))
-    await storage.feeds.add(
-        NewFeed(url=secret.url, credentials=Credentials(username="u")), START
-    )
+    await storage.feeds.edit(secret.id, FeedChange(private=True), "", START)
 
     async def latest(limit: int) -> list[str]:
         found = await storage.log.latest_entries(query.id, limit)
@@ -361,9 +358,7 @@ async def hide(storage: Storage, feed: StoredFeed, how: dict[str, object]) -> No
     if "state" in how:
         await storage.feeds.set_state(feed.id, FeedState.REMOVED, START)
     elif "private" in how:
-        await storage.feeds.add(
-            NewFeed(url=feed.url, credentials=Credentials(username="u")), START
-        )
+        await storage.feeds.edit(feed.id, FeedChange(private=True), "", START)
     else:
         await storage.log.commit(fetch(feed, polling=Polling(unlisted=True), seen=b""))
 

@@ -44,7 +44,7 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_POST = do_DELETE = _respond
+        do_GET = do_POST = do_PATCH = do_DELETE = _respond
 
         def log_message(self, format: str, *args: object) -> None: ...
 

@@ -14,6 +14,7 @@ from storage.packing import pack
 from storage.records import (
     Credentials,
     EntryWrite,
+    FeedChange,
     FeedId,
     FetchCommit,
     Format,
@@ -119,8 +120,8 @@ class Library:
         await SearchIndex(self.hub.storage).catch_up()
 
     async def make_private(self, name: str) -> None:
-        new = NewFeed(url=topic_of(name), credentials=Credentials(username="u"))
-        await self.hub.storage.feeds.add(new, START)
+        login = FeedChange(credentials=Credentials(username="u"))
+        await self.hub.storage.feeds.edit(self.feeds[name], login, "", START)
 
     async def maintain(self, name: str, standing: Standing) -> None:
         write = StandingWrite(

@@ -21,6 +21,7 @@ from protocols.model import Entry, Feed, Status, Text
 from storage.packing import pack
 from storage.records import (
     OPERATOR,
+    AccountId,
     EntryWrite,
     FeedId,
     FetchCommit,
@@ -31,6 +32,7 @@ from storage.records import (
     RecordKind,
     RecordWrite,
     Retention,
+    Subscription,
 )
 from tests.support.event_stream import EventClient, request_events
 from tests.support.services import Hub, open_hub
@@ -65,6 +67,16 @@ class LiveHub:
         new = NewFeed(url=topic, private=private)
         feed, _is_new = await self.hub.storage.feeds.add(new, START)
         self.feeds[topic] = feed.id
+
+    async def subscribe(self, topic: str, account: AccountId) -> Subscription:
+        """A webhook of an account, to whom that opens a private topic."""
+        new = NewSubscription(
+            account=account,
+            topic=topic,
+            feed_id=self.feeds[topic],
+            callback="https://you.example/callback",
+        )
+        return await self.hub.storage.subscriptions.add(new, START)
 
     async def add_alias(self, topic: str, of: str) -> None:
         """Another topic of the same feed, as somebody once subscribed to it."""

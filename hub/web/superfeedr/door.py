@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hub.services.errors import ServiceError
-from hub.services.tokens import NOBODY, Principal
+from hub.services.tokens import WITHOUT_TOKEN, Principal
 from hub.web.authentication import Authenticator, require
 from hub.web.decoding import read_bytes
 from hub.web.problems import Problem
@@ -111,7 +111,7 @@ class SuperfeedrDoor:
         self, request: Request, parameters: Parameters, mode: Mode
     ) -> Principal:
         if mode.is_open:
-            return NOBODY
+            return WITHOUT_TOKEN
         principal = await identify(request, parameters, self._authenticator)
         if mode.right is not None:
             require(principal, mode.right)

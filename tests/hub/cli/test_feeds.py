@@ -69,6 +69,64 @@ def test_options_of_add_are_sent(fanfare: Fanfare, api: FakeApi) -> None:
     ]
 
 
+EDIT = "PATCH /api/feeds/7"
+
+
+@pytest.mark.parametrize(
+    ("options", "sent"),
+    [
+        (("--private",), {"private": True}),
+        (("--public",), {"private": False}),
+        (("--section", ""), {"section": ""}),
+        (
+            ("--basic", "a:b", "--header", "X-Key: k"),
+            {"basic": "a:b", "headers": {"X-Key": "k"}},
+        ),
+        (("--no-credentials",), {"basic": ""}),
+        (
+            ("--publish-secret", "s", "--subscription-callback", ""),
+            {"publish_secret": "s", "subscription_callback": ""},
+        ),
+    ],
+)
+def test_edit_sends_what_is_to_change_and_says_what_follows(
+    fanfare: Fanfare, api: FakeApi, options: tuple[str, ...], sent: dict[str, object]
+) -> None:
+    follows = ["it is shown to nobody", "2 subscriptions of others ended"]
+    edited = feed_document(private=True, section="news")
+    api.answers[EDIT] = (200, {**edited, "follows": follows, "subscriptions_ended": 2})
+
+    result = fanfare("feeds", "edit", "7", *options)
+
+    assert api.requests == [(EDIT, sent)]
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        f"edited  {URL}  (feed 7)",
+        "  section news, private, no credentials",
+        *(f"  {each}" for each in follows),
+    ]
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--no-credentials", "--basic", "a:b")], ids=["nothing", "both"]
+)
+def test_edit_needs_to_know_what_is_to_change(
+    fanfare: Fanfare, api: FakeApi, options: tuple[str, ...]
+) -> None:
+    assert fanfare("feeds", "edit", "7", *options).exit_code == 2
+    assert api.requests == []
+
+
+def test_a_known_feed_that_is_otherwise_is_trouble_with_the_reason(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    reason = "feed 7 is there already, and adding does not change it"
+    api.answers[ADD] = (409, {"title": "Conflict", "detail": reason})
+    result = fanfare("feeds", "add", URL, "--private")
+    assert result.exit_code == 1
+    assert f"not added  {URL}\n  {reason}" in result.stderr
+
+
 CHOICES = [
     {"url": "https://example.org/news", "title": "News", "type": "application/rss+xml"},
     {"url": "https://example.org/blog", "title": "", "type": ""},

@@ -101,7 +101,7 @@ async def test_a_slash_more_or_less_is_another_path(
     [
         ("PUT", "/api/health", "GET, HEAD"),
         ("PUT", "/api/feeds", "GET, HEAD, POST"),
-        ("PATCH", "/api/feeds/1", "DELETE, GET, HEAD"),
+        ("PUT", "/api/feeds/1", "DELETE, GET, HEAD, PATCH"),
         ("OPTIONS", "/api/feeds/1/fetch", "POST"),
         ("GET", "/hub", "POST"),
         ("POST", "/stream", "GET, HEAD"),

@@ -7,7 +7,9 @@ import pytest
 
 from storage.packing import pack_bytes
 from storage.records import (
+    ANONYMOUS,
     OPERATOR,
+    AccountId,
     Credentials,
     FeedId,
     FeedState,
@@ -48,15 +50,175 @@ async def test_a_feed_in_trouble_that_is_given_a_key_is_asked_at_once(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
     hub.poller.outcome = lambda polling: replace(polling, code=401, error="no key")
-    await client.post("/api/feeds", json={"url": URL})
+    made = await client.post("/api/feeds", json={"url": URL})
     hub.poller.outcome = lambda polling: replace(polling, code=200, error="")
 
-    key = {"Authorization": "Bearer key"}
-    answer = await client.post("/api/feeds", json={"url": URL, "headers": key})
-    await client.post("/api/feeds", json={"url": URL, "headers": key})
+    key = {"headers": {"Authorization": "Bearer key"}}
+    answer = await client.patch(f"/api/feeds/{made.json()['id']}", json=key)
 
     assert (answer.status_code, answer.json()["error"]) == (200, "")
     assert len(hub.poller.fetched) == 2
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"private": True},
+        {"section": "sport"},
+        {"basic": "ann:pass"},
+        {"headers": {"X-Key": "k"}},
+        {"publish_secret": "another"},
+        {"subscription_callback": "https://you.example/may"},
+    ],
+)
+async def test_adding_a_known_feed_otherwise_is_refused_and_changes_nothing(
+    client: httpx2.AsyncClient, hub: Hub, terms: dict[str, object]
+) -> None:
+    as_it_is = {"url": URL, "section": "news", "publish_secret": "s"}
+    made = await client.post("/api/feeds", json=as_it_is)
+    feed_id = made.json()["id"]
+    before = await hub.storage.feeds.targets([feed_id])
+
+    refused = await client.post("/api/feeds", json={**as_it_is, **terms})
+
+    assert refused.status_code == 409
+    (name,) = terms
+    said = "credentials" if name in ("basic", "headers") else name
+    assert f"another {said} use" in refused.json()["detail"]
+    assert f"fanfare feeds edit {feed_id}" in refused.json()["detail"]
+    assert await hub.storage.feeds.targets([feed_id]) == before
+    assert await hub.storage.feeds.publish_secret(feed_id) == "s"
+    assert await hub.storage.feeds.subscription_callback(feed_id) == ""
+    for same in (as_it_is, {"url": URL}):
+        again = await client.post("/api/feeds", json=same)
+        assert (again.status_code, again.json()["section"]) == (200, "news")
+
+
+async def test_a_private_feed_stays_private_when_it_is_added_again(
+    client: httpx2.AsyncClient,
+) -> None:
+    await client.post("/api/feeds", json={"url": URL, "private": True})
+    again = await client.post("/api/feeds", json={"url": URL})
+    assert (again.status_code, again.json()["private"]) == (200, True)
+
+
+async def test_a_removed_feed_returns_as_it_is_added_now(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    made = await client.post("/api/feeds", json={"url": URL, "private": True})
+    path = f"/api/feeds/{made.json()['id']}"
+    await client.delete(path)
+    more = {"section": "news", "publish_secret": "s"}
+    again = await client.post("/api/feeds", json={"url": URL, **more})
+    shown = again.json()
+    assert (shown["id"], shown["private"]) == (made.json()["id"], False)
+    assert shown["section"] == "news"
+    assert await hub.storage.feeds.publish_secret(shown["id"]) == "s"
+
+
+WITHDRAWN = "it is shown to nobody"
+SHOWN = "everybody can read it from now on"
+KEPT = "accounts that subscribe to it keep it"
+OPERATORS = "it is the operator's alone"
+UNLOCKED = "it is asked without credentials, and stays private"
+ENDED = "2 subscriptions of others ended"
+STRANGERS_ENDED = "1 subscription of others ended"
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "after", "follows"),
+    [
+        ({}, {"private": True}, (True, False), [WITHDRAWN, KEPT, STRANGERS_ENDED]),
+        ({"private": True}, {"private": False}, (False, False), [SHOWN]),
+        ({"private": True}, {"private": True}, (True, False), []),
+        ({}, {"private": False}, (False, False), []),
+        ({}, {"section": ""}, (False, False), []),
+        ({}, {"basic": "a:b"}, (True, True), [WITHDRAWN, OPERATORS, ENDED]),
+        ({"private": True}, {"basic": "a:b"}, (True, True), [OPERATORS, ENDED]),
+        ({"basic": "a:b"}, {"basic": ""}, (True, False), [UNLOCKED]),
+        ({"basic": "a:b"}, {"headers": {"X-Key": "k"}}, (True, True), []),
+        (
+            {"basic": "a:b"},
+            {"headers": {}, "private": False},
+            (False, False),
+            [SHOWN, UNLOCKED],
+        ),
+    ],
+)
+async def test_editing_a_feed_says_what_follows(
+    client: httpx2.AsyncClient,
+    hub: Hub,
+    before: dict[str, object],
+    change: dict[str, object],
+    after: tuple[bool, bool],
+    follows: list[str],
+) -> None:
+    made = await client.post("/api/feeds", json={"url": URL, **before})
+    feed = made.json()
+    if not feed["has_credentials"]:
+        for account in (ANONYMOUS, 7):
+            await hub.storage.subscriptions.add(
+                NewSubscription(
+                    account=AccountId(account),
+                    topic=URL,
+                    feed_id=feed["id"],
+                    callback="https://you.example/",
+                ),
+                hub.clock.now(),
+            )
+
+    answer = await client.patch(f"/api/feeds/{feed['id']}", json=change)
+
+    shown = answer.json()
+    assert answer.status_code == 200
+    assert (shown["private"], shown["has_credentials"]) == after
+    assert len(shown["follows"]) == len(follows)
+    for said, expected in zip(shown["follows"], follows, strict=True):
+        assert said.startswith(expected)
+    ended = {ENDED: 2, STRANGERS_ENDED: 1}
+    assert shown["subscriptions_ended"] == sum(ended.get(each, 0) for each in follows)
+
+
+async def test_a_feed_with_credentials_is_not_made_public(
+    client: httpx2.AsyncClient,
+) -> None:
+    made = await client.post("/api/feeds", json={"url": URL, "basic": "a:b"})
+    path = f"/api/feeds/{made.json()['id']}"
+    answer = await client.patch(path, json={"private": False})
+    assert (answer.status_code, answer.json()["field"]) == (422, "private")
+
+
+async def test_more_subscriptions_than_a_transaction_ends_are_ended_too(
+    client: httpx2.AsyncClient, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hub.services.feeds.END_PAGE", 2)
+    made = await client.post("/api/feeds", json={"url": URL})
+    for number in range(5):
+        await hub.storage.subscriptions.add(
+            NewSubscription(
+                account=ANONYMOUS,
+                topic=URL,
+                feed_id=made.json()["id"],
+                callback=f"https://you.example/{number}",
+            ),
+            hub.clock.now(),
+        )
+    path = f"/api/feeds/{made.json()['id']}"
+    answer = await client.patch(path, json={"private": True})
+    assert answer.json()["subscriptions_ended"] == 5
+
+
+@pytest.mark.parametrize("state", ["removed", "unknown"])
+async def test_what_is_not_there_cannot_be_edited(
+    client: httpx2.AsyncClient, state: str
+) -> None:
+    path = "/api/feeds/99"
+    if state == "removed":
+        made = await client.post("/api/feeds", json={"url": URL})
+        path = f"/api/feeds/{made.json()['id']}"
+        await client.delete(path)
+    answer = await client.patch(path, json={"private": True})
+    assert answer.status_code == (409 if state == "removed" else 404)
 
 
 async def test_nobody_has_to_wait(client: httpx2.AsyncClient, hub: Hub) -> None:
@@ -387,16 +549,18 @@ async def test_a_raw_document_comes_as_it_came_with_its_own_type(
 async def test_a_subscription_callback_is_set_kept_and_taken_away(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
-    feed = {"url": "https://example.org/feed"}
     callback = "https://you.example/may"
+    feed = {"url": "https://example.org/feed", "subscription_callback": callback}
+    made = await client.post("/api/feeds", json=feed)
+    feed_id = made.json()["id"]
     for given, kept in (
-        ({"subscription_callback": callback}, callback),
         ({}, callback),
         ({"subscription_callback": ""}, ""),
+        ({"subscription_callback": callback, "publish_secret": "s"}, callback),
     ):
-        answer = await client.post("/api/feeds", json={**feed, **given})
-        found = await hub.storage.feeds.subscription_callback(answer.json()["id"])
-        assert found == kept
+        await client.patch(f"/api/feeds/{feed_id}", json=given)
+        assert await hub.storage.feeds.subscription_callback(feed_id) == kept
+    assert await hub.storage.feeds.publish_secret(feed_id) == "s"
 
 
 @pytest.mark.parametrize(

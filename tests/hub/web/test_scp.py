@@ -12,7 +12,7 @@ import pytest
 from hub.collections.builder import BuildOptions
 from hub.web.application import create_application
 from protocols.scp.collection import Encoding
-from storage.records import FeedState, NewFeed
+from storage.records import FeedChange, FeedState, NewFeed
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.scp_crawler import ScpCrawler
 from tests.support.scp_schemas import faults_of_file, faults_of_sitemap
@@ -212,8 +212,8 @@ async def test_hidden_feeds_and_moved_ones_are_followed(
     feed = await feeds.add("a", section="one")
     await feeds.publish(feed, an_entry("a"))
     await build(hub)
-    moved = NewFeed(url=feed.url, section="two")
-    await hub.storage.feeds.add(moved, START)
+    moved = FeedChange(section="two")
+    await hub.storage.feeds.edit(feed.id, moved, "", START)
     assert await build(hub, later=HOUR) == [
         "all delta 1",
         "one delta 0",

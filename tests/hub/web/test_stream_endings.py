@@ -14,7 +14,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from hub.services.feed_requests import AddFeed
+from hub.services.feed_requests import EditFeed
 from hub.services.tokens import CreatedToken, CreateToken
 from storage.records import Credentials, FeedState, Right
 from tests.support.event_stream import EventClient
@@ -94,6 +94,7 @@ async def test_a_revoked_token_closes_all_that_was_opened_with_it(
     hub: LiveHub,
 ) -> None:
     token, other = await new_token(hub), await new_token(hub)
+    await hub.subscribe(SECRET, token.token.account.id)
     async with (
         hub.connect(SECRET, authorization=of(token)) as first,
         hub.connect(NEWS, authorization=of(token)) as second,
@@ -183,6 +184,7 @@ async def test_a_feed_that_becomes_private_is_gone_for_those_who_may_not_see_it(
     hub: LiveHub,
 ) -> None:
     may, may_not = await new_token(hub), await new_token(hub, Right.LIST)
+    await hub.subscribe(NEWS, may.token.account.id)
     admin = base64.b64encode(f"admin:{ADMIN}".encode()).decode()
     async with (
         hub.connect(NEWS) as stranger,
@@ -193,8 +195,7 @@ async def test_a_feed_that_becomes_private_is_gone_for_those_who_may_not_see_it(
         events = await listen(hub, NEWS)
         for client in (stranger, without_right, reader, operator):
             await next_message(client)
-        login = Credentials(username="ann", password="pass")
-        await hub.hub.services.feeds.add(AddFeed(url=NEWS, credentials=login, wait=0))
+        await hub.hub.services.feeds.edit(hub.feeds[NEWS], EditFeed(private=True))
         told = [await next_message(each) for each in (stranger, without_right)]
         told.append(await events.next("unsubscribed"))
         # As for a feed that was removed: nobody learns that it is there.
@@ -203,6 +204,37 @@ async def test_a_feed_that_becomes_private_is_gone_for_those_who_may_not_see_it(
         await hub.publish(NEWS, "one")
         assert titles(await next_message(reader)) == ["one"]
         assert titles(await next_message(operator)) == ["one"]
+
+
+async def test_a_feed_that_takes_credentials_is_gone_for_all_but_the_operator(
+    hub: LiveHub,
+) -> None:
+    token = await new_token(hub)
+    await hub.subscribe(NEWS, token.token.account.id)
+    admin = base64.b64encode(f"admin:{ADMIN}".encode()).decode()
+    async with (
+        hub.connect(NEWS, authorization=of(token)) as reader,
+        hub.connect(NEWS, authorization=admin) as operator,
+    ):
+        for client in (reader, operator):
+            await next_message(client)
+        login = EditFeed(credentials=Credentials(username="ann", password="pass"))
+        await hub.hub.services.feeds.edit(hub.feeds[NEWS], login)
+        assert (await next_message(reader))["type"] == "unsubscribed"
+        await hub.publish(NEWS, "one")
+        assert titles(await next_message(operator)) == ["one"]
+
+
+async def test_who_unsubscribes_from_a_private_topic_reads_it_no_longer(
+    watchful: LiveHub,
+) -> None:
+    token = await new_token(watchful)
+    made = await watchful.subscribe(SECRET, token.token.account.id)
+    async with watchful.connect(SECRET, authorization=of(token)) as reader:
+        assert (await next_message(reader))["type"] == "subscribed"
+        end = watchful.hub.storage.subscriptions.end
+        await end(made.id, "", START, tell=False)
+        assert (await next_message(reader))["type"] == "unsubscribed"
 
 
 async def test_a_feed_removed_by_another_process_is_noticed(watchful: LiveHub) -> None:

@@ -271,6 +271,8 @@ async def test_a_token_with_the_right_may_come_in_the_url(hub: LiveHub) -> None:
     may_not = await tokens.create(
         CreateToken(account="bob", rights=frozenset({Right.LIST}))
     )
+    await hub.subscribe(SECRET, may.token.account.id)
+    await hub.subscribe(SECRET, may_not.token.account.id)
     async with hub.connect(SECRET, authorization=basic("ada", may.secret)) as client:
         assert (await next_message(client))["type"] == "subscribed"
     async with hub.connect(

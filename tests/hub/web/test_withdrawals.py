@@ -16,8 +16,8 @@ from hub.collections.publisher import Publisher
 from hub.collections.shelf import LIST, Shelf
 from storage.packing import pack
 from storage.records import (
-    Credentials,
     EntryWrite,
+    FeedChange,
     FeedState,
     NewFeed,
     Polling,
@@ -97,8 +97,7 @@ async def remove(hub: Hub, feed: StoredFeed) -> None:
 
 
 async def make_private(hub: Hub, feed: StoredFeed) -> None:
-    new = NewFeed(url=feed.url, credentials=Credentials(username="u"))
-    await hub.storage.feeds.add(new, START)
+    await hub.storage.feeds.edit(feed.id, FeedChange(private=True), "", START)
 
 
 async def keep_feed_out_of_lists(hub: Hub, feed: StoredFeed) -> None:
@@ -182,9 +181,8 @@ async def test_a_feed_that_changes_its_section_leaves_what_was_built_of_that_one
 ) -> None:
     known = await scene.advertised("all", "one", "two")
 
-    await scene.hub.storage.feeds.add(
-        NewFeed(url=scene.first.url, section="two"), START
-    )
+    moved = FeedChange(section="two")
+    await scene.hub.storage.feeds.edit(scene.first.id, moved, "", START)
 
     assert await scene.statuses(known) == {"all": {200}, "one": {410}, "two": {200}}
     assert await scene.advertised("one") == []

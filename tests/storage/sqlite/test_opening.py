@@ -22,7 +22,7 @@ from storage.errors import (
     StorageClosed,
 )
 from storage.opening import open_storage
-from storage.records import Credentials, NewFeed
+from storage.records import OPERATOR, Credentials, NewFeed
 from storage.sqlite import open_database
 from storage.sqlite.schema import latest_version
 from tests.support.storage_scene import START, Scene
@@ -83,7 +83,7 @@ async def test_a_new_file_is_made_with_its_directory_for_its_owner_only(
 async def test_everything_is_there_when_it_is_opened_again(path: Path) -> None:
     first = await open_database(path)
     feed = await Scene(first).add_feed(credentials=Credentials(username="ann"))
-    added = await Scene(first).subscribe(feed, secret="shared")
+    added = await Scene(first).subscribe(feed, secret="shared", account=OPERATOR)
     await Scene(first).publish(feed, "k")
     cursor = await first.log.head()
     await first.close()
@@ -102,7 +102,7 @@ def test_secrets_cannot_be_read_in_the_file(path: Path) -> None:
         storage = await open_database(path)
         scene = Scene(storage)
         feed = await scene.add_feed(credentials=Credentials(password="hunter-two"))
-        await scene.subscribe(feed, secret="tell-nobody")
+        await scene.subscribe(feed, secret="tell-nobody", account=OPERATOR)
         await storage.close()
 
     asyncio.run(session())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
@@ -10,8 +10,12 @@ from typing import TypeVar
 from protocols.quick import changed
 from protocols.selectors import selector_of
 from protocols.urls import resource_url
+from storage.errors import NotFound
 from storage.records import (
+    AccountId,
+    Credentials,
     DueFeed,
+    FeedChange,
     FeedId,
     FeedState,
     FetchTarget,
@@ -26,6 +30,7 @@ from storage.wanted import keeps_document
 from tests.support.overdue import the_latest
 
 from .state import ModelFeed, State, milliseconds
+from .subscriptions import MemorySubscriptions
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -37,6 +42,8 @@ class MemoryFeeds:
 
     async def add(self, feed: NewFeed, now: datetime) -> tuple[StoredFeed, bool]:
         for known in self._of_resource(feed.url):
+            if feed.as_anybody and known.credentials is not None:
+                continue
             if known.stored.url == feed.url or known.credentials == feed.credentials:
                 return self._add_again(known, feed), False
         feed_id = FeedId(self._state.next_id("feed"))
@@ -63,8 +70,9 @@ class MemoryFeeds:
         def rank(feed: ModelFeed) -> tuple[bool, bool, bool, FeedId]:
             is_removed = feed.stored.state is FeedState.REMOVED
             is_open = feed.credentials is None
-            is_meant = feed.stored.url == url and not (is_removed and is_open)
-            return not is_meant, is_removed, not is_open, feed.stored.id
+            is_spelled = feed.stored.url == url
+            is_meant = is_spelled and not (is_removed and is_open)
+            return not is_meant, is_removed, is_open == is_spelled, feed.stored.id
 
         found = (
             each
@@ -75,23 +83,46 @@ class MemoryFeeds:
         return sorted(found, key=rank) or ([aliased] if aliased else [])
 
     def _add_again(self, known: ModelFeed, feed: NewFeed) -> StoredFeed:
-        known.credentials = feed.credentials or known.credentials
-        was_removed = known.stored.state is FeedState.REMOVED
-        known.stored = replace(
-            known.stored,
-            private=known.credentials is not None
-            or (feed.private and (was_removed or known.stored.private)),
-            section=feed.section or known.stored.section,
-            has_credentials=known.credentials is not None,
-            state=FeedState.ACTIVE
-            if was_removed or known.stored.state.is_stopped
-            else known.stored.state,
-            removed_at=None,
-            polling=changed(known.stored.polling, last_fetch=None)
-            if was_removed
-            else known.stored.polling,
-        )
+        if known.stored.state is FeedState.REMOVED:
+            known.credentials = feed.credentials or known.credentials
+            known.stored = replace(
+                known.stored,
+                private=known.credentials is not None or feed.private,
+                section=feed.section or known.stored.section,
+                has_credentials=known.credentials is not None,
+                state=FeedState.ACTIVE,
+                removed_at=None,
+                polling=changed(known.stored.polling, last_fetch=None),
+            )
+        elif known.stored.state.is_stopped:
+            known.stored = replace(known.stored, state=FeedState.ACTIVE)
         return known.stored
+
+    async def edit(
+        self, feed_id: FeedId, change: FeedChange, reason: str, now: datetime
+    ) -> tuple[StoredFeed, int]:
+        feed = self._state.feed(feed_id)
+        stored = feed.stored
+        if stored.state is FeedState.REMOVED:
+            raise NotFound("feed", feed_id)
+        if change.credentials is not None:
+            is_none = change.credentials == Credentials()
+            feed.credentials = None if is_none else change.credentials
+        has_credentials = feed.credentials is not None
+        private = stored.private if change.private is None else change.private
+        feed.stored = replace(
+            stored,
+            private=private or has_credentials,
+            section=stored.section if change.section is None else change.section,
+            has_credentials=has_credentials,
+        )
+        ended = 0
+        if change.shuts_out is not None:
+            subscriptions = MemorySubscriptions(self._state)
+            ended = await subscriptions.end_all(
+                feed_id, reason, now, 10**9, change.shuts_out
+            )
+        return feed.stored, ended
 
     async def get(self, feed_id: FeedId) -> StoredFeed | None:
         found = self._state.feeds.get(feed_id)
@@ -109,6 +140,22 @@ class MemoryFeeds:
             and resource_url(each.url.partition("#")[0]) == resource_url(page)
             and each.state is not FeedState.REMOVED
         ][:limit]
+
+    async def find_open(self, topic: str) -> StoredFeed | None:
+        found = [each.stored for each in self._of_resource(topic)]
+        return next((each for each in found if not each.has_credentials), None)
+
+    async def find_readable(
+        self, topic: str, viewer: AccountId | None
+    ) -> StoredFeed | None:
+        found = [each.stored for each in self._of_resource(topic)]
+        readable = (each for each in found if self._state.may_read(viewer, each.id))
+        return next(readable, None)
+
+    async def readable(
+        self, asked: Collection[tuple[AccountId | None, FeedId]]
+    ) -> frozenset[tuple[AccountId | None, FeedId]]:
+        return frozenset(each for each in asked if self._state.may_read(*each))
 
     async def page(
         self, *, after: FeedId, limit: int, state: FeedState | None = None

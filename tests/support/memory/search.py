@@ -9,7 +9,6 @@ from storage.records import (
     Both,
     Either,
     EntryId,
-    FeedState,
     Matches,
     Phrase,
     Place,
@@ -81,13 +80,13 @@ class MemorySearch:
         self, viewer: AccountId | None, entry: StoredEntry, listed_only: bool
     ) -> bool:
         feed = self._state.feeds[entry.feed_id].stored
-        if entry.deleted or feed.state is FeedState.REMOVED:
+        if entry.deleted or not self._state.may_read(viewer, feed.id):
             return False
         is_unlisted = entry.unlisted or feed.polling.unlisted
         subscribers = {each.account for each in self._state.active(feed.id)}
-        if viewer is None or not (feed.private or is_unlisted):
+        if viewer is None or not is_unlisted:
             return True
-        return viewer in subscribers and not (listed_only and is_unlisted)
+        return viewer in subscribers and not listed_only
 
 
 def _is_in(term: Term, document: SearchDocument) -> bool:

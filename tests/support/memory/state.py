@@ -8,12 +8,14 @@ from datetime import datetime
 
 from storage.errors import NotFound
 from storage.records import (
+    NOBODY,
     AccountId,
     Attempt,
     Credentials,
     DeadRange,
     EntryId,
     FeedId,
+    FeedState,
     Position,
     Record,
     SitePage,
@@ -112,6 +114,17 @@ class State:
             for each in self.subscriptions.values()
             if each.feed_id == feed_id and each.state is SubscriptionState.ACTIVE
         ]
+
+    def may_read(self, viewer: AccountId | None, feed_id: FeedId) -> bool:
+        feed = self.feeds.get(feed_id)
+        if feed is None or feed.stored.state is FeedState.REMOVED:
+            return False
+        if viewer is None:
+            return True
+        is_found = feed.stored.state is FeedState.TRACK and viewer != NOBODY
+        is_held = any(each.account == viewer for each in self.active(feed_id))
+        is_opened = not feed.stored.private or is_found or is_held
+        return feed.credentials is None and is_opened
 
     def active_or_none(self, subscription_id: SubscriptionId) -> Subscription | None:
         found = self.subscriptions.get(subscription_id)

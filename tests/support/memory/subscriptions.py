@@ -11,12 +11,15 @@ from typing import TypedDict
 from protocols.urls import normal_url
 from storage.errors import NotFound
 from storage.records import (
+    ANONYMOUS,
+    OPERATOR,
     AccountId,
     FeedId,
     NewSubscription,
     Position,
     RecordKind,
     Straggler,
+    Subscribers,
     Subscription,
     SubscriptionId,
     SubscriptionState,
@@ -42,7 +45,9 @@ class MemorySubscriptions:
         self._state = state
 
     async def add(self, new: NewSubscription, now: datetime) -> Subscription:
-        self._state.feed(new.feed_id)
+        feed = self._state.feed(new.feed_id)
+        if feed.credentials is not None and new.account != OPERATOR:
+            raise NotFound("feed", new.feed_id)
         self._state.topics.setdefault(new.topic, new.feed_id)
         known = await self.find(new.account, new.topic, new.callback)
         lease_end = None if new.lease_end is None else milliseconds(new.lease_end)
@@ -156,9 +161,15 @@ class MemorySubscriptions:
         return self._state.subscriptions[subscription_id]
 
     async def end_all(
-        self, feed_id: FeedId, reason: str, now: datetime, limit: int
+        self,
+        feed_id: FeedId,
+        reason: str,
+        now: datetime,
+        limit: int,
+        whose: Subscribers = Subscribers.ALL,
     ) -> int:
-        ids = [each.id for each in self._state.active(feed_id)][:limit]
+        meant = (each for each in self._state.active(feed_id) if _is_of(whose, each))
+        ids = [each.id for each in meant][:limit]
         return self.end_these(ids, reason, SubscriptionState.ENDING, now)
 
     async def expire(self, now: datetime, limit: int) -> int:
@@ -246,6 +257,12 @@ class MemorySubscriptions:
 
     async def count(self, feed_id: FeedId) -> int:
         return len(self._state.active(feed_id))
+
+
+def _is_of(whose: Subscribers, subscription: Subscription) -> bool:
+    if whose is Subscribers.STRANGERS:
+        return subscription.account == ANONYMOUS
+    return whose is Subscribers.ALL or subscription.account != OPERATOR
 
 
 def _former(known: Subscription, new: NewSubscription, now: datetime) -> Former:
