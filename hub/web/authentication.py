@@ -61,6 +61,17 @@ class Authenticator:
         raise _unauthorized("this token opens nothing here: unknown, or revoked")
 
 
+def refuse_in_query(principal: Principal) -> None:
+    """A query string is kept in logs, histories and Referers, and anybody's page can
+    name one: the administrator's token is not taken there. Raises `Problem` 403."""
+    if principal.is_admin:
+        raise Problem(
+            HTTPStatus.FORBIDDEN,
+            "the admin token is not taken in a query string, where logs keep it; send"
+            " it as Authorization, and a token with the rights it takes otherwise",
+        )
+
+
 def require(principal: Principal, right: Right) -> None:
     """Raises `Problem` 403 naming the right that the token has not."""
     if principal.may(right):

@@ -12,7 +12,7 @@ from hub.live.connections import Guest
 from hub.live.errors import NoRoom, ShareTaken
 from hub.live.stream import LiveStream
 from hub.services.tokens import Principal
-from hub.web.authentication import Authenticator
+from hub.web.authentication import Authenticator, refuse_in_query
 from hub.web.origins import is_foreign
 from hub.web.problems import Problem
 from protocols.cursor import read_cursor
@@ -78,8 +78,8 @@ async def find_principal(
 
     In the header, or, since an EventSource cannot set one, as base64 of ``user:token``
     in the parameter ``authorization``. Browsers send the Basic credentials they know
-    to any site's request, so with a foreign ``Origin`` the header is refused. Raises
-    `Problem` and `StorageError`.
+    to any site's request, so with a foreign ``Origin`` the header is refused; the
+    administrator's token is, in the parameter. Raises `Problem` and `StorageError`.
     """
     offered = connection.query_params.get("authorization")
     if offered and not offered.isascii():
@@ -88,7 +88,10 @@ async def find_principal(
         )
     if offered:
         headers = Headers({"authorization": f"Basic {''.join(offered.split())}"})
-        return await authenticator.identify(headers)
+        principal = await authenticator.identify(headers)
+        if principal is not None:
+            refuse_in_query(principal)
+        return principal
     if "authorization" in connection.headers and is_foreign(connection):
         raise Problem(
             HTTPStatus.FORBIDDEN, "another site's requests take no Authorization header"

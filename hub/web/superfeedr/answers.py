@@ -61,12 +61,13 @@ def json_bytes_answer(call: Call, body: bytes) -> Response:
     name = call.parameters.one("callback").strip()
     if not name:
         return Response(body, headers={"Content-Type": JSON_TYPE})
-    if not _is_function(name):
+    if not is_function(name):
         raise InvalidValue("callback", "the name of a JavaScript function", name)
     return _script_answer(name, body)
 
 
-def _is_function(name: str) -> bool:
+def is_function(name: str) -> bool:
+    """Whether a page can be called back by that name."""
     return len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
 
 
@@ -75,7 +76,7 @@ def _function_named(request: Request, problem: Problem) -> str:
     if request.method != "GET" or problem.field == "callback":
         return ""
     name = request.query_params.get("callback", "").strip()
-    return name if _is_function(name) else ""
+    return name if is_function(name) else ""
 
 
 def _script_answer(name: str, body: bytes) -> Response:

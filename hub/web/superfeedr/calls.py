@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -43,6 +44,14 @@ class Call:
         return chosen
 
 
+class Effect(Enum):
+    """What a mode does besides answering."""
+
+    NONE = auto()
+    SENDS = auto()  # something to a callback; by GET, as it is documented
+    CHANGES = auto()  # what is stored
+
+
 Handler = Callable[[Call], Awaitable[Response]]
 """Raises `InvalidValue`, `Problem`, `ServiceError` and `StorageError`: the door tells
 them as text, or as JSON to whom accepts it."""
@@ -55,6 +64,7 @@ class Mode:
     answer: Handler
     right: Right | None = None
     is_open: bool = False
+    effect: Effect = Effect.NONE
 
 
 Modes = Mapping[str, Mode]

@@ -3,6 +3,11 @@
 Tokens of this API may be public, and pages of any site may use them. What a browser
 adds by itself, though, is nobody's wish: of another site's request an ``Authorization``
 header counts only if a script set it, and never for the administrator's token.
+
+Browsers add Basic credentials that they keep to whatever a page has them load by GET,
+an image or a script, and to plain http they say neither from where (``Origin``) nor
+what for (``Sec-Fetch-*``). So by GET such a header opens no JSONP, which any page could
+read, and changes nothing. Scripts in pages, and who changes by GET, send the parameter.
 """
 
 from __future__ import annotations
@@ -13,19 +18,27 @@ from http import HTTPStatus
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
+from starlette.types import Scope
 
 from hub.services.tokens import Principal
-from hub.web.authentication import Authenticator
+from hub.web.authentication import Authenticator, refuse_in_query
 from hub.web.origins import is_foreign
 from hub.web.problems import Problem
-from protocols.superfeedr.parameters import Parameters
+from hub.web.superfeedr.answers import is_function
+from hub.web.superfeedr.calls import Effect
+from protocols.superfeedr.parameters import Parameters, read_parameters
 
+SAFE = ("GET", "HEAD")
+_OF_BROWSERS = ("accept-language", "cookie", "referer", "sec-fetch-mode", "origin")
 CHALLENGE = 'Basic realm="fanfare", charset="UTF-8"'
 """Basic alone: some clients look at the first scheme of a challenge only."""
 
 
 async def identify(
-    request: Request, parameters: Parameters, authenticator: Authenticator
+    request: Request,
+    parameters: Parameters,
+    authenticator: Authenticator,
+    effect: Effect,
 ) -> Principal:
     """Raises `Problem` 401 or 403, `InvalidValue` and `StorageError`."""
     offered = parameters.one("authorization")
@@ -38,9 +51,58 @@ async def identify(
         raise _unauthorized(
             "this takes a token: Basic login:token, or its base64 as authorization"
         )
+    of_query = read_parameters(query_of(request.scope), "", b"", parameters.lengths)
+    if of_query.one("authorization"):
+        refuse_in_query(principal)
     if not offered and _is_cross_site(request):
         _check_script(request, principal)
+    is_script = is_function(parameters.one("callback").strip())
+    if is_script and principal.is_admin:
+        raise _forbidden("the admin token is not for scripts of pages (callback)")
+    if request.method in SAFE and not offered:
+        _check_safe(request, effect, is_script=is_script)
     return principal
+
+
+def query_of(scope: Scope) -> str:
+    """The query, also one that follows the path without a question mark.
+
+    The service's own sample had ``https://stream.superfeedr.com/&hub.mode=…``.
+    """
+    path: bytes = (scope.get("raw_path") or b"").partition(b"?")[0]
+    misplaced = path.partition(b"&")[2]
+    query: bytes = b"&".join(filter(None, (misplaced, scope["query_string"])))
+    return query.decode("latin-1")
+
+
+def _check_safe(request: Request, effect: Effect, *, is_script: bool) -> None:
+    """A GET or HEAD, which any page can have a browser ask, with a token in its header.
+
+    Raises `Problem` 403.
+    """
+    scheme = request.headers["authorization"].partition(" ")[0].lower()
+    if scheme != "basic":  # no browser sends any other by itself
+        return
+    if is_script:
+        raise _forbidden(
+            "with callback, a script's answer, the token comes in the parameter"
+            " authorization: Basic credentials may be a browser's own"
+        )
+    is_refused = effect is Effect.CHANGES or (
+        effect is Effect.SENDS and may_be_browser(request)
+    )
+    if is_refused:
+        raise _forbidden(
+            "by GET this takes the token in the parameter authorization, or use POST:"
+            " Basic credentials may be a browser's own"
+        )
+
+
+def may_be_browser(request: Request) -> bool:
+    """Browsers name themselves Mozilla, and say which languages their user reads."""
+    headers = request.headers
+    named = headers.get("user-agent", "").lower().startswith("mozilla/")
+    return named or any(name in headers for name in _OF_BROWSERS)
 
 
 def _as_header(offered: str) -> Headers:
@@ -70,6 +132,10 @@ def _check_script(request: Request, principal: Principal) -> None:
             HTTPStatus.FORBIDDEN,
             "another site's requests take a token in the parameter authorization",
         )
+
+
+def _forbidden(detail: str) -> Problem:
+    return Problem(HTTPStatus.FORBIDDEN, detail)
 
 
 def _unauthorized(detail: str) -> Problem:

@@ -21,7 +21,7 @@ from hub.web.decoding import read_bytes
 from hub.web.problems import Problem
 from hub.web.superfeedr.answers import CORS, error_answer, preflight_answer
 from hub.web.superfeedr.calls import Call, Mode, Modes
-from hub.web.superfeedr.credentials import identify
+from hub.web.superfeedr.credentials import identify, query_of
 from protocols.errors import InvalidValue
 from protocols.superfeedr.parameters import (
     DEFAULT_LENGTHS,
@@ -112,7 +112,9 @@ class SuperfeedrDoor:
     ) -> Principal:
         if mode.is_open:
             return WITHOUT_TOKEN
-        principal = await identify(request, parameters, self._authenticator)
+        principal = await identify(
+            request, parameters, self._authenticator, mode.effect
+        )
         if mode.right is not None:
             require(principal, mode.right)
         return principal
@@ -146,14 +148,3 @@ def is_for_api(scope: Scope) -> bool:
         or "transfer-encoding" in headers
         or _OWN_NAME.search(query_of(scope)) is not None
     )
-
-
-def query_of(scope: Scope) -> str:
-    """The query, also one that follows the path without a question mark.
-
-    The service's own sample had ``https://stream.superfeedr.com/&hub.mode=…``.
-    """
-    path: bytes = (scope.get("raw_path") or b"").partition(b"?")[0]
-    misplaced = path.partition(b"&")[2]
-    query: bytes = b"&".join(filter(None, (misplaced, scope["query_string"])))
-    return query.decode("latin-1")

@@ -27,7 +27,7 @@ from hub.web.conditions import is_current, not_modified, validators
 from hub.web.decoding import combined_field
 from hub.web.problems import Problem
 from hub.web.superfeedr.answers import json_bytes_answer
-from hub.web.superfeedr.calls import Call, Mode, Modes
+from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
 from hub.web.superfeedr.search import read_search, search_of
 from hub.web.superfeedr.stream import Streaming
 from protocols.errors import InvalidValue
@@ -55,7 +55,9 @@ def retrieval_modes(services: Services) -> Modes:
     return {
         "retrieve": Mode(answer=retrieval.retrieve, right=Right.RETRIEVE),
         "search": Mode(answer=retrieval.search, right=Right.RETRIEVE),
-        "replay": Mode(answer=retrieval.replay, right=Right.RETRIEVE),
+        "replay": Mode(
+            answer=retrieval.replay, right=Right.RETRIEVE, effect=Effect.SENDS
+        ),
     }
 
 

@@ -13,7 +13,7 @@ from hub.services.selections import DEFAULT_COUNT, MOST_COUNT
 from hub.services.superfeedr import SuperfeedrService
 from hub.services.wishes import Verify, Wish
 from hub.web.decoding import combined_field
-from hub.web.superfeedr.calls import Call, Mode, Modes
+from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
 from protocols.errors import InvalidValue
 from protocols.superfeedr.parameters import Parameters
 from protocols.websub.requests import LONGEST_VERIFY_TOKEN
@@ -47,8 +47,12 @@ class Subscribing:
 
     def modes(self) -> Modes:
         return {
-            "subscribe": Mode(answer=self.subscribe, right=Right.SUBSCRIBE),
-            "unsubscribe": Mode(answer=self.unsubscribe, right=Right.UNSUBSCRIBE),
+            "subscribe": Mode(
+                answer=self.subscribe, right=Right.SUBSCRIBE, effect=Effect.CHANGES
+            ),
+            "unsubscribe": Mode(
+                answer=self.unsubscribe, right=Right.UNSUBSCRIBE, effect=Effect.CHANGES
+            ),
         }
 
     async def subscribe(self, call: Call) -> Response:

@@ -185,12 +185,12 @@ async def test_a_feed_that_becomes_private_is_gone_for_those_who_may_not_see_it(
 ) -> None:
     may, may_not = await new_token(hub), await new_token(hub, Right.LIST)
     await hub.subscribe(NEWS, may.token.account.id)
-    admin = base64.b64encode(f"admin:{ADMIN}".encode()).decode()
+    admin = {"Authorization": f"Bearer {ADMIN}"}
     async with (
         hub.connect(NEWS) as stranger,
         hub.connect(NEWS, authorization=of(may_not)) as without_right,
         hub.connect(NEWS, authorization=of(may)) as reader,
-        hub.connect(NEWS, authorization=admin) as operator,
+        connect(hub.url(NEWS), additional_headers=admin) as operator,
     ):
         events = await listen(hub, NEWS)
         for client in (stranger, without_right, reader, operator):
@@ -211,10 +211,10 @@ async def test_a_feed_that_takes_credentials_is_gone_for_all_but_the_operator(
 ) -> None:
     token = await new_token(hub)
     await hub.subscribe(NEWS, token.token.account.id)
-    admin = base64.b64encode(f"admin:{ADMIN}".encode()).decode()
+    admin = {"Authorization": f"Bearer {ADMIN}"}
     async with (
         hub.connect(NEWS, authorization=of(token)) as reader,
-        hub.connect(NEWS, authorization=admin) as operator,
+        connect(hub.url(NEWS), additional_headers=admin) as operator,
     ):
         for client in (reader, operator):
             await next_message(client)

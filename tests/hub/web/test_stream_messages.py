@@ -291,7 +291,8 @@ async def test_a_stream_that_is_not_open_takes_a_token(tmp_path: Path) -> None:
         await hub.add_feed(NEWS)
         async with hub.connect(NEWS) as client:
             assert await closing(client) == (3500, "not authorized")
-        async with hub.connect(NEWS, authorization=basic("admin", ADMIN)) as client:
+        headers = {"Authorization": f"Basic {basic('admin', ADMIN)}"}
+        async with connect(hub.url(NEWS), additional_headers=headers) as client:
             assert (await next_message(client))["type"] == "subscribed"
 
 

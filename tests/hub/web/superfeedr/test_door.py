@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from storage.records import Right
+from tests.hub.web.conftest import TOKEN
 from tests.hub.web.superfeedr.conftest import make_token
 from tests.support.services import Hub
 
@@ -175,11 +176,99 @@ async def test_the_administrator_is_not_whoever_another_site_says(
     assert answer.status_code == 403
 
 
+CHANGE = "/?hub.mode=unsubscribe&hub.topic=https%3A%2F%2Fexample.org%2Ffeed"
+REPLAY = CHANGE.replace("unsubscribe", "replay")
+SEND = f"{REPLAY}&hub.callback=https%3A%2F%2Fyou.example"
+SCRIPT = "/?hub.mode=list&callback=steal"
+LIST = "/?hub.mode=list"
+CURL = {"User-Agent": "curl/8.5"}
+
+
+def browser(**more: str) -> dict[str, str]:
+    """What one sends for an image or a script of another's page, over plain http."""
+    named = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101"}
+    return {**named, "Accept-Language": "en-US,en;q=0.5", **more}
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize(
+    ("target", "headers", "is_refused"),
+    [
+        pytest.param(CHANGE, browser(), True, id="an-image-that-unsubscribes"),
+        pytest.param(CHANGE, CURL, True, id="whoever-unsubscribes-by-GET"),
+        pytest.param(SCRIPT, browser(), True, id="a-script-that-reads-a-list"),
+        pytest.param(SCRIPT, CURL, True, id="whoever-reads-it-as-a-script"),
+        pytest.param(SEND, browser(), True, id="an-image-that-replays"),
+        pytest.param(SEND, {"Referer": "http://x.example"}, True, id="a-link"),
+        pytest.param(SEND, CURL, False, id="replay-as-it-is-documented"),
+        pytest.param(LIST, browser(), False, id="a-list-nobody-else-reads"),
+    ],
+)
+async def test_by_get_what_a_browser_keeps_neither_changes_anything_nor_is_a_script(
+    anybody: httpx2.AsyncClient,
+    token: str,
+    method: str,
+    target: str,
+    headers: dict[str, str],
+    is_refused: bool,
+) -> None:
+    answer = await anybody.request(method, target, headers=headers, auth=("me", token))
+    is_told = b'"status":403' in answer.content  # to a script by one that runs
+    assert (is_told or answer.status_code == 403) == is_refused
+    by_script = {"Authorization": f"Bearer {token}", **headers}
+    explicit = await anybody.request(method, target, headers=by_script)
+    assert explicit.status_code != 403
+    by_query = f"{target}&authorization={encoded(token)}"
+    as_parameter = await anybody.request(method, by_query, headers=headers)
+    assert as_parameter.status_code != 403
+    assert b'"status":403' not in as_parameter.content
+
+
+async def test_by_post_a_token_in_the_header_changes_what_it_may(
+    anybody: httpx2.AsyncClient, token: str
+) -> None:
+    answer = await anybody.post(CHANGE, auth=("me", token), headers=browser())
+    assert answer.status_code != 403
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/?hub.mode=list", "authorization"),
+        ("/?hub.mode=list", "%61uthorization"),
+        ("/?hub.mode=list", "hub.authorization"),
+        ("/stream?topic=https://a.example/", "authorization"),
+        ("/stream?topic=https://a.example/", "%61uthorization"),
+    ],
+)
+async def test_the_admin_token_is_not_taken_in_a_query_string(
+    anybody: httpx2.AsyncClient, path: str, name: str
+) -> None:
+    login = base64.b64encode(f"admin:{TOKEN}".encode()).decode()
+    headers = {"Accept": "*/*"}
+    answer = await anybody.get(f"{path}&{name}={login}", headers=headers)
+    assert answer.status_code == 403
+    assert "query string" in answer.text
+    form = {"authorization": login, "hub.mode": "authenticate"}
+    assert (await anybody.post("/", data=form)).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_the_admin_token_opens_no_jsonp(
+    client: httpx2.AsyncClient, method: str
+) -> None:
+    bearer = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json"}
+    answer = await client.request(method, SCRIPT, headers=bearer)
+    assert "the admin token is not for scripts" in answer.text
+    assert '"status":403' in answer.text
+
+
 async def test_with_a_callback_the_answer_is_a_script(
     anybody: httpx2.AsyncClient, token: str
 ) -> None:
+    login = f"&authorization={encoded(token)}"
     target = "/?hub.mode=authenticate&callback=jQuery123_4.done&_=1"
-    answer = await anybody.get(target, auth=("me", token))
+    answer = await anybody.get(target + login)
     assert answer.headers["content-type"].startswith("text/javascript")
     assert answer.text.startswith("jQuery123_4.done({")
     assert answer.text.endswith("})")

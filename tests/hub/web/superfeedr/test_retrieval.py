@@ -35,6 +35,8 @@ def ask(anybody: httpx2.AsyncClient, library: Library) -> Ask:
         mode: str = "retrieve", accept: str = "*/*", method: str = "GET", **given: str
     ) -> httpx2.Response:
         named = {name.replace("hub_", "hub."): it for name, it in given.items()}
+        if "callback" in given:  # as scripts of pages do
+            named["authorization"] = library.credential
         query = urlencode({"hub.mode": mode, **named})
         return await anybody.request(
             method,
