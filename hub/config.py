@@ -71,6 +71,9 @@ class Settings(OpenFeederSettings, LogSettings, ScpSettings, PollingSettings):
     allow_callback_networks: tuple[Addresses, ...] = setting(
         (), networks, "the same, for delivering to callbacks only", shown="none"
     )
+    allow_hub_networks: tuple[Addresses, ...] = setting(
+        (), networks, "the same, for hubs that publishers name only", shown="none"
+    )
     blocked_hosts: tuple[str, ...] = setting(
         (),
         hosts,

@@ -50,6 +50,7 @@ def create_network(settings: Settings) -> HttpNetwork:
     return HttpNetwork(
         allow_topics=settings.allow_networks + settings.allow_topic_networks,
         allow_callbacks=settings.allow_networks + settings.allow_callback_networks,
+        allow_hubs=settings.allow_networks + settings.allow_hub_networks,
     )
 
 

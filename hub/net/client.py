@@ -19,10 +19,10 @@ from hub.net.system_lookup import SystemLookup
 class HttpNetwork:
     """Sends requests. Use it as an async context manager.
 
-    ``allow_topics`` and ``allow_callbacks`` are the networks exempt from the guard,
-    each for its purpose. ``connections`` bounds those of each purpose. ``tls`` replaces
-    the system's trust, ``lookup`` its resolver. It has no cookies, follows nothing, and
-    knows of no proxies.
+    ``allow_topics``, ``allow_callbacks`` and ``allow_hubs`` are the networks exempt
+    from the guard, each for its purpose. ``connections`` bounds those of each purpose.
+    ``tls`` replaces the system's trust, ``lookup`` its resolver. It has no cookies,
+    follows nothing, and knows of no proxies.
     """
 
     def __init__(
@@ -30,6 +30,7 @@ class HttpNetwork:
         *,
         allow_topics: Iterable[AddressRange] = (),
         allow_callbacks: Iterable[AddressRange] = (),
+        allow_hubs: Iterable[AddressRange] = (),
         denied_ports: frozenset[int] = DENIED_PORTS,
         connections: int = 2000,
         tls: ssl.SSLContext | None = None,
@@ -46,6 +47,7 @@ class HttpNetwork:
             for purpose, allowed in (
                 (Purpose.TOPIC, allow_topics),
                 (Purpose.CALLBACK, allow_callbacks),
+                (Purpose.HUB, allow_hubs),
             )
         }
 

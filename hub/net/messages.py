@@ -34,7 +34,8 @@ class Purpose(StrEnum):
     """Why a request is made; each has its own guard and its own connections."""
 
     TOPIC = "topic"
-    CALLBACK = "callback"
+    CALLBACK = "callback"  # that somebody subscribed, or the operator has set
+    HUB = "hub"  # of others, and whatever else a publisher names to be posted to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

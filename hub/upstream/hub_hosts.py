@@ -49,7 +49,7 @@ class HubHosts:
         """Whoever is put off takes no place, and so is in nobody's way."""
         name = urlsplit(hub).hostname or ""
         host, server = self._use(name, now), self._server(hub, now)
-        is_exempt = self._network.is_exempt(name, Purpose.CALLBACK)
+        is_exempt = self._network.is_exempt(name, Purpose.HUB)
         interval = 0.0 if is_exempt else INTERVAL
         start = max(now, host.next_free, server.until)
         if start - now <= LONGEST_WAIT:

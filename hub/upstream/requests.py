@@ -1,7 +1,8 @@
 """What hubs of others are asked: to push a feed, and to stop.
 
-Each request has a deadline, goes where the address guard lets notifications go, and
-follows no redirect but those that WebSub allows.
+Each request has a deadline, goes where the address guard lets it, which for hubs that
+publishers name is not where callbacks may be, and follows no redirect but those that
+WebSub allows.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class HubRequests:
             Request(
                 method="POST",
                 url=url,
-                purpose=Purpose.CALLBACK,
+                purpose=Purpose.HUB,
                 headers={"User-Agent": self._user_agent, "Content-Type": FORM},
                 body=body,
                 limits=LIMITS,

@@ -16,7 +16,7 @@ import structlog
 from hub.clock import Clock
 from hub.websub.questions import Questions
 from hub.websub.topics import TopicRefused, Topics, TopicUnready
-from hub.websub.validation import Validation
+from hub.websub.validation import Validation, Validator
 from storage.errors import NotFound
 from storage.interface import Storage
 from storage.records import (
@@ -41,10 +41,10 @@ REMOVED = "the topic was removed from this hub"
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A topic's feed, and where its publisher wants to be asked; "": nowhere."""
+    """A topic's feed, and where its publisher wants to be asked; None: nowhere."""
 
     feed_id: FeedId
-    validator: str
+    validator: Validator | None
 
 
 Admission = Admitted | Exception
@@ -141,15 +141,17 @@ class Intents:
         state = VerificationState.DENIED if is_denied else VerificationState.VERIFIED
         await self._finish(verification, state, replace(confirmed, reason=reason))
 
-    async def _validator_of(self, feed_id: FeedId) -> str:
+    async def _validator_of(self, feed_id: FeedId) -> Validator | None:
         if self._validation is None:
-            return ""
+            return None
         feed = await self._feeds.get(feed_id)
-        return "" if feed is None else await self._validation.url_of(feed)
+        return None if feed is None else await self._validation.validator_of(feed)
 
-    async def _refusal(self, verification: Verification, validator: str) -> str:
+    async def _refusal(
+        self, verification: Verification, validator: Validator | None
+    ) -> str:
         """WebSub 5.2: the hub "MAY" validate; the topic's publisher may want that."""
-        if self._validation is None or not validator:
+        if self._validation is None or validator is None:
             return ""
         told = {
             "hub.mode": verification.mode.value,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final
@@ -37,6 +38,15 @@ UNREACHABLE: Final = "the topic's publisher could not be asked"
 FORM: Final = "application/x-www-form-urlencoded"
 
 
+@dataclass(frozen=True, slots=True)
+class Validator:
+    """Who is asked about a feed's subscriptions. What a publisher names goes only where
+    its hub may be; what the operator has set, where callbacks may."""
+
+    url: str
+    purpose: Purpose
+
+
 class Validation:
     def __init__(
         self,
@@ -59,31 +69,35 @@ class Validation:
     ) -> str:
         """Why nobody may subscribe with these; "" if the publisher allows it, or has
         no URL to ask. ``headers``: of the request. Raises `StorageError`."""
-        url = await self.url_of(feed)
-        return await self.ask(url, parameters, headers) if url else ""
+        validator = await self.validator_of(feed)
+        if validator is None:
+            return ""
+        return await self.ask(validator, parameters, headers)
 
-    async def url_of(self, feed: StoredFeed) -> str:
-        """Whom to ask about the feed; "" if nobody. Raises `StorageError`.
+    async def validator_of(self, feed: StoredFeed) -> Validator | None:
+        """Whom to ask about the feed; None: nobody. Raises `StorageError`.
 
         What the operator has set goes before what whoever serves the topic says.
         """
-        set_for_it = await self._feeds.subscription_callback(feed.id)
-        named = set_for_it or feed.polling.validator
-        return named or await self._named_by_document(feed)
+        if set_for_it := await self._feeds.subscription_callback(feed.id):
+            return Validator(set_for_it, Purpose.CALLBACK)
+        named = feed.polling.validator or await self._named_by_document(feed)
+        return Validator(named, Purpose.HUB) if named else None
 
     async def ask(
         self,
-        url: str,
+        validator: Validator,
         parameters: Mapping[str, str],
         headers: Mapping[str, str] = NONE,
     ) -> str:
         """As `refusal`, of a publisher whose URL is known."""
+        url = validator.url
         if not is_web_url(url):
             return UNREACHABLE
         request = Request(
             method="POST",
             url=url,
-            purpose=Purpose.CALLBACK,
+            purpose=validator.purpose,
             headers={
                 **headers,
                 "User-Agent": self._user_agent,

@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from ipaddress import ip_network
+from pathlib import Path
 
 import pytest
 
 from hub.config import Settings
+from hub.delivery.callback_pace import CallbackPace
 from hub.errors import Blocked, NetworkError, Unreachable
 from hub.net import HttpNetwork, Limits, Purpose, Request
 from hub.openfeeder.analytics import create_sink
 from hub.polling.fetcher import Fetcher, FetchRequest
+from hub.polling.opt_outs import OptOuts
+from hub.upstream.requests import HubRequests
+from hub.websub.validation import Validation
 from protocols.openfeeder.serving.analytics import AnalyticsEvent, Endpoint
+from storage.records import FeedId, NewFeed, NewPushCallback, Polling, PushWay
 from tests.support.clock import ManualClock
 from tests.support.forbidden import (
     LOOPBACK_HOSTS,
@@ -25,6 +32,7 @@ from tests.support.forbidden import (
     forbidden_urls,
     long_urls,
 )
+from tests.support.new_database import open_new
 from tests.support.origin import Origin, OriginAnswer, redirect
 
 LIMITS = Limits(seconds=3, idle_seconds=1)
@@ -165,6 +173,62 @@ async def test_what_topics_may_reach_callbacks_may_not(canary: Origin) -> None:
     async with HttpNetwork(allow_topics=loopback) as network:
         url = f"http://127.0.0.1:{canary.port}/"
         assert isinstance(await refuse(network, url, Purpose.CALLBACK), Blocked)
+
+
+@pytest.mark.parametrize("named", ["hub", "cloud", "validator"])
+async def test_what_publishers_name_is_not_asked_where_only_callbacks_may_be(
+    named: str, tmp_path: Path
+) -> None:
+    """Whoever writes a feed would else have the hub post into that network."""
+    loopback = [ip_network("127.0.0.0/8")]
+    others = {"allow_callbacks": loopback, "allow_topics": loopback}
+    async with Origin() as inside:
+        async with HttpNetwork(**others) as network:
+            await _post(network, named, inside.url("/"), tmp_path)
+        assert inside.connections == 0
+        async with HttpNetwork(allow_hubs=loopback) as network:
+            await _post(network, named, inside.url("/"), tmp_path)
+        assert inside.connections == 1
+
+
+async def test_whom_the_operator_has_asked_may_be_where_callbacks_are(
+    tmp_path: Path,
+) -> None:
+    async with Origin() as inside:
+        loopback = [ip_network("127.0.0.0/8")]
+        async with HttpNetwork(allow_callbacks=loopback) as network:
+            await _post(network, "set by the operator", inside.url("/"), tmp_path)
+        assert inside.connections == 1
+
+
+async def _post(network: HttpNetwork, named: str, url: str, directory: Path) -> None:
+    """What a feed has the hub do that names it, or of which the operator says so."""
+    clock = ManualClock()
+    if named in ("validator", "set by the operator"):
+        storage = await open_new(directory / "hub.db")
+        new = NewFeed(url="https://a.example/")
+        added, _ = await storage.feeds.add(new, clock.now())
+        set_for_it = "" if named == "validator" else url
+        await storage.feeds.set_subscription_callback(added.id, set_for_it)
+        pace = CallbackPace(network, clock)
+        feed = replace(added, polling=Polling(validator=url))
+        await Validation(storage, network, "Fanfare", pace).refusal(feed, {})
+        await storage.close()
+        return
+    way = PushWay.CLOUD if named == "cloud" else PushWay.WEBSUB
+    requests = HubRequests(network, clock, "https://us.example", "Fanfare", OptOuts())
+    await requests.subscribe(
+        NewPushCallback(
+            feed_id=FeedId(1),
+            way=way,
+            hub=url,
+            topic="https://feeds.example/",
+            token="token",
+            secret="secret",
+            asked_at=clock.now(),
+            until=clock.now(),
+        )
+    )
 
 
 async def test_a_connection_opened_for_a_topic_is_not_reused_for_a_callback() -> None:

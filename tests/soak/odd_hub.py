@@ -56,7 +56,10 @@ async def main() -> None:
         stack.push_async_callback(storage.close)
         network = await stack.enter_async_context(
             PacedNetwork(
-                allow_topics=LOOPBACK, allow_callbacks=LOOPBACK, lookup=look_up
+                allow_topics=LOOPBACK,
+                allow_callbacks=LOOPBACK,
+                allow_hubs=LOOPBACK,
+                lookup=look_up,
             )
         )
         seams = Seams(network=network, clock=SystemClock(_wall()), lookup=look_up)

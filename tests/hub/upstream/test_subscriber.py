@@ -80,7 +80,7 @@ class ScriptedHub:
         )
 
     def is_exempt(self, host: str, purpose: Purpose) -> bool:
-        assert purpose is Purpose.CALLBACK
+        assert purpose is Purpose.HUB
         return host.endswith(".exempt")
 
     @property
