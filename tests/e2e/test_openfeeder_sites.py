@@ -97,7 +97,7 @@ class Followed:
         await asyncio.sleep((due - SystemClock().now()).total_seconds())
 
     async def listed(self) -> set[str]:
-        path = f"/topics/{self.feed_id}.json?limit=100"
+        path = f"/topics/{self.feed_id}.normalized.json?limit=100"
         page = await self.api.request("GET", path)
         document = json.loads(page) if isinstance(page, bytes) else page
         return {item["title"] for item in document["items"]}

@@ -65,7 +65,7 @@ async def build(hub: HubProcess, *how: str) -> None:
 
 
 async def pages(api: HubApi, feed_id: int) -> list[tuple[str, str]]:
-    page = await api.request("GET", f"/topics/{feed_id}.json")
+    page = await api.request("GET", f"/topics/{feed_id}.normalized.json")
     return sorted((each["permalinkUrl"], each["title"]) for each in page["items"])
 
 

@@ -45,7 +45,7 @@ class Scene(NamedTuple):
 
     async def titles(self, feed_id: int) -> list[str]:
         """Of all entries that the hub has, as anybody may read them."""
-        page = await self.api.request("GET", f"/topics/{feed_id}.json")
+        page = await self.api.request("GET", f"/topics/{feed_id}.normalized.json")
         return sorted(each["title"] for each in page["items"])
 
 

@@ -82,7 +82,7 @@ class Peace:
         """What the hub shows of a feed, whoever asks."""
         feed_id = self._stage.feed_ids[url]
         shown: set[int] = set()
-        page = f"http://hub.example/0/topics/{feed_id}.json?limit=100"
+        page = f"http://hub.example/0/topics/{feed_id}.normalized.json?limit=100"
         while page:
             heard = await self._stage.process.answer(Knock(method="GET", url=page))
             assert heard is not None

@@ -232,7 +232,9 @@ class UpstreamScene:
 
     async def titles(self, feed_id: int) -> list[str]:
         """Of the entries that this hub has of the feed, in no order."""
-        found = await self.request("GET", f"{self.hub.url}/topics/{feed_id}.json")
+        found = await self.request(
+            "GET", f"{self.hub.url}/topics/{feed_id}.normalized.json"
+        )
         items = json.loads(found.body)["items"]
         return sorted(item["title"] for item in items)
 
