@@ -10,8 +10,10 @@ import asyncio
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from typing import Final
 
 import structlog
 
@@ -24,10 +26,18 @@ from hub.config import Settings
 from hub.environment import unknown_variables
 from hub.open_files import fit_connections, raise_limit
 from hub.part import Part
-from hub.server import AddressUnavailable, Server, listening_socket
+from hub.server import DRAIN_SECONDS, AddressUnavailable, Server, listening_socket
 from hub.tokens import TokenUnreadable, ensure_token, token_file
 from storage.errors import StorageError
 from storage.opening import open_storage
+
+STOP_SECONDS: Final = 4.7
+"""After so many the process ends, whatever is under way: `docker stop` kills after ten,
+others after five. What was committed is safe, as with any other end."""
+DRAINED_BESIDE: Final = ("dispatcher", "poller")
+"""Parts that end while the server does: one has requests under way itself, for visits
+of the other there are requests that wait."""
+LEAST_DRAIN: Final = 0.5
 
 Announce = Callable[[str], None]
 """Tells the person who started the hub; not the log."""
@@ -50,13 +60,19 @@ class HubFailed(Exception):
         super().__init__(f"the {part} ended unexpectedly: {reason}")
 
 
-async def run(settings: Settings, announce: Announce, command: str = "fanfare") -> None:
+async def run(
+    settings: Settings,
+    announce: Announce,
+    command: str = "fanfare",
+    on_stop: Callable[[], None] = lambda: None,
+) -> None:
     """Run a hub until SIGTERM or SIGINT, then let work under way finish.
 
-    ``command`` is how this program can be called. Raises `CannotStart`, with nothing
+    ``command`` is how this program can be called; ``on_stop`` is called at the signal,
+    before anything ends (see `end_in_time`). Raises `CannotStart`, with nothing
     left behind, and `HubFailed`.
     """
-    stop = stop_signal()
+    stop = stop_signal(on_stop)
     async with AsyncExitStack() as stack:
         try:
             listener = stack.enter_context(
@@ -104,8 +120,13 @@ async def run_until_stopped(
             await stop.wait()
             log.info("hub_stopping")
             built.operations.stop()
+            loop = asyncio.get_running_loop()
+            serves_until = loop.time() + DRAIN_SECONDS
+            for task in running:
+                if task.get_name() in DRAINED_BESIDE:
+                    task.cancel()
             await built.live.drain()
-            built.server.stop()
+            built.server.stop(max(LEAST_DRAIN, serves_until - loop.time()))
             await serving
             for task in running:
                 task.cancel()
@@ -130,12 +151,34 @@ async def _serve(server: Server, listener: socket.socket, stop: asyncio.Event) -
         raise HubFailed("server", "it returned")
 
 
-def stop_signal() -> asyncio.Event:
+def end_in_time(seconds: float = STOP_SECONDS) -> None:
+    """See to it that the process has ended by then, whatever hangs: a thread that waits
+    for a disk or a name server, or work that cannot be cancelled."""
+    timer = threading.Timer(seconds, _end_at_once)
+    timer.daemon = True
+    timer.start()
+
+
+def _end_at_once() -> None:
+    log.warning(
+        "stopped_at_once",
+        hint="something under way did not end in time; what was committed is safe",
+    )
+    os._exit(0)
+
+
+def stop_signal(on_stop: Callable[[], None] = lambda: None) -> asyncio.Event:
     """Set, from now on, when the process is asked to end."""
     stop = asyncio.Event()
+
+    def tell() -> None:
+        if not stop.is_set():
+            on_stop()
+        stop.set()
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, tell)
     return stop
 
 

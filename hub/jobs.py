@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, timedelta
+from datetime import timedelta
 from functools import partial
 
 import structlog
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from hub.clock import Clock
-from hub.part import run_job
+from hub.scheduling import ScheduledJob, scheduled
 from storage.errors import StorageError
 from storage.interface import Storage
 from storage.records import FEED_REMOVED, FeedId, FeedState, Retention
@@ -35,9 +34,12 @@ ATTEMPTS_KEPT = timedelta(days=7)
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Job:
+    """``name``: what is logged when it did something; ``what`` it does, for people."""
+
     name: str
+    what: str
     every: float  # seconds
     page: Callable[[], Awaitable[int]]
     """Does at most `PAGE` of the work; how much it did."""
@@ -65,47 +67,57 @@ class Housekeeping:
     @property
     def jobs(self) -> tuple[Job, ...]:
         return (
-            Job(name="log_trimmed", every=300, page=self._trim_log),
-            Job(name="attempts_trimmed", every=3_600, page=self._trim_attempts),
-            Job(name="removals_finished", every=600, page=self._finish_removals),
-            Job(name="removed_feeds_purged", every=3_600, page=self._purge_feeds),
+            Job("log_trimmed", "trimming the log", 300, self._trim_log),
+            Job("attempts_trimmed", "trimming attempts", 3_600, self._trim_attempts),
             Job(
-                name="ended_subscriptions_purged",
-                every=3_600,
-                page=self._purge_subscriptions,
+                "removals_finished",
+                "ending subscriptions of removed feeds",
+                600,
+                self._finish_removals,
             ),
-            Job(name="wal_watched", every=60, page=self._watch_wal),
-            Job(name="leases_expired", every=5, page=self._expire_leases),
-            Job(name="former_secrets_forgotten", every=600, page=self._forget_secrets),
-            Job(name="queries_retired", every=3_600, page=self._retire_queries),
-            Job(name="requests_trimmed", every=3_600, page=self._trim_requests),
+            Job(
+                "removed_feeds_purged",
+                "purging removed feeds",
+                3_600,
+                self._purge_feeds,
+            ),
+            Job(
+                "ended_subscriptions_purged",
+                "purging ended subscriptions",
+                3_600,
+                self._purge_subscriptions,
+            ),
+            Job("wal_watched", "watching the write-ahead log", 60, self._watch_wal),
+            Job("leases_expired", "ending leases", 5, self._expire_leases),
+            Job(
+                "former_secrets_forgotten",
+                "forgetting former secrets",
+                600,
+                self._forget_secrets,
+            ),
+            Job("queries_retired", "retiring queries", 3_600, self._retire_queries),
+            Job("requests_trimmed", "trimming requests", 3_600, self._trim_requests),
             *self._maintenance(),
         )
 
     def _maintenance(self) -> tuple[Job, ...]:
         if self._maintain is None:
             return ()
-        return (Job(name="feeds_maintained", every=60, page=self._maintain),)
+        return (Job("feeds_maintained", "maintaining feeds", 60, self._maintain),)
 
     async def run(self) -> None:
         """Run the jobs until cancelled."""
-        scheduler = AsyncIOScheduler(timezone=UTC)
-        for job in self.jobs:
-            scheduler.add_job(
-                run_job,
-                "interval",
-                (partial(self.do, job),),
-                seconds=job.every,
+        jobs = [
+            ScheduledJob(
+                what=job.what,
+                every=job.every,
+                work=partial(self.do, job),
                 jitter=job.every / 10,
-                name=job.name,
-                coalesce=True,
-                max_instances=1,
             )
-        scheduler.start()
-        try:
+            for job in self.jobs
+        ]
+        async with scheduled(jobs):
             await asyncio.Event().wait()
-        finally:
-            scheduler.shutdown(wait=False)
 
     async def do(self, job: Job) -> int:
         """One round of a job, page by page; a failure waits for the next round."""
@@ -117,7 +129,7 @@ class Housekeeping:
                 if page < PAGE:
                     break
         except StorageError as error:
-            log.warning("housekeeping_failed", job=job.name, error=str(error))
+            log.warning("housekeeping_failed", job=job.what, error=str(error))
         if done:
             log.info(job.name, count=done)
         return done

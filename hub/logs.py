@@ -18,7 +18,6 @@ QUIET = (
     "uvicorn",
     "uvicorn.error",
     "uvicorn.access",
-    "apscheduler",
     "asyncio",
     "aiosqlite",  # which would tell what is asked of the database
 )
@@ -59,6 +58,7 @@ def configure_logs(level: str, format: str, stream: TextIO | None = None) -> Non
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    logging.getLogger("apscheduler").setLevel(max(logging.ERROR, root.level))
     for name in QUIET:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -16,10 +16,3 @@ async def rest(woken: asyncio.Event, seconds: float | None) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await woken.wait()
-
-
-async def run_job(work: Callable[[], Awaitable[object]]) -> None:
-    """A job of the scheduler, which cancels what is under way when it is shut down, and
-    would log that as the job's failure."""
-    with suppress(asyncio.CancelledError):
-        await work()

@@ -16,7 +16,7 @@ from hub.web.http_protocol import HttpProtocol
 from hub.web.kept_connections import KeptConnections
 from hub.web.websocket_protocol import LARGEST_MESSAGE, WebSocketProtocol
 
-DRAIN_SECONDS = 10
+DRAIN_SECONDS = 3.0
 """How long requests under way may go on after the hub was told to stop."""
 KEEP_ALIVE_SECONDS = 75.0
 """Longer than proxies keep idle connections, by default a minute: whoever closes first
@@ -66,7 +66,9 @@ class Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         yield
 
-    def stop(self) -> None:
+    def stop(self, seconds: float = DRAIN_SECONDS) -> None:
+        """Requests under way have so many seconds to end."""
+        self.config.timeout_graceful_shutdown = cast(Any, seconds)  # a float will do
         self.should_exit = True
 
 
@@ -83,7 +85,6 @@ def create_server(
             access_log=False,
             server_header=False,
             proxy_headers=False,  # FANFARE_TRUSTED_PROXIES says whose count
-            timeout_graceful_shutdown=DRAIN_SECONDS,
             http=cast(Any, http),  # whatever makes a protocol will do
             ws=WebSocketProtocol,
             backlog=BACKLOG,

@@ -36,13 +36,13 @@ def serve(**options: str | None) -> None:
     """
     _hold_standard_streams()
     settings = read_settings(options)
-    from hub.app import CannotStart, HubFailed, run
+    from hub.app import CannotStart, HubFailed, end_in_time, run
     from hub.logs import configure_logs
 
     configure_logs(settings.log_level, settings.log_format)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(run(settings, _announce, _own_command()))
+            runner.run(run(settings, _announce, _own_command(), end_in_time))
     except (CannotStart, HubFailed) as error:
         raise Failure(str(error)) from error
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import structlog
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from hub.clock import Clock
 from hub.collections.builder import CollectionBuilder
-from hub.part import run_job
+from hub.scheduling import ScheduledJob, scheduled
 from storage.errors import StorageClosed, StorageError
 from storage.records import BEFORE_ALL, Position
 
@@ -59,27 +58,15 @@ class Publisher:
 
     async def run(self) -> None:
         """Build at once what is due, then by the clock until cancelled."""
-        scheduler = AsyncIOScheduler(timezone=UTC)
-        jobs = [(self.keep_up, CATCH_UP_SECONDS)]
+        jobs = [_job("keeping pages up with entries", self.keep_up, CATCH_UP_SECONDS)]
         if self._is_on:
-            jobs.append((self.build, self._builder.options.delta_seconds))
-            jobs.append((self.withdraw, WITHDRAW_SECONDS))
-        for job, seconds in jobs:
-            scheduler.add_job(
-                run_job,
-                "interval",
-                (job,),
-                seconds=seconds,
-                name=job.__name__,
-                coalesce=True,
-                max_instances=1,
-            )
-        scheduler.start()
-        try:
+            every = self._builder.options.delta_seconds
+            jobs.append(_job("building collections", self.build, every))
+            removing = "removing collections that held withdrawn text"
+            jobs.append(_job(removing, self.withdraw, WITHDRAW_SECONDS))
+        async with scheduled(jobs):
             await (self.build() if self._is_on else self.keep_up())
             await self.follow()
-        finally:
-            scheduler.shutdown(wait=False)
 
     async def follow(self) -> None:
         """Have what the log tells of among the pages soon: readers ask for news."""
@@ -134,3 +121,9 @@ class Publisher:
             return
         if has_withdrawn:
             await self.keep_up()
+
+
+def _job(
+    what: str, work: Callable[[], Awaitable[object]], seconds: float
+) -> ScheduledJob:
+    return ScheduledJob(what=what, every=seconds, work=work)

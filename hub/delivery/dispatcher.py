@@ -51,7 +51,7 @@ class DeliveryLimits:
     hanging: int = 256  # unanswered for more than a second; one more is cut short
     catch_ups: int = 64
     chunks: int = 8  # of up to 500 deliveries each, in memory
-    grace: float = 5.0  # seconds for what is under way when told to stop
+    grace: float = 3.0  # seconds for what is under way when told to stop
 
 
 class Dispatcher:

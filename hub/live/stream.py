@@ -43,7 +43,7 @@ from storage.records import Cursor
 HEARTBEAT_SECONDS = 25.0
 DRAIN_PER_SECOND = 200
 """Connections told to go, so that not all come back elsewhere at the same moment."""
-LONGEST_DRAIN = 5.0
+LONGEST_DRAIN = 2.0
 
 log = structlog.get_logger()
 

@@ -40,6 +40,7 @@ class Asked:
         self._again: dict[FeedId, StoredFeed] = {}  # pinged while under way
         self._cut: dict[FeedId, StoredFeed] = {}  # of these nothing could be stored
         self._retried: set[FeedId] = set()
+        self._is_over = False
 
     def __contains__(self, feed_id: FeedId) -> bool:
         """Whether a feed is to be visited, or is visited now, because it was asked."""
@@ -67,6 +68,9 @@ class Asked:
         """Done when the feed was visited, with what storage failed with, if it did."""
         if feed.id not in self._waiting:
             done = asyncio.get_running_loop().create_future()
+            if self._is_over:
+                done.set_result(None)
+                return done
             self._waiting[feed.id] = _Wish(feed, done)
             self._put_first(feed)
             self._awake.set()
@@ -129,7 +133,8 @@ class Asked:
             self.ping(feed)
 
     def answer_all(self) -> None:
-        """There are no visits any more."""
+        """There are no visits any more: nobody waits for one, now or later."""
+        self._is_over = True
         for feed_id in list(self._waiting):
             self.answer(feed_id, None)
 

@@ -119,7 +119,9 @@ async def test_a_job_goes_on_until_a_page_is_not_full() -> None:
         return next(pages)
 
     keeper = housekeeping(Calls(), ManualClock())
-    assert await keeper.do(Job(name="log_trimmed", every=1, page=page)) == 2 * PAGE + 3
+    assert (
+        await keeper.do(Job("log_trimmed", "trimming the log", 1, page)) == 2 * PAGE + 3
+    )
 
 
 async def test_a_job_that_fails_is_logged_and_left_for_the_next_round() -> None:
@@ -128,12 +130,12 @@ async def test_a_job_that_fails_is_logged_and_left_for_the_next_round() -> None:
 
     keeper = housekeeping(Calls(), ManualClock())
     with capture_logs() as lines:
-        assert await keeper.do(Job(name="log_trimmed", every=1, page=page)) == 0
+        assert await keeper.do(Job("log_trimmed", "trimming the log", 1, page)) == 0
     assert lines == [
         {
             "event": "housekeeping_failed",
             "log_level": "warning",
-            "job": "log_trimmed",
+            "job": "trimming the log",
             "error": "the disk is gone",
         }
     ]
@@ -155,7 +157,7 @@ async def test_the_jobs_run_by_the_clock_until_cancelled_in_silence(
     class Hasty(Housekeeping):
         @property
         def jobs(self) -> tuple[Job, ...]:
-            return (Job(name="log_trimmed", every=0.05, page=page),)
+            return (Job("log_trimmed", "trimming the log", 0.05, page),)
 
     running = asyncio.create_task(
         Hasty(cast("Storage", Calls()), ManualClock(), RETENTION).run()

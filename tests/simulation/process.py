@@ -68,7 +68,7 @@ class NoServer(Server):
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         await self._stopped.wait()
 
-    def stop(self) -> None:
+    def stop(self, seconds: float = 0.0) -> None:
         self._stopped.set()
 
 
