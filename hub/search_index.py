@@ -15,6 +15,7 @@ import structlog
 
 from hub.beside import run_beside
 from hub.core.searching import document_of, searched_subject
+from hub.gathering import gather
 from protocols.model import Entry, Feed
 from storage.errors import StorageClosed, StorageError
 from storage.interface import EntryStore, LogStore, SearchStore
@@ -35,7 +36,7 @@ PAGE = 200
 RECORDS = 200
 WAIT_SECONDS = 10.0
 GATHER_SECONDS = 0.25
-"""How long news may wait for more, to be written with it."""
+"""How long news waits for more, to be written with it; longer while much comes."""
 RETRY_SECONDS = 1.0
 
 log = structlog.get_logger()
@@ -71,7 +72,7 @@ class SearchIndex:
             try:
                 position = await self.catch_up()
                 await self._storage.log.wait(position, WAIT_SECONDS)
-                await asyncio.sleep(self._gather_seconds)
+                await gather(self._storage.log, position, self._gather_seconds)
             except StorageClosed:
                 raise
             except StorageError as error:

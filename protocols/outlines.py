@@ -24,9 +24,10 @@ from protocols.feeds.xml import build_tree
 from protocols.text import collapse
 from protocols.urls import is_web_url, resolve
 
-MOST_BYTES: Final = 2 * 1024 * 1024
+MOST_BYTES: Final = 16 * 1024 * 1024
 """Of one list."""
-MOST_FEEDS: Final = 5_000
+MOST_FEEDS: Final = 100_000
+"""Of one list, and of all that it includes."""
 MOST_INCLUSIONS: Final = 1_000
 """Of one list. Far more than are ever read; to make all absolute takes seconds."""
 LONGEST_SECTION: Final = 200

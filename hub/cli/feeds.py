@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum, auto
 from typing import TextIO
@@ -12,15 +12,18 @@ import click
 
 from hub.core.durations import duration
 
-from .client import Document, Hub, speaks_to_hub
+from .client import ANSWER_SECONDS, Document, Hub, speaks_to_hub
 from .discovering import discover, kind_option, print_choices
 from .failures import Failure, HubUnreachable, Undecided
 from .feed_facts import explain_feed, explain_plan
 from .feed_findings import report
 from .feed_outcomes import print_outcome, why_not_fetched
+from .importing import import_feeds
 from .wording import moment, plural, print_table, printable
 
 ADDED_AT_ONCE = 8
+LISTED_AT_ONCE = 64
+"""As many of a file are looked at together by the hub."""
 
 
 @click.group()
@@ -72,8 +75,8 @@ def add(
     Credentials, also those in a URL, make a feed private. Nothing of a known feed is
     changed, and options that it is not in line with are an error: see `feeds edit`.
     """
-    wanted = [*urls, *_lines(file)]
-    if not wanted:
+    listed = [*_lines(file)]
+    if not urls and not listed:
         raise click.UsageError("name at least one URL, or a --file")
     shared: Document = {
         "section": section,
@@ -89,10 +92,11 @@ def add(
     if subscription_callback is not None:
         shared["subscription_callback"] = subscription_callback
     with ThreadPoolExecutor(ADDED_AT_ONCE) as pool:
-        results = [*pool.map(lambda url: _add_one(hub, {"url": url, **shared}), wanted)]
+        results = [*pool.map(lambda url: _add_one(hub, {"url": url, **shared}), urls)]
+    results += _add_listed(hub, listed, shared)
     failed = results.count(Outcome.TROUBLE)
     if failed:
-        raise Failure(f"trouble with {plural(failed, 'feed')} of {len(wanted)}")
+        raise Failure(f"trouble with {plural(failed, 'feed')} of {len(results)}")
     undecided = results.count(Outcome.UNDECIDED)
     if undecided:
         raise Undecided(f"nothing added for {plural(undecided, 'page')}: choose a feed")
@@ -116,11 +120,40 @@ def _add_one(hub: Hub, body: Document) -> Outcome:
         )
         return Outcome.TROUBLE
     if "feeds" in feed:
-        click.echo(f"not added  {printable(feed['url'])}: a page that names")
-        print_choices(feed["feeds"])
-        return Outcome.UNDECIDED
-    is_well = print_outcome("added" if feed["added"] else "known", feed)
-    if not feed["added"]:
+        return _print_undecided(feed)
+    return _print_added(feed, is_new=feed["added"])
+
+
+def _add_listed(
+    hub: Hub, urls: Sequence[str], shared: Mapping[str, object]
+) -> Iterator[Outcome]:
+    """Those of a file, part by part; how far that has come is on standard error."""
+    feeds = [{"url": url} for url in urls]
+    wait, most = int(ANSWER_SECONDS) // 4, LISTED_AT_ONCE
+    for imported in import_feeds(hub, feeds, shared, wait=wait, part_feeds=most):
+        if imported["outcome"] == "undecided":
+            yield _print_undecided(imported)
+        elif imported["feed"] is None:
+            click.echo(
+                f"not added  {printable(imported['url'])}\n"
+                f"  {printable(imported['reason'])}",
+                err=True,
+            )
+            yield Outcome.TROUBLE
+        else:
+            is_new = imported["outcome"] == "added"
+            yield _print_added(imported["feed"], is_new=is_new)
+
+
+def _print_undecided(page: Document) -> Outcome:
+    click.echo(f"not added  {printable(page['url'])}: a page that names")
+    print_choices(page["feeds"])
+    return Outcome.UNDECIDED
+
+
+def _print_added(feed: Document, *, is_new: bool) -> Outcome:
+    is_well = print_outcome("added" if is_new else "known", feed)
+    if not is_new:
         click.echo(f"  {_settings(feed)}")
     return Outcome.WELL if is_well else Outcome.TROUBLE
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from urllib.parse import urljoin
@@ -12,10 +12,10 @@ from urllib.parse import urljoin
 import click
 
 from .client import Document, Hub, speaks_to_hub
-from .failures import Failure, HubUnreachable
+from .failures import Failure
+from .importing import import_feeds
 from .wording import printable
 
-ADDED_AT_ONCE = 8
 MY_PUBLIC_FEEDS = "/myPublicFeeds.opml"
 
 
@@ -26,6 +26,14 @@ class Fate(StrEnum):
     WOULD_BE = "would be added"
     KNOWN = "already there"
     REFUSED = "not added"
+
+
+_FATES = {
+    "added": Fate.ADDED,
+    "addable": Fate.WOULD_BE,
+    "known": Fate.KNOWN,
+    "refused": Fate.REFUSED,
+}
 
 
 @click.command(name="import")
@@ -39,25 +47,22 @@ def import_list(
 ) -> None:
     """Add all feeds of a list and of those it includes; folders become sections.
 
-    Prints a line for each. Feeds that are there already stay as they are.
+    Prints a line for each, and on standard error how far it has come. Feeds that are
+    there already stay as they are, so that a repeat goes on with the others.
     """
     listing = _read(hub, source)
     if not listing["feeds"]:
         _print_troubles(listing)
         raise Failure("there are no feeds in it")
 
-    def add(feed: Document) -> Fate:
-        terms = {"section": feed["section"] or section, "private": private}
-        named = {"title": feed["title"], "description": feed["description"]}
-        terms |= {
-            name: each for name, each in named.items() if each not in ("", feed["url"])
-        }
-        return _add(hub, {"url": feed["url"], **terms}, is_dry=dry_run)
-
-    with ThreadPoolExecutor(ADDED_AT_ONCE) as pool:
-        fates = Counter(pool.map(add, listing["feeds"]))
+    feeds = [_as_asked(each, section) for each in listing["feeds"]]
+    terms = {"private": private, "dry_run": dry_run, "keeps_known": True}
+    fates: Counter[Fate] = Counter()
+    for feed, imported in zip(feeds, import_feeds(hub, feeds, terms), strict=True):
+        fates[_print_fate(feed, imported)] += 1
     _print_troubles(listing)
-    click.echo(", ".join(f"{fates[each]} {each}" for each in Fate if fates[each]))
+    told = [f"{fates[each]:,} {each}" for each in Fate if fates[each]]
+    click.echo(f"{', '.join(told)}, of {len(feeds):,} feeds")
     if fates[Fate.REFUSED] or _troubles(listing):
         raise Failure("not all of it could be imported")
 
@@ -83,8 +88,17 @@ def discover(hub: Hub, site: str) -> None:
 
 def _read(hub: Hub, source: str) -> Document:
     if source.lower().startswith(("http://", "https://")):
-        return hub.post("/api/lists", {"urls": [source]})
+        return _read_lists(hub, {"urls": [source]})
     return _read_file(hub, Path(source))
+
+
+def _read_lists(hub: Hub, wanted: Document) -> Document:
+    """All parts of what the hub reads."""
+    listing = part = hub.post("/api/lists", wanted)
+    while part["next"] is not None:
+        part = hub.post("/api/lists", {**wanted, "skip": part["next"]})
+        listing["feeds"] += part["feeds"]
+    return listing
 
 
 def _read_file(hub: Hub, path: Path) -> Document:
@@ -107,20 +121,12 @@ def _read_file(hub: Hub, path: Path) -> Document:
         raise Failure(f"{path}: {error}") from error
     walk = OutlineWalk()
     walk.begin_with(found)
-    feeds = [
-        {
-            "url": each.url,
-            "title": each.title,
-            "description": each.description,
-            "section": each.section,
-        }
-        for each in walk.feeds
-    ]
+    feeds = [asdict(each) for each in walk.feeds]
     listing: Document = {"feeds": feeds, "lists": [], "notes": walk.notes}
     included = list(dict.fromkeys(each.url for each in found.inclusions))
     if included:
         wanted = {"urls": included[:MOST_LISTS], "depth": 1}
-        _extend(listing, hub.post("/api/lists", wanted))
+        _extend(listing, _read_lists(hub, wanted))
     return listing
 
 
@@ -132,22 +138,18 @@ def _extend(listing: Document, more: Document) -> None:
     listing["notes"] += more["notes"]
 
 
-def _add(hub: Hub, body: Document, *, is_dry: bool) -> Fate:
-    """Add one feed and print the line about it."""
-    fate, reason = Fate.ADDED, ""
-    try:
-        if hub.get("/api/feeds", url=body["url"])["feeds"]:
-            fate = Fate.KNOWN
-        elif is_dry:
-            fate = Fate.WOULD_BE
-        elif not hub.post("/api/feeds?wait=0", body)["added"]:
-            fate = Fate.KNOWN
-    except HubUnreachable:
-        raise
-    except Failure as error:
-        fate, reason = Fate.REFUSED, f": {error.message}"
-    section = f"  [{printable(body['section'])}]" if body["section"] else ""
-    click.echo(f"{fate}  {printable(body['url'])}{section}{reason}")
+def _as_asked(feed: Document, section: str) -> Document:
+    """A list without names has the URLs in their places."""
+    title = "" if feed["title"] == feed["url"] else feed["title"]
+    return {**feed, "title": title, "section": feed["section"] or section}
+
+
+def _print_fate(feed: Document, imported: Document) -> Fate:
+    """Print the line about one feed."""
+    fate = _FATES[imported["outcome"]]
+    reason = f": {printable(imported['reason'])}" if imported["reason"] else ""
+    section = f"  [{printable(feed['section'])}]" if feed["section"] else ""
+    click.echo(f"{fate}  {printable(feed['url'])}{section}{reason}")
     return fate
 
 

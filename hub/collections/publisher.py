@@ -10,6 +10,7 @@ import structlog
 
 from hub.clock import Clock
 from hub.collections.builder import CollectionBuilder
+from hub.gathering import ReadableLog, gather
 from hub.scheduling import ScheduledJob, scheduled
 from storage.errors import StorageClosed, StorageError
 from storage.records import BEFORE_ALL, Position
@@ -17,7 +18,7 @@ from storage.records import BEFORE_ALL, Position
 CATCH_UP_SECONDS = 60.0
 """How late is noticed what the log does not tell: feeds hidden, shown or moved."""
 GATHER_SECONDS = 1.0
-"""How long news may wait for more, to be judged with it."""
+"""How long news waits for more, to be judged with it; longer while much comes."""
 WAIT_SECONDS = 60.0
 WITHDRAW_SECONDS = 5.0
 """Until the files are gone of what was withdrawn; nobody is given them before that."""
@@ -29,7 +30,7 @@ PROMPT_SHARE = 10
 log = structlog.get_logger()
 
 
-class News(Protocol):
+class News(ReadableLog, Protocol):
     """What is needed of `storage.interface.LogStore`."""
 
     async def wait(self, after: Position, seconds: float) -> Position: ...
@@ -55,6 +56,7 @@ class Publisher:
         self._clock = clock
         self._is_on = is_on
         self._prompt_at = float("-inf")
+        self._is_gathering = False
 
     async def run(self) -> None:
         """Build at once what is due, then by the clock until cancelled."""
@@ -73,8 +75,11 @@ class Publisher:
         position = BEFORE_ALL
         while True:
             try:
-                position = await self._news.wait(position, WAIT_SECONDS)
-                await asyncio.sleep(self._gather_seconds)
+                head = await self._news.wait(position, WAIT_SECONDS)
+                self._is_gathering = True
+                since = position or head  # not all there ever was, at the start
+                position = head
+                await gather(self._news, since, self._gather_seconds)
                 await self._builder.catch_up()
             except StorageClosed:
                 raise
@@ -84,6 +89,8 @@ class Publisher:
             except Exception:  # what feeds send must not end the hub
                 log.exception("pages_not_kept_up")
                 await asyncio.sleep(self._retry_seconds)
+            finally:
+                self._is_gathering = False
 
     async def build(self) -> None:
         """What is due; a failure waits for the next time."""
@@ -98,9 +105,13 @@ class Publisher:
             log.exception("collections_failed")
 
     async def keep_up(self) -> None:
-        """Judge what is news; build if a page was withdrawn, soon but not at once."""
+        """Judge what is news; build if a page was withdrawn, soon but not at once.
+
+        While much is written it is judged later; what is withdrawn is known without.
+        """
         try:
-            await self._builder.catch_up()
+            if not self._is_gathering:
+                await self._builder.catch_up()
             if not self._is_on or not await self._builder.needs_snapshot():
                 return
         except StorageError as error:

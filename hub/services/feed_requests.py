@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from hub.polling.scout import Kind
-from protocols.errors import InvalidValue
+from protocols.errors import FeedLink, InvalidValue
 from protocols.websub.requests import LONGEST_SECRET
 from storage.records import Credentials, FeedChange, StoredFeed, Subscribers
 
@@ -138,6 +139,27 @@ def _check_names(section: str, title: str = "", description: str = "") -> None:
 class AddedFeed:
     feed: StoredFeed
     is_new: bool
+
+
+class ImportOutcome(StrEnum):
+    """What became of one feed of many that were to be added."""
+
+    ADDED = "added"
+    ADDABLE = "addable"  # would have been added, if that had been asked for
+    KNOWN = "known"
+    UNDECIDED = "undecided"  # a page that names several feeds
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedFeed:
+    """``feeds`` are those that an undecided page names."""
+
+    url: str
+    outcome: ImportOutcome
+    reason: str = ""
+    feed: StoredFeed | None = None
+    feeds: tuple[FeedLink, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,13 +14,15 @@ from hub.polling.hops import origin
 from hub.polling.scout import Kind, Sight
 from hub.services.addresses import AddressCheck
 from hub.services.discovering import Discovering, check_kind
-from hub.services.errors import Conflict, SeveralFeeds
+from hub.services.errors import Conflict, ServiceError, SeveralFeeds
 from hub.services.feed_requests import (
     LONGEST_WAIT,
     AddedFeed,
     AddFeed,
     EditedFeed,
     EditFeed,
+    ImportedFeed,
+    ImportOutcome,
     RefreshedFeed,
     consequences,
 )
@@ -42,6 +44,8 @@ from storage.records import (
     Subscribers,
 )
 
+ADDED_AT_ONCE = 64
+"""Of many that are added together: their commits are one, their lookups are not."""
 END_PAGE = 500
 """Subscriptions ended per transaction when their feed is removed."""
 
@@ -106,6 +110,52 @@ class FeedService:
         if not request.discover or await self.find(topic.url) is not None:
             return await self._add(topic.url, credentials, request)
         return await self._add_found(field, topic.url, credentials, request)
+
+    async def add_all(
+        self,
+        requests: Sequence[AddFeed],
+        *,
+        is_dry: bool = False,
+        keeps_known: bool = False,
+    ) -> list[ImportedFeed]:
+        """Register many feeds, some at once; what became of each, in their order.
+
+        One that cannot be added keeps no other from it. ``is_dry``: only say what would
+        be. ``keeps_known``: one that is known is no conflict, unless it is public and
+        to be private. Raises `StorageError`.
+        """
+        turns = asyncio.Semaphore(ADDED_AT_ONCE)
+
+        async def add(request: AddFeed) -> ImportedFeed:
+            async with turns:
+                return await self._import(request, is_dry, keeps_known)
+
+        return await asyncio.gather(*map(add, requests))
+
+    async def _import(
+        self, request: AddFeed, is_dry: bool, keeps_known: bool
+    ) -> ImportedFeed:
+        url = request.url
+        known = await self.find(url)
+        is_settled = known is not None and (known.private or not request.private)
+        if is_settled and (keeps_known or is_dry):
+            return ImportedFeed(url=url, outcome=ImportOutcome.KNOWN, feed=known)
+        try:
+            if is_dry and known is None:
+                topic = read_topic("url", url)
+                await self._addresses.check_topic("url", topic.url)
+                return ImportedFeed(url=url, outcome=ImportOutcome.ADDABLE)
+            added = await self.add(request)
+        except SeveralFeeds as several:
+            return ImportedFeed(
+                url=url, outcome=ImportOutcome.UNDECIDED, feeds=several.feeds
+            )
+        except (InvalidValue, ServiceError) as error:
+            return ImportedFeed(
+                url=url, outcome=ImportOutcome.REFUSED, reason=str(error)
+            )
+        outcome = ImportOutcome.ADDED if added.is_new else ImportOutcome.KNOWN
+        return ImportedFeed(url=url, outcome=outcome, feed=added.feed)
 
     async def _checked_publisher(self, url: str | None) -> str | None:
         """The callback that is asked about subscriptions, if it may be asked."""

@@ -1,11 +1,19 @@
-"""Lists of feeds, found and read: OPML files that may include others."""
+"""Lists of feeds, found and read: OPML files that may include others.
+
+A list of any length is answered in parts. What was read is kept for a while, so that
+the parts are those of one reading, and its servers are asked once.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Final
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, TypeAlias
 
+from hub.beside import run_beside
 from hub.polling.fetcher import FeedFetcher, FetchRequest
 from hub.services.addresses import AddressCheck
 from hub.services.topics import read_topic
@@ -15,6 +23,12 @@ from protocols.outlines import read_outlines
 
 SECONDS: Final = 50.0
 """For all lists that one of them leads to."""
+KEPT_SECONDS: Final = 600.0
+"""A reading whose parts nobody has asked for in that time is done again."""
+MOST_KEPT: Final = 4
+
+_Reading: TypeAlias = tuple[tuple[str, ...], int]
+"""What was asked for: lists, and how deep they are."""
 
 
 class ListService:
@@ -27,11 +41,28 @@ class ListService:
         addresses: AddressCheck,
         user_agent: str,
         seconds: float = SECONDS,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fetcher = fetcher
         self._addresses = addresses
         self._user_agent = user_agent
         self._seconds = seconds
+        self._monotonic = monotonic
+        self._kept: OrderedDict[_Reading, tuple[float, OutlineWalk]] = OrderedDict()
+
+    async def part(
+        self, urls: Sequence[str], *, depth: int = 0, skip: int = 0
+    ) -> OutlineWalk:
+        """As `read`; what comes behind the first feeds is of the reading that they
+        were of, if that is still kept."""
+        asked = tuple(urls), depth
+        at, walk = self._kept.pop(asked, (0.0, None))
+        if walk is None or not skip or self._monotonic() - at > KEPT_SECONDS:
+            walk = await self.read(urls, depth=depth)
+        self._kept[asked] = self._monotonic(), walk
+        while len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        return walk
 
     async def read(self, urls: Sequence[str], *, depth: int = 0) -> OutlineWalk:
         """Lists with all that they include. What cannot be read is in the result.
@@ -64,7 +95,8 @@ class ListService:
         except FeedError as error:
             walk.give_up(_trouble(error))
         else:
-            walk.take(fetched.url, found)
+            taking = partial(walk.take, fetched.url, found)
+            await run_beside(taking, len(fetched.body))
 
 
 def _trouble(error: FeedError) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hub.core.push.facts import PushState
+from hub.services.feed_requests import ImportOutcome
 from hub.services.websub import Ping
 from hub.web.feed_shapes import FEED_SHAPES
 from hub.web.open_shapes import OPEN_SHAPES
@@ -55,6 +56,7 @@ TOKEN: Shape = {
 
 CHOICES: Mapping[str, Sequence[str]] = {
     "FeedState": tuple(FeedState),
+    "ImportOutcome": tuple(ImportOutcome),
     "DocumentFormat": ("", *FeedFormat),
     "OpenFeederCode": tuple(ErrorCode),
     "SubscriptionState": tuple(SubscriptionState),

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from hub.polling.scout import Sight
 from hub.services.feed_reports import ExplainedFeed, FeedReport, FindingsPage
+from hub.services.feed_requests import ImportedFeed
 from hub.services.operations import Health
 from hub.services.subscriptions import SubscriptionReport
 from protocols.errors import FeedLink
@@ -114,6 +115,17 @@ def feed_report_document(report: FeedReport) -> Members:
         "related": report.related,
         "site": report.site,
         "push": report.push,
+    }
+
+
+def imported_document(imported: ImportedFeed) -> Members:
+    feed = imported.feed
+    return {
+        "url": imported.url,
+        "outcome": imported.outcome,
+        "reason": imported.reason,
+        "feed": None if feed is None else feed_document(feed),
+        "feeds": feed_links(imported.feeds),
     }
 
 

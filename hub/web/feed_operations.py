@@ -5,7 +5,7 @@ from __future__ import annotations
 from hub.core.findings import FindingKind
 from hub.services.feed_requests import LONGEST_WAIT
 from hub.web.decoding import DEFAULT_PAGE, LARGEST_PAGE
-from hub.web.feeds import FeedToAdd, FeedToEdit, PageToLookAt
+from hub.web.feeds import FeedsToAdd, FeedToAdd, FeedToEdit, PageToLookAt
 from hub.web.lists import ListsToRead
 from hub.web.operation import PAGE, Operation, Parameter
 from storage.records import FeedState, Right
@@ -42,6 +42,24 @@ FEED_OPERATIONS: tuple[Operation, ...] = (
         ),
         body=FeedToAdd,
         problems=(409,),
+    ),
+    Operation(
+        method="POST",
+        path="/feeds/import",
+        right=Right.ADMIN,
+        summary="Add many feeds, and say what became of each",
+        answers={200: "ImportedFeeds"},
+        query=(
+            Parameter(
+                name="wait",
+                help="seconds to wait for each first fetch",
+                kind="integer",
+                default=0,
+                least=0,
+                largest=int(LONGEST_WAIT),
+            ),
+        ),
+        body=FeedsToAdd,
     ),
     Operation(
         method="GET",

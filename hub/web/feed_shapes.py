@@ -38,6 +38,14 @@ FEED_SHAPES: Mapping[str, Mapping[str, str]] = {
     "Feed": _FEED,
     "AddedFeed": {**_FEED, "added": "boolean"},
     "EditedFeed": {**_FEED, "follows": "[string]", "subscriptions_ended": "integer"},
+    "ImportedFeed": {
+        "url": "string",
+        "outcome": "ImportOutcome",
+        "reason": "string",
+        "feed": "Feed?",
+        "feeds": "[FeedLink]",
+    },
+    "ImportedFeeds": {"feeds": "[ImportedFeed]"},
     "ListedFeed": {
         "url": "string",
         "title": "string",
@@ -47,6 +55,8 @@ FEED_SHAPES: Mapping[str, Mapping[str, str]] = {
     "WalkedList": {"url": "string", "feeds": "integer", "trouble": "string"},
     "WalkedLists": {
         "feeds": "[ListedFeed]",
+        "total": "integer",
+        "next": "integer?",
         "lists": "[WalkedList]",
         "notes": "[string]",
     },

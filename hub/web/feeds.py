@@ -33,6 +33,7 @@ from hub.web.encoding import (
     feed_report_document,
     findings_document,
     hubs_document,
+    imported_document,
     json_response,
     page_document,
     sight_document,
@@ -49,15 +50,14 @@ _NO_CREDENTIALS = frozenset(
     }
 )
 """Headers by which a request is framed, or made conditional: the hub sets them."""
+MOST_AT_ONCE = 500
+"""Feeds of one request to add many."""
 
 
-class FeedToAdd(Document):
-    """The body of ``POST /api/feeds``; ``basic`` is ``user:password``."""
+class FeedTerms(Document, kw_only=True):
+    """On what terms feeds are added; ``basic`` is ``user:password``."""
 
-    url: str
     section: str = ""
-    title: str = ""
-    description: str = ""
     private: bool = False
     headers: dict[str, str] = msgspec.field(default_factory=dict)
     basic: str = ""
@@ -65,6 +65,31 @@ class FeedToAdd(Document):
     subscription_callback: str | None = None
     discover: bool = False
     kind: Kind = Kind.ANY
+
+
+class FeedToAdd(FeedTerms, kw_only=True):
+    """The body of ``POST /api/feeds``."""
+
+    url: str
+    title: str = ""
+    description: str = ""
+
+
+class FeedOfMany(Document):
+    """One of many; a ``section`` of its own goes before that of all."""
+
+    url: str
+    section: str = ""
+    title: str = ""
+    description: str = ""
+
+
+class FeedsToAdd(FeedTerms, kw_only=True):
+    """The body of ``POST /api/feeds/import``."""
+
+    feeds: list[FeedOfMany]
+    dry_run: bool = False
+    keeps_known: bool = False
 
 
 class FeedToEdit(Document):
@@ -98,6 +123,7 @@ class FeedRoutes:
         return [
             Route("/feeds", self.page, methods=["GET"]),
             Route("/feeds", self.add, methods=["POST"]),
+            Route("/feeds/import", self.add_all, methods=["POST"]),
             Route("/discover", self.discover, methods=["POST"]),
             Route("/hubs", self.hubs, methods=["GET"]),
             Route("/findings", self.findings, methods=["GET"]),
@@ -114,21 +140,8 @@ class FeedRoutes:
     async def add(self, request: Request) -> Response:
         wait = query_number(request, "wait", int(LONGEST_WAIT), int(LONGEST_WAIT))
         body = await read_body(request, FeedToAdd)
-        wanted = AddFeed(
-            url=body.url,
-            private=body.private,
-            section=body.section,
-            title=body.title,
-            description=body.description,
-            credentials=_credentials(body.basic, body.headers),
-            publish_secret=body.publish_secret,
-            subscription_callback=body.subscription_callback,
-            wait=wait,
-            discover=body.discover,
-            kind=body.kind,
-        )
         try:
-            added = await self._feeds.add(wanted)
+            added = await self._feeds.add(_request(body, body, wait))
         except SeveralFeeds as several:
             return json_response(
                 {"url": several.url, "feeds": feed_links(several.feeds)},
@@ -137,6 +150,17 @@ class FeedRoutes:
         status = HTTPStatus.CREATED if added.is_new else HTTPStatus.OK
         document = feed_document(added.feed)
         return json_response({**document, "added": added.is_new}, status)
+
+    async def add_all(self, request: Request) -> Response:
+        wait = query_number(request, "wait", 0, int(LONGEST_WAIT))
+        body = await read_body(request, FeedsToAdd)
+        if not 1 <= len(body.feeds) <= MOST_AT_ONCE:
+            raise InvalidValue("feeds", f"1 to {MOST_AT_ONCE} of them")
+        wanted = [_request(each, body, wait) for each in body.feeds]
+        imported = await self._feeds.add_all(
+            wanted, is_dry=body.dry_run, keeps_known=body.keeps_known
+        )
+        return json_response({"feeds": [imported_document(each) for each in imported]})
 
     async def edit(self, request: Request) -> Response:
         body = await read_body(request, FeedToEdit)
@@ -229,6 +253,22 @@ class FeedRoutes:
 
 def _feed_id(request: Request) -> FeedId:
     return FeedId(path_id(request, "feed"))
+
+
+def _request(feed: FeedToAdd | FeedOfMany, terms: FeedTerms, wait: float) -> AddFeed:
+    return AddFeed(
+        url=feed.url,
+        private=terms.private,
+        section=feed.section or terms.section,
+        title=feed.title,
+        description=feed.description,
+        credentials=_credentials(terms.basic, terms.headers),
+        publish_secret=terms.publish_secret,
+        subscription_callback=terms.subscription_callback,
+        wait=wait,
+        discover=terms.discover,
+        kind=terms.kind,
+    )
 
 
 def _credentials(basic: str, headers: dict[str, str]) -> Credentials | None:

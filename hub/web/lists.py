@@ -12,12 +12,17 @@ from hub.web.encoding import Members, json_response
 from protocols.errors import InvalidValue
 from protocols.outline_walk import DEEPEST, MOST_LISTS, OutlineWalk
 
+PART = 5_000
+"""Feeds in one answer."""
+
 
 class ListsToRead(Document):
-    """The body of ``POST /api/lists``; ``depth``: how deep these are themselves."""
+    """The body of ``POST /api/lists``; ``depth``: how deep these are themselves,
+    ``skip``: feeds that are known from the parts before."""
 
     urls: list[str]
     depth: int = 0
+    skip: int = 0
 
 
 class ListRoutes:
@@ -33,11 +38,14 @@ class ListRoutes:
             raise InvalidValue("urls", f"1 to {MOST_LISTS} of them")
         if not 0 <= body.depth <= DEEPEST:
             raise InvalidValue("depth", f"0 to {DEEPEST}")
-        walk = await self._lists.read(body.urls, depth=body.depth)
-        return json_response(walk_document(walk))
+        if body.skip < 0:
+            raise InvalidValue("skip", "a number of feeds")
+        walk = await self._lists.part(body.urls, depth=body.depth, skip=body.skip)
+        return json_response(walk_document(walk, body.skip))
 
 
-def walk_document(walk: OutlineWalk) -> Members:
+def walk_document(walk: OutlineWalk, skip: int) -> Members:
+    end = skip + PART
     return {
         "feeds": [
             {
@@ -46,8 +54,10 @@ def walk_document(walk: OutlineWalk) -> Members:
                 "description": feed.description,
                 "section": feed.section,
             }
-            for feed in walk.feeds
+            for feed in walk.feeds[skip:end]
         ],
+        "total": len(walk.feeds),
+        "next": end if end < len(walk.feeds) else None,
         "lists": [
             {"url": each.url, "feeds": each.feeds, "trouble": each.trouble}
             for each in walk.lists

@@ -43,8 +43,8 @@ async def test_a_sites_lists_are_found_and_imported_once(tmp_path: Path) -> None
         assert found.code == 0, found.err
         assert found.out.startswith(f"{site.url('/a')}  [News]\n  A\n{site.url('/b')}")
         assert "2 would be added" in dry.out
-        assert first.out.endswith("2 added\n"), first.out
-        assert again.out.endswith("2 already there\n"), again.out
+        assert first.out.endswith("2 added, of 2 feeds\n"), first.out
+        assert again.out.endswith("2 already there, of 2 feeds\n"), again.out
         assert '"section": "News"' in listed.out
 
 

@@ -122,6 +122,12 @@ REQUESTS = {
         "keys": Sent(b'{"headers":{' + b'"a":"b",' * 100_000 + b'"a":""}}', 422),
         "gzip": Sent(CODED["gzip"], 400, JSON | PACKED),
     },
+    "/api/feeds/import": {
+        "too many": Sent(
+            b'{"feeds":[' + b'{"url":"x"},' * 80_000 + b'{"url":""}]}', 422
+        ),
+        "depth": Sent(b'{"feeds":[{"url":' + DEPTH, 422),
+    },
     "/api/lists": {
         "a number": Sent(b'{"urls":["http://a/"],"depth":' + NUMBER + b"}", 422),
         "too many": Sent(b'{"urls":[' + b'"http://a/",' * 80_000 + b'""]}', 422),

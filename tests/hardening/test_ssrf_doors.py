@@ -195,6 +195,11 @@ async def a_site_that_a_page_names(internet: Internet, url: str) -> None:
 
 
 @door
+async def many_feeds_at_once(internet: Internet, url: str) -> None:
+    await internet.api("POST", "/api/feeds/import", feeds=[{"url": url}])
+
+
+@door
 async def a_list_of_feeds(internet: Internet, url: str) -> None:
     await internet.api("POST", "/api/lists", urls=[url])
 

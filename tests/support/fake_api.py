@@ -13,7 +13,8 @@ from typing import Any
 
 @dataclass
 class FakeApi:
-    """Set ``answers["GET /api/feeds"]``; the query is not part of the key."""
+    """Set ``answers["GET /api/feeds"]``; the query is not part of the key. A document
+    may be a function of the request's."""
 
     url: str = ""
     answers: dict[str, tuple[int, Any]] = field(default_factory=dict)
@@ -26,6 +27,8 @@ class FakeApi:
         status, document = self.answers.get(
             f"{method} {target.partition('?')[0]}", missing
         )
+        if callable(document):
+            document = document(json.loads(body or b"null"))
         raw = document if isinstance(document, bytes) else json.dumps(document).encode()
         return status, raw
 

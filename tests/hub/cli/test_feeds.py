@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -12,6 +13,7 @@ from tests.support.fake_api import FakeApi
 
 Fanfare = Callable[..., Result]
 ADD = "POST /api/feeds"
+IMPORT = "POST /api/feeds/import"
 URL = "https://example.org/feed.xml"
 
 
@@ -197,11 +199,11 @@ def test_a_feed_in_trouble_is_kept_and_the_command_fails(
 def test_a_file_of_urls_may_come_from_any_editor(
     fanfare: Fanfare, api: FakeApi, tmp_path: Path
 ) -> None:
-    api.answers[ADD] = (201, feed_document())
+    api.answers[IMPORT] = (200, imported)
     path = tmp_path / "urls.txt"
     path.write_bytes(f"\ufeff{URL}\r\n\r\n  # later: {URL}/2\r\n".encode())
     assert fanfare("feeds", "add", "--file", str(path)).exit_code == 0
-    assert [body["url"] for _, body in api.requests if body] == [URL]
+    assert [body["feeds"] for _, body in api.requests] == [[{"url": URL}]]
 
 
 def test_a_feed_that_takes_long_is_no_failure(fanfare: Fanfare, api: FakeApi) -> None:
@@ -223,14 +225,68 @@ def test_of_several_urls_each_has_its_outcome(fanfare: Fanfare, api: FakeApi) ->
 def test_urls_come_from_a_file_one_a_line(
     fanfare: Fanfare, api: FakeApi, tmp_path: Path
 ) -> None:
-    api.answers[ADD] = (201, feed_document())
+    api.answers[IMPORT] = (200, imported)
     file = tmp_path / "urls.txt"
     file.write_text("# mine\nhttps://a.example/\n\n  https://b.example/\n")
-    assert fanfare("feeds", "add", "--file", str(file)).exit_code == 0
-    assert sorted(body["url"] for _, body in api.requests) == [
+    result = fanfare("feeds", "add", "--file", str(file), "--section", "S")
+    assert result.exit_code == 0
+    assert result.stdout.count("added  ") == 2
+    ((where, body),) = api.requests
+    assert where == "POST /api/feeds/import?wait=15"
+    assert [each["url"] for each in body["feeds"]] == [
         "https://a.example/",
         "https://b.example/",
     ]
+    assert (body["section"], body["discover"]) == ("S", True)
+
+
+def test_of_a_file_of_urls_each_has_its_outcome(
+    fanfare: Fanfare, api: FakeApi, tmp_path: Path
+) -> None:
+    api.answers[IMPORT] = (200, imported)
+    file = tmp_path / "urls.txt"
+    file.write_text("known\nrefused\nundecided\ntrouble\n")
+    result = fanfare("feeds", "add", "--file", str(file))
+    assert result.exit_code == 1
+    assert "known  known" in result.stdout
+    assert "not added  undecided: a page that names\n  https://a.example/" in (
+        result.stdout
+    )
+    assert "not added  refused\n  url: expected" in result.stderr
+    assert "trouble: the host's name cannot be resolved" in result.stderr
+    assert "trouble with 2 feeds of 4" in result.stderr
+
+
+def test_a_file_of_any_length_is_added_part_by_part(
+    fanfare: Fanfare, api: FakeApi, tmp_path: Path
+) -> None:
+    api.answers[IMPORT] = (200, imported)
+    file = tmp_path / "urls.txt"
+    file.write_text("".join(f"https://a.example/{n}\n" for n in range(1_000)))
+    result = fanfare("feeds", "add", "--file", str(file))
+    assert result.stdout.count("added  ") == 1_000
+    sizes = [len(body["feeds"]) for _, body in api.requests]
+    assert sorted(sizes) == [40] + [64] * 15
+
+
+def imported(asked: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a part: each feed is added, but for those that say otherwise."""
+    feeds = []
+    for each in asked["feeds"]:
+        url = each["url"]
+        outcome = url if url in ("known", "refused", "undecided") else "added"
+        error = "the host's name cannot be resolved" if url == "trouble" else ""
+        has_feed = outcome in ("added", "known")
+        feeds.append(
+            {
+                "url": url,
+                "outcome": outcome,
+                "reason": "url: expected a URL" if outcome == "refused" else "",
+                "feed": feed_document(url=url, error=error) if has_feed else None,
+                "feeds": [{"url": "https://a.example/", "title": "", "type": ""}],
+            }
+        )
+    return {"feeds": feeds}
 
 
 def test_a_file_that_is_not_utf_8_is_wrong_usage(

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
 
-from tests.support.api_documents import feed_document
+from hub.cli.importing import Progress
 from tests.support.fake_api import FakeApi
 
 Fanfare = Callable[..., Result]
@@ -22,22 +23,33 @@ def a_listing(
     *feeds: dict[str, str], trouble: str = "", notes: tuple[str, ...] = ()
 ) -> tuple[int, dict[str, object]]:
     lists = [{"url": LIST, "feeds": len(feeds), "trouble": trouble}]
-    return 200, {"feeds": feeds, "lists": lists, "notes": notes}
+    listing = {"feeds": feeds, "lists": lists, "notes": notes}
+    return 200, {**listing, "total": len(feeds), "next": None}
 
 
-def posted(api: FakeApi) -> list[dict[str, object]]:
-    return sorted(
-        (body for where, body in api.requests if where == "POST /api/feeds?wait=0"),
-        key=lambda body: str(body["url"]),
-    )
+def posted(api: FakeApi) -> list[dict[str, Any]]:
+    return [
+        body for where, body in api.requests if where == "POST /api/feeds/import?wait=0"
+    ]
+
+
+def imported(outcome: str, reason: str = "") -> Callable[[Any], object]:
+    """The answer to a part, in which all feeds have one outcome."""
+
+    def answer(asked: Any) -> object:
+        names = [each["url"] for each in asked["feeds"]]
+        known = {"outcome": outcome, "reason": reason, "feed": None, "feeds": []}
+        return {"feeds": [{"url": each, **known} for each in names]}
+
+    return answer
 
 
 @pytest.fixture
 def hub(api: FakeApi) -> FakeApi:
     """Two feeds in a list, of which the hub knows none."""
-    api.answers["POST /api/lists"] = a_listing(listed(A, "News"), listed(B))
-    api.answers["GET /api/feeds"] = (200, {"feeds": [], "next": None})
-    api.answers["POST /api/feeds"] = (201, feed_document())
+    named = listed(A, "News", title="A", description="All")
+    api.answers["POST /api/lists"] = a_listing(named, listed(B))
+    api.answers["POST /api/feeds/import"] = (200, imported("added"))
     return api
 
 
@@ -49,11 +61,10 @@ def test_every_feed_of_a_list_is_added_with_a_line(
     assert result.exit_code == 0
     assert f"added  {A}  [News]\n" in result.stdout
     assert f"added  {B}  [Others]\n" in result.stdout
-    assert "2 added\n" in result.stdout
-    assert posted(hub) == [
-        {"url": A, "section": "News", "private": True},
-        {"url": B, "section": "Others", "private": True},
-    ]
+    assert "2 added, of 2 feeds\n" in result.stdout
+    feeds = [listed(A, "News", title="A", description="All"), listed(B, "Others")]
+    shared = {"private": True, "dry_run": False, "keeps_known": True}
+    assert posted(hub) == [{"feeds": feeds, **shared}]
 
 
 def test_names_and_descriptions_of_a_list_are_given_to_new_feeds(
@@ -65,42 +76,117 @@ def test_names_and_descriptions_of_a_list_are_given_to_new_feeds(
         f'<outline xmlUrl="{B}"/></body></opml>'
     )
     assert fanfare("opml", "import", str(path)).exit_code == 0
-    shared = {"section": "", "private": False}
-    assert posted(hub) == [
-        {"url": A, "title": "Mine", "description": "All of it", **shared},
-        {"url": B, **shared},
-    ]
+    (asked,) = posted(hub)
+    named = listed(A, title="Mine", description="All of it")
+    assert asked["feeds"] == [named, listed(B)]
 
 
 def test_a_feed_that_is_there_stays_as_it_is(fanfare: Fanfare, hub: FakeApi) -> None:
-    hub.answers["GET /api/feeds"] = (200, {"feeds": [feed_document()], "next": None})
+    hub.answers["POST /api/feeds/import"] = (200, imported("known"))
 
     result = fanfare("opml", "import", LIST)
 
     assert result.exit_code == 0
     assert f"already there  {A}" in result.stdout
-    assert posted(hub) == []
+    assert "2 already there, of 2 feeds\n" in result.stdout
 
 
-def test_a_feed_that_somebody_added_meanwhile_is_there(
+MANY = [f"https://many.example/{number}" for number in range(10_000)]
+
+
+def test_a_list_of_any_length_is_added_part_by_part(
+    fanfare: Fanfare, hub: FakeApi, tmp_path: Path
+) -> None:
+    file = tmp_path / "many.opml"
+    outlines = "".join(f'<outline xmlUrl="{each}"/>' for each in MANY)
+    file.write_text(f"<opml><body>{outlines}</body></opml>")
+
+    result = fanfare("opml", "import", str(file))
+
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        *(f"added  {each}" for each in MANY),
+        "10,000 added, of 10,000 feeds",
+    ]
+    sizes = [len(each["feeds"]) for each in posted(hub)]
+    assert sizes == [250] * 40
+
+
+def test_a_list_that_the_hub_reads_comes_in_parts_too(
     fanfare: Fanfare, hub: FakeApi
 ) -> None:
-    hub.answers["POST /api/feeds"] = (200, feed_document(added=False))
+    def part(asked: Any) -> object:
+        skip = asked.get("skip", 0)
+        _, listing = a_listing(*map(listed, MANY[skip : skip + 5_000]))
+        return {**listing, "next": 5_000 if not skip else None}
 
-    assert "2 already there" in fanfare("opml", "import", LIST).stdout
+    hub.answers["POST /api/lists"] = (200, part)
+
+    result = fanfare("opml", "import", LIST)
+
+    assert "10,000 added, of 10,000 feeds" in result.stdout
+    lists = [body for where, body in hub.requests if where == "POST /api/lists"]
+    assert lists == [{"urls": [LIST]}, {"urls": [LIST], "skip": 5_000}]
+
+
+def test_a_part_is_no_larger_than_a_request_may_be(
+    fanfare: Fanfare, hub: FakeApi
+) -> None:
+    long = [f"https://many.example/{number}/{'x' * 10_000}" for number in range(60)]
+    hub.answers["POST /api/lists"] = a_listing(*map(listed, long))
+
+    assert fanfare("opml", "import", LIST).exit_code == 0
+    assert sorted(len(each["feeds"]) for each in posted(hub)) == [8, 26, 26]
+
+
+def test_an_import_that_is_cut_off_says_how_far_it_came(
+    fanfare: Fanfare, hub: FakeApi
+) -> None:
+    hub.answers["POST /api/lists"] = a_listing(*map(listed, MANY[:1_000]))
+
+    def die(asked: Any) -> object:
+        is_last = asked["feeds"][0]["url"] == MANY[750]
+        return b"" if is_last else imported("added")(asked)
+
+    hub.answers["POST /api/feeds/import"] = (200, die)
+
+    result = fanfare("opml", "import", LIST)
+
+    assert result.exit_code == 1
+    assert "750 of 1,000 feeds were done" in result.stderr
+    assert "the same command goes on" in result.stderr
+    assert result.stdout.count("added  ") == 750
+
+
+def test_how_far_it_has_come_is_said_with_the_total_and_the_time_that_is_left(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    seconds = iter([0.0, 1.0, 4.0, 5.0, 12.0, 40.0])
+    progress = Progress(10_000, lambda: next(seconds))
+    for _ in range(5):
+        progress.add(2_000)
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.splitlines() == [
+        "4,000 of 10,000 feeds, 6 s left",
+        "8,000 of 10,000 feeds, 3 s left",
+    ]
 
 
 def test_a_dry_run_adds_nothing(fanfare: Fanfare, hub: FakeApi) -> None:
+    hub.answers["POST /api/feeds/import"] = (200, imported("addable"))
+
     result = fanfare("opml", "import", LIST, "--dry-run")
 
     assert result.exit_code == 0
     assert f"would be added  {A}  [News]\n" in result.stdout
-    assert "2 would be added\n" in result.stdout
-    assert posted(hub) == []
+    assert "2 would be added, of 2 feeds\n" in result.stdout
+    assert [each["dry_run"] for each in posted(hub)] == [True]
 
 
 def test_why_a_feed_is_not_added_is_in_its_line(fanfare: Fanfare, hub: FakeApi) -> None:
-    hub.answers["POST /api/feeds"] = (422, {"detail": "url: a private address"})
+    refused = imported("refused", "url: a private address")
+    hub.answers["POST /api/feeds/import"] = (200, refused)
 
     result = fanfare("opml", "import", LIST)
 
@@ -165,7 +251,7 @@ def test_a_file_of_feeds_alone_is_not_shown_to_the_hub(
     [
         (None, "cannot be read: No such file or directory"),
         ("<rss/>", "this is an XML document whose root is <rss>"),
-        (" " * (2 * 1024 * 1024 + 1), "has more than 2097152 bytes"),
+        (" " * (16 * 1024 * 1024 + 1), "has more than 16777216 bytes"),
     ],
 )
 def test_a_file_that_is_no_list_is_a_failure(

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from hub.collections.builder import BuildOptions, CollectionBuilder
 from hub.collections.publisher import PROMPT_SECONDS, Publisher
 from storage.errors import StorageClosed, StorageError
-from storage.records import Position
+from storage.records import Position, Record
 from tests.support.clock import ManualClock
 
 
@@ -59,6 +59,9 @@ class FakeNews:
             raise failure
         self.position += 1
         return Position(self.position)
+
+    async def records(self, *, after: Position, limit: int) -> list[Record]:
+        return []
 
 
 def a_publisher(
@@ -177,3 +180,25 @@ async def test_a_failure_to_follow_is_logged_and_it_goes_on(failure: Exception) 
     builder = FakeBuilder()
     assert await follow(builder, failure, None) == ["pages_not_kept_up"]
     assert builder.asked == ["catch_up"]
+
+
+async def test_while_much_is_written_pages_are_judged_later() -> None:
+    """Not by the clock either, which only asks whether anything was withdrawn."""
+    builder = FakeBuilder(is_outdated=False)
+
+    class Busy(FakeNews):
+        async def records(self, *, after: Position, limit: int) -> list[Record]:
+            await publisher.keep_up()
+            return []
+
+    publisher = Publisher(
+        cast("CollectionBuilder", builder),
+        ManualClock(),
+        Busy([None]),
+        gather_seconds=0,
+    )
+    with pytest.raises(StorageClosed):
+        await publisher.follow()
+    assert builder.asked == ["catch_up"]
+    await publisher.keep_up()
+    assert builder.asked == ["catch_up", "catch_up"]

@@ -8,7 +8,7 @@ from hub.core.fetched import Fetched
 from hub.net.guard import Guard
 from hub.polling.fetcher import FetchRequest
 from hub.services.addresses import AddressCheck
-from hub.services.lists import ListService
+from hub.services.lists import KEPT_SECONDS, MOST_KEPT, ListService
 from tests.support.fetch_targets import an_answer
 
 SITE = "https://example.org"
@@ -70,3 +70,28 @@ async def test_what_was_read_in_time_counts() -> None:
 
     assert len(walk.feeds) == 1
     assert walk.notes == ["reading the lists took over 1 s"]
+
+
+async def test_the_parts_of_a_list_are_of_one_reading_for_a_while() -> None:
+    lists, now = Lists(a=opml(FEED)), [0.0]
+    check = AddressCheck(topics=Guard(), callbacks=Guard(), lookup=look_up)
+    service = ListService(lists, check, "Fanfare", monotonic=lambda: now[0])
+    first = await service.part([f"{SITE}/a"])
+    lists.pages["a"] = opml(FEED, FEED.replace("a.example", "b.example"))
+
+    assert await service.part([f"{SITE}/a"], skip=1) is first
+    now[0] = KEPT_SECONDS + 1
+    anew = await service.part([f"{SITE}/a"], skip=1)
+    assert len(anew.feeds) == 2
+    lists.pages["a"] = opml(FEED)
+    assert len((await service.part([f"{SITE}/a"])).feeds) == 1  # from the beginning
+
+
+async def test_few_readings_are_kept() -> None:
+    lists = Lists(**{f"l{number}": opml(FEED) for number in range(MOST_KEPT + 1)})
+    service = lists.service()
+    walks = [
+        await service.part([f"{SITE}/l{number}"]) for number in range(MOST_KEPT + 1)
+    ]
+    assert await service.part([f"{SITE}/l{MOST_KEPT}"], skip=1) is walks[-1]
+    assert await service.part([f"{SITE}/l0"], skip=1) is not walks[0]

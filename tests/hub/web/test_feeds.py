@@ -228,6 +228,76 @@ async def test_nobody_has_to_wait(client: httpx2.AsyncClient, hub: Hub) -> None:
     assert hub.poller.woken == 1
 
 
+async def test_many_feeds_are_added_at_once_and_none_keeps_others_from_it(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    known = (await client.post("/api/feeds", json={"url": URL})).json()
+    urls = [
+        f"{URL}#.part",
+        "not a url",
+        *(f"https://example.org/{n}" for n in range(200)),
+    ]
+    feeds = [{"url": URL, "section": "other"}, *({"url": each} for each in urls)]
+    body = {"feeds": feeds, "section": "all", "keeps_known": True}
+
+    answer = await client.post("/api/feeds/import", json=body)
+
+    assert answer.status_code == 200
+    first, *others = answer.json()["feeds"]
+    assert (first["url"], first["outcome"]) == (URL, "known")
+    assert first["feed"]["section"] == known["section"]
+    assert first["feed"]["private"] is False
+    assert [each["url"] for each in others] == urls
+    assert [each["outcome"] for each in others] == ["added", "refused"] + [
+        "added"
+    ] * 200
+    assert "url" in others[1]["reason"]
+    assert others[1]["feed"] is None
+    added = others[-1]["feed"]
+    assert (added["section"], added["private"]) == ("all", False)
+    assert added["last_fetch"] is None  # nobody has waited
+    again = await client.post("/api/feeds/import", json=body)
+    outcomes = {each["outcome"] for each in again.json()["feeds"]}
+    assert outcomes == {"known", "refused"}
+
+
+@pytest.mark.parametrize(
+    ("terms", "named"),
+    [
+        ({"section": "other"}, "section"),
+        ({"private": True}, "private"),
+        ({"private": True, "keeps_known": True}, "private"),
+        ({"private": True, "keeps_known": True, "dry_run": True}, "private"),
+    ],
+)
+async def test_a_known_feed_that_is_not_as_it_is_to_be_is_refused_by_an_import(
+    client: httpx2.AsyncClient, terms: dict[str, object], named: str
+) -> None:
+    before = (await client.post("/api/feeds", json={"url": URL})).json()
+
+    answer = await client.post(
+        "/api/feeds/import", json={"feeds": [{"url": URL}], **terms}
+    )
+
+    (imported,) = answer.json()["feeds"]
+    assert imported["outcome"] == "refused"
+    assert f"for another {named} use" in imported["reason"]
+    after = (await client.get("/api/feeds", params={"url": URL})).json()["feeds"][0]
+    assert (after["section"], after["private"]) == (before["section"], False)
+
+
+async def test_what_an_import_would_add_can_be_asked(
+    client: httpx2.AsyncClient, hub: Hub
+) -> None:
+    feeds = [{"url": URL}, {"url": "http://10.0.0.1/feed"}, {"url": "not a url"}]
+    answer = await client.post(
+        "/api/feeds/import", json={"feeds": feeds, "dry_run": True}
+    )
+    outcomes = [each["outcome"] for each in answer.json()["feeds"]]
+    assert outcomes == ["addable", "refused", "refused"]
+    assert (await client.get("/api/feeds")).json()["feeds"] == []
+
+
 async def test_a_fetch_that_takes_too_long_leaves_the_feed_registered(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:

@@ -166,6 +166,7 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
     ("POST", "/api/feeds", {**FEED}),
     ("POST", "/api/feeds", {**FEED}),
     ("GET", "/api/feeds", None),
+    ("POST", "/api/feeds/import", {"feeds": [FEED, {"url": "x"}]}),
     ("POST", "/api/discover", {"url": PAGE}),
     ("POST", "/api/lists", {"urls": ["https://example.org/a.opml"]}),
     ("GET", "/api/feeds/1", None),
@@ -207,7 +208,10 @@ JSON_CALLS: list[tuple[str, str, dict[str, object] | None]] = [
 REFUSED: list[tuple[str, str, dict[str, object] | None, int]] = [
     ("GET", "/api/feeds?limit=x", None, 422),
     ("POST", "/api/feeds", {}, 422),
+    ("POST", "/api/feeds/import", {"feeds": []}, 422),
+    ("POST", "/api/feeds/import", {"feeds": [{"url": "x"}] * 501}, 422),
     ("POST", "/api/lists", {"urls": []}, 422),
+    ("POST", "/api/lists", {"urls": ["https://a.example/"], "skip": -1}, 422),
     ("POST", "/api/lists", {"urls": ["https://a.example/"], "depth": 6}, 422),
     ("GET", "/api/feeds/9", None, 404),
     ("GET", "/openfeeder?page=x", None, 400),
