@@ -71,13 +71,17 @@ _IS_PRIVATE: Final = re.compile("[a-z0-9]{1,8}").fullmatch
 _IS_EXTENDING: Final = re.compile("[a-z0-9]{2,8}").fullmatch
 
 
-@lru_cache(maxsize=1024)
 def language_tag(written: str) -> str:
     """The tag in its usual form (RFC 5646 2.1.1): ``en-GB`` of ``EN_gb``.
 
     "" for what names no language; what follows one and is no subtag is left out.
     """
-    word = written[:_LONGEST].strip().lower()
+    return _tag(written[:_LONGEST])
+
+
+@lru_cache(maxsize=1024)
+def _tag(written: str) -> str:
+    word = written.strip().lower()
     for end in ",;.@":  # a list, a locale with its encoding
         word = word.partition(end)[0]
     word = "-".join(word.replace("_", "-").split())
@@ -114,7 +118,6 @@ def _subtags(language: str, parts: list[str]) -> list[str]:
     return found
 
 
-@lru_cache(maxsize=512)
 def reduce_language(tag: str) -> str:
     """``ll`` or ``ll-CC``, as all readers of collections take it: without script,
     variant and numbered region.

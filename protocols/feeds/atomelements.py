@@ -44,8 +44,8 @@ def _rights(draft: Draft, element: Element, scope: Scope) -> None:
 def _link(draft: Draft, element: Element, scope: Scope) -> None:
     """Some write the address as text, as RSS does; and a page's own is a page."""
     said = dict(element.items())
-    if "href" not in said and element.text:
-        said["href"] = text_of(element)
+    if "href" not in said and (written := text_of(element)):
+        said["href"] = written
     link = link_of(said, scope.within(element))
     if link and link.rel == "self" and is_page(said.get("type", "")):
         draft.permalink = draft.permalink or link.href

@@ -123,6 +123,7 @@ _PREFIXES_OF_BARE: Final[Mapping[str, str]] = {
     _bare(uri): prefix for uri, prefix in PREFIXES.items() if uri
 }
 _LONGEST_URI: Final = 200
+_LONGEST_TAG: Final = 4_000
 _DECLARED: Final = re.compile(
     rb"(\sxmlns(?::[\w.-]{1,40})?\s{0,20}=\s{0,20})(?:\"([^\"<>]*)\"|'([^'<>]*)')"
 )
@@ -135,14 +136,16 @@ XHTML: Final = "{http://www.w3.org/1999/xhtml}"
 XML: Final = "{http://www.w3.org/XML/1998/namespace}"
 
 
-@lru_cache(4096)
 def usual_uri(uri: str) -> str:
     """The right URI of the namespace that one means; itself if that is not known.
 
     RSS has one for each version, and no right one.
     """
-    if len(uri) > _LONGEST_URI:
-        return uri
+    return uri if len(uri) > _LONGEST_URI else _usual_uri(uri)
+
+
+@lru_cache(1024)
+def _usual_uri(uri: str) -> str:
     prefix = PREFIXES.get(uri) or _PREFIXES_OF_BARE.get(_bare(uri), "rss")
     return uri if prefix == "rss" else NAMESPACES[prefix][0]
 
@@ -152,7 +155,7 @@ def with_usual_uris(body: bytes, root: str) -> bytes:
     start = body.find(b"<" + root.encode())
     end = body.find(b">", start) + 1
     tag = body[start:end]
-    usual = _usual_tag(tag)
+    usual = _usual_tag(tag) if len(tag) <= _LONGEST_TAG else usual_declarations(tag)
     return body if usual == tag else body[:start] + usual + body[end:]
 
 

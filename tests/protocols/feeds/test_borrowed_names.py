@@ -316,6 +316,11 @@ def test_a_channel_has_an_author_by_many_names(
     assert [author.name for author in feed.authors] == ["Jo"]
 
 
+def test_a_link_of_atom_without_an_address_is_kept_as_it_is() -> None:
+    entry = entry_of('<id>1</id><link rel="x"> </link>')
+    assert (entry.links, entry.extensions) == ((), {"atom": {"link": {"rel": "x"}}})
+
+
 def test_an_item_may_have_an_author_of_dublin_core() -> None:
     assert item_of("<dc:author>Jo</dc:author>").authors == (Author(name="Jo"),)
 

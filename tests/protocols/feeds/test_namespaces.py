@@ -141,3 +141,11 @@ def test_what_a_text_says_of_namespaces_stays_as_it_is() -> None:
     [entry] = parse(body.encode(), CONTEXT).entries
     assert entry.summary is not None
     assert entry.summary.value == code
+
+
+def test_a_root_with_a_long_start_tag_is_read_as_any_other() -> None:
+    long = " ".join(f'xmlns:n{number}="urn:{number}"' for number in range(400))
+    body = HEADER.format(**RIGHT | {"dc": "https://purl.org/dc/elements/1.1/"})
+    body = body.replace("<rss ", f"<rss {long} ")
+    [entry] = parse(body.encode(), CONTEXT).entries
+    assert [author.name for author in entry.authors] == ["Jo"]
