@@ -34,7 +34,8 @@ class VerificationStore(Protocol):
         """Store as pending, due now. False, and nothing stored: too many are pending,
         of all, of its callback's host, or of who asks; None: that does not count.
 
-        A pending one of the same key and mode is replaced and makes room for it.
+        A pending one of the same key and mode is replaced and makes room for it. So is
+        one of the other mode that waits to be tried again: its callback was silent.
         """
         ...
 

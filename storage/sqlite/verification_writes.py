@@ -17,6 +17,7 @@ from .id_lists import HASHES, pack_hashes
 from .subscribing import SubscriptionParameters, subscribe_all
 
 UNSUBSCRIBED = "unsubscribed"
+_OTHER_MODE = {"subscribe": "unsubscribe", "unsubscribe": "subscribe"}
 
 
 class AddParameters(TypedDict):
@@ -107,6 +108,8 @@ def _replace_pending(
     for each, is_renewing in zip(wanted, renewing, strict=True):
         if is_renewing:
             connection.execute(_REPLACE, each)
+        if (each["key_hash"], _OTHER_MODE[each["mode"]]) in known:
+            connection.execute(_SUPERSEDE, each)
     return renewing
 
 
@@ -202,6 +205,13 @@ UPDATE verifications SET due = NULL, state = 'replaced', secret = '', asker = ''
     kept_until = :now + 86400000
 WHERE key_hash = :key_hash AND mode = :mode AND due IS NOT NULL
 """
+
+_SUPERSEDE = """
+UPDATE verifications SET due = NULL, state = 'replaced', secret = '', asker = '',
+    kept_until = :now + 86400000
+WHERE key_hash = :key_hash AND mode <> :mode AND attempts > 0 AND due > :now
+"""
+"""A callback was silent when it was asked; now it is about the opposite."""
 
 _RETRY = """
 UPDATE verifications SET attempts = attempts + 1, due = :due, tried_at = :at,

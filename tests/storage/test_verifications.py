@@ -253,6 +253,23 @@ async def test_a_try_that_led_nowhere_is_made_again_later(
     assert (again.attempts, again.last, again.secret) == (1, LAST, "the secret")
 
 
+async def test_what_waits_for_another_try_does_not_hold_up_the_opposite(
+    store: VerificationStore,
+) -> None:
+    """A subscriber that stopped without an answer, and is there again."""
+    await add(store, a_request(mode=VerificationMode.UNSUBSCRIBE))
+    (found,) = await store.due(NOW, per_host=1, limit=1)
+    await store.retry(found.id, LAST, NOW + MINUTE)
+    assert await add(store, a_request(token="new"), most=1)
+    (now,) = await store.due(NOW, per_host=9, limit=9)
+    assert (now.mode, now.attempts) == (VerificationMode.SUBSCRIBE, 0)
+    former = await store.find("token 1")
+    assert former is not None
+    assert (former.state, former.due) == (VerificationState.REPLACED, None)
+    await store.retry(now.id, LAST, NOW)
+    assert len(await store.due(NOW + MINUTE, per_host=9, limit=9)) == 1
+
+
 async def test_a_finished_one_keeps_its_outcome_and_no_secret(
     store: VerificationStore,
 ) -> None:

@@ -75,12 +75,17 @@ class MemoryVerifications:
     def _replace(
         self, added: ModelVerification, mode: VerificationMode, now: datetime
     ) -> bool:
-        found = [
+        pending = [each for each in self._pending() if each.key == added.key]
+        found = [each for each in pending if each.stored.mode is mode]
+        silent = [
             each
-            for each in self._pending()
-            if each.key == added.key and each.stored.mode is mode
+            for each in pending
+            if each.stored.mode is not mode
+            and each.stored.attempts
+            and each.stored.due is not None
+            and each.stored.due > now
         ]
-        for each in found:
+        for each in found + silent:
             each.stored = replace(
                 each.stored,
                 due=None,
