@@ -43,7 +43,7 @@ async def build_publishing(
         await asyncio.to_thread(shelf.open)
     builder = CollectionBuilder(
         storage,
-        PageKeeper(storage.pages, clock, public_url),
+        PageKeeper(storage.pages, clock, public_url, settings.scp_language),
         shelf,
         clock,
         BuildOptions(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.utils import formatdate
 from functools import partial
 from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.server import ServerState
 
 from hub.web.http_protocol import HttpProtocol
 from hub.web.kept_connections import KeptConnections
@@ -59,8 +62,44 @@ def listening_socket(host: str, port: int) -> socket.socket:
     return listener
 
 
+Headers = list[tuple[bytes, bytes]]
+
+
+class DatedState(ServerState):
+    """What uvicorn's connections share, with a ``Date`` that is that of the second.
+
+    uvicorn's own may be more than a second old, and ``Last-Modified`` later than that:
+    "An origin server with a clock MUST NOT generate a Last-Modified date that is later
+    than the server's time of message origination (Date)" (RFC 9110 8.8.2.1).
+    """
+
+    def __init__(self, wall: Callable[[], float] = time.time) -> None:
+        self._wall = wall
+        self._second = -1
+        self._others: Headers = []
+        self._headers: Headers = []
+        super().__init__()
+
+    @property
+    def default_headers(self) -> Headers:
+        second = int(self._wall())
+        if second != self._second:
+            date = formatdate(second, usegmt=True).encode()
+            self._second, self._headers = second, [(b"date", date), *self._others]
+        return self._headers
+
+    @default_headers.setter
+    def default_headers(self, headers: Headers) -> None:
+        self._others = [each for each in headers if each[0] != b"date"]
+        self._second = -1
+
+
 class Server(uvicorn.Server):
     """uvicorn, told to stop by the hub instead of by signals."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.server_state = DatedState()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import structlog
 
 from hub.clock import Clock
-from hub.collections.judging import read_head
+from hub.collections.judging import in_language, read_head
 from hub.collections.pages import PageKeeper
 from hub.collections.planning import SectionPlan, plan_section
 from hub.collections.reading import Changes, Everything
@@ -319,7 +319,8 @@ class CollectionBuilder:
             modified=self._modified(page),
             language=self.options.language,
         )
-        return page_line(unpack(page.entry.body, Entry), context)
+        entry = in_language(unpack(page.entry.body, Entry), page)
+        return page_line(entry, context)
 
     def _modified(self, page: PublishedPage) -> datetime:
         """Not of a clock that was far ahead."""

@@ -8,11 +8,20 @@ from enum import IntEnum
 from functools import lru_cache
 
 from protocols.domains import registrable_domain, site_of
+from protocols.languages import language_tag
 from protocols.model import Entry, Feed
+from protocols.quick import changed
 from protocols.scp.collection import section_name
 from protocols.scp.page import page_url
 from storage.packing import unpack
-from storage.records import EntryId, FeedId, FeedNews, JudgedEntry, PageNews
+from storage.records import (
+    EntryId,
+    FeedId,
+    FeedNews,
+    JudgedEntry,
+    PageNews,
+    PublishedPage,
+)
 
 _OF_FEED = 48
 """Bits of a rank below which the feed's own number stands."""
@@ -34,8 +43,13 @@ class Nearness(IntEnum):
     ELSEWHERE = 0
 
 
-def judge_entry(news: PageNews, public_url: str, now: datetime) -> JudgedEntry:
-    """An entry without an address of its own has one at this hub."""
+def judge_entry(
+    news: PageNews, public_url: str, now: datetime, language: str = "en"
+) -> JudgedEntry:
+    """An entry without an address of its own has one at this hub. ``language``: of
+
+    pages whose entry and feed name none.
+    """
     if news.entry is None:
         return JudgedEntry(entry_id=news.entry_id, revision=0, is_dropped=True)
     none = JudgedEntry(entry_id=news.entry_id, revision=news.revision)
@@ -48,6 +62,10 @@ def judge_entry(news: PageNews, public_url: str, now: datetime) -> JudgedEntry:
     stated = entry.updated or entry.published or now
     linked = page_url(entry)
     own = f"{public_url}{own_path(news.entry_id)}"
+    inherits = news.inherits_language
+    if inherits is None:
+        inherits = entry.language in ("", head.language)
+    named = (head.language or entry.language) if inherits else entry.language
     near = nearness(linked, news.urls, head) if linked else Nearness.HOST
     return JudgedEntry(
         entry_id=news.entry_id,
@@ -55,6 +73,8 @@ def judge_entry(news: PageNews, public_url: str, now: datetime) -> JudgedEntry:
         url=linked or own,
         section=section_name(news.section),
         rank=rank_of(near, news.entry.feed_id),
+        language=language_tag(named) or language,
+        inherits_language=inherits,
         dated=news.dated,
         modified=min(stated, now),
     )
@@ -103,11 +123,24 @@ def home_of(head: Feed) -> str:
     return next(pages, "")
 
 
-def origin_of(news: FeedNews) -> str:
-    """What of a feed all its pages depend on, in a text that is only compared."""
+def origin_of(news: FeedNews, language: str = "en") -> str:
+    """What of a feed all its pages depend on, in a text that is only compared.
+
+    It ends in `origin_ending`.
+    """
     head = read_head(news.head)
     places = [site_of(each) for each in (*news.urls, home_of(head))]
-    return f"{head.unlisted} {places}"
+    return f"{head.unlisted} {head.language} {places}{origin_ending(language)}"
+
+
+def origin_ending(language: str) -> str:
+    """What is the same for all feeds: the language where none is named."""
+    return f" in {language}"
+
+
+def in_language(entry: Entry, page: PublishedPage) -> Entry:
+    """As it is published; as it is before its language was judged."""
+    return changed(entry, language=page.language) if page.language else entry
 
 
 @lru_cache(maxsize=1_024)

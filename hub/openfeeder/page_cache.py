@@ -14,7 +14,7 @@ from functools import partial
 
 from hub.beside import run_beside
 from hub.clock import Clock
-from hub.collections.judging import read_head
+from hub.collections.judging import in_language, read_head
 from protocols.model import Entry
 from protocols.openfeeder.serving.choices import AuthorDisplay
 from protocols.openfeeder.serving.pages import Page, PageSetting, page_of
@@ -108,7 +108,8 @@ class PageCache:
             language=self._language,
             authors=self._authors,
         )
-        return page_of(unpack(listed.page.entry.body, Entry), setting)
+        entry = in_language(unpack(listed.page.entry.body, Entry), listed.page)
+        return page_of(entry, setting)
 
 
 def _state(listed: ListedPage) -> _State:

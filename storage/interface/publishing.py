@@ -66,6 +66,13 @@ class PageStore(Protocol):
         """
         ...
 
+    async def note_former(self, ending: str) -> None:
+        """Have all feeds judged whose text, as it was noted, ends otherwise: it ends in
+
+        what is the same for all of them.
+        """
+        ...
+
     async def news(self, limit: int) -> list[PageNews]:
         """What is still to be judged, by entry."""
         ...

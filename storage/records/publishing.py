@@ -58,6 +58,7 @@ class PageNews:
     section: str = ""  # of its feed
     urls: tuple[str, ...] = ()  # of its feed: its own, and where it was moved to
     head: bytes | None = None  # of its feed, packed
+    inherits_language: bool | None = None  # as this revision was judged before
 
     @property
     def revision(self) -> int:
@@ -78,6 +79,8 @@ class JudgedEntry:
     url: str = ""
     section: str = ""
     rank: int = 0
+    language: str = ""  # that it is published in
+    inherits_language: bool = False  # from its feed, or where that has none
     dated: datetime | None = None
     modified: datetime | None = None
     is_dropped: bool = False
@@ -95,6 +98,7 @@ class PublishedPage:
 
     id: PageId
     url: str
+    language: str  # "" until it is judged
     modified: datetime
     change: int
     entry: StoredEntry

@@ -13,8 +13,10 @@ from .times import to_milliseconds, to_milliseconds_or_none
 
 _Place = tuple[int, str]
 """A page's id, and the section that an entry of it was in."""
-_Shown = tuple[int, int, int, int]
-"""An entry that a page shows: its id, revision, what it states, and its date."""
+_State = tuple[int, int, str | None]
+"""What a page shows of an entry: its id, its revision, and in which language."""
+_Shown = tuple[int, int, str | None, int, int]
+"""With what it states, and its date."""
 
 LAST_CHANGE = (
     "SELECT max(coalesce((SELECT max(change) FROM pages), 0), coalesce("
@@ -28,7 +30,8 @@ _SHOWN_BY = (
     "  (SELECT feed_id FROM entries WHERE id = ?))"
 )
 _NEWEST = (
-    "SELECT entry_id, revision, stated, dated FROM page_entries WHERE page_id = ?"
+    "SELECT entry_id, revision, language, stated, dated FROM page_entries"
+    " WHERE page_id = ?"
     "{section} ORDER BY rank, dated DESC, entry_id DESC LIMIT 1"
 )
 _NEWEST_OF_ALL = _NEWEST.format(section="")
@@ -117,13 +120,13 @@ class _Judging:
         stated = to_milliseconds_or_none(each.modified)
         execute(
             "INSERT OR REPLACE INTO page_entries"
-            " (entry_id, page_id, section, dated, revision, stated, rank)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            " (entry_id, page_id, section, dated, revision, stated, rank, language,"
+            "  inherits_language) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(each.entry_id, page_id, each.section),
                 self._now if each.dated is None else to_milliseconds(each.dated),
                 *(each.revision, (self._now if stated is None else stated) // 1_000),
-                each.rank,
+                *(each.rank, each.language, each.inherits_language),
             ),
         )
         if each.section not in self._sections:
@@ -137,35 +140,40 @@ class _Judging:
     def _show(self, page_id: int, *, has_moved: bool) -> None:
         """Have the page show the entry that is due."""
         execute = self._connection.execute
-        ((shown, revision, modified, dated, shown_at, published),) = execute(
-            "SELECT entry_id, revision, modified, dated, shown_at, published"
+        ((*before, modified, dated, shown_at, published),) = execute(
+            "SELECT entry_id, revision, language, modified, dated, shown_at, published"
             " FROM pages WHERE id = ?",
             (page_id,),
         ).fetchall()
+        shown = before[0]
         newest: _Shown | None = execute(_NEWEST_OF_ALL, (page_id,)).fetchone()
         if newest is None:
-            state = (0, 0, modified, dated, shown_at)
+            state: tuple[object, ...] = (0, 0, None, modified, dated, shown_at)
             is_change = shown != 0
         else:
-            is_other = (shown, revision) != newest[:2]
+            is_other = _is_other(before, newest)
             if is_other:
-                modified = self._next_modified(newest[2], published)
+                modified = self._next_modified(newest[3], published)
             since = shown_at if shown else self._now
-            state = (*newest[:2], modified, newest[3], since)
+            state = (*newest[:3], modified, newest[4], since)
             is_change = is_other or has_moved
+            if before[2] is None and not is_change:
+                sql = "UPDATE pages SET language = ? WHERE id = ?"
+                execute(sql, (newest[2], page_id))
             self._note_shown(newest[0], "")
         if is_change:
             self._change += 1
             execute(
-                "UPDATE pages SET entry_id = ?, revision = ?, modified = ?, dated = ?,"
-                " shown_at = ?, published = max(published, modified, ?), change = ?,"
-                " changed_at = ? WHERE id = ?",
+                "UPDATE pages SET entry_id = ?, revision = ?, language = ?,"
+                " modified = ?, dated = ?, shown_at = ?,"
+                " published = max(published, modified, ?), change = ?, changed_at = ?"
+                " WHERE id = ?",
                 (*state, modified, self._change, self._now, page_id),
             )
             if shown:
                 self._counts.add(dated, -1)
             if newest is not None:
-                self._counts.add(newest[3], 1)
+                self._counts.add(newest[4], 1)
 
     def _show_in(self, section: str, page_id: int) -> None:
         """Have a section show what is due of its own feeds: what all sections show
@@ -173,36 +181,43 @@ class _Judging:
         together is of the same time there, anything else later than all before.
         """
         execute = self._connection.execute
-        shown, revision, modified = execute(
-            "SELECT entry_id, revision, modified FROM section_pages"
+        *before, modified = execute(
+            "SELECT entry_id, revision, language, modified FROM section_pages"
             " WHERE section = ? AND page_id = ?",
             (section, page_id),
-        ).fetchone() or (0, 0, 0)
+        ).fetchone() or (0, 0, None, 0)
         newest: _Shown | None = execute(
             _NEWEST_OF_SECTION, (page_id, section)
         ).fetchone()
         if newest is not None:
             self._note_shown(newest[0], section)
-        entry_id, latest = newest[:2] if newest else (0, 0)
-        if (shown, revision) == (entry_id, latest):
+        state: _State = newest[:3] if newest else (0, 0, None)
+        if not _is_other(before, state):
+            if before[2] is None and newest is not None:
+                sql = (
+                    "UPDATE section_pages SET language = ?"
+                    " WHERE section = ? AND page_id = ?"
+                )
+                execute(sql, (newest[2], section, page_id))
             return
         if newest is not None:
-            ((of_all, its_revision, its_modified, published),) = execute(
-                "SELECT entry_id, revision, modified, published FROM pages"
+            ((*of_all, its_modified, published),) = execute(
+                "SELECT entry_id, revision, language, modified, published FROM pages"
                 " WHERE id = ?",
                 (page_id,),
             ).fetchall()
-            if (of_all, its_revision) == newest[:2] and its_modified > modified:
+            if tuple(of_all) == state and its_modified > modified:
                 modified = its_modified
             else:
-                modified = self._next_modified(newest[2], published)
+                modified = self._next_modified(newest[3], published)
                 execute(
                     "UPDATE pages SET published = ? WHERE id = ?", (modified, page_id)
                 )
         self._change += 1
         execute(
-            "INSERT OR REPLACE INTO section_pages VALUES (?, ?, ?, ?, ?, ?)",
-            (section, page_id, entry_id, latest, modified, self._change),
+            "INSERT OR REPLACE INTO section_pages (section, page_id, entry_id,"
+            " revision, language, modified, change) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (section, page_id, *state, modified, self._change),
         )
 
     def _next_modified(self, stated: int, published: int) -> int:
@@ -223,3 +238,13 @@ class _Judging:
                 " SELECT feed_id, ? FROM entries WHERE id = ?",
                 (section, entry_id),
             )
+
+
+def _is_other(before: Sequence[int | str | None], after: Sequence[object]) -> bool:
+    """Whether something else is to be shown. Of a page from before languages were
+
+    noted the language is not known.
+    """
+    if before[2] is None and before[0]:
+        return tuple(before[:2]) != tuple(after[:2])
+    return tuple(before[:3]) != tuple(after[:3])

@@ -105,7 +105,7 @@ def _read_listed(row: Row) -> ListedPage:
 
 def _read_change(row: Row) -> PageChange:
     """Without an entry to show, the page is gone."""
-    _, changed_at, _, url, _, change, _, _, *entry = row
+    _, changed_at, _, url, _, _, change, _, _, *entry = row
     return PageChange(
         change=change,
         url=url,

@@ -28,9 +28,11 @@ from .writer import Writer
 _NEWS = (
     "SELECT n.entry_id, e.sorted_at, f.section, f.url, f.fetch_url,"
     " coalesce(NOT f.private AND NOT f.unlisted AND f.state <> 'removed', FALSE),"
-    " h.head,"
+    " h.head, m.inherits_language,"
     f" {ENTRY}"
     " FROM page_news n LEFT JOIN entries e ON e.id = n.entry_id"
+    " LEFT JOIN page_entries m ON m.entry_id = n.entry_id"
+    "  AND m.revision = e.revision AND m.language IS NOT NULL"
     " LEFT JOIN feeds f ON f.id = e.feed_id"
     " LEFT JOIN feed_heads h ON h.feed_id = e.feed_id"
     " ORDER BY n.entry_id LIMIT ?"
@@ -100,6 +102,20 @@ class SqlitePages:
         unit = partial(judge_all, judged, to_milliseconds(now))
         await self._writer.submit(unit)
 
+    async def note_former(self, ending: str) -> None:
+        found = await self._readers.first(
+            "SELECT 1 FROM page_origins WHERE substr(origin, -length(?1)) <> ?1"
+            " LIMIT 1",
+            (ending,),
+        )
+        if found is not None:
+            await self._writer.execute(
+                "INSERT INTO page_feeds SELECT feed_id, 0 FROM page_origins"
+                " WHERE substr(origin, -length(?1)) <> ?1"
+                " ON CONFLICT (feed_id) DO NOTHING",
+                (ending,),
+            )
+
     async def position(self) -> int:
         row = await self._readers.first(LAST_CHANGE)
         return row[0] if row else 0
@@ -162,7 +178,7 @@ def _judge_feed(news: FeedNews, origin: str, connection: sqlite3.Connection) -> 
 
 
 def _read_news(row: Row) -> PageNews:
-    entry_id, dated, section, url, fetch_url, is_public, head, *entry = row
+    entry_id, dated, section, url, fetch_url, is_public, head, inherits, *entry = row
     return PageNews(
         entry_id=EntryId(entry_id),
         entry=None if entry[0] is None else read_entry(tuple(entry)),
@@ -171,6 +187,7 @@ def _read_news(row: Row) -> PageNews:
         section=section or "",
         urls=_urls(url, fetch_url),
         head=head,
+        inherits_language=None if inherits is None else bool(inherits),
     )
 
 

@@ -61,6 +61,8 @@ def test_a_public_entry_is_a_page_under_its_link() -> None:
         revision=2,
         url="https://example.org/a",
         section="News-more",
+        language="en",
+        inherits_language=True,
         dated=START,
         modified=START,
     )
@@ -113,6 +115,30 @@ def test_a_withdrawn_entry_is_none_and_one_not_kept_is_only_dropped() -> None:
 
 def test_a_feed_without_a_document_yet_has_a_bare_head() -> None:
     assert judged(an_entry("a"), head=None).url
+
+
+@pytest.mark.parametrize(
+    ("of_entry", "of_feed", "before", "language", "inherits"),
+    [
+        ("", "", None, "fr", True),
+        ("", "de", None, "de", True),
+        ("de", "de", None, "de", True),
+        ("de", "", None, "de", False),
+        ("de", "it", None, "de", False),
+        ("de", "it", True, "it", True),  # the feed has changed its own since
+        ("de", "", True, "de", True),
+        ("de", "it", False, "de", False),
+    ],
+)
+def test_a_language_that_an_entry_took_over_from_its_feed_follows_the_feed(
+    of_entry: str, of_feed: str, before: bool | None, language: str, inherits: bool
+) -> None:
+    entry = an_entry("a", language=of_entry)
+    head = pack(Feed(language=of_feed))
+    found = judge_entry(
+        news(entry, head=head, inherits_language=before), HUB, NOW, "fr"
+    )
+    assert (found.language, found.inherits_language) == (language, inherits)
 
 
 ARTICLE = "https://www.victim.example/article"
@@ -187,6 +213,7 @@ def test_what_pages_depend_on_changes_with_the_place_site_and_listing() -> None:
         origin(url),
         origin(url, links=home),
         origin(url, unlisted=True),
+        origin(url, language="de"),
         origin(url, "https://b.example/feed"),
     ]
-    assert len(set(others)) == 4
+    assert len(set(others)) == 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import shutil
 from datetime import timedelta
 from itertools import pairwise
@@ -9,15 +11,19 @@ from itertools import pairwise
 import httpx2
 import pytest
 
-from hub.collections.builder import BuildOptions
+from hub.collections.builder import BuildOptions, CollectionBuilder
+from hub.collections.pages import PageKeeper
+from hub.collections.shelf import Shelf
 from hub.web.application import create_application
+from protocols.model import Feed
 from protocols.scp.collection import Encoding
+from storage.packing import pack
 from storage.records import FeedChange, FeedState, NewFeed
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.scp_crawler import ScpCrawler
 from tests.support.scp_schemas import faults_of_file, faults_of_sitemap
 from tests.support.services import Hub, open_hub
-from tests.support.storage_scene import START
+from tests.support.storage_scene import START, fetch
 
 HOUR = 3_600
 
@@ -250,6 +256,55 @@ async def test_a_page_of_two_feeds_is_one_with_one_history(
     for crawler, titles in zip(crawlers, (["Older"], ["Older"], []), strict=True):
         await crawler.crawl()
         assert [page["title"] for page in crawler.pages.values()] == titles
+
+
+@pytest.mark.parametrize("section", ["", "s"])
+async def test_each_change_of_a_feeds_language_rewrites_its_pages(
+    anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds, section: str
+) -> None:
+    head = Feed(title="A", language="de")
+    feed = await feeds.add(section=section, head=head)
+    own = an_entry("own", language="it")
+    await feeds.publish(feed, an_entry("a", language="de"), an_entry("b"), own)
+    await build(hub)
+    crawler = ScpCrawler(anybody, section or "all")
+    await crawler.crawl()
+    for language in ("fr", "de", "fr", ""):
+        head = Feed(title="A", language=language)
+        now = hub.clock.now()
+        await hub.storage.log.commit(fetch(feed, when=now, head=pack(head)))
+        hub.clock.advance(HOUR)
+        built = await hub.services.collections.build(snapshots=False)
+        assert [each.pages for each in built] == [2] * len(built)
+        await crawler.follow_deltas()
+        found = [crawler.pages[f"https://example.org/{key}"] for key in ("a", "b")]
+        assert [page["language"] for page in found] == [
+            language or "de",  # it took that over once
+            language or "en",
+        ]
+        assert crawler.pages["https://example.org/own"]["language"] == "it"
+    answer = await anybody.get("/openfeeder?url=https://example.org/b")
+    assert answer.json()["language"] == "en"
+
+
+async def test_another_setting_rewrites_pages_that_name_no_language(
+    anybody: httpx2.AsyncClient, hub: Hub, feeds: PublicFeeds
+) -> None:
+    feed = await feeds.add()
+    await feeds.publish(feed, an_entry("a"), an_entry("b", language="it"))
+    await build(hub)
+    shelf = Shelf(hub.directory / "scp")
+    for language in ("de", "en", "de"):  # the hub was started with it
+        hub.clock.advance(HOUR)
+        shelf.open()
+        keeper = PageKeeper(
+            hub.storage.pages, hub.clock, "http://hub.example", language
+        )
+        options = BuildOptions(language=language)
+        builder = CollectionBuilder(hub.storage, keeper, shelf, hub.clock, options)
+        (delta,) = await builder.build()
+        lines = gzip.decompress(shelf.path(delta.name).read_bytes()).splitlines()[1:]
+        assert [json.loads(line)["language"] for line in lines] == [language]
 
 
 async def test_a_name_is_served_until_its_time_is_over_and_one_interval_more(
