@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from protocols.prometheus import Family, Kind, Sample, histogram_samples
-from storage.records import DeliveryFlush, FetchCommit, RecordKind
+from storage.records import DeliveryFlush, FetchCommit, Position, RecordKind
 
 LATENCY_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 ANSWER_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0)
@@ -60,6 +60,21 @@ class Tally:
                 Sample(value=number, labels={self._label: value})
                 for value, number in self._numbers.items()
             ),
+        )
+
+
+class Gauge:
+    """A number that may go up and down."""
+
+    def __init__(self, name: str, help: str) -> None:
+        self.name = name
+        self.value = 0.0
+        self._help = help
+
+    def family(self) -> Family:
+        sample = Sample(value=self.value, labels={})
+        return Family(
+            name=self.name, kind=Kind.GAUGE, help=self._help, samples=(sample,)
         )
 
 
@@ -152,6 +167,13 @@ class Metrics:
             "how",
             ("pushed", "replayed"),
         )
+        self.live_resuming = Gauge(
+            "fanfare_live_resuming",
+            "Live connections that are still sent what they missed.",
+        )
+        self.live_position: Position | None = None
+        """Up to where live connections were given the log; None: there is no stream."""
+
         self.limited = Tally(
             "fanfare_requests_limited_total",
             "Requests refused with 429, by the limit.",
@@ -213,6 +235,7 @@ class Metrics:
             self.connections,
             self.live_reads,
             self.live_messages,
+            self.live_resuming,
             self.limited,
             self.collections,
             self.commits,

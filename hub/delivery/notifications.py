@@ -7,7 +7,6 @@ deletions gets their own record. A record of which nothing is left is not sent.
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import structlog
 from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
 from hub.core.status import track_status
 from hub.delivery.news import News, Told
+from hub.locks import Locks
 from hub.own_topics import name_topic
 from protocols.model import Feed, Notification
 from protocols.selectors import selector_of
@@ -131,7 +131,7 @@ class Notifications:
         self._kept: OrderedDict[Rendition, tuple[States, Document | None]]
         self._kept = OrderedDict()
         self._kept_bytes = 0
-        self._rendering = asyncio.Lock()
+        self._locks: Locks[Rendition] = Locks()
 
     async def document(
         self, records: Sequence[Record], subscription: Taker
@@ -149,7 +149,7 @@ class Notifications:
         rendition = Rendition.of(records, subscription)
         told = [await self._read(each, rendition) for each in records]
         states = tuple((each.id, each.revision) for one in told for each in one.stored)
-        async with self._rendering:
+        async with self._locks.of(rendition):
             kept = self._kept.get(rendition)
             if kept is not None and kept[0] == states:
                 self._kept.move_to_end(rendition)

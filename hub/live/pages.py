@@ -13,14 +13,15 @@ from typing import Final
 
 from hub.clock import Clock
 from hub.live.kept import Kept
-from hub.live.locks import Locks
+from hub.locks import Locks
 from hub.metrics import Metrics
 from storage.interface import LogStore
 from storage.records import BEFORE_ALL, FeedId, FeedTrail, Position, Record
 
 PAGE: Final = 50
 AT_ONCE: Final = 8
-"""Pages read at the same time, over all connections."""
+"""Pages and trails read at the same time, over all connections: whoever delivers what
+is new reads from the same database, and must not wait behind a crowd."""
 KEPT_TRAILS: Final = 4_096
 KEPT_SIZE: Final = 10_000
 """Of kept pages: records, and entries that they name, taken together."""
@@ -96,7 +97,8 @@ class Pages:
                 self._reads.add("memory")
                 return trail
             self._reads.add("database")
-            trail = await self._log.trail(feed_id, through)
+            async with self._reading:
+                trail = await self._log.trail(feed_id, through)
             self._trails.keep(place, trail)
             return trail
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 
 import structlog
@@ -10,11 +11,11 @@ import structlog
 from hub.live.prepared import Prepared
 from hub.live.rendering import Rendering
 from hub.live.subscriptions import Channel, Channels, LiveSubscription
-from hub.metrics import Tally
+from hub.metrics import Metrics
 from protocols.cursor import turn_of
 from storage.errors import StorageClosed, StorageError
 from storage.interface import LogStore
-from storage.records import Position, Record
+from storage.records import FeedId, Position, Record
 
 PAGE = 200
 WAIT_SECONDS = 10.0
@@ -22,14 +23,66 @@ RETRY_SECONDS = 1.0
 SLICE = 500
 """Connections written to before others have their turn."""
 
+KEPT_RECENT = 4_000
+"""Half a minute of a busy hub."""
+
 log = structlog.get_logger()
+
+
+class RecentRecords:
+    """The last records that were given, so that who lacks no others is caught up from
+    memory.
+
+    While records come all the time, and the database has much to do, who looks into it
+    for what is new to him has always missed something more when he is told. ``most``
+    bounds the records, and the entries they name, taken together.
+    """
+
+    def __init__(self, after: Position, *, most: int = KEPT_RECENT) -> None:
+        self._after = after
+        self._most = most
+        self._size = 0
+        self._all: deque[Record] = deque()
+        self._of_feeds: dict[FeedId, deque[Record]] = {}
+
+    def add(self, record: Record) -> None:
+        self._all.append(record)
+        self._of_feeds.setdefault(record.feed_id, deque()).append(record)
+        self._size += _size(record)
+        while self._size > self._most:
+            self._forget_first()
+
+    def has_all_after(self, position: Position) -> bool:
+        return position >= self._after
+
+    def after(self, position: Position, feed_id: FeedId) -> tuple[Record, ...]:
+        """Those of the feed that come after the position, in order."""
+        found = deque[Record]()
+        for record in reversed(self._of_feeds.get(feed_id, ())):
+            if record.position <= position:
+                break
+            found.appendleft(record)
+        return tuple(found)
+
+    def _forget_first(self) -> None:
+        first = self._all.popleft()
+        self._after = first.position
+        self._size -= _size(first)
+        of_feed = self._of_feeds[first.feed_id]
+        of_feed.popleft()
+        if not of_feed:
+            del self._of_feeds[first.feed_id]
+
+
+def _size(record: Record) -> int:
+    return 1 + len(record.entries)
 
 
 class LogReader:
     """`run` reads on from ``position`` for ever.
 
     Everything up to ``position`` was given, or is just being given, to those who had
-    joined; who joins now gets what comes after it.
+    joined; who joins now gets what comes after it. ``recent`` has the last of it.
     """
 
     def __init__(
@@ -38,16 +91,16 @@ class LogReader:
         channels: Channels,
         rendering: Rendering,
         position: Position,
-        written: Tally,
+        metrics: Metrics,
     ) -> None:
-        """``written`` counts the messages it gives."""
-        self.position = position
+        self.position = metrics.live_position = position
+        self.recent = RecentRecords(position)
         self.giving = asyncio.Lock()
         """Held while a record is given to connections."""
         self._log = log_store
         self._channels = channels
         self._rendering = rendering
-        self._written = written
+        self._metrics = metrics
 
     async def run(self) -> None:
         while True:
@@ -69,7 +122,7 @@ class LogReader:
             messages = await self._messages(record)
             # No pause since all channels were seen to have their message: from here
             # on, who joins has this record behind it.
-            self.position = record.position
+            self.pass_by(record)
             given = [
                 (message, list(channel.members))
                 for channel, message in sorted(messages.items(), key=_turn)
@@ -81,9 +134,14 @@ class LogReader:
                 for start in range(0, len(members), SLICE):
                     some = members[start : start + SLICE]
                     sent = _send(message, some, record.position)
-                    self._written.add("pushed", sent)
+                    self._metrics.live_messages.add("pushed", sent)
                     if len(members) > SLICE:
                         await asyncio.sleep(0)
+
+    def pass_by(self, record: Record) -> None:
+        """It is the last one that was given."""
+        self.position = self._metrics.live_position = record.position
+        self.recent.add(record)
 
     async def _messages(self, record: Record) -> dict[Channel, Prepared | None]:
         """For every channel that wants the record, also those that came meanwhile."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from hub.beside import LARGE_BYTES, run_beside
 from hub.delivery.notifications import Document, Notifications, NotRenderable, States
-from hub.live.locks import Locks
 from hub.live.prepared import Prepared
 from hub.live.subscriptions import ChannelKey
+from hub.locks import Locks
 from protocols.live.messages import NotificationMessage
 from storage.records import Cursor, Format, Position, Record
 

@@ -75,7 +75,7 @@ class LiveStream:
             self._channels,
             self._rendering,
             head.position,
-            metrics.live_messages,
+            metrics,
         )
         self._pages = Pages(log_store, metrics, clock)
         self._replays = Replays(
@@ -83,7 +83,7 @@ class LiveStream:
             self._reader,
             self._channels,
             self._rendering,
-            metrics.live_messages,
+            metrics,
         )
         self._random = random
         self._metrics = metrics

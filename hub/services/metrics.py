@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
+from datetime import datetime
 
 import hub
 from hub.clock import Clock
@@ -15,22 +17,28 @@ FRESH_SECONDS = 1.0
 """The database is asked no more often than this, however many scrapers there are."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    backlog: Backlog
+    oldest_untold: datetime | None
+
+
 class MetricsService:
     def __init__(self, storage: Storage, metrics: Metrics, clock: Clock) -> None:
         self._storage = storage
         self._metrics = metrics
         self._clock = clock
         self._asked = asyncio.Lock()
-        self._backlog: tuple[float, Backlog] | None = None
+        self._waiting: tuple[float, _Waiting] | None = None
 
     async def families(self) -> list[Family]:
         """Raises `StorageError`."""
-        backlog = await self._read_backlog()
+        waiting = await self._read_waiting()
         database = await self._storage.status()
         return [
             _gauge("fanfare_info", "The version.", 1, version=hub.__version__),
             *self._metrics.families(),
-            *self._waiting(backlog),
+            *self._families_of(waiting),
             await self._upstream(),
             _gauge("fanfare_log_head", "Position of the last record.", database.head),
             Family(
@@ -62,18 +70,24 @@ class MetricsService:
             ),
         )
 
-    async def _read_backlog(self) -> Backlog:
+    async def _read_waiting(self) -> _Waiting:
         async with self._asked:
             now = self._clock.monotonic()
-            if self._backlog is None or now - self._backlog[0] >= FRESH_SECONDS:
-                self._backlog = now, await self._storage.backlog()
-            return self._backlog[1]
+            if self._waiting is None or now - self._waiting[0] >= FRESH_SECONDS:
+                backlog = await self._storage.backlog()
+                self._waiting = now, _Waiting(backlog, await self._oldest_untold())
+            return self._waiting[1]
 
-    def _waiting(self, backlog: Backlog) -> list[Family]:
-        now = self._clock.now()
-        due, undelivered = backlog.oldest_due, backlog.oldest_undelivered
-        overdue = max(0.0, (now - due).total_seconds()) if due else 0.0
-        lag = max(0.0, (now - undelivered).total_seconds()) if undelivered else 0.0
+    async def _oldest_untold(self) -> datetime | None:
+        """When the first record was found that live connections were not given yet."""
+        position = self._metrics.live_position
+        if position is None:
+            return None
+        records = await self._storage.log.records(after=position, limit=1)
+        return records[0].at if records else None
+
+    def _families_of(self, waiting: _Waiting) -> list[Family]:
+        backlog = waiting.backlog
         return [
             _gauge("fanfare_feeds", "Feeds, removed ones not counted.", backlog.feeds),
             _gauge(
@@ -98,14 +112,25 @@ class MetricsService:
             _gauge(
                 "fanfare_delivery_lag_seconds",
                 "Age of the oldest record that is still in its first deliveries.",
-                lag,
+                self._age(backlog.oldest_undelivered),
+            ),
+            _gauge(
+                "fanfare_live_lag_seconds",
+                "Age of the oldest record that live connections were not given yet.",
+                self._age(waiting.oldest_untold),
             ),
             _gauge(
                 "fanfare_oldest_due_feed_seconds",
                 "How long the feed that is due longest has been due.",
-                overdue,
+                self._age(backlog.oldest_due),
             ),
         ]
+
+    def _age(self, moment: datetime | None) -> float:
+        """Seconds; 0 if there is none, or the clock went back."""
+        if moment is None:
+            return 0.0
+        return max(0.0, (self._clock.now() - moment).total_seconds())
 
 
 def _gauge(name: str, help: str, value: float, **labels: str) -> Family:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -19,7 +19,15 @@ from hub.metrics import Metrics
 from protocols.live.closing import Closing
 from protocols.live.messages import NotificationMessage, Reset
 from storage.interface import LogStore
-from storage.records import FeedId, Format, Position, Record, Updates
+from storage.records import (
+    EntryId,
+    FeedId,
+    Format,
+    Position,
+    Record,
+    StoredEntry,
+    Updates,
+)
 from tests.support.clock import ManualClock
 from tests.support.fake_log import FakeLog
 from tests.support.subscriptions import a_record
@@ -33,6 +41,25 @@ class LiveLog(FakeLog):
     """``before_read`` happens as each read of records begins."""
 
     before_read: Callable[[], None] = staticmethod(lambda: None)
+    _entries_held: asyncio.Event | None = None
+    reading = 0  # entries, at this moment
+    most_reading = 0
+
+    def hold_entries(self) -> None:
+        """Until they are released, whoever reads some waits."""
+        self._entries_held = asyncio.Event()
+
+    def release_entries(self) -> None:
+        assert self._entries_held is not None
+        self._entries_held.set()
+
+    async def entries(self, ids: Sequence[EntryId]) -> list[StoredEntry]:
+        self.reading += 1
+        self.most_reading = max(self.most_reading, self.reading)
+        if self._entries_held is not None:
+            await self._entries_held.wait()
+        self.reading -= 1
+        return await super().entries(ids)
 
     async def records(
         self, *, after: Position, limit: int, feed_id: FeedId | None = None
@@ -85,12 +112,12 @@ class LiveScene:
         self.channels = Channels()
         rendering = Rendering(Notifications(self.log, "http://hub.example/hub"), "e")
         last = records[-1].position if records else Position(0)
-        metrics = Metrics()
-        self.written = metrics.live_messages
-        self.reader = LogReader(self.log, self.channels, rendering, last, self.written)
-        pages = Pages(cast("LogStore", self.log), metrics, ManualClock())
+        self.metrics = Metrics()
+        self.written = self.metrics.live_messages
+        self.reader = LogReader(self.log, self.channels, rendering, last, self.metrics)
+        pages = Pages(cast("LogStore", self.log), self.metrics, ManualClock())
         self.replays = Replays(
-            pages, self.reader, self.channels, rendering, self.written, patience
+            pages, self.reader, self.channels, rendering, self.metrics, patience
         )
 
     def connect(self, tasks: asyncio.TaskGroup) -> Connection:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from random import Random
 from typing import Any, cast
@@ -280,6 +281,34 @@ async def test_equal_documents_are_rendered_once() -> None:
     one, other = a_subscription(), a_subscription(callback="https://b.example/")
     first = await rendering.document((record,), one)
     assert await rendering.document((record,), other) is first
+
+
+async def test_a_document_does_not_wait_until_others_are_rendered() -> None:
+    class SlowLog(FakeLog):
+        """The head of the first feed takes until ``is_there``."""
+
+        is_asked, is_there = asyncio.Event(), asyncio.Event()
+
+        async def feed_head(self, feed_id: FeedId) -> bytes | None:
+            if feed_id == 1:
+                self.is_asked.set()
+                await self.is_there.wait()
+            return await super().feed_head(feed_id)
+
+    slow, other = a_record(1), replace(a_record(2), feed_id=FeedId(2))
+    log = SlowLog(slow, other)
+    rendering = notifications_of(log)
+    waiting = [
+        asyncio.create_task(rendering.document((slow,), a_subscription()))
+        for _ in range(2)
+    ]
+    await log.is_asked.wait()
+    async with asyncio.timeout(5):
+        assert await rendering.document((other,), a_subscription()) is not None
+    log.is_there.set()
+    first, second = await asyncio.gather(*waiting)
+    assert first is second
+    assert log.heads_read == 2, "each is rendered once"
 
 
 async def test_an_entry_is_not_shown_older_than_it_was_before() -> None:

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from hub.live.pages import PAGE
+from hub.live.replay import AT_ONCE
 from protocols.live.closing import FAILED, SLOW
 from storage.errors import StorageBusy
 from storage.records import EntryId, Position
@@ -61,7 +62,7 @@ async def test_a_record_that_comes_during_the_replay_is_replayed_too() -> None:
         if len(scene.outlet.written) == PAGE + 5:
             scene.log.all.append(record_of(1, PAGE + 10))
             scene.log.put_entry((PAGE + 10) * 10, "late")
-            scene.reader.position = scene.log.all[-1].position
+            scene.reader.pass_by(scene.log.all[-1])
 
     scene.outlet.on_write = publish
     async with asyncio.TaskGroup() as tasks:
@@ -69,6 +70,69 @@ async def test_a_record_that_comes_during_the_replay_is_replayed_too() -> None:
         connection.follow([scene.subscription(connection)])
     assert scene.outlet.written == cursors(*range(1, PAGE + 11))
     assert scene.joined == {"feed 1"}
+
+
+async def test_who_resumes_joins_although_the_log_goes_on_with_every_look_at_it() -> (
+    None
+):
+    """With records of others, and one of its own, which are found without a look."""
+    scene = LiveScene(record_of(1, 1), record_of(1, 2))
+
+    def go_on() -> None:
+        assert scene.log.reads < 9, "it would look for ever"
+        last = scene.reader.position
+        for position in range(last + 1, last + 4):
+            record = record_of(1 if position == 4 else 2, position)
+            scene.log.all.append(record)
+            scene.log.put_entry(position * 10, "meanwhile")
+            scene.reader.pass_by(record)
+
+    scene.log.before_read = go_on
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        connection.follow([scene.subscription(connection, after=1)])
+    assert scene.outlet.written == cursors(2, 4)
+    assert scene.joined == {"feed 1"}
+    assert scene.log.reads == 1
+    (subscription,) = connection.subscriptions.values()
+    assert subscription.position == scene.reader.position
+
+
+async def test_who_was_gone_for_a_moment_is_caught_up_without_a_look_into_the_log() -> (
+    None
+):
+    scene = LiveScene(record_of(1, 1))
+    for position in range(2, 6):
+        record = record_of(1 + position % 2, position)
+        scene.log.put_entry(position * 10, "meanwhile")
+        scene.reader.pass_by(record)
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        connection.follow(
+            [scene.subscription(connection, feed, after=2) for feed in (1, 2, 3)]
+        )
+    assert scene.outlet.written == [
+        *cursors(3, feed=2),
+        *cursors(4),
+        *cursors(5, feed=2),
+    ]
+    assert scene.joined == {"feed 1", "feed 2", "feed 3"}
+    assert scene.log.reads == 0
+
+
+async def test_of_a_crowd_that_resumes_few_have_the_database_busy_at_once() -> None:
+    """Each wants another record rendered; the reader needs the database as well."""
+    scene = LiveScene(*[record_of(1, number) for number in range(1, 101)])
+    scene.log.hold_entries()
+    async with asyncio.TaskGroup() as tasks:
+        for after in range(100):
+            connection = scene.connect(tasks)
+            connection.follow([scene.subscription(connection, after=after)])
+        await eventually(lambda: scene.metrics.live_resuming.value == 100)
+        await eventually(lambda: scene.log.reading == AT_ONCE)
+        scene.log.release_entries()
+    assert scene.log.most_reading == AT_ONCE
+    assert scene.metrics.live_resuming.value == 0
 
 
 async def test_groups_are_replayed_one_after_the_other() -> None:

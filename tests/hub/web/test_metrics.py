@@ -6,7 +6,14 @@ import httpx2
 import pytest
 
 from protocols.model import Status
-from storage.records import EntryWrite, FetchCommit, Polling, RecordKind, RecordWrite
+from storage.records import (
+    EntryWrite,
+    FetchCommit,
+    Polling,
+    Position,
+    RecordKind,
+    RecordWrite,
+)
 from tests.support.services import Hub
 
 
@@ -95,3 +102,38 @@ async def test_deliveries_that_wait_show_with_the_age_of_the_oldest(
     assert found['fanfare_backlog{stage="fanouts"}'] == 1
     assert found["fanfare_delivery_lag_seconds"] == pytest.approx(70)
     assert found["fanfare_log_head"] == 1
+
+
+async def test_records_that_live_connections_were_not_given_show_by_their_age(
+    anybody: httpx2.AsyncClient, hub: Hub
+) -> None:
+    headers = {"Authorization": "Bearer the admin token"}
+    body = {"url": "https://example.org/feed.xml"}
+    added = await anybody.post("/api/feeds", json=body, headers=headers)
+    record = RecordWrite(kind=RecordKind.RECOVERED, status=Status(code=200))
+    hub.metrics.live_position = Position(0)
+    assert (await scrape(anybody))["fanfare_live_lag_seconds"] == 0
+    for _ in range(2):
+        await hub.storage.log.commit(
+            FetchCommit(
+                feed_id=added.json()["id"],
+                at=hub.clock.now(),
+                next_fetch=hub.clock.now(),
+                polling=Polling(code=200),
+                records=(record,),
+            )
+        )
+        hub.clock.advance(20)
+
+    for position, lag in ((0, 40), (1, 21), (2, 0), (None, 0)):
+        hub.metrics.live_position = None if position is None else Position(position)
+        found = await scrape(anybody)
+        assert found["fanfare_live_lag_seconds"] == pytest.approx(lag, abs=2)
+        hub.clock.advance(1)
+
+
+async def test_who_is_still_caught_up_shows(
+    anybody: httpx2.AsyncClient, hub: Hub
+) -> None:
+    hub.metrics.live_resuming.value += 3
+    assert (await scrape(anybody))["fanfare_live_resuming"] == 3
