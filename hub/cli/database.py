@@ -14,6 +14,7 @@ from storage.errors import DatabaseLocked, StorageError
 from storage.interface import Storage
 from storage.records import DatabaseStatus
 
+from . import say
 from .client import find_hub, read_settings
 from .failures import Failure, HubUnreachable
 from .wording import print_facts
@@ -40,7 +41,7 @@ def backup(destination: Path) -> None:
         _copy(target)
     except DatabaseLocked as locked:
         _let_the_owner_copy(target, locked)
-    click.echo(f"backed up to {target}")
+    say(f"backed up to {target}")
 
 
 def _copy(target: Path) -> None:
@@ -78,7 +79,7 @@ def migrate() -> None:
         found = _with_database(lambda storage: storage.status(), migrate=True)
     except DatabaseLocked as error:
         raise Failure(f"{error}; stop it first") from error
-    click.echo(f"{found.location} is at schema version {found.version}")
+    say(f"{found.location} is at schema version {found.version}")
 
 
 @database.command()

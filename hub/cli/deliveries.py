@@ -6,6 +6,7 @@ import json
 
 import click
 
+from . import say
 from .client import Hub, speaks_to_hub
 from .wording import moment, next_try, print_table
 
@@ -23,10 +24,10 @@ def list_deliveries(hub: Hub, as_json: bool, limit: int) -> None:
     """List stragglers (to be tried again) and dead ranges (given up)."""
     found = hub.get("/api/deliveries", limit=limit)
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
         return
     if not found["stragglers"] and not found["dead"]:
-        click.echo("nothing is late and nothing was given up")
+        say("nothing is late and nothing was given up")
     if found["stragglers"]:
         print_table(
             ("LATE", "SUBSCRIPTION", "TRIES", "NEXT TRY", "LAST ERROR", "CALLBACK"),
@@ -69,4 +70,4 @@ def retry(hub: Hub, subscription: int | None, dead: int | None) -> None:
         raise click.UsageError("name either --subscription or --dead")
     body = {"dead": dead} if subscription is None else {"subscription": subscription}
     hub.post("/api/deliveries/retry", body)
-    click.echo("due now; `fanfare subs show` tells how it went")
+    say("due now; `fanfare subs show` tells how it went")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from . import say
 from .failures import Failure
 from .wording import plural, print_table
 
@@ -38,7 +39,7 @@ def demo(seconds: float) -> None:
 
     configure_logs("error", "console")
     try:
-        arrivals = asyncio.run(show(seconds, click.echo, _tell))
+        arrivals = asyncio.run(show(seconds, say, _tell))
     except DemoFailed as error:
         raise Failure(str(error)) from error
     _print_summaries(arrivals)
@@ -49,11 +50,11 @@ def demo(seconds: float) -> None:
 
 def _tell(arrival: Arrival) -> None:
     way = arrival.way.value.ljust(9)
-    click.echo(f"{_milliseconds(arrival.delay):>8}  {way}  {arrival.entry.title}")
+    say(f"{_milliseconds(arrival.delay):>8}  {way}  {arrival.entry.title}")
 
 
 def _print_summaries(arrivals: Arrivals) -> None:
-    click.echo(f"\n{plural(arrivals.published, 'entry', 'entries')} published")
+    say(f"\n{plural(arrivals.published, 'entry', 'entries')} published")
     headings = ("WAY", "RSS", "ATOM", "JSON", "MISSING", "MEDIAN", "SLOWEST")
     print_table(headings, [_row(each) for each in arrivals.summaries()])
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from . import say
 from .client import Document, Hub, speaks_to_hub
 from .failures import Failure, Undecided
 from .wording import plural, printable
@@ -31,7 +32,7 @@ def discover(hub: Hub, page: str, as_json: bool, kind: str | None) -> None:
     """
     found = hub.post("/api/discover", {"url": page, "kind": kind or ""})
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
     else:
         _print(page, found)
     if found["is_feed"] or found["best"]:
@@ -45,13 +46,11 @@ def _print(page: str, found: Document) -> None:
     if found["is_feed"]:
         entries = plural(found["entries"], "entry", "entries")
         title = printable(found["title"]) or "(no title)"
-        click.echo(
-            f"a feed  {printable(page)}\n  {found['format']}, {title}: {entries}"
-        )
+        say(f"a feed  {printable(page)}\n  {found['format']}, {title}: {entries}")
         return
     print_choices(found["feeds"], best=found["best"])
     if found["best"]:
-        click.echo(f"  `fanfare feeds add` takes the first: {found['reason']}")
+        say(f"  `fanfare feeds add` takes the first: {found['reason']}")
 
 
 def print_choices(feeds: Sequence[Document], best: str | None = None) -> None:
@@ -59,4 +58,4 @@ def print_choices(feeds: Sequence[Document], best: str | None = None) -> None:
     for feed in sorted(feeds, key=lambda feed: feed["url"] != best):
         facts = [printable(each) for each in (feed["title"], feed["type"]) if each]
         about = f"  ({', '.join(facts)})" if facts else ""
-        click.echo(f"  {printable(feed['url'])}{about}")
+        say(f"  {printable(feed['url'])}{about}")

@@ -6,6 +6,7 @@ from typing import IO, Any
 
 import click
 
+from . import say
 from .wording import printable
 
 
@@ -13,7 +14,7 @@ class Failure(click.ClickException):
     """The command could not be done: exit code 1."""
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"fanfare: {printable(self.message)}", err=True, file=file)
+        say(f"fanfare: {printable(self.message)}", err=True)
 
 
 class HubUnreachable(Failure):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import click
-
 from hub.core.durations import duration
 
+from . import say
 from .client import Document
 from .wording import moment, plural, print_facts, print_table, printable
 
@@ -35,13 +34,13 @@ def explain_feed(feed: Document) -> None:
             ("period", duration(feed["period"])),
         ]
     )
-    click.echo()
+    say()
     _print_terms(feed["period_terms"])
 
 
 def explain_plan(plan: Document) -> None:
     """Print when a feed is fetched next, in one sentence, then all that led to it."""
-    click.echo(f"{printable(plan['sentence'])}\n")
+    say(f"{printable(plan['sentence'])}\n")
     print_facts(
         [
             ("feed", f"{plan['id']}  {plan['url']}"),
@@ -53,9 +52,9 @@ def explain_plan(plan: Document) -> None:
             *_push(plan["push"]),
         ]
     )
-    click.echo()
+    say()
     _print_terms(plan["terms"])
-    click.echo("\nexpected in each hour, UTC, to the mean:\n")
+    say("\nexpected in each hour, UTC, to the mean:\n")
     hours = [f"{factor:.1f}" for factor in plan["hours"]]
     print_table(
         ("", *(str(hour) for hour in range(24))),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import click
 
+from . import say
 from .client import Document, Hub, speaks_to_hub
 from .wording import plural, print_table, printable
 
@@ -34,14 +35,14 @@ def report(hub: Hub, kind: str | None, as_json: bool) -> None:
     """
     found = list(hub.each("/api/findings", "feeds", kind=kind))
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
         return
     if not found:
-        click.echo("nothing to report")
+        say("nothing to report")
         return
     for each in KINDS:
         _print_kind(each, found)
-    click.echo(f"{plural(len(found), 'feed')} reported")
+    say(f"{plural(len(found), 'feed')} reported")
 
 
 def _print_kind(kind: str, feeds: Iterable[Document]) -> None:
@@ -53,7 +54,7 @@ def _print_kind(kind: str, feeds: Iterable[Document]) -> None:
     ]
     if not of_kind:
         return
-    click.echo(f"{kind}: {plural(len(of_kind), 'feed')}\n")
+    say(f"{kind}: {plural(len(of_kind), 'feed')}\n")
     rows = [(feed["id"], finding["what"], feed["url"]) for feed, finding in of_kind]
     print_table(("ID", "WHAT", "URL"), rows)
     _print_suggestions([finding["suggestion"] for _, finding in of_kind])
@@ -61,7 +62,7 @@ def _print_kind(kind: str, feeds: Iterable[Document]) -> None:
 
 def _print_suggestions(suggestions: Sequence[str]) -> None:
     """Each once: most feeds of a kind have the same."""
-    click.echo()
+    say()
     for suggestion in dict.fromkeys(suggestions):
-        click.echo(f"  {printable(suggestion)}")
-    click.echo()
+        say(f"  {printable(suggestion)}")
+    say()

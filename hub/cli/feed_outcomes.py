@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import click
-
+from . import say
 from .client import Document
 from .wording import moment, plural, printable
 
@@ -12,12 +11,12 @@ def print_outcome(done: str, feed: Document) -> bool:
     """Say what was done and found; whether the feed is well."""
     head = f"{done}  {printable(feed['url'])}  (feed {feed['id']})"
     if feed["error"]:
-        click.echo(
+        say(
             f"{head}\n  trouble: {printable(feed['error'])}\n  {_next_fetch(feed)}",
             err=True,
         )
         return False
-    click.echo(f"{head}\n  {_finding(feed)}")
+    say(f"{head}\n  {_finding(feed)}")
     return True
 
 

@@ -12,6 +12,7 @@ import click
 
 from hub.core.durations import duration
 
+from . import say
 from .client import ANSWER_SECONDS, Document, Hub, speaks_to_hub
 from .discovering import discover, kind_option, print_choices
 from .failures import Failure, HubUnreachable, Undecided
@@ -115,9 +116,7 @@ def _add_one(hub: Hub, body: Document) -> Outcome:
     except HubUnreachable:
         raise
     except Failure as error:
-        click.echo(
-            f"not added  {printable(str(body['url']))}\n  {error.message}", err=True
-        )
+        say(f"not added  {printable(str(body['url']))}\n  {error.message}", err=True)
         return Outcome.TROUBLE
     if "feeds" in feed:
         return _print_undecided(feed)
@@ -134,7 +133,7 @@ def _add_listed(
         if imported["outcome"] == "undecided":
             yield _print_undecided(imported)
         elif imported["feed"] is None:
-            click.echo(
+            say(
                 f"not added  {printable(imported['url'])}\n"
                 f"  {printable(imported['reason'])}",
                 err=True,
@@ -146,7 +145,7 @@ def _add_listed(
 
 
 def _print_undecided(page: Document) -> Outcome:
-    click.echo(f"not added  {printable(page['url'])}: a page that names")
+    say(f"not added  {printable(page['url'])}: a page that names")
     print_choices(page["feeds"])
     return Outcome.UNDECIDED
 
@@ -154,7 +153,7 @@ def _print_undecided(page: Document) -> Outcome:
 def _print_added(feed: Document, *, is_new: bool) -> Outcome:
     is_well = print_outcome("added" if is_new else "known", feed)
     if not is_new:
-        click.echo(f"  {_settings(feed)}")
+        say(f"  {_settings(feed)}")
     return Outcome.WELL if is_well else Outcome.TROUBLE
 
 
@@ -199,7 +198,7 @@ def list_feeds(hub: Hub, as_json: bool, state: str | None) -> None:
     """List the feeds."""
     found = list(hub.each("/api/feeds", "feeds", state=state))
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
         return
     rows = [
         (
@@ -214,7 +213,7 @@ def list_feeds(hub: Hub, as_json: bool, state: str | None) -> None:
         for feed in found
     ]
     if not rows:
-        click.echo("no feeds yet; add one with `fanfare feeds add URL`")
+        say("no feeds yet; add one with `fanfare feeds add URL`")
         return
     print_table(("ID", "STATE", "HTTP", "ENTRIES", "PERIOD", "TITLE", "URL"), rows)
 
@@ -264,10 +263,10 @@ def edit(
     if not body:
         raise click.UsageError("say what is to change, as by --private or --section")
     found = hub.patch(f"/api/feeds/{_feed_id(hub, feed)}", body)
-    click.echo(f"edited  {printable(found['url'])}  (feed {found['id']})")
-    click.echo(f"  {_settings(found)}")
+    say(f"edited  {printable(found['url'])}  (feed {found['id']})")
+    say(f"  {_settings(found)}")
     for each in found["follows"]:
-        click.echo(f"  {printable(each)}")
+        say(f"  {printable(each)}")
 
 
 @feeds.command()
@@ -278,7 +277,7 @@ def show(hub: Hub, feed: str, as_json: bool) -> None:
     """Explain a feed: last answer, validators, period, next fetch, subscribers."""
     found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}")
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
     else:
         explain_feed(found)
 
@@ -291,7 +290,7 @@ def explain(hub: Hub, feed: str, as_json: bool) -> None:
     """Say when a feed is fetched next, and why, with every number."""
     found = hub.get(f"/api/feeds/{_feed_id(hub, feed)}/plan")
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
     else:
         explain_plan(found)
 
@@ -314,7 +313,7 @@ def fetch(hub: Hub, feed: str) -> None:
 def pause(hub: Hub, feed: str) -> None:
     """Stop polling a feed, for now."""
     found = hub.post(f"/api/feeds/{_feed_id(hub, feed)}/pause")
-    click.echo(f"paused  {printable(found['url'])}")
+    say(f"paused  {printable(found['url'])}")
 
 
 @feeds.command()
@@ -323,8 +322,8 @@ def pause(hub: Hub, feed: str) -> None:
 def resume(hub: Hub, feed: str) -> None:
     """Poll a feed again that was paused, is gone or dead."""
     found = hub.post(f"/api/feeds/{_feed_id(hub, feed)}/resume")
-    click.echo(f"resumed  {printable(found['url'])}")
-    click.echo(f"  next fetch {moment(found['next_fetch'])}")
+    say(f"resumed  {printable(found['url'])}")
+    say(f"  next fetch {moment(found['next_fetch'])}")
 
 
 @feeds.command()
@@ -336,7 +335,7 @@ def remove(hub: Hub, feed: str) -> None:
     Its state is kept for 30 days, should it be added again.
     """
     ended = hub.delete(f"/api/feeds/{_feed_id(hub, feed)}")["subscriptions_ended"]
-    click.echo(f"removed  {printable(feed)}\n  {plural(ended, 'subscription')} ended")
+    say(f"removed  {printable(feed)}\n  {plural(ended, 'subscription')} ended")
 
 
 def _feed_id(hub: Hub, feed: str) -> int:

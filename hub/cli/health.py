@@ -8,6 +8,7 @@ import click
 
 from hub.core.durations import duration
 
+from . import say
 from .client import Hub, speaks_to_hub
 from .failures import Failure
 from .wording import moment, print_facts
@@ -20,7 +21,7 @@ def health(hub: Hub, as_json: bool) -> None:
     """Is the hub ready, and how much is waiting? Exit code 1 if it is not ready."""
     found = hub.get("/api/health")
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
     else:
         backlog, database = found["backlog"], found["database"]
         print_facts(
@@ -40,7 +41,7 @@ def health(hub: Hub, as_json: bool) -> None:
             ]
         )
     for warning in found["warnings"]:
-        click.echo(f"warning: {warning}", err=True)
+        say(f"warning: {warning}", err=True)
     if not found["ready"]:
         raise Failure("not ready: " + "; ".join(found["troubles"]))
 

@@ -8,10 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
 
-import click
-
 from hub.core.durations import duration
 
+from . import say
 from .client import Document, Hub
 from .failures import Failure
 
@@ -52,7 +51,7 @@ def import_feeds(
         except Failure:
             if progress.done:
                 done = f"{progress.done:,} of {len(feeds):,} feeds were done"
-                click.echo(f"{done}; the same command goes on", err=True)
+                say(f"{done}; the same command goes on", err=True)
             raise
 
 
@@ -96,6 +95,4 @@ class Progress:
             return
         self._told = now
         left = (self._total - self.done) * (now - self._begun) / self.done
-        click.echo(
-            f"{self.done:,} of {self._total:,} feeds, {duration(left)} left", err=True
-        )
+        say(f"{self.done:,} of {self._total:,} feeds, {duration(left)} left", err=True)

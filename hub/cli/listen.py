@@ -10,6 +10,7 @@ from types import FrameType
 
 import click
 
+from . import say
 from .client import Document, Hub, speaks_to_hub
 from .failures import Failure
 from .receiver import Receiver
@@ -48,7 +49,7 @@ def listen(
         try:
             _print_deliveries(receiver, 1 if once else count)
         except KeyboardInterrupt:
-            click.echo("unsubscribing")
+            say("unsubscribing")
         finally:
             if not receiver.ended:
                 hub.delete(f"/api/subscriptions/{subscription['id']}?tell=false")
@@ -61,10 +62,10 @@ def _subscribe(
 ) -> Document:
     body = {"callback": callback, "topic": topic, "secret": secret, "format": format_}
     found = hub.post("/api/subscriptions", body)
-    click.echo(f"listening at {callback} for {printable(found['topic'])}")
+    say(f"listening at {callback} for {printable(found['topic'])}")
     trouble = found["feed_status"]["error"]
     if trouble:
-        click.echo(f"note: the feed is in trouble: {printable(trouble)}", err=True)
+        say(f"note: the feed is in trouble: {printable(trouble)}", err=True)
     return found
 
 
@@ -73,7 +74,7 @@ def _print_deliveries(receiver: Receiver, count: int | None) -> None:
     while not receiver.ended and (count is None or received < count):
         for line in receiver.receive():
             received += line.is_delivery
-            click.echo(line.text, err=not line.is_delivery)
+            say(line.text, err=not line.is_delivery)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from . import say
 from .client import Hub, speaks_to_hub
 from .failures import Failure
 from .opml_import import discover, import_list
@@ -27,13 +28,13 @@ def export(hub: Hub, output: Path | None) -> None:
     """Write the public feeds as OPML 2.0, as /myPublicFeeds.opml has them."""
     document = hub.read("/myPublicFeeds.opml")
     if output is None:
-        click.echo(document.decode(), nl=False)
+        say(document, nl=False)
         return
     try:
         output.write_bytes(document)
     except OSError as error:
         raise Failure(f"{output} cannot be written: {error.strerror}") from error
-    click.echo(f"wrote {output}")
+    say(f"wrote {output}")
 
 
 opml.add_command(import_list)

@@ -11,6 +11,7 @@ from urllib.parse import urljoin
 
 import click
 
+from . import say
 from .client import Document, Hub, speaks_to_hub
 from .failures import Failure
 from .importing import import_feeds
@@ -62,7 +63,7 @@ def import_list(
         fates[_print_fate(feed, imported)] += 1
     _print_troubles(listing)
     told = [f"{fates[each]:,} {each}" for each in Fate if fates[each]]
-    click.echo(f"{', '.join(told)}, of {len(feeds):,} feeds")
+    say(f"{', '.join(told)}, of {len(feeds):,} feeds")
     if fates[Fate.REFUSED] or _troubles(listing):
         raise Failure("not all of it could be imported")
 
@@ -76,11 +77,11 @@ def discover(hub: Hub, site: str) -> None:
     listing = _read(hub, urljoin(root, MY_PUBLIC_FEEDS))
     for feed in listing["feeds"]:
         section = f"  [{printable(feed['section'])}]" if feed["section"] else ""
-        click.echo(f"{printable(feed['url'])}{section}")
+        say(f"{printable(feed['url'])}{section}")
         facts = dict.fromkeys((feed["title"], feed["description"]))
         about = [printable(each) for each in facts if each and each != feed["url"]]
         if about:
-            click.echo(f"  {': '.join(about)}")
+            say(f"  {': '.join(about)}")
     _print_troubles(listing)
     if not listing["feeds"]:
         raise Failure(f"{printable(site)} publishes no list of feeds")
@@ -149,7 +150,7 @@ def _print_fate(feed: Document, imported: Document) -> Fate:
     fate = _FATES[imported["outcome"]]
     reason = f": {printable(imported['reason'])}" if imported["reason"] else ""
     section = f"  [{printable(feed['section'])}]" if feed["section"] else ""
-    click.echo(f"{fate}  {printable(feed['url'])}{section}{reason}")
+    say(f"{fate}  {printable(feed['url'])}{section}{reason}")
     return fate
 
 
@@ -160,6 +161,6 @@ def _troubles(listing: Document) -> Sequence[Document]:
 def _print_troubles(listing: Document) -> None:
     for each in _troubles(listing):
         url, trouble = printable(each["url"]), printable(each["trouble"])
-        click.echo(f"not read  {url}: {trouble}", err=True)
+        say(f"not read  {url}: {trouble}", err=True)
     for note in listing["notes"]:
-        click.echo(f"note  {printable(note)}", err=True)
+        say(f"note  {printable(note)}", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from . import say
 from .failures import Failure
 from .wording import plural, printable
 
@@ -47,11 +48,11 @@ def parse(source: str, format_: str, is_explained: bool, as_json: bool) -> None:
         raise Failure(f"{source}: {document.error}")
     if is_explained:
         return
-    click.echo(render(parsed, source, format_))
-    click.echo(
+    say(render(parsed, source, format_))
+    say(
         f"{parsed.format}, read by: {parsed.path},"
         f" {plural(len(parsed.entries), 'entry', 'entries')}",
         err=True,
     )
     for problem in parsed.problems:
-        click.echo(f"note: {printable(problem)}", err=True)
+        say(f"note: {printable(problem)}", err=True)

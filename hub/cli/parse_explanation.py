@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import click
 import orjson
 
 from protocols.feeds.explaining import (
@@ -12,6 +11,7 @@ from protocols.feeds.explaining import (
     explain_encoding,
 )
 
+from . import say
 from .parsing import Document
 from .wording import plural, print_facts, print_table, printable
 
@@ -34,7 +34,7 @@ def print_explanation(document: Document, *, as_json: bool) -> None:
 
 
 def _print_json(value: object) -> None:
-    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+    say(orjson.dumps(value, option=orjson.OPT_INDENT_2))
 
 
 def _print(explanation: Explanation) -> None:
@@ -53,11 +53,11 @@ def _print(explanation: Explanation) -> None:
         ("DROPPED", explanation.dropped),
     ):
         if lines:
-            click.echo(f"\n{name}")
+            say(f"\n{name}")
         for line in lines:
-            click.echo(f"  {printable(line)}")
+            say(f"  {printable(line)}")
     if explanation.entries:
-        click.echo()
+        say()
         print_table(
             ("KNOWN BY", "ID", "TITLE", "WHY"),
             [

@@ -6,6 +6,7 @@ import json
 
 import click
 
+from . import say
 from .client import Hub, speaks_to_hub
 from .wording import print_table
 
@@ -23,10 +24,10 @@ def build(hub: Hub, snapshots: bool, as_json: bool) -> None:
     """Build now what has changed, and the snapshots that are due."""
     found = hub.post("/api/scp/build", {"snapshots": snapshots})
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
         return
     if not found["collections"]:
-        click.echo("nothing has changed")
+        say("nothing has changed")
         return
     print_table(
         ("TYPE", "SECTION", "PAGES", "BYTES", "NAME"),

@@ -14,6 +14,7 @@ import click
 from hub.config import SETTINGS
 from hub.config_fields import Setting
 
+from . import say
 from .client import read_settings
 from .failures import Failure
 
@@ -59,7 +60,7 @@ def _hold_standard_streams() -> None:
 
 def _announce(text: str) -> None:
     with suppress(OSError):  # a full disk or a closed pipe is no reason not to run
-        click.echo(text)
+        say(text)
 
 
 def _own_command() -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from . import say
 from .client import read_settings
 from .failures import Failure
 from .wording import print_table
@@ -80,7 +81,7 @@ def simulate(
         except OSError as error:
             raise Failure(f"cannot write {plot}: {error.strerror}") from error
     if as_json:
-        click.echo(json.dumps(_document(results, replayed), indent=2))
+        say(json.dumps(_document(results, replayed), indent=2))
     else:
         _print(results, replayed)
 
@@ -146,7 +147,7 @@ def _document(results: Sequence[Result], traces: Sequence[Trace]) -> dict[str, o
 
 def _print(results: Sequence[Result], traces: Sequence[Trace]) -> None:
     found = max(len(result.delays) for result in results)
-    click.echo(f"{len(traces)} feeds, {found} entries; delays in minutes\n")
+    say(f"{len(traces)} feeds, {found} entries; delays in minutes\n")
     first = results[0].mean or 1.0
     print_table(
         ("POLICY", "MEAN", "OF FIXED", "P50", "P90", "P99", "LOST", "POLLS", "EARLY"),
@@ -163,7 +164,7 @@ def _print(results: Sequence[Result], traces: Sequence[Trace]) -> None:
             for result in results
         ],
     )
-    click.echo(
+    say(
         "\nPOLLS are per feed and day. LOST entries had left the document by the poll."
         "\nEARLY polls came before a max-age was over or within skipHours."
     )

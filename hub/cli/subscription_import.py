@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +24,7 @@ from protocols.superfeedr.subscription_lists import (
 from protocols.websub.callbacks import read_callback, read_web_url
 from protocols.websub.signatures import OF_OLD
 
+from . import say
 from .client import Document, Hub, speaks_to_hub
 from .failures import Failure, HubUnreachable
 from .wording import plural, printable
@@ -192,9 +192,7 @@ def _progress(
         if now - told >= PROGRESS_SECONDS and done < total:
             told = now
             left = duration((now - begun) / done * (total - done))
-            click.echo(
-                f"{done} of {total}: {_counted(counts)}; about {left} left", err=True
-            )
+            say(f"{done} of {total}: {_counted(counts)}; about {left} left", err=True)
 
 
 def _counted(counts: Counter[Outcome]) -> str:
@@ -206,18 +204,17 @@ def _print_report(found: list[ImportedSubscription]) -> None:
         which = f"{printable(each.topic)} to {printable(each.callback)}"
         if each.outcome is Outcome.FAILED:
             reason = printable(each.reason)
-            click.echo(f"failed  {each.place}: {which}: {reason}")
+            say(f"failed  {each.place}: {which}: {reason}")
         elif each.feed_error:
             error = printable(each.feed_error)
-            click.echo(f"in error  {each.place}: {printable(each.topic)}: {error}")
-    click.echo(_counted(Counter(each.outcome for each in found)))
+            say(f"in error  {each.place}: {printable(each.topic)}: {error}")
+    say(_counted(Counter(each.outcome for each in found)))
     if errors := sum(bool(each.feed_error) for each in found):
         feeds = plural(errors, "of their feeds", "of their feeds")
-        click.echo(f"{feeds} cannot be read now, and will be asked again")
+        say(f"{feeds} cannot be read now, and will be asked again")
 
 
 def _print_json(found: list[ImportedSubscription]) -> None:
     counts = Counter(str(each.outcome) for each in found)
     report = {"counts": counts, "subscriptions": [asdict(each) for each in found]}
-    json.dump(report, sys.stdout, indent=2)
-    click.echo()
+    say(json.dumps(report, indent=2))

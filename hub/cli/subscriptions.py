@@ -8,6 +8,7 @@ import click
 
 from protocols.websub.signatures import OF_OLD
 
+from . import say
 from .client import Document, Hub, speaks_to_hub
 from .subscription_import import import_subscriptions
 from .wording import moment, next_try, print_facts, print_table, printable
@@ -59,13 +60,13 @@ def add(
         "batch": batch,
     }
     found = hub.post("/api/subscriptions", body)
-    click.echo(
+    say(
         f"subscribed  {printable(found['callback'])}  (subscription {found['id']})\n"
         f"  to {printable(found['topic'])}"
     )
     trouble = found["feed_status"]["error"]
     if trouble:
-        click.echo(f"  note: the feed is in trouble: {printable(trouble)}", err=True)
+        say(f"  note: the feed is in trouble: {printable(trouble)}", err=True)
 
 
 @subscriptions.command(name="list")
@@ -92,10 +93,10 @@ def list_subscriptions(
         )
     )
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
         return
     if not found:
-        click.echo("no subscriptions; add one with `fanfare subs add CALLBACK TOPIC`")
+        say("no subscriptions; add one with `fanfare subs add CALLBACK TOPIC`")
         return
     rows = [
         (each["id"], each["state"], each["format"], each["callback"], each["topic"])
@@ -112,7 +113,7 @@ def show(hub: Hub, subscription: int, as_json: bool) -> None:
     """Show a subscription with its last attempts."""
     found = hub.get(f"/api/subscriptions/{subscription}")
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
         return
     print_facts(
         [
@@ -158,9 +159,9 @@ def _signing(found: Document) -> str:
 
 def _print_attempts(attempts: list[Document]) -> None:
     if not attempts:
-        click.echo("\nno attempts yet")
+        say("\nno attempts yet")
         return
-    click.echo()
+    say()
     print_table(
         ("TIME", "RECORD", "STATUS", "MS", "ERROR"),
         [
@@ -182,4 +183,4 @@ def _print_attempts(attempts: list[Document]) -> None:
 def remove(hub: Hub, subscription: int) -> None:
     """End a subscription; its callback is told."""
     found = hub.delete(f"/api/subscriptions/{subscription}")
-    click.echo(f"ended  {printable(found['callback'])}")
+    say(f"ended  {printable(found['callback'])}")

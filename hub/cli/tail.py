@@ -11,6 +11,7 @@ import click
 
 from hub.clock import SystemClock
 
+from . import say
 from .client import find_stream
 from .failures import HubUnreachable
 from .receiver import describe
@@ -95,7 +96,7 @@ class _Tail:
                     self._print_missed(event)
                 elif isinstance(event, Gone):
                     topic, reason = printable(event.topic), printable(event.reason)
-                    click.echo(f"gone: {topic}: {reason}", err=True)
+                    say(f"gone: {topic}: {reason}", err=True)
                 else:
                     self._print(event)
                 if self._left == 0:
@@ -107,12 +108,12 @@ class _Tail:
         said = f"listening to {plural(len(client.topics), 'topic')} at {client.hub.url}"
         if self._has_connected:
             said = f"connected again, going on after {client.cursor}"
-        click.echo(said, err=True)
+        say(said, err=True)
         self._has_connected = True
 
     def _pause(self, reason: str) -> None:
         wait = self._wait * random.uniform(0.5, 1.0)  # noqa: S311 - spreads returns
-        click.echo(
+        say(
             f"connection lost ({printable(reason)}); next try in {wait:.1f} s", err=True
         )
         self._wait = min(self._wait * 2, LONGEST_WAIT)
@@ -122,16 +123,16 @@ class _Tail:
         if self._left is not None:
             self._left -= 1
         if isinstance(message.body, str):
-            click.echo(message.body)
+            say(message.body)
             return
         parts = [f"{SystemClock().now():%H:%M:%S}", message.cursor]
         if len(self._client.topics) > 1:
             parts.append(printable(message.topic))
         parts.append(describe(message.body, "application/json"))
-        click.echo("  ".join(parts))
+        say("  ".join(parts))
 
     def _print_missed(self, missed: Missed) -> None:
-        click.echo(
+        say(
             f"missed: records of {printable(missed.topic)} before {missed.cursor}"
             " are no longer kept",
             err=True,

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from . import say
 from .client import Hub, speaks_to_hub
 from .wording import moment, print_table, printable
 
@@ -56,10 +57,10 @@ def create(
     body = {"account": account, "rights": list(rights), "label": label, "value": value}
     made = hub.post("/api/tokens", body)
     if as_json:
-        click.echo(json.dumps(made, indent=2))
+        say(json.dumps(made, indent=2))
         return
-    click.echo(made["token"])
-    click.echo(
+    say(made["token"])
+    say(
         f"token {made['id']} of {printable(made['account'])}:"
         f" {', '.join(made['rights'])}; keep it, it is not shown again",
         err=True,
@@ -73,10 +74,10 @@ def list_tokens(hub: Hub, as_json: bool) -> None:
     """List the tokens, revoked ones included; not what they are."""
     found = list(hub.each("/api/tokens", "tokens"))
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
         return
     if not found:
-        click.echo("no tokens; make one with `fanfare tokens create --right list`")
+        say("no tokens; make one with `fanfare tokens create --right list`")
         return
     rows = [
         (
@@ -98,4 +99,4 @@ def list_tokens(hub: Hub, as_json: bool) -> None:
 def revoke(hub: Hub, token: int) -> None:
     """Revoke a token: from now on it opens nothing."""
     found = hub.delete(f"/api/tokens/{token}")
-    click.echo(f"revoked  token {found['id']} of {printable(found['account'])}")
+    say(f"revoked  token {found['id']} of {printable(found['account'])}")

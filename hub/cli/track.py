@@ -8,6 +8,7 @@ import click
 
 from protocols.errors import InvalidValue
 
+from . import say
 from .failures import Failure
 from .wording import plural, printable
 
@@ -39,7 +40,7 @@ def test(query: str, source: str | None) -> None:
         understood = parse_query(query)
     except InvalidValue as error:
         raise Failure(str(error)) from error
-    click.echo(f"understood as: {printable(str(understood))}")
+    say(f"understood as: {printable(str(understood))}")
     if source is not None:
         _print_matches(understood, source)
 
@@ -57,6 +58,6 @@ def _print_matches(query: Query, source: str) -> None:
     for entry in feed.entries:
         if query.matches(subject_of(entry, feed.feed, feed_url=source)):
             matched += 1
-            click.echo(printable(entry.title or entry.id))
+            say(printable(entry.title or entry.id))
     count = plural(len(feed.entries), "entry", "entries")
-    click.echo(f"{matched} of {count} matched", err=True)
+    say(f"{matched} of {count} matched", err=True)

@@ -6,8 +6,10 @@ import click
 
 from hub import __version__
 
+from . import say
+
 
 @click.command()
 def version() -> None:
     """Print the version."""
-    click.echo(f"fanfare {__version__}")
+    say(f"fanfare {__version__}")

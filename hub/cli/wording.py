@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-import click
-
 from hub.clock import SystemClock
 from hub.core.durations import duration
+
+from . import say
 
 
 def printable(text: str) -> str:
@@ -37,7 +37,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> No
     widths = [max(len(row[i]) for row in cells) for i in range(len(headings))]
     for row in cells:
         padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        click.echo("  ".join(padded).rstrip())
+        say("  ".join(padded).rstrip())
 
 
 def print_facts(facts: Sequence[tuple[str, object]]) -> None:
@@ -45,7 +45,7 @@ def print_facts(facts: Sequence[tuple[str, object]]) -> None:
     shown = [(name, printable(str(value))) for name, value in facts if value != ""]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
-        click.echo(f"{name.ljust(width)}  {value}")
+        say(f"{name.ljust(width)}  {value}")
 
 
 def plural(count: int, one: str, many: str = "") -> str:

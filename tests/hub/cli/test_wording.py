@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import sys
+import unicodedata
 from datetime import UTC, datetime
 
 import pytest
 
+from hub.cli import visible
 from hub.cli.wording import (
     duration,
     moment,
@@ -45,6 +48,26 @@ def test_a_moment_says_how_far_away_it_is(value: str | None, text: str) -> None:
 
 def test_text_of_others_cannot_steer_the_terminal() -> None:
     assert printable("\x1b[2J evil\r\nline\t") == "[2J evil  line"
+
+
+def steers(character: str) -> bool:
+    """By what Unicode says of it: controls, and those that turn text around."""
+    turns = {"LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI"}
+    is_mark = character in "\u061c\u200e\u200f"
+    is_turning = unicodedata.bidirectional(character) in turns
+    is_control = unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
+    return is_turning or is_mark or (is_control and character not in "\n\t")
+
+
+def test_whatever_could_steer_a_terminal_is_written_out_and_nothing_else() -> None:
+    for character in map(chr, range(sys.maxunicode + 1)):
+        if steers(character):
+            written = visible(f"a{character}b")
+            assert written.isascii()
+            assert written.isprintable()
+            assert f"{ord(character):02x}b" in written
+        else:
+            assert visible(character) == character
 
 
 @pytest.mark.parametrize(

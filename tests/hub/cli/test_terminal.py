@@ -1,0 +1,230 @@
+"""Nothing that others wrote steers the terminal of who runs a command."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import hub.cli
+from hub.cli import main, visible
+from hub.web.api_operations import OPERATIONS
+from hub.web.api_shapes import CHOICES, SHAPES
+from tests.support.fake_api import FakeApi, serving
+from tests.support.live_hub import ADMIN, live_hub
+from tests.support.terminal import run_in_terminal
+
+C1, OVERRIDE, ESCAPE = "\x9b31m", "\u202e", "\x1b]0;title\x07"
+EVIL = f"evil{C1}{OVERRIDE}{ESCAPE}\r"
+IN_XML = EVIL.replace(ESCAPE, "")
+"""What XML may have of it."""
+TIME = "2026-11-21T10:30:00Z"
+FEED = f"""<?xml version="1.0" encoding="utf-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom"><id>u:f</id><title>{IN_XML}</title>
+<updated>{TIME}</updated><entry><id>u:e</id><title>{IN_XML}</title>
+<updated>{TIME}</updated><content>{IN_XML}</content></entry></feed>"""
+OPML = f"""<?xml version="1.0" encoding="utf-8"?>
+<opml version="2.0"><body><outline type="rss" text="{IN_XML}"
+ xmlUrl="https://example.org/{OVERRIDE}"/></body></opml>"""
+
+
+def verbs(group: click.Group, *before: str) -> Iterator[tuple[str, ...]]:
+    """Of the table of commands, every one that does something."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from verbs(command, *before, name)
+        else:
+            yield (*before, name)
+
+
+ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "db backup": (("{folder}/backup.db",),),
+    "db migrate": ((),),
+    "db status": ((),),
+    "deliveries list": ((), ("--json",)),
+    "deliveries retry": (("--dead", "1"),),
+    "feeds add": (("https://example.org/",), ("https://example.org/", "--private")),
+    "feeds discover": (("https://example.org/",), ("https://example.org/", "--json")),
+    "feeds edit": (("1", "--private"),),
+    "feeds explain": (("1",), ("1", "--json")),
+    "feeds fetch": (("1",),),
+    "feeds list": ((), ("--json",)),
+    "feeds pause": (("1",),),
+    "feeds remove": (("1",),),
+    "feeds report": ((), ("--json",)),
+    "feeds resume": (("1",),),
+    "feeds show": (("1",), ("1", "--json")),
+    "health": ((), ("--json",)),
+    "opml discover": (("https://example.org",),),
+    "opml export": ((),),
+    "opml import": (("{folder}/list.opml",), ("https://example.org/list",)),
+    "parse": (
+        ("{folder}/feed.xml",),
+        ("{folder}/feed.xml", "--format", "atom"),
+        ("{folder}/feed.xml", "--explain"),
+        ("{folder}/feed.xml", "--explain", "--json"),
+    ),
+    "scp build": ((), ("--json",)),
+    "subs add": (("https://you.example/", "https://example.org/"),),
+    "subs import": (("{folder}/subs.json",), ("{folder}/subs.json", "--json")),
+    "subs list": ((), ("--json",)),
+    "subs remove": (("1",),),
+    "subs show": (("1",), ("1", "--json")),
+    "tokens create": (("--account", "me", "--right", "list"),),
+    "tokens list": ((), ("--json",)),
+    "tokens revoke": (("1",),),
+    "track test": (("evil", "--in", "{folder}/feed.xml"),),
+    "version": ((),),
+}
+"""For each verb, what it is called with; ``{folder}`` has hostile documents."""
+ELSEWHERE = {"serve", "demo", "listen", "simulate", "tail"}
+"""They go on, or need more than answers; the source says that they print alike."""
+
+
+def value_of(kind: str, name: str = "") -> Any:
+    """Of a member of an answer, as hostile as its shape allows."""
+    if name == "next":
+        return None
+    if name == "hours":
+        return [1.0] * 168
+    kind = kind.removesuffix("?").partition("|")[0]
+    if kind.startswith("["):
+        return [value_of(kind[1:-1])]
+    if kind in SHAPES:
+        return {member: value_of(it, member) for member, it in SHAPES[kind].items()}
+    if kind in CHOICES:
+        return next(each for each in CHOICES[kind] if each)
+    simple = {"string": EVIL, "time": TIME, "integer": 1, "number": 1.5, "object": {}}
+    return simple.get(kind, True)
+
+
+@dataclass
+class HostileApi(FakeApi):
+    """Every operation answers with hostile text in each of its strings."""
+
+    def answer(self, method: str, target: str, body: bytes) -> tuple[int, bytes]:
+        path = target.partition("?")[0]
+        if path == "/myPublicFeeds.opml":
+            return 200, OPML.encode()
+        for each in OPERATIONS:
+            pattern = re.sub(r"{\w+}", "[^/]+", f"/api{each.path}")
+            if each.method == method and re.fullmatch(pattern, path):
+                status, shape = min(each.answers.items())
+                return status, json.dumps(value_of(shape)).encode()
+        return 500, json.dumps({"detail": EVIL}).encode()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    (tmp_path / "feed.xml").write_text(FEED)
+    (tmp_path / "list.opml").write_text(OPML)
+    dumped = {"topic": f"https://example.org/{OVERRIDE}", "callback": f"https://{C1}"}
+    (tmp_path / "subs.json").write_text(json.dumps([dumped]))
+    with serving(HostileApi()) as api:
+        monkeypatch.setenv("FANFARE_PUBLIC_URL", api.url)
+        monkeypatch.setenv("FANFARE_ADMIN_TOKEN", "token")
+        monkeypatch.setenv("FANFARE_DATABASE", f"sqlite:{tmp_path}/data/hub.db")
+        yield tmp_path
+
+
+def test_every_verb_is_in_the_table() -> None:
+    there = {" ".join(each) for each in verbs(main)}
+    assert there == ARGUMENTS.keys() | ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    ("verb", "given"),
+    [(verb, given) for verb, all_of in ARGUMENTS.items() for given in all_of],
+    ids=str,
+)
+def test_no_verb_lets_what_others_wrote_steer_the_terminal(
+    folder: Path, verb: str, given: tuple[str, ...]
+) -> None:
+    arguments = (each.format(folder=folder) for each in given)
+    code, shown = run_in_terminal(*verb.split(), *arguments)
+    assert code in (0, 1, 3)
+    assert shown
+    assert visible(shown) == shown
+
+
+@pytest.mark.parametrize("failing", ["feeds show", "opml discover"])
+def test_nor_does_the_reason_of_a_failure(
+    failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = FakeApi()
+    with serving(api):
+        monkeypatch.setenv("FANFARE_PUBLIC_URL", api.url)
+        monkeypatch.setenv("FANFARE_ADMIN_TOKEN", "token")
+        api.answers["GET /api/feeds/1"] = (500, {"detail": EVIL})
+        api.answers["POST /api/lists"] = (500, {"detail": EVIL})
+        code, shown = run_in_terminal(*failing.split(), "1")
+    assert code == 1
+    assert "evil" in shown
+    assert visible(shown) == shown
+
+
+@pytest.mark.parametrize("format", ["json", "atom"])
+async def test_nor_what_comes_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    topic = "https://news.example/feed"
+    async with live_hub(tmp_path) as live:
+        await live.add_feed(topic)
+        await live.publish(topic, "first")
+        begin = await live.cursor(1)
+        await live.publish(topic, "evil", text=IN_XML)
+        await live.publish(topic, IN_XML)
+        monkeypatch.setenv("FANFARE_PUBLIC_URL", f"http://127.0.0.1:{live.port}")
+        monkeypatch.setenv("FANFARE_ADMIN_TOKEN", ADMIN)
+        options = ("--format", format, "--count", "2", "--cursor", begin)
+        code, shown = await asyncio.to_thread(run_in_terminal, "tail", topic, *options)
+    assert code == 0
+    assert "evil" in shown
+    assert visible(shown) == shown
+
+
+def test_what_is_no_terminal_gets_the_document_as_it_is(
+    folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["opml", "export"])
+    assert capfdbinary.readouterr().out == OPML.encode()
+
+
+def test_every_verb_prints_through_the_one_function() -> None:
+    """So what a verb prints is made visible, also in those that are not run here."""
+    sources = sorted(Path(hub.cli.__file__).parent.glob("*.py"))
+    assert len(sources) > 20
+    found = {
+        f"{source.name}: {ast.unparse(node)}"
+        for source in sources
+        for node in ast.walk(ast.parse(source.read_text()))
+        if _prints(node)
+    }
+    assert found == {
+        "__init__.py: click.echo",
+        "__init__.py: sys.stderr",
+        "__init__.py: sys.stdout",
+    }
+
+
+def _prints(node: ast.AST) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == "print"
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        return False
+    named = f"{node.value.id}.{node.attr}"
+    is_click = node.attr in {"echo", "secho", "echo_via_pager", "progressbar"}
+    return named in {"sys.stdout", "sys.stderr"} or (
+        node.value.id == "click" and is_click
+    )
