@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hub.core.rekeying import find_continued, find_rekeyed
+from hub.core.rekeying import find_continued, find_rekeyed, find_reread
 from hub.core.seen import (
     DELETED,
     PRESENT,
@@ -106,6 +106,11 @@ def detect(
     here = {key: sighting for key, (_, sighting) in current.items()}
     shared = _shared(document, known, unknown)
     rekeyed = find_continued(known, here, shared) if shared else {}
+    if known.is_former:
+        titles = {
+            key: entry.title for key, entry in unknown.items() if key not in rekeyed
+        }
+        rekeyed |= find_reread(known, here, titles)
     for old_key in rekeyed.values():
         known.remove(old_key)
     others = find_rekeyed(

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from hub.core.seen import UNDATED, SeenSet, Sighting
+from protocols.identity import fingerprint
 from protocols.model import IdSource
 
 REKEYED_ENTRIES = 2
@@ -68,6 +69,28 @@ def find_continued(
             same = [each.key for each in here if value and attribute(each) == value]
             if len(same) == 1:
                 matches[same[0]] = old_key
+                break
+    return matches
+
+
+def find_reread(
+    known: SeenSet, current: Mapping[int, Sighting], unknown: Mapping[int, str]
+) -> _Matches:
+    """What a former version knew by an id of its own making, for want of one that this
+    one finds: by title, and date if there is any.
+
+    ``unknown`` has the titles.
+    """
+    made_up = {
+        each.title: each.key
+        for each in known
+        if each.has_generated_id and each.title and each.key not in current
+    }
+    matches: _Matches = {}
+    for key, title in unknown.items():
+        for value in (current[key].title, fingerprint(title)):
+            if value in made_up:
+                matches[key] = made_up.pop(value)
                 break
     return matches
 

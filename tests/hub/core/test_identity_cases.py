@@ -510,6 +510,36 @@ def test_16_a_database_of_the_former_version_tells_no_known_entry_again() -> Non
         assert (reading.new, reading.updated) == ((), ()), document.name
 
 
+LINK = "<link>https://site.example/1</link>"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [LINK, '<enclosure url="https://site.example/1.mp3" type="audio/mpeg"/>'],
+    ids=["a link", "a file"],
+)
+@pytest.mark.parametrize("date", ["", "<updated>2026-01-01T00:00:00Z</updated>"])
+def test_16_what_a_former_version_knew_by_its_words_is_known_by_what_is_read_of_it_now(
+    found: str, date: str
+) -> None:
+    def document(more: str) -> bytes:
+        nameless = f"<entry><title>One</title>{date}{more}</entry>"
+        return atom(nameless, entry("2"), entry("3"), entry("4"))
+
+    reader = as_former_version(Newsreader(), document(""))
+
+    assert reader.read(document(found)).is_silent
+    assert reader.read(document(f"{found}<rights>R</rights>")).new == ()
+
+
+def test_16_what_it_knew_and_is_still_there_is_nobody_else() -> None:
+    nameless = "<entry><title>One</title></entry>"
+    reader = as_former_version(Newsreader(), atom(nameless, entry("2"), entry("3")))
+    other = f"<entry><title>One</title>{LINK}</entry>"
+
+    assert reader.read(atom(other, nameless, entry("2"), entry("3"))).new == ("One",)
+
+
 def test_17_entries_with_the_same_link_and_different_ids_are_both_news() -> None:
     link = "https://site.example/same"
 
