@@ -102,6 +102,11 @@ def test_an_unsubscription_ignores_what_only_subscribing_needs() -> None:
     ) == UnsubscribeRequest(topic=TOPIC, callback=CALLBACK, verify_token="theirs")
 
 
+def test_a_part_is_pinged_by_its_url() -> None:
+    read = publish(("hub.url", "https://a.example/#.news"))
+    assert (read.topics, read.refused) == (("https://a.example/#.news",), ())
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
