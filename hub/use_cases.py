@@ -120,11 +120,14 @@ async def build_use_cases(
             clock,
             settings.database_path.parent,
             lambda: clock_watch.warning,
+            lambda: way_in.poller.under_way,
         ),
         lists=ListService(way_in.lists, topics.addresses, identity(settings).of_hub),
         tokens=TokenService(storage.tokens, clock, way_out.watch.wake),
         tracks=topics.tracks,
-        metrics=MetricsService(storage, ground.metrics, clock),
+        metrics=MetricsService(
+            storage, ground.metrics, clock, lambda: way_in.poller.under_way
+        ),
         front=_front(ground),
         websub=open_hub.service,
         live=_live(ground, way_out, topics),

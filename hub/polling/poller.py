@@ -8,7 +8,8 @@ grows with the number of feeds.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
+from datetime import timedelta
 
 from hub.clock import Clock
 from hub.core.cadence import Plan, PollingRules, explain
@@ -31,6 +32,10 @@ from storage.errors import NotFound, StorageError
 from storage.interface import Storage
 from storage.records import FeedId, FeedState, FetchTarget, StoredFeed
 
+LONGEST_SPREAD = timedelta(minutes=5)
+"""For so long feeds that are overdue at the start are spread, or for their period."""
+LEAST_SPREAD = 20.0
+"""Of them a second, at least: of few nobody notices."""
 MOST_ASKED = 256
 """Callers that may wait for `Poller.fetch_now` at once; others queue up."""
 
@@ -56,6 +61,8 @@ class Poller:
         self._clock = clock
         self._rules = rules
         self._concurrency = options.concurrency
+        self._has_pace = bool(options.budget.polls_per_second)
+        self._is_begun = False
         self._site_places = SitePlaces(options.concurrency)
         self._accounts = Accounts(options.budget, rules.patience)
         self._habits = CommonHabits(storage.feeds, clock)
@@ -139,6 +146,11 @@ class Poller:
         """Feeds that were asked for."""
         return len(self._asked)
 
+    @property
+    def under_way(self) -> Set[FeedId]:
+        """Feeds that are being visited, or wait for a place among the slow."""
+        return self._schedule.under_way
+
     async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
         """Fetch a feed, or join its fetch under way; the feed as it is afterwards.
 
@@ -172,6 +184,7 @@ class Poller:
                 if self._outage.is_open:
                     was_of_all = await self._outage.wait()
                     self._turns.resume(after_outage=was_of_all)
+                await self._begin()
                 if await self._habits.look():
                     self._accounts.expect_habits(self._habits.prior)
                 await self._schedule.put_off()
@@ -181,6 +194,17 @@ class Poller:
                 self._turns.storage_failed(error)
                 continue
             await self._rest()
+
+    async def _begin(self) -> None:
+        """What is overdue at the start does not come all at once: feeds of the same
+        period would stay together for ever. A budget of polls a second sees to that by
+        itself."""
+        if not self._is_begun and not self._has_pace:
+            now = self._clock.now()
+            await self._storage.feeds.spread(
+                now, longest=LONGEST_SPREAD, per_second=LEAST_SPREAD
+            )
+        self._is_begun = True
 
     async def _rest(self) -> None:
         """Until there may be something to do; a full queue is woken by its workers."""

@@ -8,6 +8,7 @@ has become due before them.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -135,6 +136,10 @@ class Schedule:
         host's pace."""
         if feed_id not in self._under_way:
             self._wheel.add_first(Due(feed_id, self._host(url)))
+
+    @property
+    def under_way(self) -> Set[FeedId]:
+        return self._under_way
 
     def is_under_way(self, feed_id: FeedId) -> bool:
         return feed_id in self._under_way

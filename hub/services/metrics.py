@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +12,7 @@ from hub.clock import Clock
 from hub.metrics import Metrics
 from protocols.prometheus import Family, Kind, Sample
 from storage.interface import Storage
-from storage.records import Backlog, PushCount
+from storage.records import Backlog, FeedId, PushCount
 
 FRESH_SECONDS = 1.0
 """The database is asked no more often than this, however many scrapers there are."""
@@ -24,10 +25,18 @@ class _Waiting:
 
 
 class MetricsService:
-    def __init__(self, storage: Storage, metrics: Metrics, clock: Clock) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        metrics: Metrics,
+        clock: Clock,
+        under_way: Callable[[], Collection[FeedId]] = tuple,
+    ) -> None:
+        """``under_way``: the feeds that are being visited."""
         self._storage = storage
         self._metrics = metrics
         self._clock = clock
+        self._under_way = under_way
         self._asked = asyncio.Lock()
         self._waiting: tuple[float, _Waiting] | None = None
 
@@ -74,7 +83,7 @@ class MetricsService:
         async with self._asked:
             now = self._clock.monotonic()
             if self._waiting is None or now - self._waiting[0] >= FRESH_SECONDS:
-                backlog = await self._storage.backlog()
+                backlog = await self._storage.backlog(self._under_way())
                 self._waiting = now, _Waiting(backlog, await self._oldest_untold())
             return self._waiting[1]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from hub.services.errors import Conflict
 from protocols.errors import InvalidValue
 from storage.errors import StorageError
 from storage.interface import Storage
-from storage.records import Backlog, DatabaseStatus
+from storage.records import Backlog, DatabaseStatus, FeedId
 
 CHECK_SECONDS = 5.0
 """A trial write is made no more often than this, however often readiness is asked."""
@@ -39,13 +39,16 @@ class OperationsService:
         clock: Clock,
         directory: Path,
         clock_warning: Callable[[], str] = str,
+        under_way: Callable[[], Collection[FeedId]] = tuple,
     ) -> None:
         """``directory``: the one the database lies in. ``clock_warning``: what is to be
-        known of the clock; "" when there is nothing."""
+        known of the clock; "" when there is nothing. ``under_way``: the feeds that are
+        being visited."""
         self._storage = storage
         self._clock = clock
         self._directory = directory
         self._clock_warning = clock_warning
+        self._under_way = under_way
         self._started = clock.monotonic()
         self._checked: float | None = None
         self._trouble = ""
@@ -76,7 +79,7 @@ class OperationsService:
             uptime=self._clock.monotonic() - self._started,
             troubles=await self.troubles(),
             warnings=self.warnings(),
-            backlog=await self._storage.backlog(),
+            backlog=await self._storage.backlog(self._under_way()),
             database=await self._storage.status(),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
@@ -21,7 +22,7 @@ from storage.interface.subscriptions import SubscriptionStore
 from storage.interface.tokens import TokenStore
 from storage.interface.tracking import TrackStore
 from storage.interface.verifications import VerificationStore
-from storage.records import Backlog, DatabaseStatus
+from storage.records import Backlog, DatabaseStatus, FeedId
 
 
 class Storage(Protocol):
@@ -64,7 +65,9 @@ class Storage(Protocol):
 
     async def status(self) -> DatabaseStatus: ...
 
-    async def backlog(self) -> Backlog: ...
+    async def backlog(self, under_way: Collection[FeedId] = ()) -> Backlog:
+        """What waits. Feeds ``under_way``, few, are no longer due."""
+        ...
 
     def trouble(self) -> str:
         """Why writes currently fail ("" when they do not); for readiness."""

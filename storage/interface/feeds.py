@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from storage.records import (
@@ -106,6 +106,17 @@ class FeedStore(Protocol):
 
     def defer(self, moves: Sequence[tuple[FeedId, datetime]]) -> Awaitable[None]:
         """Move ``next_fetch`` of many feeds (a host that is paced or throttled)."""
+        ...
+
+    async def spread(
+        self, now: datetime, *, longest: timedelta, per_second: float
+    ) -> int:
+        """Move ``next_fetch`` of feeds that are overdue, and were fetched before, to
+        times to come, evenly; how many.
+
+        Each within its own period and within ``longest``, and all together so that no
+        fewer than ``per_second`` are due in a second.
+        """
         ...
 
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:

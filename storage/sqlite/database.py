@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 from storage.errors import StorageClosed, StorageError
-from storage.records import Backlog, DatabaseStatus, Position
+from storage.records import Backlog, DatabaseStatus, FeedId, Position
 from storage.secrets import SecretBox
 
 from . import time_columns
@@ -17,11 +18,12 @@ from .backup import copy_database
 from .deliveries import SqliteDeliveries
 from .digests import SqliteDigests
 from .driving import Worker
-from .due_feeds import NEXT_DUE
+from .due_feeds import OLDEST_DUE
 from .ended import EndedSubscriptions
 from .entries import SqliteEntries
 from .feeds import SqliteFeeds
 from .groups import TOUCH
+from .id_lists import pack_ids
 from .listings import SqliteListings
 from .lock import FileLock
 from .log import SqliteLog
@@ -103,7 +105,7 @@ class SqliteStorage:
             wal_bytes=_size(self._path.with_name(self._path.name + "-wal")),
         )
 
-    async def backlog(self) -> Backlog:
+    async def backlog(self, under_way: Collection[FeedId] = ()) -> Backlog:
         row = await self._readers.first(
             "SELECT (SELECT count(*) FROM feeds"
             "  WHERE state NOT IN ('removed', 'track')),"
@@ -111,10 +113,11 @@ class SqliteStorage:
             " (SELECT count(*) FROM fanouts), (SELECT count(*) FROM chunks),"
             " (SELECT count(*) FROM stragglers), (SELECT count(*) FROM dead),"
             " (SELECT count(*) FROM feeds WHERE state = 'track'),"
-            f" {NEXT_DUE},"
+            f" {OLDEST_DUE},"
             " (SELECT at FROM records WHERE position = ("
             "SELECT min(position) FROM (SELECT min(position) position FROM fanouts"
-            " UNION ALL SELECT min(position) FROM chunks)))"
+            " UNION ALL SELECT min(position) FROM chunks)))",
+            (pack_ids(list(under_way)),),
         )
         *counts, due, undelivered = row or (*(0,) * 7, None, None)
         feeds, subscriptions, fanouts, chunks, stragglers, dead, queries = counts

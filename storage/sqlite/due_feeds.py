@@ -36,6 +36,15 @@ def _first(pace: int) -> str:
     )
 
 
+def _oldest(pace: int) -> str:
+    return (
+        "SELECT * FROM (SELECT next_fetch AS first FROM schedule"
+        f" WHERE is_active = 1 AND pace = {pace}"
+        " AND feed_id NOT IN (SELECT value FROM json_each(?))"
+        " ORDER BY next_fetch LIMIT 1)"
+    ).replace("?", "?1")
+
+
 _RANGES = " UNION ALL ".join(map(_range, range(PACES)))
 _FIRSTS = " UNION ALL ".join(map(_first, range(PACES)))
 _ORDER = "lateness DESC, next_fetch, feed_id"
@@ -51,11 +60,44 @@ DUE = (
 NEXT_DUE = f"(SELECT min(first) FROM ({_FIRSTS}))"
 """The earliest next fetch of an active feed."""
 
+_OLDEST = " UNION ALL ".join(map(_oldest, range(PACES)))
+OLDEST_DUE = f"(SELECT min(first) FROM ({_OLDEST}))"
+"""The same of those that are not in a list of ids, which is the first parameter."""
+
 DEFER = Assignments(
     "UPDATE schedule SET next_fetch = asked.value FROM json_each(?) asked"
     " WHERE feed_id = CAST(asked.key AS INTEGER)"
 )
 """The next fetch of feeds, in milliseconds."""
+
+
+_OVERDUE = """
+FROM schedule s JOIN feeds f ON f.id = s.feed_id
+WHERE s.is_active = 1 AND s.next_fetch < :now AND f.polling <> x''
+"""
+SPREAD = f"""
+UPDATE schedule SET next_fetch = :now + CAST(
+    1000 * min(overdue.period, :window) * overdue.share AS INTEGER)
+FROM (
+    SELECT s.feed_id,
+        coalesce(json_extract(CAST(f.polling AS TEXT), '$.period'), 0) AS period,
+        (row_number() OVER (ORDER BY s.feed_id) * 2654435769 % 4294967296)
+            / 4294967296.0 AS share
+    {_OVERDUE}
+) overdue WHERE overdue.feed_id = schedule.feed_id
+"""
+"""Multiples of the golden section, without their whole part, lie evenly."""
+
+
+def spread_overdue(
+    now: int, longest: float, per_second: float, connection: sqlite3.Connection
+) -> int:
+    ((count,),) = connection.execute(
+        f"SELECT count(*) {_OVERDUE}", {"now": now}
+    ).fetchall()
+    window = min(longest, count / per_second)
+    connection.execute(SPREAD, {"now": now, "window": window})
+    return int(count)
 
 
 def defer_all(assigned: str, connection: sqlite3.Connection) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 import orjson
@@ -28,7 +28,14 @@ from storage.records import (
 )
 from storage.secrets import SecretBox
 
-from .due_feeds import DEFER, DUE, NEXT_DUE, defer_all, due_parameters
+from .due_feeds import (
+    DEFER,
+    DUE,
+    NEXT_DUE,
+    defer_all,
+    due_parameters,
+    spread_overdue,
+)
 from .ended import EndedSubscriptions
 from .endings import NO_LIMIT, end_of_feed
 from .feed_choice import (
@@ -197,6 +204,13 @@ class SqliteFeeds:
             return self._writer.execute(DEFER, (feed_id, to_milliseconds(at)))
         encoded = assigned((feed_id, to_milliseconds(at)) for feed_id, at in moves)
         return self._writer.submit(partial(defer_all, encoded), is_single=True)
+
+    async def spread(
+        self, now: datetime, *, longest: timedelta, per_second: float
+    ) -> int:
+        seconds = longest.total_seconds()
+        unit = partial(spread_overdue, to_milliseconds(now), seconds, per_second)
+        return await self._writer.submit(unit)
 
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
         rows = await self._readers.all(

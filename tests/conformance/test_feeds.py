@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
@@ -31,7 +32,7 @@ from storage.records import (
     pace_of,
 )
 from tests.support.overdue import places
-from tests.support.storage_scene import NO_FEED, START, Scene, at, fetch
+from tests.support.storage_scene import MINUTE, NO_FEED, START, Scene, at, fetch
 
 URL = "https://a.example/feed"
 LOGIN = Credentials(username="ann", password="pass", headers={"X-Key": "k"})
@@ -404,6 +405,79 @@ async def test_deferring_moves_many_feeds_and_ignores_unknown_ones(
     await scene.storage.feeds.defer([])
 
     assert await scene.storage.feeds.next_due() == at(2)
+
+
+async def overdue(scene: Scene, count: int, period: float) -> list[FeedId]:
+    feeds = [await scene.add_feed(f"p{period:g}-{number}") for number in range(count)]
+    for feed in feeds:
+        polling = Polling(period=period, last_fetch=START)
+        await scene.storage.log.commit(
+            fetch(feed, polling=polling, next_fetch=START + MINUTE)
+        )
+    return [feed.id for feed in feeds]
+
+
+async def test_overdue_feeds_are_spread_evenly_over_their_period(scene: Scene) -> None:
+    await overdue(scene, 40, 20.0)
+    now = at(3_600)
+
+    moved = await scene.storage.feeds.spread(
+        now, longest=timedelta(minutes=5), per_second=1
+    )
+
+    assert moved == 40
+    due = await scene.storage.feeds.due(now + MINUTE, after={}, limit=99)
+    by_second = Counter(int((each.next_fetch - now).total_seconds()) for each in due)
+    assert set(by_second) == set(range(20))
+    assert max(by_second.values()) <= 3
+
+
+async def test_overdue_feeds_are_spread_over_no_more_than_they_need(
+    scene: Scene,
+) -> None:
+    slow, fast = await overdue(scene, 30, 86_400.0), await overdue(scene, 10, 2.0)
+    now = at(3_600)
+
+    await scene.storage.feeds.spread(now, longest=timedelta(minutes=5), per_second=10)
+
+    due = await scene.storage.feeds.due(now + MINUTE, after={}, limit=99)
+    waits = {each.id: (each.next_fetch - now).total_seconds() for each in due}
+    assert waits.keys() == {*slow, *fast}
+    assert max(waits[each] for each in slow) < 4  # 40 feeds, ten of them a second
+    assert max(waits[each] for each in fast) < 2
+    longest = timedelta(seconds=1)
+    later = now + MINUTE
+    await scene.storage.feeds.spread(later, longest=longest, per_second=10)
+    due = await scene.storage.feeds.due(later + longest, after={}, limit=99)
+    assert len(due) == 40
+
+
+async def test_feeds_that_are_not_overdue_or_were_never_fetched_stay(
+    scene: Scene,
+) -> None:
+    new = await scene.add_feed("new")
+    [known] = await overdue(scene, 1, 60.0)
+    [paused] = await overdue(scene, 1, 61.0)
+    await scene.storage.feeds.set_state(paused, FeedState.PAUSED, START)
+
+    assert await scene.storage.feeds.spread(at(60), longest=MINUTE, per_second=1) == 0
+
+    due = await scene.storage.feeds.due(at(60), after={}, limit=9)
+    assert {each.id: each.next_fetch for each in due} == {
+        new.id: START,
+        known: START + MINUTE,
+    }
+
+
+async def test_a_feed_that_is_being_visited_is_not_the_one_due_longest(
+    scene: Scene,
+) -> None:
+    first, second = await scene.add_feed("a"), await scene.add_feed("b")
+    await scene.storage.feeds.defer([(first.id, at(1)), (second.id, at(2))])
+
+    assert (await scene.storage.backlog()).oldest_due == at(1)
+    assert (await scene.storage.backlog({first.id})).oldest_due == at(2)
+    assert (await scene.storage.backlog({first.id, second.id})).oldest_due is None
 
 
 async def test_targets_hold_all_that_a_fetch_starts_from(scene: Scene) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from hub.core.fetched import Fetched
@@ -94,6 +94,12 @@ class PolledStorage:
     async def next_due(self) -> datetime | None:
         self._read("next_due")
         return min((feed.next_fetch for feed in self._active()), default=None)
+
+    async def spread(
+        self, now: datetime, *, longest: timedelta, per_second: float
+    ) -> int:
+        self._read("spread")
+        return 0
 
     async def defer(self, moves: Sequence[tuple[FeedId, datetime]]) -> None:
         self._read("defer")

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 import pytest
 from structlog.testing import capture_logs
 
+from hub.core.budget import Budget
 from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched
 from hub.core.habits import NOTHING_KNOWN, count_habits, pack_habits
@@ -57,6 +58,7 @@ class Stage:
     concurrency: int = 8
     parser: Parser = field(default_factory=LineParser)
     in_hand: set[str] = field(default_factory=set)
+    budget: Budget = field(default_factory=Budget)
 
     def __post_init__(self) -> None:
         self.fetcher = ScriptedFetcher(self.clock)
@@ -71,6 +73,7 @@ class Stage:
                 concurrency=self.concurrency,
                 identity=Identity(product="Fanfare/1.0", url="https://hub.example"),
                 is_in_hand=self.in_hand.__contains__,
+                budget=self.budget,
             ),
         )
 
@@ -906,3 +909,50 @@ def test_the_explanation_is_that_of_the_last_plan(stage: Stage) -> None:
 
     assert terms["weight"] == 4
     assert stage.poller.explain(a_feed(2)).period > 0
+
+
+# --- after a standstill --------------------------------------------------------
+
+
+async def test_feeds_that_are_overdue_at_the_start_are_spread_once(
+    stage: Stage,
+) -> None:
+    stage.add(polled(1, "https://a.example/"))
+    async with stage.running():
+        await stage.committed(1)
+        stage.advance(timedelta(days=2))
+        await stage.committed(2)
+    assert stage.storage.reads["spread"] == 1
+
+
+async def test_a_budget_of_polls_a_second_spreads_them_by_itself() -> None:
+    stage = Stage(budget=Budget(polls_per_second=5.0))
+    stage.add(polled(1, "https://a.example/"))
+    async with stage.running():
+        await stage.committed(1)
+    assert stage.storage.reads["spread"] == 0
+
+
+async def test_a_feed_is_under_way_from_its_request_until_it_is_stored(
+    stage: Stage,
+) -> None:
+    stage.fetcher.gate.clear()
+    stage.add(polled(1, "https://a.example/"))
+    assert stage.poller.under_way == set()
+    async with stage.running():
+        await eventually(lambda: bool(stage.fetcher.requests))
+        assert stage.poller.under_way == {1}
+        stage.fetcher.gate.set()
+        await stage.committed(1)
+        await stage.settled()
+        assert stage.poller.under_way == set()
+
+
+async def test_nobody_waits_for_a_fetch_once_polling_is_over(stage: Stage) -> None:
+    stage.add(polled(1, "https://a.example/"))
+    async with stage.running():
+        await stage.committed(1)
+    async with asyncio.timeout(10):
+        feed = await stage.poller.fetch_now(FeedId(1))
+    assert feed.id == 1
+    assert len(stage.storage.commits) == 1

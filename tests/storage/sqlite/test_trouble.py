@@ -13,7 +13,7 @@ import pytest
 from storage.errors import StorageError, StorageFull, WriteFailed
 from storage.records import PACES, EntryWrite
 from storage.sqlite import SqliteStorage
-from storage.sqlite.due_feeds import NEXT_DUE
+from storage.sqlite.due_feeds import NEXT_DUE, OLDEST_DUE
 from storage.sqlite.readers import Readers
 from tests.support.new_database import open_new
 from tests.support.storage_scene import START, Scene, fetch, record
@@ -174,7 +174,11 @@ async def test_the_next_due_feed_is_the_first_of_an_index_for_each_pace(
     storage: SqliteStorage,
 ) -> None:
     plan = await storage._readers.all(f"EXPLAIN QUERY PLAN SELECT {NEXT_DUE}")
+    others = await storage._readers.all(
+        f"EXPLAIN QUERY PLAN SELECT {OLDEST_DUE}", ("[1]",)
+    )
 
-    assert [row[3] for row in plan if "schedule" in row[3]] == PACES * [
-        "SEARCH schedule USING COVERING INDEX schedule_due (is_active=? AND pace=?)"
-    ]
+    for each in (plan, others):
+        assert [row[3] for row in each if "schedule" in row[3]] == PACES * [
+            "SEARCH schedule USING COVERING INDEX schedule_due (is_active=? AND pace=?)"
+        ]

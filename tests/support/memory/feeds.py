@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence, Set
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from protocols.quick import changed
@@ -177,9 +177,11 @@ class MemoryFeeds:
         feeds = [each for each in self._all() if each.state is FeedState.ACTIVE]
         return the_latest(feeds, milliseconds(now), after)[:limit]
 
-    async def next_due(self) -> datetime | None:
+    async def next_due(self, without: Collection[FeedId] = ()) -> datetime | None:
         times = (
-            each.next_fetch for each in self._all() if each.state is FeedState.ACTIVE
+            each.next_fetch
+            for each in self._all()
+            if each.state is FeedState.ACTIVE and each.id not in without
         )
         return min(times, default=None)
 
@@ -187,6 +189,24 @@ class MemoryFeeds:
         for feed_id, at in moves:
             if feed_id in self._state.feeds:
                 self._change(feed_id, next_fetch=milliseconds(at))
+
+    async def spread(
+        self, now: datetime, *, longest: timedelta, per_second: float
+    ) -> int:
+        overdue = [
+            each
+            for each in self._all()
+            if each.state is FeedState.ACTIVE
+            and each.next_fetch < now
+            and each.polling != Polling()
+        ]
+        window = min(longest.total_seconds(), len(overdue) / per_second)
+        for number, each in enumerate(sorted(overdue, key=lambda feed: feed.id), 1):
+            share = number * 2654435769 % 2**32 / 2**32
+            later = share * min(each.polling.period, window)
+            moved = now + timedelta(milliseconds=int(1_000 * later))
+            self._change(each.id, next_fetch=milliseconds(moved))
+        return len(overdue)
 
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
         asked = [self._state.feeds[each] for each in ids if each in self._state.feeds]

@@ -5,10 +5,11 @@ It keeps everything in dicts, forgets it at the end, and is only used by tests.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 
-from storage.records import Backlog, DatabaseStatus, FeedState, Position
+from storage.records import Backlog, DatabaseStatus, FeedId, FeedState, Position
 
 from .deliveries import MemoryDeliveries
 from .entries import MemoryEntries
@@ -42,7 +43,7 @@ class MemoryStorage:
             size_bytes=0,
         )
 
-    async def backlog(self) -> Backlog:
+    async def backlog(self, under_way: Collection[FeedId] = ()) -> Backlog:
         state = self._state
         stored = [each.stored for each in state.feeds.values()]
         return Backlog(
@@ -56,7 +57,7 @@ class MemoryStorage:
             stragglers=len(state.stragglers),
             dead=len(state.dead),
             track_queries=sum(each.state is FeedState.TRACK for each in stored),
-            oldest_due=await self.feeds.next_due(),
+            oldest_due=await self.feeds.next_due(without=under_way),
             oldest_undelivered=self._oldest_undelivered(),
         )
 
