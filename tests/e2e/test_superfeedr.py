@@ -429,6 +429,25 @@ async def test_without_a_format_a_resource_comes_as_it_is_though_it_was_down_at_
     assert sent == ("application/json", b'{"price": 2}')
 
 
+async def test_a_resource_is_not_told_to_be_a_feed_in_trouble(
+    scene: WebSubScene, customer: Customer
+) -> None:
+    topic = resource(scene, b"<p>one</p>", "text/html")
+    callback = scene.callback()
+    assert (await customer.subscribe(topic, callback)).status == 204
+    asked = len(topic.requests)
+    await scene.publish(topic, topic.body)
+    await eventually(lambda: len(topic.requests) > asked)
+    assert await told_of(scene, topic, callback, b"<p>two</p>") == (
+        "text/html",
+        b"<p>two</p>",
+    )
+    assert len(callback.deliveries) == 1
+    search = {"search[feed.url]": topic.url}
+    [listed] = json.loads((await customer.ask(hub_mode="list", **search)).text)
+    assert listed["subscription"]["format"] is None
+
+
 @pytest.mark.parametrize(
     ("content_type", "fragment", "before", "after", "part"),
     [
