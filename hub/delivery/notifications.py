@@ -175,8 +175,8 @@ class Notifications:
         refs = wanted_entries(record, rendition.updates)
         source = None
         if record.source is not None:
-            source = await self._log.source(record.source)
-            if source is None:  # it is private now: nothing of it is told any more
+            source = await self._log.source(record.source, record.feed_id)
+            if source is None:  # the query's owner may not read it, or no longer
                 return Told(record, (), [])
         stored = await self._log.entries([ref.entry_id for ref in refs])
         return Told(record, refs, stored, source)

@@ -114,10 +114,11 @@ class Tracker:
         return self._index.keys_of(feed_id)
 
     async def match(self, target: FetchTarget, commit: FetchCommit) -> FetchCommit:
-        """The commit with what the queries find in it: in new entries of public
-        feeds, and neither in those of a first fetch nor in what is to be kept out of
-        whatever many can find."""
-        if target.feed.private or commit.polling.unlisted:
+        """The commit with what the queries find in it: in new entries, and neither in
+        those of a first fetch nor in what is to be kept out of whatever many can find.
+
+        Whose owner may not read the feed is left out when it is committed."""
+        if commit.polling.unlisted:
             return commit
         news = _news(commit)
         if not news:

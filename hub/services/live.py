@@ -98,9 +98,9 @@ class LiveService:
     ) -> StoredFeed | None:
         if not self._tracks.names_query(topic):
             return await self._found(topic, _viewer(principal))
-        if not _may_retrieve(principal):
+        if principal is None or not _may_retrieve(principal):
             raise InvalidValue("topic", f"a feed: {NEEDS_TOKEN}")
-        return await self._tracks.ensure(topic)
+        return await self._tracks.ensure(topic, principal.account.id)
 
     async def _found(self, topic: str, viewer: AccountId | None) -> StoredFeed | None:
         """Read once for all who ask for it, as the same viewer, at the same moment."""

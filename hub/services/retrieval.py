@@ -205,7 +205,7 @@ class RetrievalService:
 
     async def _select_topic(self, principal: Principal, topic: str) -> Selection:
         url = read_topic("hub.topic", topic).url
-        query = await self._tracks.ensure(url)  # reads public feeds only, for all
+        query = await self._tracks.ensure(url, principal.account.id)
         if query is not None:
             topics = (SelectedTopic(url, query.id, is_track=True),)
             return Selection(name=url, topics=topics, is_merged=True)

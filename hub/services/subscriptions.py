@@ -227,7 +227,7 @@ class SubscriptionService:
     async def _feed_behind(
         self, topic: str, account: AccountId, field: str
     ) -> StoredFeed:
-        tracked = await self._tracks.ensure(topic)
+        tracked = await self._tracks.ensure(topic, account)
         return tracked or await self._fetched_feed(topic, account, field)
 
     async def _fetched_feed(

@@ -10,7 +10,7 @@ from protocols.track import (
     read_track_topic,
 )
 from storage.interface import TrackStore
-from storage.records import FeedState, Format, StoredFeed
+from storage.records import NOBODY, AccountId, FeedState, Format, StoredFeed
 
 
 class TrackTopics:
@@ -40,8 +40,9 @@ class TrackTopics:
         feed = await self._store.find(canonical(wanted.query))
         return None if feed is None or feed.state is FeedState.REMOVED else feed
 
-    async def ensure(self, topic: str) -> StoredFeed | None:
-        """The feed of its query, which counts as wanted now.
+    async def ensure(self, topic: str, owner: AccountId = NOBODY) -> StoredFeed | None:
+        """The feed of the account's query, which counts as wanted now. It finds what
+        the account may read; nobody's, what is public.
 
         Raises `InvalidValue`; None for a topic that is none of these.
         """
@@ -49,7 +50,7 @@ class TrackTopics:
         if wanted is None:
             return None
         return await self._store.add(
-            canonical(wanted.query), wanted.text, self._clock.now()
+            canonical(wanted.query), wanted.text, self._clock.now(), owner
         )
 
 

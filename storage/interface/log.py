@@ -65,10 +65,13 @@ class LogStore(Protocol):
         """Packed `protocols.model.Feed` of the last document."""
         ...
 
-    async def source(self, feed_id: FeedId) -> SourceFeed | None:
+    async def source(
+        self, feed_id: FeedId, query: FeedId | None = None
+    ) -> SourceFeed | None:
         """Where entries come from that are shown under a track query.
 
-        None of a feed that is private now, or purged.
+        None of a feed that the query's owner may not read now, or that was purged;
+        without ``query``, that is not public.
         """
         ...
 

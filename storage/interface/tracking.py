@@ -7,7 +7,14 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
-from storage.records import FeedId, StoredFeed, TrackMatch, TrackQuery
+from storage.records import (
+    NOBODY,
+    AccountId,
+    FeedId,
+    StoredFeed,
+    TrackMatch,
+    TrackQuery,
+)
 
 QueryListener: TypeAlias = Callable[[int, Sequence[TrackQuery], Sequence[FeedId]], None]
 """Is told the version, the queries that came, and the feeds of those that went. The
@@ -20,8 +27,11 @@ class TrackStore(Protocol):
     Whatever reads records, and subscriptions, take it for a feed.
     """
 
-    async def add(self, name: str, query: str, now: datetime) -> StoredFeed:
-        """The feed of a query, made or brought back if need be; it is wanted now.
+    async def add(
+        self, name: str, query: str, now: datetime, owner: AccountId = NOBODY
+    ) -> StoredFeed:
+        """The feed of an account's query, made or brought back if need be; it is wanted
+        now. It finds what its owner may read; nobody's, what is public.
 
         That is noted once an hour, so that reading what a query finds writes nothing.
         ``name`` is what all spellings of the query have in common. The first spelling
@@ -30,7 +40,7 @@ class TrackStore(Protocol):
         ...
 
     async def find(self, name: str) -> StoredFeed | None:
-        """Also one that is removed."""
+        """Of any owner, the first; also one that is removed."""
         ...
 
     async def version(self) -> int:
@@ -51,7 +61,7 @@ class TrackStore(Protocol):
     async def matches(self, feeds: Sequence[FeedId], records: int) -> list[TrackMatch]:
         """What queries found, the last first: of each query its last ``records``.
 
-        As far back as the log, and of feeds that are public now.
+        As far back as the log, and of feeds that the query's owner may read now.
         """
         ...
 

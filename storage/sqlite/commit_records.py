@@ -10,6 +10,7 @@ from storage.records import Matched, MatchWrite, RecordKind
 from .commit_encoding import EncodedCommit, EncodedRecord
 from .id_lists import pack_ids
 from .log_rows import hash_key, pack_refs
+from .visibility import OWNER, may_read
 
 KnownEntry = tuple[int, int]
 """Id and revision of an entry."""
@@ -47,13 +48,13 @@ def assign_positions(
 def matches_of(
     commit: EncodedCommit, connection: sqlite3.Connection
 ) -> list[MatchWrite]:
-    """Those of queries that are still there, unless the feed became private."""
+    """Those of queries that are still there, whose owners may read the feed now."""
     if commit.matched is None or not commit.matched.matches:
         return []
     found = connection.execute(
-        "SELECT id FROM feeds WHERE id IN (SELECT value FROM json_each(?))"
-        " AND state = 'track'"
-        " AND NOT (SELECT private FROM feeds WHERE id = ?)",
+        "SELECT t.id FROM json_each(?) asked CROSS JOIN feeds t ON t.id = asked.value"
+        " CROSS JOIN feeds f ON f.id = ?"
+        f" WHERE t.state = 'track' AND {may_read(OWNER.format('t.id'))}",
         (pack_ids([each.feed_id for each in commit.matched.matches]), commit.feed_id),
     )
     there = {feed_id for (feed_id,) in found}

@@ -31,6 +31,7 @@ from .positions import LogHead
 from .quiet_commits import PAUSE, apply_quiet, encode_quiet, is_quiet
 from .readers import Readers
 from .trimming import encode_limits, trim_log
+from .visibility import OWNER, may_read
 from .writer import Writer
 
 MANY_ENTRIES = 100
@@ -114,7 +115,7 @@ class SqliteLog:
         """Of what is no track query none. Each record names at least one entry."""
         rows = await self._readers.all(
             "SELECT r.refs FROM records r CROSS JOIN feeds f ON f.id = r.source_id"
-            " WHERE r.feed_id = ? AND NOT f.private AND f.state <> 'removed'"
+            f" WHERE r.feed_id = ? AND {may_read(OWNER.format('r.feed_id'))}"
             " AND NOT f.unlisted ORDER BY r.position DESC LIMIT ?",
             (feed_id, limit),
         )
@@ -129,12 +130,14 @@ class SqliteLog:
         )
         return None if row is None else row[0]
 
-    async def source(self, feed_id: FeedId) -> SourceFeed | None:
+    async def source(
+        self, feed_id: FeedId, query: FeedId | None = None
+    ) -> SourceFeed | None:
         row = await self._readers.first(
             "SELECT f.url, h.head FROM feeds f"
             " LEFT JOIN feed_heads h ON h.feed_id = f.id"
-            " WHERE f.id = ? AND NOT f.private AND f.state <> 'removed'",
-            (feed_id,),
+            f" WHERE f.id = :feed_id AND {may_read(OWNER.format(':query'))}",
+            {"feed_id": feed_id, "query": query},
         )
         return None if row is None else SourceFeed(row[0], row[1])
 

@@ -10,7 +10,9 @@ from functools import partial
 
 from storage.interface.tracking import QueryListener
 from storage.records import (
+    NOBODY,
     UNKNOWN_PACE,
+    AccountId,
     FeedId,
     StoredFeed,
     TrackMatch,
@@ -22,6 +24,7 @@ from .id_lists import pack_ids
 from .log_rows import hash_key, unpack_refs
 from .readers import Readers, Row
 from .times import from_milliseconds, to_milliseconds
+from .visibility import OWNER, may_read
 from .writer import Writer
 
 TRACK_SCHEME = "track:"
@@ -34,15 +37,15 @@ _JUST_WANTED = (
     "SELECT v.* FROM feeds f CROSS JOIN track_queries q ON q.feed_id = f.id"
     " CROSS JOIN stored_feeds v ON v.id = f.id"
     " WHERE f.resource_hash = ? AND f.url = ? AND f.state = 'track'"
-    " AND q.wanted_at > ?"
+    " AND q.account_id = ? AND q.wanted_at > ?"
 )
 _GET = "SELECT * FROM stored_feeds WHERE id = ?"
 MATCHES = (
     "SELECT r.at, r.source_id, r.refs FROM json_each(?) q"
     " CROSS JOIN records r ON r.position IN (SELECT position FROM records"
     "  WHERE feed_id = q.value ORDER BY position DESC LIMIT ?)"
-    " CROSS JOIN feeds f ON f.id = r.source_id"
-    "  AND NOT f.private AND NOT f.unlisted AND f.state <> 'removed'"
+    " CROSS JOIN feeds f ON f.id = r.source_id AND NOT f.unlisted"
+    f"  AND {may_read(OWNER.format('q.value'))}"
     " ORDER BY r.position DESC"
 )
 SAMPLE = (
@@ -52,7 +55,17 @@ SAMPLE = (
     " WHERE NOT f.private AND f.state <> 'removed' AND NOT e.deleted"
     " AND length(e.body) <= ?"
 )
-_FIND = "SELECT id FROM feeds WHERE resource_hash = ? AND url = ?"
+_FIND = (
+    "SELECT f.id FROM feeds f CROSS JOIN track_queries q ON q.feed_id = f.id"
+    " WHERE f.resource_hash = ? AND f.url = ? AND q.account_id = ?"
+)
+_ADOPT = f"""
+UPDATE track_queries SET account_id = ?3 WHERE account_id = {NOBODY} AND feed_id IN (
+    SELECT f.id FROM feeds f WHERE f.resource_hash = ?1 AND f.url = ?2
+    AND NOT EXISTS (SELECT 1 FROM subscriptions s WHERE s.feed_id = f.id
+        AND s.account_id <> ?3 AND s.state IN ('pending', 'active', 'ending')))
+"""
+"""A query of nobody's becomes that of who wants it, unless others subscribe to it."""
 
 
 class QueryWatchers:
@@ -85,15 +98,18 @@ class SqliteTracking:
         self._readers = readers
         self._watchers = watchers
 
-    async def add(self, name: str, query: str, now: datetime) -> StoredFeed:
+    async def add(
+        self, name: str, query: str, now: datetime, owner: AccountId = NOBODY
+    ) -> StoredFeed:
         url = TRACK_SCHEME + name
+        since = to_milliseconds(now - WANTED_AGAIN)
         known = await self._readers.first(
-            _JUST_WANTED, (hash_key(url), url, to_milliseconds(now - WANTED_AGAIN))
+            _JUST_WANTED, (hash_key(url), url, owner, since)
         )
         if known is not None:
             return read_feed(known)
         row, _ = await self._writer.submit(
-            partial(_add, url, query, to_milliseconds(now)),
+            partial(_add, url, query, owner, to_milliseconds(now)),
             then=lambda added: self._tell_of_new(query, *added),
         )
         return read_feed(row)
@@ -106,7 +122,8 @@ class SqliteTracking:
         url = TRACK_SCHEME + name
         row = await self._readers.first(
             "SELECT v.* FROM feeds f JOIN stored_feeds v ON v.id = f.id"
-            " WHERE f.resource_hash = ? AND f.url = ?",
+            " WHERE f.resource_hash = ? AND f.url = ?"
+            " ORDER BY f.state = 'removed', f.id LIMIT 1",
             (hash_key(url), url),
         )
         return None if row is None else read_feed(row)
@@ -165,11 +182,14 @@ class SqliteTracking:
 
 
 def _add(
-    url: str, query: str, now: int, connection: sqlite3.Connection
+    url: str, query: str, owner: int, now: int, connection: sqlite3.Connection
 ) -> tuple[Row, int]:
     """The feed's row, and the version that there is since it came; 0: it was there."""
-    found = connection.execute(_FIND, (hash_key(url), url)).fetchone()
-    feed_id = found[0] if found else _insert(url, query, now, connection)
+    own = hash_key(url), url, owner
+    found = connection.execute(_FIND, own).fetchone()
+    if found is None and connection.execute(_ADOPT, own).rowcount:
+        found = connection.execute(_FIND, own).fetchone()
+    feed_id = found[0] if found else _insert(url, query, owner, now, connection)
     connection.execute(
         "UPDATE track_queries SET wanted_at = ? WHERE feed_id = ?", (now, feed_id)
     )
@@ -183,7 +203,9 @@ def _add(
     return row, version
 
 
-def _insert(url: str, query: str, now: int, connection: sqlite3.Connection) -> int:
+def _insert(
+    url: str, query: str, owner: int, now: int, connection: sqlite3.Connection
+) -> int:
     """Private: who may see a query's records is decided as for private topics."""
     ((feed_id,),) = connection.execute(
         "INSERT INTO feeds (url, state, private, section, title, format, created_at,"
@@ -195,7 +217,7 @@ def _insert(url: str, query: str, now: int, connection: sqlite3.Connection) -> i
         "INSERT INTO schedule VALUES (?, ?, FALSE, ?)", (feed_id, now, UNKNOWN_PACE)
     )
     connection.execute(
-        "INSERT INTO track_queries VALUES (?, ?, ?)", (feed_id, query, now)
+        "INSERT INTO track_queries VALUES (?, ?, ?, ?)", (feed_id, query, now, owner)
     )
     return int(feed_id)
 

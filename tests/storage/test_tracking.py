@@ -11,6 +11,10 @@ import pytest
 from storage.errors import QueriesWanted
 from storage.interface import Storage
 from storage.records import (
+    NOBODY,
+    OPERATOR,
+    AccountId,
+    Credentials,
     EntryWrite,
     FeedChange,
     FeedId,
@@ -30,6 +34,7 @@ from tests.support.new_database import open_new
 from tests.support.storage_scene import START, Scene, fetch, record
 
 DAY = timedelta(days=1)
+LOGIN = Credentials(username="ann")
 ALL = Retention(soft_age=inf, soft_count=0, hard_age=inf, hard_count=0)
 
 
@@ -98,6 +103,86 @@ async def test_the_same_query_is_the_same_feed(storage: Storage) -> None:
     assert await storage.tracking.find("laurel") == first
     assert await storage.tracking.find("chaplin") is None
     assert await storage.tracking.version() == 2
+
+
+ME, OTHER = AccountId(3), AccountId(4)
+
+
+async def test_each_account_has_queries_of_its_own(storage: Storage) -> None:
+    mine = await storage.tracking.add("laurel", "laurel", START, ME)
+    others = await storage.tracking.add("laurel", "laurel", START, OTHER)
+
+    assert mine.id != others.id
+    assert await storage.tracking.add("laurel", "laurel", START + DAY, ME) == mine
+    assert await storage.tracking.find("laurel") == mine
+    viewers = (None, ME, OTHER, NOBODY)
+    asked = {(each, mine.id) for each in viewers}
+    assert await storage.feeds.readable(asked) == {(None, mine.id), (ME, mine.id)}
+
+
+async def test_a_query_of_nobody_becomes_that_of_who_wants_it_alone(
+    storage: Storage,
+) -> None:
+    first = await storage.tracking.add("laurel", "laurel", START)
+    shared = await storage.tracking.add("hardy", "hardy", START)
+    await Scene(storage).subscribe(first, "mine", account=ME)
+    for account in (ME, OTHER):
+        await Scene(storage).subscribe(shared, f"{account}", account=account)
+
+    assert await storage.tracking.add("laurel", "laurel", START, ME) == first
+    assert (await storage.tracking.add("laurel", "laurel", START)).id != first.id
+    assert (await storage.tracking.add("hardy", "hardy", START, ME)).id != shared.id
+
+
+@pytest.mark.parametrize(
+    ("terms", "finders"),
+    [
+        pytest.param({}, {NOBODY, ME, OTHER, OPERATOR}, id="public"),
+        pytest.param({"private": True}, {ME, OPERATOR}, id="private"),
+        pytest.param({"credentials": LOGIN}, {OPERATOR}, id="credentials"),
+    ],
+)
+async def test_a_query_finds_what_its_owner_may_read(
+    storage: Storage,
+    feed: StoredFeed,
+    terms: dict[str, object],
+    finders: set[AccountId],
+) -> None:
+    """``ME`` subscribes to the feed."""
+    owners = (NOBODY, ME, OTHER, OPERATOR)
+    added = {
+        each: await storage.tracking.add("laurel", "laurel", START, each)
+        for each in (*owners[1:], NOBODY)
+    }
+    await Scene(storage).subscribe(feed, account=ME)
+    await storage.feeds.edit(feed.id, FeedChange(**terms), "", START)
+
+    queries = [each.id for each in added.values()]
+    await storage.log.commit(await news_of(storage, feed, "a", matching=queries))
+
+    for owner, query in added.items():
+        is_found = owner in finders
+        assert await keys_of(storage, query.id) == ([["a"]] if is_found else [])
+        assert bool(await storage.tracking.matches([query.id], 9)) is is_found
+        assert bool(await storage.log.latest_entries(query.id, 9)) is is_found
+        told = await storage.log.source(feed.id, query.id)
+        assert (told is not None) is is_found
+
+
+async def test_what_a_query_found_is_shown_no_more_to_who_may_not_read_it_now(
+    storage: Storage,
+) -> None:
+    feed = await Scene(storage).add_feed("p", private=True)
+    mine = await Scene(storage).subscribe(feed, account=ME)
+    query = await storage.tracking.add("laurel", "laurel", START, ME)
+    await storage.log.commit(await news_of(storage, feed, "a", matching=[query.id]))
+    assert await storage.tracking.matches([query.id], 9)
+
+    await storage.subscriptions.end(mine.id, "", START, tell=False)
+
+    assert await storage.tracking.matches([query.id], 9) == []
+    assert await storage.log.latest_entries(query.id, 9) == []
+    assert await storage.log.source(feed.id, query.id) is None
 
 
 async def test_queries_come_in_pages(storage: Storage) -> None:

@@ -75,7 +75,9 @@ class FakeLog:
         self.heads_read += 1
         return None if self.head_of_feed is None else pack(self.head_of_feed)
 
-    async def source(self, feed_id: FeedId) -> SourceFeed | None:
+    async def source(
+        self, feed_id: FeedId, query: FeedId | None = None
+    ) -> SourceFeed | None:
         return self.sources.get(feed_id)
 
     async def body(self, feed_id: FeedId) -> StoredBody | None:

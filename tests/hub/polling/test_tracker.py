@@ -172,12 +172,15 @@ async def test_only_new_entries_are_tracked(kind: RecordKind) -> None:
     assert await tracker.match(TARGET, commit) is commit
 
 
-async def test_private_feeds_are_not_tracked() -> None:
+async def test_private_feeds_are_tracked_for_those_who_may_read_them() -> None:
+    """Who may is known when it is committed."""
     tracker = await a_tracker("laurel")
     private = a_target(replace(a_feed(), private=True))
-    commit = news("Laurel")
 
-    assert await tracker.match(private, commit) is commit
+    matched = (await tracker.match(private, news("Laurel"))).matched
+
+    assert matched is not None
+    assert [each.keys for each in matched.matches] == [("Laurel",)]
 
 
 async def test_what_is_to_be_kept_out_of_sight_is_not_tracked() -> None:
