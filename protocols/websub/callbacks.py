@@ -34,6 +34,15 @@ def read_web_url(value: str, field: str, *, allows_fragment: bool = True) -> str
     url = value.strip()
     if len(url) > LONGEST_URL:
         raise InvalidValue(field, f"a URL of at most {LONGEST_URL} characters")
+    _check_web_url(url, field)
+    if "#" in url and not allows_fragment:
+        raise InvalidValue(field, "a URL without a fragment", url)
+    return url
+
+
+@lru_cache(1024)
+def _check_web_url(url: str, field: str) -> None:
+    """Good ones are known again: thousands subscribe to one topic."""
     # A backslash is a slash to some readers of URLs and part of a name to others;
     # urlsplit drops line breaks and tabs, so they are looked for before it.
     if "\\" in url or " " in url or not url.isprintable():
@@ -47,9 +56,6 @@ def read_web_url(value: str, field: str, *, allows_fragment: bool = True) -> str
         raise InvalidValue(field, "a URL without user name and password")
     if parts.scheme not in ("http", "https") or not parts.hostname or not has_port:
         raise InvalidValue(field, _ABSOLUTE, url)
-    if "#" in url and not allows_fragment:
-        raise InvalidValue(field, "a URL without a fragment", url)
-    return url
 
 
 def callback_with(callback: str, parameters: Mapping[str, str]) -> str:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import parse_qsl
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from protocols.errors import InvalidValue
 from protocols.websub.forms import MOST_PARAMETERS, read_form
@@ -49,3 +52,15 @@ def test_values_that_contradict_each_other_are_refused() -> None:
 def test_a_missing_required_parameter_is_named() -> None:
     with pytest.raises(InvalidValue, match=r"a: expected a letter; it is missing"):
         read_form(b"b=1").required("a", "a letter")
+
+
+@given(st.text(st.sampled_from("ab=&+%20C3A9é ;"), max_size=40))
+def test_a_form_is_read_as_browsers_write_it(body: str) -> None:
+    try:
+        expected = parse_qsl(body, errors="strict")
+    except UnicodeDecodeError:
+        with pytest.raises(InvalidValue):
+            read_form(body.encode())
+        return
+    written = tuple((name, value) for name, value in expected if value.strip())
+    assert read_form(body.encode()).parameters == written
