@@ -109,3 +109,28 @@ async def test_a_feed_that_is_purged_while_it_is_judged_leaves_nothing(
 
     with closing(sqlite3.connect(tmp_path / "hub.db")) as database:
         assert database.execute("SELECT * FROM page_origins").fetchall() == []
+
+
+async def test_pages_of_before_languages_were_noted_are_not_rewritten_for_that(
+    storage: Storage, tmp_path: Path
+) -> None:
+    feeds = PublicFeeds(storage)
+    feed = await feeds.add(section="news")
+    await feeds.publish(feed, an_entry("a"))
+    keeper = PageKeeper(storage.pages, ManualClock(), "https://hub.example", "de")
+    await keeper.catch_up()
+    position = await storage.pages.position()
+    with closing(sqlite3.connect(tmp_path / "hub.db")) as database:
+        database.executescript(
+            "UPDATE pages SET language = NULL;"
+            "UPDATE page_entries SET language = NULL;"
+            "UPDATE section_pages SET language = NULL;"
+            "INSERT INTO page_news SELECT id FROM entries;"
+        )
+
+    await keeper.catch_up()
+
+    assert await storage.pages.position() == position
+    for section in ("", "news"):
+        (page,) = await storage.pages.pages(section, after=PageId(0), limit=9)
+        assert page.language == "de"

@@ -613,11 +613,12 @@ def test_a_snapshot_that_is_named_already_mends_a_missing_delta_at_once(
     walks.well()
     lost = walks.scp.delta(walks.scp.put("lost", "Lost"))
     del walks.site.pages[lost]
+    since = walks.scp.at
     walks.scp.snapshot()
-    walks.scp.delta(walks.scp.put("later", "Later"))
+    walks.scp.delta(walks.scp.put("later", "Later"), since=since)  # joins the lost one
     ended = walks.visit()
     assert ended is not None
-    assert MISSING not in ended.problems
+    assert ended.problems == ()
     assert sorted(walks.told) == ["Later", "Lost"]
 
 
