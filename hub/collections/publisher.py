@@ -56,6 +56,7 @@ class Publisher:
         self._clock = clock
         self._is_on = is_on
         self._prompt_at = float("-inf")
+        self._is_waiting = False  # for that, with something to be built
         self._is_gathering = False
 
     async def run(self) -> None:
@@ -120,7 +121,8 @@ class Publisher:
         except Exception:  # what feeds send must not end the hub
             log.exception("pages_not_kept_up")
             return
-        if self._clock.monotonic() >= self._prompt_at:
+        self._is_waiting = self._clock.monotonic() < self._prompt_at
+        if not self._is_waiting:
             await self.build()
 
     async def withdraw(self) -> None:
@@ -130,7 +132,7 @@ class Publisher:
         except (StorageError, OSError) as error:
             log.warning("collections_not_withdrawn", error=str(error))
             return
-        if has_withdrawn:
+        if has_withdrawn or self._is_waiting:
             await self.keep_up()
 
 

@@ -22,6 +22,7 @@ class FakeBuilder:
 
     failure: BaseException | None = None
     is_outdated: bool = True
+    has_withdrawn: bool = False
     asked: list[str] = field(default_factory=list)
     options: BuildOptions = field(default_factory=BuildOptions)
     clock: ManualClock = field(default_factory=ManualClock)
@@ -36,6 +37,10 @@ class FakeBuilder:
 
     async def needs_snapshot(self) -> bool:
         return self.is_outdated
+
+    async def withdraw(self) -> bool:
+        self._ask("withdraw")
+        return self.has_withdrawn
 
     def _ask(self, what: str) -> None:
         self.asked.append(what)
@@ -126,6 +131,34 @@ async def test_what_was_withdrawn_is_built_soon_but_not_at_once() -> None:
     await publisher.keep_up()
 
     assert builder.asked == ["build", "catch_up", "catch_up", "build"]
+
+
+async def test_withdrawals_are_looked_for_often_and_the_rest_is_built_when_due() -> (
+    None
+):
+    builder, clock = FakeBuilder(), ManualClock()
+    publisher = a_publisher(builder, clock)
+    await publisher.build()
+    builder.asked.clear()
+
+    for builder.has_withdrawn in (False, True, False):
+        await publisher.withdraw()
+    clock.advance(PROMPT_SECONDS)
+    for _ in range(2):
+        await publisher.withdraw()
+
+    nothing, waits = ["withdraw"], ["withdraw", "catch_up"]
+    assert builder.asked == [*nothing, *waits, *waits, *waits, "build", *nothing]
+
+
+async def test_a_withdrawal_that_fails_is_logged_and_tried_again() -> None:
+    builder = FakeBuilder(StorageError("busy"))
+
+    with capture_logs() as lines:
+        await a_publisher(builder).withdraw()
+
+    assert [each["event"] for each in lines] == ["collections_not_withdrawn"]
+    assert builder.asked == ["withdraw"]
 
 
 async def test_a_hub_that_builds_for_long_does_not_only_build() -> None:
