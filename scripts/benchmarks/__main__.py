@@ -99,7 +99,7 @@ def load_bench(name: str) -> Measure:
 async def _measure(
     measure: Measure, directory: Path, size: Size, report: Report
 ) -> None:
-    async with asyncio.timeout(size.pick(1_800.0, 600.0, 120.0)):
+    async with asyncio.timeout(size.pick(1_800.0, 600.0, 300.0)):
         async for finding in measure(directory, size):
             report.add(_unjudged(finding) if size is Size.SMALLEST else finding)
 

@@ -41,7 +41,7 @@ class _KnownFeeds:
     """All feeds were fetched before."""
 
     def __init__(self, storage: Storage) -> None:
-        self.find = storage.feeds.find
+        self.find_readable = storage.feeds.find_readable
 
     async def fetched(self, feed: StoredFeed) -> StoredFeed:
         return feed

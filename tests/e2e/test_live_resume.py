@@ -83,7 +83,8 @@ def keys_of(parser: EventParser, data: bytes) -> list[str]:
         body = rest[: int(size, 16)]
         rest = rest[int(size, 16) + 2 :]
         for event in parser.feed(body):
-            found += titles(orjson.loads(event.data))
+            if event.type == "notification":
+                found += titles(orjson.loads(event.data))
     return found
 
 
