@@ -155,7 +155,7 @@ FIELDS = st.fixed_dictionaries(
         "pubDate": st.sampled_from(
             ["Sat, 11 Jan 2020 10:00:00 GMT", "Sat, 11 Jan 2020 10:00:00 +0100"]
         ),
-        "category": WORD,
+        "category": st.one_of(WORD, st.builds("{}&amp;{}".format, WORD, WORD)),
         "dc:creator": WORDS,
         "comments": PAGES,
     },
