@@ -21,7 +21,8 @@ from storage.records import (
 
 
 def after_failure(decision: Decision, trouble: str) -> FetchCommit:
-    """Trouble that begins is told of; what goes on is not."""
+    """Trouble that begins is told of; what goes on only if somebody has subscribed to
+    the feed meanwhile whom the log could not tell."""
     feed, fetched = decision.target.feed, decision.fetched
     absence = absence_after(feed, fetched, decision.rules)
     polling = _failed(decision, trouble, absence)
@@ -30,7 +31,7 @@ def after_failure(decision: Decision, trouble: str) -> FetchCommit:
     price = decision.outlook.price
     polling = changed(polling, period=planned.period, price=price, message=line)
     records: tuple[RecordWrite, ...] = ()
-    if not feed.polling.failures:
+    if not feed.polling.failures or decision.target.is_error_awaited:
         status = decision.status(polling, planned.next_fetch)
         records = (RecordWrite(kind=RecordKind.ERROR, status=status),)
     return FetchCommit(

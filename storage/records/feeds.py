@@ -205,6 +205,7 @@ class FetchTarget:
     seen: bytes  # packed seen-set (hub.core.seen), b"" before the first fetch
     keeps_body: bool  # some active subscription is sent it
     subscribers: int
+    is_error_awaited: bool = False  # by who came when the log had it no more
     standing: Standing | None = None  # None before the first maintenance
     slices: bytes = b""  # packed by hub.core.remembered, b"" when nothing is
     inventory: bytes = b""  # packed by hub.core.inventory, b"" when there is none

@@ -81,6 +81,10 @@ def append_record(
             *(record.status, pack_refs(refs), record.is_superseded),
         ),
     )
+    if record.kind == RecordKind.ERROR:
+        connection.execute(
+            "DELETE FROM awaited_errors WHERE feed_id = ?", (commit.feed_id,)
+        )
     if record.kind != RecordKind.BASELINE:
         _fan_out(position, commit.feed_id, connection)
 

@@ -58,10 +58,11 @@ def read_posting(polling: bytes) -> Posting:
 
 
 def read_target(row: Row, box: SecretBox) -> FetchTarget:
-    """From the view ``stored_feeds``, the seen-set, the slices, the inventory, the
-    standing and the push.
+    """From the view ``stored_feeds``, the seen-set, the slices, the inventory,
+    whether an error is awaited, the standing and the push.
     """
     encrypted, keeps_document, subscribers, seen, slices, inventory = row[11:17]
+    is_error_awaited = row[17] is not None
     return FetchTarget(
         feed=read_feed(row),
         credentials=decrypt_credentials(encrypted, box),
@@ -70,8 +71,9 @@ def read_target(row: Row, box: SecretBox) -> FetchTarget:
         subscribers=subscribers,
         slices=slices or b"",
         inventory=inventory or b"",
-        standing=read_standing(row[17:21]),
-        push=read_push(row[21:]),
+        is_error_awaited=is_error_awaited,
+        standing=read_standing(row[18:22]),
+        push=read_push(row[22:]),
     )
 
 

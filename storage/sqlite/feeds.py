@@ -214,7 +214,7 @@ class SqliteFeeds:
 
     async def targets(self, ids: Sequence[FeedId]) -> list[FetchTarget]:
         rows = await self._readers.all(
-            "SELECT f.*, s.seen, p.slices, i.inventory,"
+            "SELECT f.*, s.seen, p.slices, i.inventory, e.feed_id,"
             " g.maintained_at, g.popularity, g.porn_rank, g.is_stale,"
             f" {PUSH}"
             " FROM json_each(?) asked"
@@ -222,6 +222,7 @@ class SqliteFeeds:
             " LEFT JOIN seen_sets s ON s.feed_id = f.id"
             " LEFT JOIN slices p ON p.feed_id = f.id"
             " LEFT JOIN inventories i ON i.feed_id = f.id"
+            " LEFT JOIN awaited_errors e ON e.feed_id = f.id"
             " LEFT JOIN standings g ON g.feed_id = f.id"
             " LEFT JOIN pushes u ON u.feed_id = f.id"
             " WHERE f.state NOT IN ('removed', 'track') ORDER BY asked.key",

@@ -40,6 +40,7 @@ _PURGES_OF_FEED = (
     "DELETE FROM pushes WHERE feed_id = ?",
     "DELETE FROM push_callbacks WHERE feed_id = ?",
     "DELETE FROM given_names WHERE feed_id = ?",
+    "DELETE FROM awaited_errors WHERE feed_id = ?",
     "DELETE FROM feeds WHERE id = ?",
 )
 

@@ -116,14 +116,21 @@ def _new_to_trouble(
     wanted: Sequence[SubscriptionParameters], connection: sqlite3.Connection
 ) -> list[Mapping[str, object]]:
     """Who is about to subscribe, not to renew, to a feed in trouble; with the position
-    of the record that told of it."""
+    of the record that told of it. If the log has it no more, the next failure tells."""
     feeds = pack_ids({each["feed_id"] for each in wanted})
     troubled = dict(connection.execute(_IN_TROUBLE, (feeds,)).fetchall())
-    return [
-        {**each, "trouble": troubled[each["feed_id"]]}
+    new = [
+        each
         for each in wanted
         if each["feed_id"] in troubled
         and connection.execute(_IS_ACTIVE, each).fetchone() is None
+    ]
+    untold = {each["feed_id"] for each in new if troubled[each["feed_id"]] is None}
+    connection.execute(_AWAIT_ERROR, (pack_ids(untold),))
+    return [
+        {**each, "trouble": troubled[each["feed_id"]]}
+        for each in new
+        if each["feed_id"] not in untold
     ]
 
 
@@ -212,10 +219,14 @@ ON CONFLICT (callback_hash, topic_id, account_id) DO UPDATE SET
 """
 
 _IN_TROUBLE = """
-SELECT f.value, r.position FROM json_each(?) f JOIN records r ON r.position = (
-    SELECT max(position) FROM records
-    WHERE feed_id = f.value AND kind IN ('error', 'recovered'))
-WHERE r.kind = 'error'
+SELECT f.id, r.position FROM json_each(?) asked JOIN feeds f ON f.id = asked.value
+LEFT JOIN records r ON r.position = (SELECT max(position) FROM records
+    WHERE feed_id = f.id AND kind IN ('error', 'recovered')) AND r.kind = 'error'
+WHERE r.position OR json_extract(nullif(CAST(f.polling AS TEXT), ''), '$.failures') > 0
+"""
+
+_AWAIT_ERROR = """
+INSERT OR IGNORE INTO awaited_errors SELECT value FROM json_each(?)
 """
 
 _ITS_KEY = """s.callback_hash = :callback_hash AND s.account_id = :account

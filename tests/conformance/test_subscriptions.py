@@ -13,13 +13,14 @@ from storage.records import (
     ANONYMOUS,
     OPERATOR,
     Format,
+    Polling,
     RecordKind,
     StragglerMoved,
     SubscriptionId,
     SubscriptionState,
     Updates,
 )
-from tests.support.storage_scene import NO_FEED, START, Scene, at
+from tests.support.storage_scene import NO_FEED, START, Scene, at, fetch
 
 UNKNOWN = SubscriptionId(99)
 
@@ -55,6 +56,31 @@ async def test_a_new_subscription_to_a_feed_in_error_gets_that_record_once(
     assert await scene.storage.deliveries.next_straggler() is None
     await scene.subscribe(feed)  # a renewal
     assert await scene.storage.deliveries.next_straggler() is None
+
+
+async def test_when_the_log_has_that_record_no_more_the_next_error_is_awaited(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    commit, failing = scene.storage.log.commit, Polling(code=500, failures=3)
+
+    async def is_awaited() -> bool:
+        (target,) = await scene.storage.feeds.targets([feed.id])
+        return target.is_error_awaited
+
+    await scene.subscribe(feed, "before the trouble")
+    await commit(fetch(feed, polling=failing))
+    assert not await is_awaited()
+
+    await scene.subscribe(feed, "before the trouble")
+    assert not await is_awaited()  # a renewal
+
+    await scene.subscribe(feed, "while the log says nothing of it")
+    assert await is_awaited()
+    assert await scene.storage.deliveries.next_straggler() is None
+
+    await scene.publish(feed, kind=RecordKind.ERROR)
+    assert not await is_awaited()
 
 
 @pytest.mark.parametrize(

@@ -319,6 +319,15 @@ def test_trouble_is_told_once_when_it_begins_and_once_when_it_ends() -> None:
     assert poll.told == [RecordKind.ERROR, RecordKind.RECOVERED]
 
 
+def test_trouble_that_goes_on_is_told_to_who_came_when_the_log_had_it_no_more() -> None:
+    poll = a_poll_of("a")
+    for is_awaited in (False, False, True, False):
+        poll.target = replace(poll.target, is_error_awaited=is_awaited)
+        poll.fetch(an_answer(500))
+    assert [len(each.records) for each in poll.commits] == [1, 0, 1, 0]
+    assert poll.told == [RecordKind.ERROR, RecordKind.ERROR]
+
+
 def test_trouble_counts_from_where_it_began() -> None:
     poll = a_poll_of("a")
     poll.fetch(an_answer(500))

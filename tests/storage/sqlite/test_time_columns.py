@@ -27,7 +27,8 @@ NO_TIMES = frozenset(
     account_id after_id any_fresh as_is_subscribers attempts batch block bucket
     by_topic_subscribers change changes checked_at content count day deleted docid
     entry_id exhausted
-    failures feed_id first first_id from_position head id is_active is_copy
+    failures feed_id first first_id from_position head id inherits_language
+    is_active is_copy
     is_moved is_next is_stale is_superseded is_turned last last_id last_position
     last_status lease_id lease_seconds level milliseconds missed_first
     missed_last notified pace page_id pages pending popularity porn_rank

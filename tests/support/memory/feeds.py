@@ -228,6 +228,7 @@ class MemoryFeeds:
                 keeps_document(each.format, feed.stored.format) for each in subscribers
             ),
             subscribers=len(subscribers),
+            is_error_awaited=feed.is_error_awaited,
         )
 
     async def postings(self, limit: int) -> list[Posting]:

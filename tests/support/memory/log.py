@@ -152,6 +152,8 @@ class MemoryLog:
             entries=tuple(refs),
             is_superseded=is_superseded,
         )
+        if write.kind is RecordKind.ERROR:
+            self._state.feeds[fetch.feed_id].is_error_awaited = False
         if write.kind is not RecordKind.BASELINE:
             self._state.fan_out(position)
         moved, self._moved = self._moved, asyncio.Event()

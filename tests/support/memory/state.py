@@ -47,6 +47,7 @@ class ModelFeed:
     head: bytes | None = None
     body: StoredBody | None = None
     site: bytes = b""
+    is_error_awaited: bool = False
     site_pages: dict[str, SitePage] = field(default_factory=dict)
 
 

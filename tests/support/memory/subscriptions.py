@@ -91,6 +91,9 @@ class MemorySubscriptions:
         told = [each for each in of_feed if each.kind in TROUBLE]
         last = max(told, key=lambda each: each.position, default=None)
         if last is None or last.kind is not RecordKind.ERROR:
+            feed = state.feeds[made.feed_id]
+            if feed.stored.polling.failures:
+                feed.is_error_awaited = True
             return
         if made.from_position == NEVER or not state.is_wanted(made, last):
             return
