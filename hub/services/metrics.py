@@ -130,7 +130,8 @@ class MetricsService:
             ),
             _gauge(
                 "fanfare_oldest_due_feed_seconds",
-                "How long the feed that is due longest has been due.",
+                "How long the feed that is due longest has been due; those that are"
+                " being visited are not.",
                 self._age(backlog.oldest_due),
             ),
         ]
