@@ -70,6 +70,7 @@ def judge_entry(
     return JudgedEntry(
         entry_id=news.entry_id,
         revision=news.revision,
+        feed_id=news.entry.feed_id,
         url=linked or own,
         section=section_name(news.section),
         rank=rank_of(near, news.entry.feed_id),

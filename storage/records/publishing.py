@@ -76,6 +76,7 @@ class JudgedEntry:
 
     entry_id: EntryId
     revision: int
+    feed_id: FeedId | None = None  # where that is at hand
     url: str = ""
     section: str = ""
     rank: int = 0

@@ -70,6 +70,7 @@ class _Judging:
         self._pages: dict[int, bool] = {}  # to be shown; whether an entry has moved
         self._places: dict[_Place, None] = {}  # the same, in sections
         self._sections: set[str] = set()
+        self._feeds: dict[int, int | None] = {}  # of entries that were judged
         self._noted: set[tuple[int, str]] = set()
 
     def place(self, each: JudgedEntry) -> None:
@@ -79,6 +80,7 @@ class _Judging:
             (each.entry_id,),
         ).fetchone()
         after = self._put(each)
+        self._feeds[each.entry_id] = each.feed_id
         execute(
             "DELETE FROM page_news WHERE entry_id = :id AND"
             " coalesce((SELECT revision FROM entries WHERE id = :id), 0) = :revision",
@@ -231,12 +233,15 @@ class _Judging:
 
     def _note_shown(self, entry_id: int, section: str) -> None:
         """That the entry's feed is to be looked for in what is built of the section."""
-        if (entry_id, section) not in self._noted:
-            self._noted.add((entry_id, section))
+        feed_id = self._feeds.get(entry_id)
+        if feed_id is None:
+            (feed_id,) = self._connection.execute(
+                "SELECT feed_id FROM entries WHERE id = ?", (entry_id,)
+            ).fetchone() or (None,)
+        if feed_id is not None and (feed_id, section) not in self._noted:
+            self._noted.add((feed_id, section))
             self._connection.execute(
-                "INSERT OR IGNORE INTO page_shown"
-                " SELECT feed_id, ? FROM entries WHERE id = ?",
-                (section, entry_id),
+                "INSERT OR IGNORE INTO page_shown VALUES (?, ?)", (feed_id, section)
             )
 
 

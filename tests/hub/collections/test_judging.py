@@ -59,6 +59,7 @@ def test_a_public_entry_is_a_page_under_its_link() -> None:
     assert judged(an_entry("a")) == JudgedEntry(
         entry_id=EntryId(5),
         revision=2,
+        feed_id=FeedId(3),
         url="https://example.org/a",
         section="News-more",
         language="en",
