@@ -23,7 +23,7 @@ the record."""
 MOST_OF_ONE_FEED = 4
 """Chunks under way at once, so that there is room for those of others."""
 
-_NEXT_AT_REST = """
+NEXT_AT_REST = """
 SELECT f.position, f.feed_id, f.after_id FROM fanouts f
 WHERE f.is_next = 1 AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.feed_id = f.feed_id)
 ORDER BY f.turn, f.position LIMIT 1
@@ -32,12 +32,14 @@ ORDER BY f.turn, f.position LIMIT 1
 those of which nothing waited when their news came. As few are passed over as have
 chunks."""
 
-_NEXT_AT_WORK = f"""
-SELECT f.position, f.feed_id, f.after_id
-FROM fanouts f CROSS JOIN chunks c ON c.feed_id = f.feed_id
-WHERE f.is_next = 1 GROUP BY f.position
-HAVING min(c.position) = f.position AND count(*) < {MOST_OF_ONE_FEED}
-ORDER BY max(c.id) LIMIT 1
+NEXT_AT_WORK = f"""
+SELECT f.position, f.feed_id, f.after_id FROM (
+    SELECT feed_id, min(position) AS first, max(id) AS last, count(*) AS under_way
+    FROM chunks GROUP BY feed_id
+) c CROSS JOIN fanouts f ON f.position = (
+    SELECT min(position) FROM fanouts WHERE feed_id = c.feed_id)
+WHERE c.first = f.position AND c.under_way < {MOST_OF_ONE_FEED}
+ORDER BY c.last LIMIT 1
 """
 """If there are no others: that whose last chunk is the oldest."""
 
@@ -105,7 +107,7 @@ class Split:
 
     def _next(self) -> tuple[int, int, int] | None:
         """Position, feed and how far it was split, of the next fan-out."""
-        for statement in (_NEXT_AT_REST, _NEXT_AT_WORK):
+        for statement in (NEXT_AT_REST, NEXT_AT_WORK):
             found: tuple[int, int, int] | None
             found = self._connection.execute(statement).fetchone()
             if found is not None:

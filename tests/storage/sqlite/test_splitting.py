@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from shutil import copytree
 
@@ -11,7 +13,13 @@ import pytest
 
 from storage.records import FeedId, RecordKind, StoredFeed, Updates
 from storage.sqlite import SqliteStorage
-from storage.sqlite.splitting import MOST_OF_ONE_FEED, PAGE_SIZE, PAGES
+from storage.sqlite.splitting import (
+    MOST_OF_ONE_FEED,
+    NEXT_AT_REST,
+    NEXT_AT_WORK,
+    PAGE_SIZE,
+    PAGES,
+)
 from tests.support.new_database import open_new
 from tests.support.storage_scene import Scene, all_of
 
@@ -133,6 +141,31 @@ async def test_large_feeds_take_turns_and_one_that_waits_comes_first(
     claimed = await feeds_claimed(scene, limit=3)
 
     assert claimed == [other.id, large.id, other.id]
+
+
+async def test_what_waits_behind_others_is_not_read_to_find_the_next(
+    tmp_path: Path,
+) -> None:
+    """A claim costs as much while a million records wait."""
+
+    async def steps(name: str, records: int) -> int:
+        storage = await open_new(tmp_path / f"{name}.db")
+        scene = Scene(storage)
+        feed = await scene.add_feed()
+        async with asyncio.TaskGroup() as tasks:
+            for each in range(501):
+                tasks.create_task(scene.subscribe(feed, f"{each}"))
+        await asyncio.gather(*(scene.publish(feed) for _ in range(records)))
+        await scene.claim(limit=1)
+        await storage.close()
+        with closing(sqlite3.connect(tmp_path / f"{name}.db")) as connection:
+            taken = []
+            connection.set_progress_handler(lambda: taken.append(1), 1)
+            for statement in (NEXT_AT_REST, NEXT_AT_WORK):
+                connection.execute(statement).fetchall()
+            return len(taken)
+
+    assert await steps("many", 400) == await steps("few", 4)
 
 
 async def feeds_claimed(scene: Scene, limit: int = 9) -> list[FeedId]:
