@@ -15,9 +15,10 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
+from protocols.languages import language_tag
 from protocols.model import Entry, Extensions, Link
 from protocols.text import collapse
-from protocols.urls import resolve
+from protocols.urls import is_web_url, resolve
 
 MOST_FILES: Final = 100
 """Of one entry; the others are links only."""
@@ -202,11 +203,12 @@ def _with_addresses(file: EnclosedFile, page: str) -> EnclosedFile:
     if not (file.poster or file.captions):
         return file
     base = page or file.href
+    poster = resolve(file.poster, base)
     captions = (replace(each, url=resolve(each.url, base)) for each in file.captions)
     return replace(
         file,
-        poster=resolve(file.poster, base),
-        captions=tuple(each for each in captions if each.url),
+        poster=poster if is_web_url(poster) else "",
+        captions=tuple(each for each in captions if is_web_url(each.url)),
     )
 
 
@@ -338,7 +340,8 @@ def _captions(listed: Iterable[_Said], name: str) -> tuple[Captions, ...]:
     for each in listed:
         url = _text(each.get(name))
         if url and _is_webvtt(_text(each.get("type")), url):
-            language = _text(each.get("lang")) or _text(each.get("language"))
+            said = _text(each.get("lang")) or _text(each.get("language"))
+            language = language_tag(said)
             label = collapse(_text(each.get("label")))
             found.setdefault(url, Captions(url=url, language=language, label=label))
     return tuple(found.values())[:_MOST_CAPTIONS]

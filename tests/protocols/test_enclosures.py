@@ -318,7 +318,7 @@ def test_addresses_that_extensions_have_as_written_are_absolute(
         "url": "/a.mp4",
         "type": "video/mp4",
         "thumbnail": {"url": "/a.jpg"},
-        "subTitle": [{"href": "/a.vtt"}, {"href": "javascript:a.vtt"}],
+        "subTitle": [{"href": "/a.vtt", "lang": "en_us"}, {"href": "x:a.vtt"}],
     }
     links = (
         Link(href=FILM, rel="enclosure", type="video/mp4"),
@@ -330,7 +330,7 @@ def test_addresses_that_extensions_have_as_written_are_absolute(
     )
 
     assert film.poster == f"{base}/a.jpg"
-    assert film.captions == (Captions(url=f"{base}/a.vtt"),)
+    assert film.captions == (Captions(url=f"{base}/a.vtt", language="en-US"),)
 
 
 def test_files_are_bounded() -> None:
