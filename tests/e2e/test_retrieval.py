@@ -166,13 +166,16 @@ async def test_events_are_resumed_where_they_were_broken_off(
 
 
 async def next_event(answer: aiohttp.ClientResponse) -> tuple[str, Any]:
-    """The id and the data of the next notification."""
-    id = ""
+    """The id and the data of the next notification, whatever other event comes
+    before it."""
+    id = event = ""
     async with asyncio.timeout(60):
         while True:
             line = (await answer.content.readline()).decode().strip()
             name, _, value = line.partition(": ")
-            if name == "id":
+            if name == "event":
+                event = value
+            elif name == "id":
                 id = value
-            elif name == "data":
+            elif name == "data" and event == "notification":
                 return id, json.loads(value)

@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlencode
 
+import orjson
 import pytest
 import pytest_asyncio
 
@@ -278,7 +279,7 @@ FORGED = {
     "no digits": "sha256=",
     "an algorithm alone": "sha256",
     "nothing but digits": "0" * 64,
-    "several": f"sha256={signed('another')},sha256={signed()}",
+    "several": f"sha256={signed('another')},sha256={signed('a third')}",
 }
 
 
@@ -310,8 +311,11 @@ async def test_a_publisher_s_secret_that_was_replaced_signs_nothing_more(
     scene: WebSubScene,
 ) -> None:
     topic = scene.topic()
-    await api(scene, "/api/feeds", url=topic.url, publish_secret=SECRET)
-    await api(scene, "/api/feeds", url=topic.url, publish_secret="the next")
+    made = await api(scene, "/api/feeds", url=topic.url, publish_secret=SECRET)
+    feed = orjson.loads(made.text)["id"]
+    changed = {"publish_secret": "the next"}
+    url = f"{scene.hub.url}/api/feeds/{feed}"
+    await scene.request("PATCH", url, json=changed, headers=ADMIN)
     assert await fat_ping(scene, topic, CONTENT, f"sha256={signed()}") == 403
     good = f"sha256={signed('the next')}"
     assert await fat_ping(scene, topic, CONTENT, good) == 204

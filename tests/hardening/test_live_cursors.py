@@ -89,7 +89,7 @@ async def by_message(scene: Scene, cursor: str) -> list[Told]:
 
 
 async def _told(scene: Scene, client: ClientConnection) -> list[Told]:
-    """An error, or all up to what is published once it is subscribed."""
+    """An error, or all up to what is published once it is subscribed, but for that."""
     told = [await next_message(client)]
     if told[0]["type"] == "error":
         return told
@@ -108,7 +108,7 @@ async def _heard(scene: Scene, client: EventClient) -> list[Told]:
     while not any(title in str(each) for each in told):
         events = client.parser.feed(await client.chunk())
         told += [{"type": it.type, **orjson.loads(it.data)} for it in events]
-    return told
+    return [each for each in told if each["type"] != "subscribed"]
 
 
 async def by_parameter(scene: Scene, cursor: str) -> list[Told]:

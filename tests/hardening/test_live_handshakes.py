@@ -25,7 +25,8 @@ ODD = {
     "many headers": (GET + b"".join(b"X-%d: 1\r\n" % it for it in range(200)), 431),
     "a body": (GET + b"Content-Length: 3\r\n", 400),
     "a body in chunks": (GET + b"Transfer-Encoding: chunked\r\n", 400),
-    "another method": (b"POST /stream HTTP/1.1\r\n", 405),
+    # No handshake but a request, whose upgrade is ignored: others could follow it.
+    "another method": (b"POST /stream HTTP/1.1\r\nConnection: close\r\n", 405),
     "another version": (GET + b"Sec-WebSocket-Version: 8\r\n", 400),
     "another key": (GET + b"Sec-WebSocket-Key: short\r\n", 400),
     "another path": (b"GET /nowhere HTTP/1.1\r\n", 403),
