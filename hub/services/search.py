@@ -31,7 +31,7 @@ MOST_LOOKED_AT = 2_000
 """Entries that have a query's words and may yet not match it, or not be seen."""
 MOST_PAGES = 200
 """Of them, and of what must not be seen."""
-MOST_BYTES: Final = 16 * 1024 * 1024
+MOST_BYTES: Final = 4 * 1024 * 1024
 """Of found entries, unpacked; one more than that ends the search."""
 SECONDS: Final = 5.0
 """For one search, its waiting included; then it is answered with what it has found."""
