@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
+from protocols.enclosures import enclosed_files
 from protocols.languages import language_tag
 from protocols.model import Author, Entry, Feed, Link, Text
 from protocols.superfeedr.atom_syntax import media_type
@@ -71,7 +72,7 @@ def item_object(entry: Entry) -> JsonObject:
         "authors": _authors(entry.authors),
         "tags": [each.label or each.term for each in entry.categories],
         "language": language_tag(entry.language),
-        "attachments": [_attachment(it) for it in links if it.rel == "enclosure"],
+        "attachments": _attachments(entry),
     }
     return {"id": entry.id, **_known(item), **_required(item)}
 
@@ -113,14 +114,22 @@ def _authors(people: Sequence[Author]) -> list[JsonObject]:
     return [each for each in found if each]
 
 
-def _attachment(link: Link) -> JsonObject:
-    attachment = {
-        "url": link.href,
-        "mime_type": media_type(link.type) or UNKNOWN_MEDIA,
-        "title": link.title,
-        "size_in_bytes": link.length,
-    }
-    return _known(attachment)
+def _attachments(entry: Entry) -> list[JsonObject]:
+    """The enclosures; no further sources, which would be other attachments."""
+    lengths = {it.href: it.length for it in entry.links if it.rel == "enclosure"}
+    return [
+        _known(
+            {
+                "url": file.href,
+                "mime_type": media_type(file.type) or UNKNOWN_MEDIA,
+                "title": file.title,
+                "size_in_bytes": lengths[file.href],
+                "duration_in_seconds": file.seconds or None,
+            }
+        )
+        for file in enclosed_files(entry)
+        if file.is_linked
+    ]
 
 
 def _href(links: Iterable[Link], *rels: str) -> str:

@@ -65,7 +65,8 @@ def read_subscriptions(text: str) -> Iterator[WrittenSubscription]:
 
 
 def _read_json(text: str) -> Iterator[WrittenSubscription]:
-    """Any number of documents after each other: pages, or a line for each."""
+    """Any number of documents after each other: pages, or a line for each. An object
+    that cannot be read is left out with its line."""
     decoder = json.JSONDecoder()
     at, number = 0, 0
     while at < len(text):
@@ -76,7 +77,13 @@ def _read_json(text: str) -> Iterator[WrittenSubscription]:
             document, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             line = text.count("\n", 0, at) + 1
-            raise InvalidValue("file", f"{_EXPECTED}; line {line} is no JSON") from None
+            if text[at] != "{":
+                expected = f"{_EXPECTED}; line {line} is no JSON"
+                raise InvalidValue("file", expected) from None
+            yield WrittenSubscription(place=f"line {line}", fault="expected JSON")
+            number += 1
+            at = (text.find("\n", at) + 1) or len(text)
+            continue
         for each in _listed(document):
             number += 1
             yield _of_object(each, f"subscription {number}")

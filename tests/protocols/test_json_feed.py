@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently
-from protocols.json_feed import render_json_feed
+from protocols.json_feed import item_object, render_json_feed
 from protocols.model import Author, Category, Entry, Feed, Link, Text
 from tests.support.entries import ENTRIES, FEEDS
 from tests.support.public_feeds import an_entry
@@ -152,6 +152,19 @@ def test_an_item_says_what_the_entry_says() -> None:
             "size_in_bytes": 0,
         },
         {"url": "https://a.example/2", "mime_type": "application/octet-stream"},
+    ]
+
+
+def test_an_attachment_says_how_long_it_is() -> None:
+    song = Link(href="https://a.example/1.mp3", rel="enclosure", type="audio/mpeg")
+    low = {"type": "audio/opus", "source": {"uri": "https://a.example/low.opus"}}
+    extensions = {
+        "itunes": {"duration": "1:05"},
+        "podcast": {"alternateEnclosure": low},
+    }
+    entry = Entry(key="1", id="urn:1", links=(song,), extensions=extensions)
+    assert item_object(entry)["attachments"] == [
+        {"url": song.href, "mime_type": "audio/mpeg", "duration_in_seconds": 65}
     ]
 
 

@@ -110,12 +110,24 @@ def test_one_that_cannot_be_read_says_where_and_why(
     assert (found.place, found.fault) == (place, fault)
 
 
+def test_a_line_that_is_no_json_leaves_the_others_to_be_read() -> None:
+    good = json.dumps({"topic": TOPIC, "callback": HOOK})
+    found = list(read_subscriptions(f'{good}\n{{"topic": "x\n{good}\n{{'))
+    assert [(each.place, each.fault) for each in found] == [
+        ("subscription 1", ""),
+        ("line 2", "expected JSON"),
+        ("subscription 3", ""),
+        ("line 4", "expected JSON"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("name,mail\nann,a@b.example\n", "JSON, JSON Lines or CSV"),
         ('[{"topic": 1}\n{', "line 1 is no JSON"),
-        ("[]\n[]\n{]", "line 3 is no JSON"),
+        ('{"topic": 1}\n]', "line 2 is no JSON"),
+        ("[]\n[]\n]", "line 3 is no JSON"),
         ("[" * 100_000, "line 1 is no JSON"),
         (f'{TOPIC},{HOOK}\n"{TOPIC}"x,', "line 2"),
     ],
