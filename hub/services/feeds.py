@@ -260,8 +260,8 @@ class FeedService:
         }
         if named := [name for name, is_other in others.items() if is_other]:
             raise Conflict(
-                f"feed {feed.id} is there already, and adding does not change it: for"
-                f" another {', '.join(named)} use `fanfare feeds edit {feed.id}`, or"
+                f"feed {feed.id} is there already, and adding does not change its"
+                f" {', '.join(named)}: use `fanfare feeds edit {feed.id}`, or"
                 f" PATCH /api/feeds/{feed.id}"
             )
 

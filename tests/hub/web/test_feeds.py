@@ -84,7 +84,7 @@ async def test_adding_a_known_feed_otherwise_is_refused_and_changes_nothing(
     assert refused.status_code == 409
     (name,) = terms
     said = "credentials" if name in ("basic", "headers") else name
-    assert f"another {said} use" in refused.json()["detail"]
+    assert f"does not change its {said}: use" in refused.json()["detail"]
     assert f"fanfare feeds edit {feed_id}" in refused.json()["detail"]
     assert await hub.storage.feeds.targets([feed_id]) == before
     assert await hub.storage.feeds.publish_secret(feed_id) == "s"
