@@ -281,7 +281,7 @@ async def test_a_known_feed_that_is_not_as_it_is_to_be_is_refused_by_an_import(
 
     (imported,) = answer.json()["feeds"]
     assert imported["outcome"] == "refused"
-    assert f"for another {named} use" in imported["reason"]
+    assert f"does not change its {named}: use" in imported["reason"]
     after = (await client.get("/api/feeds", params={"url": URL})).json()["feeds"][0]
     assert (after["section"], after["private"]) == (before["section"], False)
 
