@@ -33,6 +33,11 @@ class Court:
         self._stage.late_since = None
         self._kills[f"{process.hub_url}/hub"] = Kill(process.died_at, lag)
 
+    def note_cut(self, at: float) -> None:
+        """A process that was told to stop has waited for as long as it may: what was
+        not answered by then comes again."""
+        self._kills[f"{self._stage.process.hub_url}/hub"] = Kill(at)
+
     async def has_all(self) -> bool:
         """Whether everybody has everything, as far as it is owed."""
         backlog = await self._stage.process.storage.backlog()

@@ -11,6 +11,7 @@ from random import Random
 
 from structlog.testing import capture_logs
 
+from hub.delivery.dispatcher import DeliveryLimits
 from hub.services.feed_requests import AddFeed
 from tests.simulation.acts import Acts
 from tests.simulation.backups import Backups
@@ -212,8 +213,12 @@ class Story:
         return before.crash(directory, random)
 
     async def _stop(self) -> None:
+        clock = asyncio.get_running_loop()
         self._stage.world.host = None
+        began = clock.time()
         await self._stage.process.stop()
+        if clock.time() - began >= DeliveryLimits().grace:
+            self._court.note_cut(clock.time())
 
     async def _kill(self) -> None:
         process, world = self._stage.process, self._stage.world
