@@ -42,10 +42,12 @@ async def a_login(hub: LiveHub, account: str) -> str:
     return base64.b64encode(f"{account}:{made.secret}".encode()).decode()
 
 
-async def hold(hub: LiveHub, target: str, count: int, address: str) -> EventClient:
+async def hold(
+    hub: LiveHub, target: str, count: int, address: str, **headers: str
+) -> EventClient:
     """The last of so many event streams; all of them are there."""
     for _ in range(count):
-        client = await hub.ask(target, X_Forwarded_For=address)
+        client = await hub.ask(target, X_Forwarded_For=address, **headers)
         assert client.status == 200
         await client.chunk()  # it is subscribed, and so it is counted
     return client
@@ -117,8 +119,9 @@ async def test_the_operator_may_have_all_of_them(hub: LiveHub, account: str) -> 
         login = base64.b64encode(f"admin:{ADMIN}".encode()).decode()
     else:
         login = await a_login(hub, account)
-    await hold(hub, f"{LISTEN}&authorization={login}", 8, "192.0.2.1")
-    assert (await hub.ask(f"{LISTEN}&authorization={login}")).status == 503
+    header = {"Authorization": f"Basic {login}"}
+    await hold(hub, LISTEN, 8, "192.0.2.1", **header)
+    assert (await hub.ask(LISTEN, **header)).status == 503
 
 
 async def test_a_stream_of_many_topics_counts_as_many_requests(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
+from hub.services.tokens import CreateToken
 from hub.web.stream_events import accepts_events
+from storage.records import Right
 from tests.support.event_stream import EventClient
 from tests.support.eventually import eventually
 from tests.support.live_hub import ADMIN, LiveHub, live_hub, titles
@@ -192,9 +194,16 @@ async def test_a_request_for_something_else_is_not_acceptable(hub: LiveHub) -> N
 async def test_a_token_opens_private_topics_and_a_wrong_one_nothing(
     hub: LiveHub,
 ) -> None:
-    good = base64.b64encode(f"admin:{ADMIN}".encode()).decode()
+    rights = frozenset({Right.RETRIEVE})
+    made = await hub.hub.services.tokens.create(
+        CreateToken(account="ada", rights=rights)
+    )
+    await hub.subscribe(SECRET, made.token.account.id)
+    good = base64.b64encode(f"ada:{made.secret}".encode()).decode()
     client = await listen(hub, SECRET, authorization=good)
     assert client.status == 200
+    admin = await hub.ask(f"/stream?topic={SECRET}", Authorization=f"Bearer {ADMIN}")
+    assert admin.status == 200
     bad = base64.b64encode(b"admin:guess").decode()
     client = await listen(hub, NEWS, authorization=bad)
     assert client.status == 401

@@ -9,12 +9,15 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from hub.services.tokens import CreateToken
+from storage.records import Right
 from tests.support.eventually import eventually
-from tests.support.live_hub import ADMIN, LiveHub, live_hub
+from tests.support.live_hub import LiveHub, live_hub
 
 NEWS = "https://news.example/feed"
 OTHER = "https://other.example/feed"
-LOGIN = base64.b64encode(f"admin:{ADMIN}".encode()).decode()
+TOKEN = "0" * 32
+LOGIN = base64.b64encode(f"me:{TOKEN}".encode()).decode()
 RETRIEVE = f"/?hub.mode=retrieve&hub.topic={NEWS}&authorization={LOGIN}"
 ANOTHER = "GET /healthz HTTP/1.1\r\nHost: hub\r\n\r\n"
 LONG = [
@@ -31,6 +34,9 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 async def hub(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveHub]:
     async with live_hub(tmp_path_factory.mktemp("hub")) as hub:
         await hub.add_feed(NEWS)
+        rights = frozenset({Right.RETRIEVE})
+        token = CreateToken(account="me", rights=rights, value=TOKEN)
+        await hub.hub.services.tokens.create(token)
         yield hub
 
 
