@@ -58,7 +58,7 @@ def import_feeds(
 def _import_part(
     hub: Hub, terms: Mapping[str, object], wait: int, part: Sequence[Document]
 ) -> Sequence[Document]:
-    answer = hub.post(f"/api/feeds/import?wait={wait}", {"feeds": part, **terms})
+    answer = hub.post(f"/api/imports?wait={wait}", {"feeds": part, **terms})
     outcomes: Sequence[Document] = answer["feeds"]
     return outcomes
 

@@ -45,7 +45,7 @@ FEED_OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         method="POST",
-        path="/feeds/import",
+        path="/imports",
         right=Right.ADMIN,
         summary="Add many feeds, and say what became of each",
         answers={200: "ImportedFeeds"},

@@ -85,7 +85,7 @@ class FeedOfMany(Document):
 
 
 class FeedsToAdd(FeedTerms, kw_only=True):
-    """The body of ``POST /api/feeds/import``."""
+    """The body of ``POST /api/imports``."""
 
     feeds: list[FeedOfMany]
     dry_run: bool = False
@@ -123,7 +123,7 @@ class FeedRoutes:
         return [
             Route("/feeds", self.page, methods=["GET"]),
             Route("/feeds", self.add, methods=["POST"]),
-            Route("/feeds/import", self.add_all, methods=["POST"]),
+            Route("/imports", self.add_all, methods=["POST"]),
             Route("/discover", self.discover, methods=["POST"]),
             Route("/hubs", self.hubs, methods=["GET"]),
             Route("/findings", self.findings, methods=["GET"]),

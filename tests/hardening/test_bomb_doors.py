@@ -122,7 +122,7 @@ REQUESTS = {
         "keys": Sent(b'{"headers":{' + b'"a":"b",' * 100_000 + b'"a":""}}', 422),
         "gzip": Sent(CODED["gzip"], 400, JSON | PACKED),
     },
-    "/api/feeds/import": {
+    "/api/imports": {
         "too many": Sent(
             b'{"feeds":[' + b'{"url":"x"},' * 80_000 + b'{"url":""}]}', 422
         ),

@@ -196,7 +196,7 @@ async def a_site_that_a_page_names(internet: Internet, url: str) -> None:
 
 @door
 async def many_feeds_at_once(internet: Internet, url: str) -> None:
-    await internet.api("POST", "/api/feeds/import", feeds=[{"url": url}])
+    await internet.api("POST", "/api/imports", feeds=[{"url": url}])
 
 
 @door

@@ -13,7 +13,7 @@ from tests.support.fake_api import FakeApi
 
 Fanfare = Callable[..., Result]
 ADD = "POST /api/feeds"
-IMPORT = "POST /api/feeds/import"
+IMPORT = "POST /api/imports"
 URL = "https://example.org/feed.xml"
 
 
@@ -232,7 +232,7 @@ def test_urls_come_from_a_file_one_a_line(
     assert result.exit_code == 0
     assert result.stdout.count("added  ") == 2
     ((where, body),) = api.requests
-    assert where == "POST /api/feeds/import?wait=15"
+    assert where == "POST /api/imports?wait=15"
     assert [each["url"] for each in body["feeds"]] == [
         "https://a.example/",
         "https://b.example/",

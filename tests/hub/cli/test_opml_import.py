@@ -28,9 +28,7 @@ def a_listing(
 
 
 def posted(api: FakeApi) -> list[dict[str, Any]]:
-    return [
-        body for where, body in api.requests if where == "POST /api/feeds/import?wait=0"
-    ]
+    return [body for where, body in api.requests if where == "POST /api/imports?wait=0"]
 
 
 def imported(outcome: str, reason: str = "") -> Callable[[Any], object]:
@@ -49,7 +47,7 @@ def hub(api: FakeApi) -> FakeApi:
     """Two feeds in a list, of which the hub knows none."""
     named = listed(A, "News", title="A", description="All")
     api.answers["POST /api/lists"] = a_listing(named, listed(B))
-    api.answers["POST /api/feeds/import"] = (200, imported("added"))
+    api.answers["POST /api/imports"] = (200, imported("added"))
     return api
 
 
@@ -82,7 +80,7 @@ def test_names_and_descriptions_of_a_list_are_given_to_new_feeds(
 
 
 def test_a_feed_that_is_there_stays_as_it_is(fanfare: Fanfare, hub: FakeApi) -> None:
-    hub.answers["POST /api/feeds/import"] = (200, imported("known"))
+    hub.answers["POST /api/imports"] = (200, imported("known"))
 
     result = fanfare("opml", "import", LIST)
 
@@ -148,7 +146,7 @@ def test_an_import_that_is_cut_off_says_how_far_it_came(
         is_last = asked["feeds"][0]["url"] == MANY[750]
         return b"" if is_last else imported("added")(asked)
 
-    hub.answers["POST /api/feeds/import"] = (200, die)
+    hub.answers["POST /api/imports"] = (200, die)
 
     result = fanfare("opml", "import", LIST)
 
@@ -174,7 +172,7 @@ def test_how_far_it_has_come_is_said_with_the_total_and_the_time_that_is_left(
 
 
 def test_a_dry_run_adds_nothing(fanfare: Fanfare, hub: FakeApi) -> None:
-    hub.answers["POST /api/feeds/import"] = (200, imported("addable"))
+    hub.answers["POST /api/imports"] = (200, imported("addable"))
 
     result = fanfare("opml", "import", LIST, "--dry-run")
 
@@ -186,7 +184,7 @@ def test_a_dry_run_adds_nothing(fanfare: Fanfare, hub: FakeApi) -> None:
 
 def test_why_a_feed_is_not_added_is_in_its_line(fanfare: Fanfare, hub: FakeApi) -> None:
     refused = imported("refused", "url: a private address")
-    hub.answers["POST /api/feeds/import"] = (200, refused)
+    hub.answers["POST /api/imports"] = (200, refused)
 
     result = fanfare("opml", "import", LIST)
 

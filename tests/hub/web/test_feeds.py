@@ -240,7 +240,7 @@ async def test_many_feeds_are_added_at_once_and_none_keeps_others_from_it(
     feeds = [{"url": URL, "section": "other"}, *({"url": each} for each in urls)]
     body = {"feeds": feeds, "section": "all", "keeps_known": True}
 
-    answer = await client.post("/api/feeds/import", json=body)
+    answer = await client.post("/api/imports", json=body)
 
     assert answer.status_code == 200
     first, *others = answer.json()["feeds"]
@@ -256,7 +256,7 @@ async def test_many_feeds_are_added_at_once_and_none_keeps_others_from_it(
     added = others[-1]["feed"]
     assert (added["section"], added["private"]) == ("all", False)
     assert added["last_fetch"] is None  # nobody has waited
-    again = await client.post("/api/feeds/import", json=body)
+    again = await client.post("/api/imports", json=body)
     outcomes = {each["outcome"] for each in again.json()["feeds"]}
     assert outcomes == {"known", "refused"}
 
@@ -275,9 +275,7 @@ async def test_a_known_feed_that_is_not_as_it_is_to_be_is_refused_by_an_import(
 ) -> None:
     before = (await client.post("/api/feeds", json={"url": URL})).json()
 
-    answer = await client.post(
-        "/api/feeds/import", json={"feeds": [{"url": URL}], **terms}
-    )
+    answer = await client.post("/api/imports", json={"feeds": [{"url": URL}], **terms})
 
     (imported,) = answer.json()["feeds"]
     assert imported["outcome"] == "refused"
@@ -290,9 +288,7 @@ async def test_what_an_import_would_add_can_be_asked(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
     feeds = [{"url": URL}, {"url": "http://10.0.0.1/feed"}, {"url": "not a url"}]
-    answer = await client.post(
-        "/api/feeds/import", json={"feeds": feeds, "dry_run": True}
-    )
+    answer = await client.post("/api/imports", json={"feeds": feeds, "dry_run": True})
     outcomes = [each["outcome"] for each in answer.json()["feeds"]]
     assert outcomes == ["addable", "refused", "refused"]
     assert (await client.get("/api/feeds")).json()["feeds"] == []
