@@ -10,7 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hub.core.rekeying import find_continued, find_rekeyed, find_reread
+from hub.core.rekeying import (
+    find_continued,
+    find_rekeyed,
+    find_reread,
+    find_unescaped,
+)
 from hub.core.seen import (
     DELETED,
     PRESENT,
@@ -111,7 +116,9 @@ def detect(
             key: entry.title for key, entry in unknown.items() if key not in rekeyed
         }
         rekeyed |= find_reread(known, here, titles)
-    for old_key in rekeyed.values():
+        keys = {key: unknown[key].key for key in titles if key not in rekeyed}
+        rekeyed |= find_unescaped(known, here, keys)
+    for old_key in set(rekeyed.values()):
         known.remove(old_key)
     others = find_rekeyed(
         known,

@@ -12,12 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from hub.core.seen import UNDATED, SeenSet, Sighting
-from protocols.identity import fingerprint
+from protocols.identity import fingerprint, key_of_id
 from protocols.model import IdSource
 
 REKEYED_ENTRIES = 2
 """So many at least, and more than half of the document, are known again by links or
 titles."""
+
+_ESCAPED = str.maketrans("", "", "&<>\"'")
 
 _Matches = dict[int, int]
 """New keys, each with the key that the entry had."""
@@ -93,6 +95,22 @@ def find_reread(
                 matches[key] = made_up.pop(value)
                 break
     return matches
+
+
+def find_unescaped(
+    known: SeenSet, current: Collection[int], unknown: Mapping[int, str]
+) -> _Matches:
+    """What a former version knew by an id without what is escaped in it: of documents
+    that could only be recovered it read ``?a=1&amp;b=2`` as ``?a=1b=2``.
+
+    ``unknown`` has the keys as texts.
+    """
+    found: _Matches = {}
+    for key, text in unknown.items():
+        former = fingerprint(key_of_id(text.translate(_ESCAPED)))
+        if known.get(former) is not None and former not in current:
+            found.setdefault(former, key)
+    return {key: former for former, key in found.items()}
 
 
 def _match_documents(

@@ -24,6 +24,10 @@ from protocols.feeds.xml import read_whole_tree, syntax_error, xml_parser
 from protocols.model import ParsedFeed
 
 _OPAQUE: Final = re.compile(rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
+_ESCAPED: Final = re.compile(
+    rb"%b|&(?P<name>amp|lt|gt|quot|apos);" % _OPAQUE.pattern, re.DOTALL
+)
+_NUMBERS: Final = {b"amp": 38, b"lt": 60, b"gt": 62, b"quot": 34, b"apos": 39}
 _ENTRIES: Final = frozenset({"item", "entry"})
 _NAME: Final = rb"(?:[\w.-]{1,40}:)?(?:item|entry)"
 _STARTS: Final = re.compile(rb"<" + _NAME + rb"[\s/>]")
@@ -126,7 +130,7 @@ def _without_incomplete(parsed: ParsedFeed, document: Document) -> ParsedFeed:
 def _recover_tree(body: bytes) -> Element | None:
     parser = xml_parser(recover=True)
     try:
-        root: Element | None = etree.fromstring(body, parser)
+        root: Element | None = etree.fromstring(_with_numbers(body), parser)
     except etree.XMLSyntaxError:
         return None
     for entry in parser.error_log:
@@ -138,6 +142,20 @@ def _recover_tree(body: bytes) -> Element | None:
         etree.strip_elements(root, etree.Entity, with_tail=False)
         _lift_entries(root)
     return root
+
+
+def _with_numbers(body: bytes) -> bytes:
+    """With ``&#60;`` for ``&lt;``, and the other four likewise.
+
+    After its first error libxml2 leaves what has a name out of texts, and reads
+    numbers.
+    """
+    return _ESCAPED.sub(_as_number, body)
+
+
+def _as_number(match: re.Match[bytes]) -> bytes:
+    name = match["name"]
+    return b"&#%d;" % _NUMBERS[name] if name else match[0]
 
 
 def _lift_entries(root: Any) -> None:

@@ -510,6 +510,22 @@ def test_16_a_database_of_the_former_version_tells_no_known_entry_again() -> Non
         assert (reading.new, reading.updated) == ((), ()), document.name
 
 
+def test_16_what_it_read_without_what_was_escaped_is_not_told_again() -> None:
+    """Of documents that could only be recovered it left out ``&amp;`` in texts."""
+
+    def document(query: str, title: str) -> bytes:
+        links = (f"https://site.example/?a={n}{query}b=1" for n in range(4))
+        items = (
+            f"<item><title>{title}</title><link>{link}</link></item>" for link in links
+        )
+        return rss("<b>x</i>", *items)
+
+    reader = as_former_version(Newsreader(), document("", "Q A"))
+
+    assert reader.read(document("&amp;", "Q &amp; A")).is_silent
+    assert reader.read(document("&amp;c=1&amp;", "Q &amp; A")).new != ()
+
+
 LINK = "<link>https://site.example/1</link>"
 
 

@@ -46,6 +46,22 @@ def test_what_is_never_closed_swallows_no_entry(items: str) -> None:
     assert [entry.id for entry in parsed.entries] == ["1", "2", "3"]
 
 
+def test_recovery_keeps_what_is_escaped_behind_the_first_error() -> None:
+    entry = (
+        "<item><title>Q &amp; A</title><link>https://a.example/?a=1&amp;b=2</link>"
+        "<description>&lt;p title=&quot;&apos;&quot;&gt;x&lt;/p&gt;"
+        "<!-- &lt; --></description>"
+        "<category><![CDATA[R&amp;amp;D &lt;]]></category></item>"
+    )
+    parsed = parse_leniently(rss("<b>x</i>" + entry), CONTEXT)
+    assert parsed.path == "recovered"
+    [read] = parsed.entries
+    assert (read.title, read.id) == ("Q & A", "https://a.example/?a=1&b=2")
+    assert read.summary == Text(value='<p title="\'">x</p>', type="html")
+    sound = parse_leniently(rss(entry), CONTEXT)
+    assert (sound.path, sound.entries) == ("strict", parsed.entries)
+
+
 def test_only_entries_of_the_same_kind_are_put_back() -> None:
     foreign = "<ttl>60<ttl>" + ONE + "<x:item xmlns:x='urn:x'/>" + TWO
     parsed = parse_leniently(rss(foreign), CONTEXT)
