@@ -141,7 +141,7 @@ def notified_links(links: Iterable[Link], topic: str, hub: str) -> tuple[Link, .
     """Of a notification to who subscribed to such a page at this hub: the source's,
     whose own address becomes ``via``, without those that are the pages' own."""
     given = tuple(links)
-    via = [replace(link, rel="via") for link in given if link.rel == "self"]
+    via = [replace(link, rel="via", type="") for link in given if link.rel == "self"]
     return (
         Link(href=topic, rel="self", type=""),
         Link(href=hub, rel="hub", type=""),

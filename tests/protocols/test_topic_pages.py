@@ -59,7 +59,7 @@ def test_who_subscribed_to_a_page_is_told_of_the_page_and_its_hub_by_name() -> N
     assert notified_links(source, URL, "https://hub.example/hub") == (
         Link(href=URL, rel="self", type=""),
         Link(href="https://hub.example/hub", rel="hub", type=""),
-        Link(href="https://a.example/feed", rel="via", title="A"),
+        Link(href="https://a.example/feed", rel="via", type="", title="A"),
         Link(href="https://a.example/", rel="alternate"),
     )
     assert [each.rel for each in notified_links((), URL, "h")] == ["self", "hub"]
