@@ -32,9 +32,12 @@ def extensions_of(entry: Entry, *, is_updated: bool) -> Extensions:
 def _enclosures(entry: Entry) -> list[dict[str, Any]]:
     """The same whichever format says it: a link has neither duration nor size in
     pixels, poster, captions or further sources."""
+    files = enclosed_files(entry)
+    if not files:
+        return []
     found = []
     titles = {collapse(link.title) for link in entry.links if link.title}
-    for file in enclosed_files(entry):
+    for file in files:
         facts: dict[str, Any] = {
             "title": "" if file.title in titles else file.title,
             "duration": file.seconds,
