@@ -7,7 +7,8 @@ header counts only if a script set it, and never for the administrator's token.
 Browsers add Basic credentials that they keep to whatever a page has them load by GET,
 an image or a script, and to plain http they say neither from where (``Origin``) nor
 what for (``Sec-Fetch-*``). So by GET such a header opens no JSONP, which any page could
-read, and changes nothing. Scripts in pages, and who changes by GET, send the parameter.
+read, and changes nothing; nor does it by any method from another site's page, whose
+forms have it added, too. Scripts in pages, and who changes by GET, send the parameter.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ async def identify(
     if of_query.one("authorization"):
         refuse_in_query(principal)
     if not offered and _is_cross_site(request):
-        _check_script(request, principal)
+        _check_script(request, principal, effect)
     is_script = is_function(parameters.one("callback").strip())
     if is_script and principal.is_admin:
         raise _forbidden("the admin token is not for scripts of pages (callback)")
@@ -80,8 +81,7 @@ def _check_safe(request: Request, effect: Effect, *, is_script: bool) -> None:
 
     Raises `Problem` 403.
     """
-    scheme = request.headers["authorization"].partition(" ")[0].lower()
-    if scheme != "basic":  # no browser sends any other by itself
+    if not _is_basic(request):
         return
     if is_script:
         raise _forbidden(
@@ -96,6 +96,11 @@ def _check_safe(request: Request, effect: Effect, *, is_script: bool) -> None:
             "by GET this takes the token in the parameter authorization, or use POST:"
             " Basic credentials may be a browser's own"
         )
+
+
+def _is_basic(request: Request) -> bool:
+    """No browser sends any other scheme by itself."""
+    return request.headers["authorization"].partition(" ")[0].lower() == "basic"
 
 
 def may_be_browser(request: Request) -> bool:
@@ -125,9 +130,13 @@ def _is_cross_site(request: Request) -> bool:
     return site in ("cross-site", "same-site") or is_foreign(request)
 
 
-def _check_script(request: Request, principal: Principal) -> None:
+def _check_script(request: Request, principal: Principal, effect: Effect) -> None:
+    """A request of another site's page. Its script may have set the header, or the
+    browser has added Basic credentials that it keeps, which look the same. Raises
+    `Problem` 403."""
     mode = request.headers.get("sec-fetch-mode", "cors")
-    if principal.is_admin or mode != "cors":
+    is_kept = _is_basic(request) and effect is not Effect.NONE
+    if principal.is_admin or mode != "cors" or is_kept:
         raise Problem(
             HTTPStatus.FORBIDDEN,
             "another site's requests take a token in the parameter authorization",

@@ -168,6 +168,41 @@ async def test_of_another_site_only_what_its_script_sent_counts(
     assert explicit.status_code == 200
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param({"Origin": "http://x.example"}, id="a-form-over-plain-http"),
+        pytest.param({"Origin": "null"}, id="a-form-of-a-sandboxed-frame"),
+        pytest.param(
+            {
+                "Origin": "https://x.example",
+                "Sec-Fetch-Site": "cross-site",
+                "Sec-Fetch-Mode": "cors",
+            },
+            id="a-script-that-includes-kept-credentials",
+        ),
+    ],
+)
+@pytest.mark.parametrize("mode", ["subscribe", "unsubscribe", "replay"])
+async def test_no_form_or_script_of_another_site_changes_anything_with_kept_credentials(
+    anybody: httpx2.AsyncClient, token: str, mode: str, headers: dict[str, str]
+) -> None:
+    form = {
+        "hub.mode": mode,
+        "hub.topic": "https://example.org/feed",
+        "hub.callback": "https://you.example/hook",
+    }
+    answer = await anybody.post("/", data=form, headers=headers, auth=("me", token))
+    assert answer.status_code == 403
+    assert "parameter authorization" in answer.text
+    sent = {"Authorization": f"Bearer {token}", **headers}
+    answer = await anybody.post("/", data=form, headers=sent)
+    assert answer.status_code != 403
+    form["authorization"] = encoded(token)
+    answer = await anybody.post("/", data=form, headers=headers)
+    assert answer.status_code != 403
+
+
 async def test_the_administrator_is_not_whoever_another_site_says(
     client: httpx2.AsyncClient,
 ) -> None:
