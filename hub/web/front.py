@@ -11,7 +11,6 @@ import json
 import shlex
 from functools import cache
 from html import escape
-from http import HTTPStatus
 from importlib.resources import files
 from string import Template
 from urllib.parse import quote
@@ -21,6 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hub.services.front import AboutPage, FrontPage, FrontPageService
+from hub.web.conditions import is_current, not_modified, validators
 from storage.records import StoredFeed
 
 POLICY = (
@@ -80,10 +80,11 @@ class FrontRoutes:
     async def asset(self, request: Request) -> Response:
         name = request.url.path.lstrip("/")
         body = _read(name)
-        etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
-        headers = {**SECURITY, "ETag": etag, "Cache-Control": "max-age=300"}
-        if request.headers.get("if-none-match") == etag:
-            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+        etag = hashlib.sha256(body).hexdigest()[:16]
+        known = validators(etag, None)
+        headers = {**SECURITY, **known, "Cache-Control": "max-age=300"}
+        if is_current(request, etag, None):
+            return not_modified(headers)
         return Response(body, headers={**headers, "Content-Type": ASSETS[name]})
 
 
