@@ -610,6 +610,8 @@ def test_a_delta_that_is_not_there_is_told_and_mended_by_the_next_snapshot(
 def test_a_snapshot_that_is_named_already_mends_a_missing_delta_at_once(
     walks: Walks,
 ) -> None:
+    for number in range(50):  # the snapshot is long, so that deltas come first
+        walks.scp.put(f"known-{number}", f"Known {number}")
     walks.well()
     lost = walks.scp.delta(walks.scp.put("lost", "Lost"))
     del walks.site.pages[lost]
@@ -618,8 +620,9 @@ def test_a_snapshot_that_is_named_already_mends_a_missing_delta_at_once(
     walks.scp.delta(walks.scp.put("later", "Later"), since=since)  # joins the lost one
     ended = walks.visit()
     assert ended is not None
+    assert lost in walks.asked
     assert ended.problems == ()
-    assert sorted(walks.told) == ["Later", "Lost"]
+    assert {"Lost", "Later"} <= set(walks.told)
 
 
 def test_a_missing_delta_whose_sitemap_is_not_sent_again_is_passed_by(
