@@ -35,7 +35,7 @@ LARGEST_FILE = 256 * 1024 * 1024
 PROGRESS_SECONDS = 2.0
 
 
-class Outcome(StrEnum):
+class SubscriptionOutcome(StrEnum):
     """What became of one subscription of a file."""
 
     MADE = "subscribed"
@@ -51,7 +51,7 @@ class ImportedSubscription(Struct, frozen=True, kw_only=True):
     place: str
     topic: str
     callback: str
-    outcome: Outcome
+    outcome: SubscriptionOutcome
     reason: str = ""
     feed_error: str = ""
 
@@ -89,7 +89,7 @@ def import_subscriptions(
         _print_json(found)
     else:
         _print_report(found)
-    if any(each.outcome is Outcome.FAILED for each in found):
+    if any(each.outcome is SubscriptionOutcome.FAILED for each in found):
         raise Failure("not all of them could be subscribed")
 
 
@@ -132,10 +132,10 @@ class _Maker:
     def _outcome(
         self, written: WrittenSubscription, is_repeated: bool
     ) -> ImportedSubscription:
-        outcome, reason, feed_error = Outcome.FAILED, written.fault, ""
+        outcome, reason, feed_error = SubscriptionOutcome.FAILED, written.fault, ""
         try:
             if is_repeated and not reason:
-                outcome = Outcome.REPEATED
+                outcome = SubscriptionOutcome.REPEATED
             elif not reason:
                 outcome, feed_error = self._make(written)
         except HubUnreachable:
@@ -151,14 +151,14 @@ class _Maker:
             feed_error=feed_error,
         )
 
-    def _make(self, written: WrittenSubscription) -> tuple[Outcome, str]:
+    def _make(self, written: WrittenSubscription) -> tuple[SubscriptionOutcome, str]:
         """Raises `InvalidValue` and `Failure`."""
         topic = read_web_url(written.topic, "topic")
         callback = read_callback(written.callback)
         if self._is_there(topic, callback):
-            return Outcome.KNOWN, ""
+            return SubscriptionOutcome.KNOWN, ""
         if self._is_dry:
-            return Outcome.WOULD_BE, ""
+            return SubscriptionOutcome.WOULD_BE, ""
         body: Document = {
             "account": self._account,
             "topic": topic,
@@ -169,7 +169,7 @@ class _Maker:
             "algorithm": OF_OLD,
         }
         made = self._hub.post("/api/subscriptions", body)
-        return Outcome.MADE, str(made["feed_status"]["error"])
+        return SubscriptionOutcome.MADE, str(made["feed_status"]["error"])
 
     def _is_there(self, topic: str, callback: str) -> bool:
         account = self._account or "operator"
@@ -184,7 +184,7 @@ def _progress(
 ) -> Iterator[ImportedSubscription]:
     """A line on standard error every two seconds: how many, and how much longer."""
     begun = told = monotonic()
-    counts: Counter[Outcome] = Counter()
+    counts: Counter[SubscriptionOutcome] = Counter()
     for done, each in enumerate(found, 1):
         yield each
         counts[each.outcome] += 1
@@ -195,14 +195,16 @@ def _progress(
             say(f"{done} of {total}: {_counted(counts)}; about {left} left", err=True)
 
 
-def _counted(counts: Counter[Outcome]) -> str:
-    return ", ".join(f"{counts[each]} {each}" for each in Outcome if counts[each])
+def _counted(counts: Counter[SubscriptionOutcome]) -> str:
+    return ", ".join(
+        f"{counts[each]} {each}" for each in SubscriptionOutcome if counts[each]
+    )
 
 
 def _print_report(found: list[ImportedSubscription]) -> None:
     for each in found:
         which = f"{printable(each.topic)} to {printable(each.callback)}"
-        if each.outcome is Outcome.FAILED:
+        if each.outcome is SubscriptionOutcome.FAILED:
             reason = printable(each.reason)
             say(f"failed  {each.place}: {which}: {reason}")
         elif each.feed_error:
