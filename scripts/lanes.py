@@ -1,0 +1,268 @@
+"""``scripts/test``: all tests in lanes beside each other, then the floors of coverage.
+
+Much of a test is waiting, for a disk, a hub or a moment, so four lanes keep two cores
+busy. Only the floors need tests to be traced, which makes them half as fast; what is
+not traced goes to a lane of its own. What a lane prints is in ``build/NAME.txt``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+WAITING: Final = ("tests/e2e", "tests/conformance/websub", "tests/etiquette")
+UNTRACED: Final = (
+    "tests/simulation",
+    "tests/soak",
+    "tests/hardening",
+    "tests/hub/simulation",
+)
+TRACED: Final = ("tests/protocols", "tests/storage")
+DOORS: Final = ("tests/hub/web", "tests/hub/cli", "tests/conformance")
+
+SLOWEST: Final = 15
+STOPPING: Final = 10.0
+"""Seconds that lanes have to end by themselves when they are told to stop."""
+PR_SET_CHILD_SUBREAPER: Final = 36
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One call of pytest."""
+
+    arguments: tuple[str, ...]
+    is_traced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Runs that follow each other."""
+
+    name: str
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a lane's output says of where it is: percent, and the newest test."""
+
+    percent: int
+    test: str
+
+    def __str__(self) -> str:
+        return f"{self.percent:3} %  {self.test}"
+
+
+def ignoring(paths: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"--ignore={path}" for path in paths)
+
+
+LANES: Final = (
+    Lane(
+        "hub",
+        (Run(("tests", *ignoring((*WAITING, *TRACED, *UNTRACED, *DOORS))), True),),
+    ),
+    Lane("waiting", (Run(WAITING),)),
+    Lane("others", (Run(TRACED, True), Run(UNTRACED))),
+    Lane("doors", (Run((*DOORS, *ignoring(WAITING[1:2])), True),)),
+)
+
+
+def main() -> int:
+    """Status 0 if every lane passes and both floors are met, 130 if it was stopped."""
+    Path("build").mkdir(exist_ok=True)
+    adopt_orphans()
+    # Else each of some hundred hubs would compile it, if told to keep no bytecode.
+    if call("-m", "compileall", "-q", "hub", "protocols", "storage"):
+        return 1
+    call("-m", "coverage", "erase")
+    try:
+        failed = asyncio.run(run_lanes(LANES, Path("build"), every=10.0))
+    except asyncio.CancelledError:
+        print("stopped", file=sys.stderr)
+        return 130
+    finally:
+        kill_descendants()
+    outputs = {lane.name: output_of(lane, Path("build")) for lane in LANES}
+    print_outcome(outputs, failed)
+    return 1 if failed or not floors_are_met() else 0
+
+
+def call(*arguments: str) -> int:
+    """The status of Python with these arguments."""
+    sys.stdout.flush()
+    return subprocess.run([sys.executable, *arguments], check=False).returncode  # noqa: S603
+
+
+def floors_are_met() -> bool:
+    call("-m", "coverage", "combine", "--quiet")
+    print("the pure core, every branch:")
+    report = ("-m", "coverage", "report")
+    core = call(*report, "--include=protocols/*,hub/core/*", "--fail-under=100")
+    print("everything:")
+    return not call(*report, "--fail-under=90") and not core
+
+
+async def run_lanes(
+    lanes: Sequence[Lane], directory: Path, every: float
+) -> frozenset[str]:
+    """The names of the lanes that failed. Prints a line for each lane every so many
+    seconds. SIGINT, SIGTERM and SIGHUP end the lanes; raises CancelledError then."""
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101 - for mypy: a coroutine runs in a task
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(each, task.cancel)
+    statuses: dict[str, int] = {}
+    async with asyncio.TaskGroup() as group:
+        reporting = group.create_task(
+            report_progress(lanes, directory, statuses, every)
+        )
+        async with asyncio.TaskGroup() as running:
+            for lane in lanes:
+                running.create_task(run_lane(lane, directory, statuses))
+        reporting.cancel()
+    return frozenset(name for name, status in statuses.items() if status)
+
+
+async def run_lane(lane: Lane, directory: Path, statuses: dict[str, int]) -> None:
+    status = 0
+    with path_of(lane, directory).open("wb") as output:
+        for run in lane.runs:
+            status |= await run_tests(lane, run, output.fileno())
+    statuses[lane.name] = status
+
+
+async def run_tests(lane: Lane, run: Run, output: int) -> int:
+    """In a session of its own, so that Ctrl-C reaches it only through `run_lanes`."""
+    arguments = ["-v", "--durations=30", "-p", "no:cacheprovider", *run.arguments]
+    environment = dict(os.environ)
+    if run.is_traced:
+        arguments[:0] = ["-p", "tests.support.tracing"]
+        environment["COVERAGE_FILE"] = f".coverage.{lane.name}"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "pytest", *arguments),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        env=environment,
+        start_new_session=True,
+    )
+    try:
+        return await process.wait()
+    except asyncio.CancelledError:
+        await stop(process)
+        raise
+
+
+async def stop(process: asyncio.subprocess.Process) -> None:
+    """As by Ctrl-C: pytest ends what its tests have started. Killed if it does not."""
+    process.send_signal(signal.SIGINT)
+    try:
+        async with asyncio.timeout(STOPPING):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+async def report_progress(
+    lanes: Sequence[Lane], directory: Path, statuses: dict[str, int], every: float
+) -> None:
+    began = monotonic()
+    while True:
+        await asyncio.sleep(every)
+        seconds = round(monotonic() - began)
+        for lane in lanes:
+            if lane.name in statuses:
+                said = "failed" if statuses[lane.name] else "passed"
+            else:
+                said = str(progress_of(output_of(lane, directory)))
+            print(f"{seconds:4} s  {lane.name:8} {said}", flush=True)
+
+
+def path_of(lane: Lane, directory: Path) -> Path:
+    return directory / f"{lane.name}.txt"
+
+
+def output_of(lane: Lane, directory: Path) -> str:
+    path = path_of(lane, directory)
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def progress_of(output: str) -> Progress:
+    """Of the output of ``pytest -v``, which names a test before it runs."""
+    percents = re.findall(r"\[ *(\d+)%\]$", output, re.MULTILINE)
+    tests = re.findall(r"^tests/\S+::.*?(?= PASSED| FAILED|$)", output, re.MULTILINE)
+    percent = int(percents[-1]) if percents else 0
+    return Progress(percent, tests[-1][:100] if tests else "collecting")
+
+
+def slowest_of(outputs: Sequence[str]) -> list[tuple[float, str]]:
+    """Seconds and name of the slowest tests, longest first."""
+    line = re.compile(r"^([\d.]+)s (?:call|setup|teardown) +(tests/.*)$", re.MULTILINE)
+    found = [(float(s), test) for each in outputs for s, test in line.findall(each)]
+    return sorted(found, reverse=True)[:SLOWEST]
+
+
+def print_outcome(outputs: dict[str, str], failed: frozenset[str]) -> None:
+    for name, output in outputs.items():
+        lines = output.rstrip().splitlines() or ["no output"]
+        if name in failed:
+            print(f"{name} failed (build/{name}.txt):")
+            print("\n".join(failures_of(lines)))
+        else:
+            print(f"{name}: {lines[-1].strip('= ')}")
+    print("slowest:")
+    for seconds, test in slowest_of(list(outputs.values())):
+        print(f"{seconds:7.2f} s  {test}")
+
+
+def failures_of(lines: Sequence[str]) -> Sequence[str]:
+    """From the first failure on; of a lane that was killed, its last lines."""
+    for number, line in enumerate(lines):
+        if re.match(r"=+ (FAILURES|ERRORS) =+$", line):
+            return lines[number:]
+    return lines[-50:]
+
+
+def adopt_orphans() -> None:
+    """What tests start becomes this process's child when a test dies (Linux), so that
+    `kill_descendants` finds it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def kill_descendants() -> None:
+    """Until there are none: the children of who is killed become this process's own."""
+    while children := list(children_of(os.getpid())):
+        for child, state in children:
+            if state != "Z":
+                print(f"killed process {child}, which a test left", file=sys.stderr)
+                os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+def children_of(parent: int) -> Iterator[tuple[int, str]]:
+    """Ids and states, as proc(5) has them; none where there is no ``/proc``."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            _name, _, rest = stat.read_text().rpartition(")")
+        except OSError:
+            continue  # it has ended meanwhile
+        state, parent_of_it = rest.split()[:2]
+        if int(parent_of_it) == parent:
+            yield int(stat.parent.name), state
+
+
+if __name__ == "__main__":
+    sys.exit(main())
