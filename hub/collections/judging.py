@@ -74,6 +74,7 @@ def judge_entry(
         url=linked or own,
         section=section_name(news.section),
         rank=rank_of(near, news.entry.feed_id),
+        owner=owner_of(near),
         language=language_tag(named) or language,
         inherits_language=inherits,
         dated=news.dated,
@@ -116,6 +117,20 @@ def rank_of(near: Nearness, feed_id: FeedId) -> int:
     """
     is_claimed = near in (Nearness.CLAIMED_HOST, Nearness.CLAIMED_DOMAIN)
     return near << _OF_FEED | (feed_id if is_claimed else 0)
+
+
+def owner_of(near: Nearness) -> int:
+    """What of other sections keeps a page out of one: an owner that is smaller.
+
+    A port is no owner of its own: one site is asked for by http and https. Feeds that
+    only claim a site are all one owner, which goes before nobody but those that do not
+    even claim it.
+    """
+    if near <= Nearness.OTHER_PORT:
+        return 0
+    if near == Nearness.DOMAIN:
+        return 1
+    return 2 if near < Nearness.ELSEWHERE else 3
 
 
 def home_of(head: Feed) -> str:

@@ -90,17 +90,19 @@ class PageStore(Protocol):
 
         ``withdrawals`` grows when a feed that a section has shown is removed, made
         private, kept out of lists or moved to another section, and when an entry of it
-        is deleted, kept out of lists or, as it is judged, not that page any more. An
-        edit is none, nor is what is only too old to be kept.
+        is deleted, kept out of lists or, as it is judged, not that page any more, or
+        not the section's because a feed of another section has more right to the page.
+        An edit is none, nor is what is only too old to be kept.
         """
         ...
 
     async def pages(
         self, section: str, *, after: PageId, limit: int
     ) -> list[PublishedPage]:
-        """By id; ``section`` "": of all of them. A section has entries of its own feeds
+        """By id; ``section`` "": of all of them.
 
-        alone.
+        A section has entries of its own feeds alone, and only of pages to which no feed
+        of another section has more right (`JudgedEntry.owner`).
         """
         ...
 

@@ -70,8 +70,9 @@ class JudgedEntry:
     """What an entry comes to: a page of that ``url``, or "": it is none.
 
     ``modified``: when its feed says it changed, not after now. ``rank``: of several
-    entries with one URL those of the smallest are shown. ``is_dropped``: it was not
-    withdrawn, only not kept any longer.
+    entries with one URL those of the smallest are shown. ``owner``: a section shows the
+    entry only if none of any section with that URL has a smaller one; it grows with
+    ``rank``. ``is_dropped``: it was not withdrawn, only not kept any longer.
     """
 
     entry_id: EntryId
@@ -80,6 +81,7 @@ class JudgedEntry:
     url: str = ""
     section: str = ""
     rank: int = 0
+    owner: int = 0
     language: str = ""  # that it is published in
     inherits_language: bool = False  # from its feed, or where that has none
     dated: datetime | None = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from storage.records import JudgedEntry
 
@@ -13,10 +15,40 @@ from .times import to_milliseconds, to_milliseconds_or_none
 
 _Place = tuple[int, str]
 """A page's id, and the section that an entry of it was in."""
-_State = tuple[int, int, str | None]
-"""What a page shows of an entry: its id, its revision, and in which language."""
-_Shown = tuple[int, int, str | None, int, int]
-"""With what it states, and its date."""
+
+
+class _Page(NamedTuple):
+    """What a row of ``pages`` shows, and since when; ``entry_id`` 0: nothing."""
+
+    entry_id: int
+    revision: int
+    language: str | None
+    owner: int
+    modified: int
+    dated: int
+    shown_at: int
+    published: int
+
+
+class _Candidate(NamedTuple):
+    """An entry that a page may show."""
+
+    entry_id: int
+    revision: int
+    language: str | None
+    owner: int
+    section: str
+    stated: int
+    dated: int
+
+
+@dataclass(slots=True)
+class _Touched:
+    """What has become of a page in this unit of work."""
+
+    has_moved: bool = False  # whether an entry has come or gone
+    sections: dict[str, None] = field(default_factory=dict)  # in the order of entries
+
 
 LAST_CHANGE = (
     "SELECT max(coalesce((SELECT max(change) FROM pages), 0), coalesce("
@@ -29,21 +61,27 @@ _SHOWN_BY = (
     " (SELECT section FROM page_shown WHERE feed_id ="
     "  (SELECT feed_id FROM entries WHERE id = ?))"
 )
-_NEWEST = (
-    "SELECT entry_id, revision, language, stated, dated FROM page_entries"
-    " WHERE page_id = ?"
+_PAGE = f"SELECT {', '.join(_Page._fields)} FROM pages WHERE id = ?"
+_FIRST = (
+    f"SELECT {', '.join(_Candidate._fields)} FROM page_entries WHERE page_id = ?"
     "{section} ORDER BY rank, dated DESC, entry_id DESC LIMIT 1"
 )
-_NEWEST_OF_ALL = _NEWEST.format(section="")
-_NEWEST_OF_SECTION = _NEWEST.format(section=" AND section = ?")
+_FIRST_OF_ALL = _FIRST.format(section="")
+_FIRST_OF_SECTION = _FIRST.format(section=" AND section = ? AND owner <= ?")
+_WITHDRAW_FROM = (
+    "UPDATE page_sections SET withdrawals = withdrawals + 1 WHERE name = :section"
+    " AND EXISTS (SELECT 1 FROM page_entries"
+    "  WHERE page_id = :page_id AND section = :section)"
+)
 
 
 def judge_all(
     judged: Sequence[JudgedEntry], now: int, connection: sqlite3.Connection
 ) -> None:
-    """Every unit has a time of its own, after all before it, whatever the clock says:
+    """Take entries into the pages, as one unit of work.
 
-    so who has seen all up to a time can go on from there.
+    Every unit has a time of its own, after all before it, whatever the clock says: who
+    has seen all up to a time can go on from there.
     """
     (last,) = connection.execute(
         "SELECT coalesce((SELECT changed_at FROM pages ORDER BY change DESC LIMIT 1),"
@@ -67,8 +105,7 @@ class _Judging:
         self._change = change
         self._connection = connection
         self._counts = CountChanges()
-        self._pages: dict[int, bool] = {}  # to be shown; whether an entry has moved
-        self._places: dict[_Place, None] = {}  # the same, in sections
+        self._touched: dict[int, _Touched] = {}
         self._sections: set[str] = set()
         self._feeds: dict[int, int | None] = {}  # of entries that were judged
         self._noted: set[tuple[int, str]] = set()
@@ -86,20 +123,17 @@ class _Judging:
             " coalesce((SELECT revision FROM entries WHERE id = :id), 0) = :revision",
             {"id": each.entry_id, "revision": each.revision},
         )
-        for place in filter(None, (before, after)):
-            page_id, section = place
-            self._pages[page_id] = self._pages.get(page_id, False) or before != after
-            if section:
-                self._places[place] = None
+        for page_id, section in filter(None, (before, after)):
+            touched = self._touched.setdefault(page_id, _Touched())
+            touched.has_moved |= before != after
+            touched.sections[section] = None
         has_left = before and (after is None or before[0] != after[0])
         if has_left and not each.is_dropped:
             execute(_SHOWN_BY, (each.entry_id,))
 
     def show_all(self) -> None:
-        for page_id, has_moved in self._pages.items():
-            self._show(page_id, has_moved=has_moved)
-        for page_id, section in self._places:
-            self._show_in(section, page_id)
+        for page_id, touched in self._touched.items():
+            self._show(page_id, touched)
         self._counts.write(self._connection)
 
     def _put(self, each: JudgedEntry) -> _Place | None:
@@ -122,13 +156,13 @@ class _Judging:
         stated = to_milliseconds_or_none(each.modified)
         execute(
             "INSERT OR REPLACE INTO page_entries"
-            " (entry_id, page_id, section, dated, revision, stated, rank, language,"
-            "  inherits_language) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " (entry_id, page_id, section, dated, revision, stated, rank, owner,"
+            "  language, inherits_language) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(each.entry_id, page_id, each.section),
                 self._now if each.dated is None else to_milliseconds(each.dated),
                 *(each.revision, (self._now if stated is None else stated) // 1_000),
-                *(each.rank, each.language, each.inherits_language),
+                *(each.rank, each.owner, each.language, each.inherits_language),
             ),
         )
         if each.section not in self._sections:
@@ -139,48 +173,66 @@ class _Judging:
             )
         return page_id, each.section
 
-    def _show(self, page_id: int, *, has_moved: bool) -> None:
-        """Have the page show the entry that is due."""
-        execute = self._connection.execute
-        ((*before, modified, dated, shown_at, published),) = execute(
-            "SELECT entry_id, revision, language, modified, dated, shown_at, published"
-            " FROM pages WHERE id = ?",
-            (page_id,),
-        ).fetchall()
-        shown = before[0]
-        newest: _Shown | None = execute(_NEWEST_OF_ALL, (page_id,)).fetchone()
-        if newest is None:
-            state: tuple[object, ...] = (0, 0, None, modified, dated, shown_at)
-            is_change = shown != 0
+    def _show(self, page_id: int, touched: _Touched) -> None:
+        """Have the page show the entry that is due, together and in its sections."""
+        before = _Page(*self._connection.execute(_PAGE, (page_id,)).fetchone())
+        first = self._find(_FIRST_OF_ALL, page_id)
+        page = self._show_to_all(page_id, before, first, has_moved=touched.has_moved)
+        if first is not None and before.entry_id and page.owner != before.owner:
+            rows = self._connection.execute(
+                "SELECT DISTINCT section FROM page_entries WHERE page_id = ?",
+                (page_id,),
+            )
+            touched.sections.update(dict.fromkeys(section for (section,) in rows))
+        for section in filter(None, touched.sections):
+            page = self._show_in(section, page_id, page, first)
+
+    def _show_to_all(
+        self, page_id: int, before: _Page, first: _Candidate | None, *, has_moved: bool
+    ) -> _Page:
+        """As it is then."""
+        modified, shown = before.modified, bool(before.entry_id)
+        is_other = shown if first is None else _is_other(before, first)
+        if first is None:
+            page = before._replace(entry_id=0, revision=0, language=None)
         else:
-            is_other = _is_other(before, newest)
+            self._note_shown(first.entry_id, "")
             if is_other:
-                modified = self._next_modified(newest[3], published)
-            since = shown_at if shown else self._now
-            state = (*newest[:3], modified, newest[4], since)
-            is_change = is_other or has_moved
-            if before[2] is None and not is_change:
-                sql = "UPDATE pages SET language = ? WHERE id = ?"
-                execute(sql, (newest[2], page_id))
-            self._note_shown(newest[0], "")
-        if is_change:
+                modified = self._next_modified(first.stated, before.published)
+            since = before.shown_at if shown else self._now
+            published = max(before.published, before.modified, modified)
+            page = _Page(*first[:4], modified, first.dated, since, published)
+        if is_other or (has_moved and first is not None):
             self._change += 1
-            execute(
-                "UPDATE pages SET entry_id = ?, revision = ?, language = ?,"
-                " modified = ?, dated = ?, shown_at = ?,"
-                " published = max(published, modified, ?), change = ?, changed_at = ?"
-                " WHERE id = ?",
-                (*state, modified, self._change, self._now, page_id),
+            self._connection.execute(
+                "UPDATE pages SET entry_id = ?, revision = ?, language = ?, owner = ?,"
+                " modified = ?, dated = ?, shown_at = ?, published = ?, change = ?,"
+                " changed_at = ? WHERE id = ?",
+                (*page, self._change, self._now, page_id),
             )
             if shown:
-                self._counts.add(dated, -1)
-            if newest is not None:
-                self._counts.add(newest[4], 1)
+                self._counts.add(before.dated, -1)
+            if first is not None:
+                self._counts.add(first.dated, 1)
+        elif (page.language, page.owner) != (before.language, before.owner):
+            self._connection.execute(
+                "UPDATE pages SET language = ?, owner = ? WHERE id = ?",
+                (page.language, page.owner, page_id),
+            )
+        return page
 
-    def _show_in(self, section: str, page_id: int) -> None:
-        """Have a section show what is due of its own feeds: what all sections show
+    def _find(self, sql: str, *parameters: int | str) -> _Candidate | None:
+        row = self._connection.execute(sql, parameters).fetchone()
+        return None if row is None else _Candidate(*row)
 
-        together is of the same time there, anything else later than all before.
+    def _show_in(
+        self, section: str, page_id: int, page: _Page, first: _Candidate | None
+    ) -> _Page:
+        """Have a section show what is due of its own feeds; the page as it is then.
+
+        Where a feed of another section has more right to the page, the section shows
+        nothing. What all sections show together has the same ``modified`` there;
+        anything else has one later than all before.
         """
         execute = self._connection.execute
         *before, modified = execute(
@@ -188,30 +240,27 @@ class _Judging:
             " WHERE section = ? AND page_id = ?",
             (section, page_id),
         ).fetchone() or (0, 0, None, 0)
-        newest: _Shown | None = execute(
-            _NEWEST_OF_SECTION, (page_id, section)
-        ).fetchone()
-        if newest is not None:
-            self._note_shown(newest[0], section)
-        state: _State = newest[:3] if newest else (0, 0, None)
+        if first is not None and first.section != section:
+            first = self._find(_FIRST_OF_SECTION, page_id, section, page.owner)
+        if first is not None:
+            self._note_shown(first.entry_id, section)
+        elif before[0]:
+            execute(_WITHDRAW_FROM, {"section": section, "page_id": page_id})
+        state = (0, 0, None) if first is None else first[:3]
         if not _is_other(before, state):
-            if before[2] is None and newest is not None:
+            if before[2] is None and first is not None:
                 sql = (
                     "UPDATE section_pages SET language = ?"
                     " WHERE section = ? AND page_id = ?"
                 )
-                execute(sql, (newest[2], section, page_id))
-            return
-        if newest is not None:
-            ((*of_all, its_modified, published),) = execute(
-                "SELECT entry_id, revision, language, modified, published FROM pages"
-                " WHERE id = ?",
-                (page_id,),
-            ).fetchall()
-            if tuple(of_all) == state and its_modified > modified:
-                modified = its_modified
+                execute(sql, (first.language, section, page_id))
+            return page
+        if first is not None:
+            if page[:3] == state and page.modified > modified:
+                modified = page.modified
             else:
-                modified = self._next_modified(newest[3], published)
+                modified = self._next_modified(first.stated, page.published)
+                page = page._replace(published=modified)
                 execute(
                     "UPDATE pages SET published = ? WHERE id = ?", (modified, page_id)
                 )
@@ -221,11 +270,12 @@ class _Judging:
             " revision, language, modified, change) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (section, page_id, *state, modified, self._change),
         )
+        return page
 
     def _next_modified(self, stated: int, published: int) -> int:
-        """First what the feed says; a change is dated when it was seen, and always
+        """In seconds: what the feed says at first, and of a change when it was seen.
 
-        after what was published before: readers take nothing that is not newer.
+        It is after what was published before: readers take nothing that is not newer.
         """
         if not published:
             return max(stated, 1)
@@ -246,9 +296,9 @@ class _Judging:
 
 
 def _is_other(before: Sequence[int | str | None], after: Sequence[object]) -> bool:
-    """Whether something else is to be shown. Of a page from before languages were
+    """Whether something else is to be shown.
 
-    noted the language is not known.
+    The language of a page from before languages were noted is not known.
     """
     if before[2] is None and before[0]:
         return tuple(before[:2]) != tuple(after[:2])

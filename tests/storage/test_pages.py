@@ -17,6 +17,7 @@ from storage.records import (
     EntryWrite,
     FeedChange,
     FeedState,
+    JudgedEntry,
     PageId,
     Polling,
     StoredFeed,
@@ -93,6 +94,121 @@ async def test_what_is_hidden_is_shown_no_more_before_it_is_judged_again(
     await hide(storage, feed)
 
     assert await shown(storage) == ["b"]
+
+
+class OwnedPage:
+    """One page, of entries in sections; an entry is named by its title."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.feeds = PublicFeeds(storage)
+        self.judged: dict[str, JudgedEntry] = {}
+
+    async def say(self, title: str, section: str, owner: int) -> None:
+        if title not in self.judged:
+            feed = await self.feeds.add(title, section=section)
+            await self.feeds.publish(feed, an_entry(title))
+        (entry_id,) = [
+            each.entry_id
+            for each in await self.storage.pages.news(99)
+            if each.entry and each.entry.key == title
+        ] or [self.judged[title].entry_id]
+        self.judged[title] = JudgedEntry(
+            entry_id=entry_id,
+            revision=1,
+            url="https://example.org/page",
+            section=section,
+            rank=owner,
+            owner=owner,
+            dated=START,
+            modified=START,
+        )
+        await self.storage.pages.judge([self.judged[title]], START)
+
+    async def unsay(self, title: str, *, is_dropped: bool = False) -> None:
+        gone = JudgedEntry(
+            entry_id=self.judged[title].entry_id, revision=1, is_dropped=is_dropped
+        )
+        await self.storage.pages.judge([gone], START)
+
+    async def shown(self) -> dict[str, str]:
+        """The title by section, where it shows the page."""
+        pages = self.storage.pages
+        names = [each.name for each in await pages.sections()]
+        found = {}
+        for name in names:
+            for each in await pages.pages(name, after=PageId(0), limit=9):
+                found[name] = each.entry.key
+        return found
+
+    async def withdrawals(self) -> dict[str, int]:
+        sections = await self.storage.pages.sections()
+        return {each.name: each.withdrawals for each in sections if each.withdrawals}
+
+
+@pytest.mark.parametrize(
+    ("in_one", "in_two", "expected"),
+    [
+        (0, 0, {"one", "two"}),
+        (1, 1, {"one", "two"}),
+        (3, 3, {"one", "two"}),
+        (0, 1, {"one"}),
+        (1, 2, {"one"}),
+        (3, 2, {"two"}),
+    ],
+)
+async def test_a_section_shows_a_page_only_if_no_other_has_a_better_owner(
+    storage: Storage, in_one: int, in_two: int, expected: set[str]
+) -> None:
+    page = OwnedPage(storage)
+    await page.say("first", "one", in_one)
+    await page.say("second", "two", in_two)
+    assert set(await page.shown()) - {""} == expected
+
+
+async def test_a_better_owner_takes_a_page_out_of_sections_until_it_goes(
+    storage: Storage,
+) -> None:
+    page = OwnedPage(storage)
+    await page.say("stranger", "one", 3)
+    await page.say("other", "two", 3)
+    assert await page.shown() == {"": "other", "one": "stranger", "two": "other"}
+    assert await page.withdrawals() == {}
+    await page.say("owner", "three", 0)
+    assert await page.shown() == {"": "owner", "three": "owner"}
+    assert await page.withdrawals() == {"one": 1, "two": 1}
+    await page.unsay("owner", is_dropped=True)
+    assert await page.shown() == {"": "other", "one": "stranger", "two": "other"}
+    assert await page.withdrawals() == {"one": 1, "two": 1}
+
+
+async def test_a_feed_that_is_no_owner_any_more_leaves_the_page_to_who_is(
+    storage: Storage,
+) -> None:
+    """Though its entry is the same."""
+    page = OwnedPage(storage)
+    await page.say("first", "one", 1)
+    await page.say("second", "two", 1)
+    await page.say("stranger", "three", 3)
+    assert set(await page.shown()) == {"", "one", "two"}
+    await page.say("first", "one", 3)
+    assert await page.shown() == {"": "second", "two": "second"}
+    assert await page.withdrawals() == {"one": 1}
+    await page.say("second", "two", 3)
+    assert set(await page.shown()) == {"", "one", "two", "three"}
+
+
+async def test_an_entry_of_the_best_owner_is_shown_by_its_own_section_alone(
+    storage: Storage,
+) -> None:
+    page = OwnedPage(storage)
+    await page.say("stranger", "one", 3)
+    await page.say("owner", "", 0)
+    assert await page.shown() == {"": "owner"}
+    await page.unsay("stranger", is_dropped=True)
+    await page.unsay("owner", is_dropped=True)
+    assert await page.shown() == {}
+    assert await page.withdrawals() == {"one": 1}
 
 
 async def test_a_feed_that_is_purged_while_it_is_judged_leaves_nothing(

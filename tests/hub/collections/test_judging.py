@@ -12,6 +12,7 @@ from hub.collections.judging import (
     judge_entry,
     nearness,
     origin_of,
+    owner_of,
     rank_of,
 )
 from protocols.model import Entry, Feed, Link
@@ -62,6 +63,7 @@ def test_a_public_entry_is_a_page_under_its_link() -> None:
         feed_id=FeedId(3),
         url="https://example.org/a",
         section="News-more",
+        owner=3,
         language="en",
         inherits_language=True,
         dated=START,
@@ -182,6 +184,17 @@ def test_where_a_feed_comes_from_goes_before_what_it_says_of_itself() -> None:
     ranks = [rank_of(each, FeedId(10**12)) for each in Nearness]
     assert ranks == sorted(ranks)
     assert len(set(ranks)) == len(ranks)
+
+
+def test_owners_are_the_host_its_domain_who_claims_it_and_others() -> None:
+    assert {each: owner_of(each) for each in Nearness} == {
+        Nearness.HOST: 0,
+        Nearness.OTHER_PORT: 0,
+        Nearness.DOMAIN: 1,
+        Nearness.CLAIMED_HOST: 2,
+        Nearness.CLAIMED_DOMAIN: 2,
+        Nearness.ELSEWHERE: 3,
+    }
 
 
 def test_of_feeds_that_only_claim_a_site_the_first_one_keeps_it() -> None:

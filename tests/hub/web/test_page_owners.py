@@ -67,7 +67,7 @@ async def test_others_replace_no_page_that_a_feed_of_its_host_or_domain_has(
     await scene.tell("hostile", "HIJACKED", head=claim)
     assert await scene.titles() == ["The article"]
     assert await scene.titles("blogs") == ["The article"]
-    assert await scene.titles("links") == ["Comments"]
+    assert await scene.titles("links") == []
 
 
 async def test_the_host_itself_goes_before_the_rest_of_its_domain(
@@ -116,6 +116,37 @@ async def test_the_owner_takes_its_page_over_and_leaves_it_to_others_when_it_goe
     assert reader.pages[URL]["title"] == "Comments"
 
 
+async def test_a_section_says_nothing_of_a_page_whose_owner_is_in_another(
+    scene: Scene,
+) -> None:
+    """What was built of it before is taken back, and built anew when the owner goes."""
+    await scene.tell("links", "Comments", section="links")
+    assert await scene.titles("links") == ["Comments"]
+    known = [each.url for each in await ScpCrawler(scene.client, "links").advertised()]
+    owner = await scene.tell("blog", "The article", section="blogs")
+    await scene.hub.services.collections.build(snapshots=False)
+    assert {(await scene.client.get(url)).status_code for url in known} == {410}
+    assert await scene.titles("links") == []
+    assert await scene.titles("blogs") == await scene.titles() == ["The article"]
+    now = scene.hub.clock.now()
+    await scene.hub.storage.feeds.set_state(owner.id, FeedState.REMOVED, now)
+    assert await scene.titles("links") == await scene.titles() == ["Comments"]
+
+
+async def test_who_only_claims_a_site_takes_pages_from_no_section_but_of_strangers(
+    scene: Scene,
+) -> None:
+    claim = Feed(links=(Link(href="https://blog.example/"),))
+    await scene.tell("hostile", "HIJACKED", head=claim, section="hostile")
+    await scene.tell("proxy", "The article", head=claim, section="blogs")
+    await scene.tell("links", "Comments", section="links")
+    assert await scene.titles("blogs") == ["The article"]
+    assert await scene.titles("links") == []
+    await scene.tell("blog", "The very article", section="owners")
+    assert await scene.titles("owners") == await scene.titles() == ["The very article"]
+    assert await scene.titles("hostile") == await scene.titles("blogs") == []
+
+
 async def test_a_feed_that_is_moved_to_the_host_or_says_it_is_of_it_is_judged_anew(
     scene: Scene,
 ) -> None:
@@ -143,12 +174,12 @@ async def test_one_url_has_one_history_though_sections_show_different_texts(
     scene: Scene,
 ) -> None:
     """A reader of two sections never sees two texts of one date, nor an older date."""
-    owner = await scene.tell("blog", "One", section="blogs")
-    other = await scene.tell("links", "Comments", section="links")
-    crawlers = [ScpCrawler(scene.client, name) for name in ("all", "blogs", "links")]
+    one = await scene.tell("comments", "One", section="comments")
+    other = await scene.tell("links", "Other", section="links")
+    crawlers = [ScpCrawler(scene.client, name) for name in ("all", "comments", "links")]
     for number in range(4):
-        await scene.publish(owner, f"Article {number}")
-        await scene.publish(other, f"Comments {number}")
+        await scene.publish(other, f"Other {number}")
+        await scene.publish(one, f"One {number}")
         await scene.hub.services.collections.build(snapshots=False)
         for crawler in crawlers:
             await crawler.crawl()

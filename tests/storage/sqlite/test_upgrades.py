@@ -236,3 +236,40 @@ async def test_pages_of_former_rules_are_judged_anew_and_what_was_built_is_taken
         assert len(of_section) == RECORDS
     finally:
         await storage.close()
+
+
+async def test_what_sections_showed_of_others_pages_is_judged_anew(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "hub.db"
+    (owners,) = (
+        each for each in migrations() if each.name.endswith("owners_of_pages.sql")
+    )
+    write_version(path, owners.version - 1)
+    host, stranger, of_all = -5 << 48, 0, (("", 1), ("links", 2), ("blogs", 3))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DELETE FROM page_news")
+        connection.execute(
+            "INSERT INTO pages (url_hash, url, entry_id, revision, modified, change,"
+            " changed_at) VALUES (x'00', 'https://b.example/', 3, 1, 900, 7, 0)"
+        )
+        for section, entry_id in of_all:
+            connection.execute(
+                "INSERT INTO page_entries (entry_id, page_id, section, dated, revision,"
+                " stated, rank) VALUES (?, 1, ?, 0, 1, 0, ?)",
+                (entry_id, section, host if section == "blogs" else stranger),
+            )
+            if section:
+                connection.execute(
+                    "INSERT INTO section_pages (section, page_id, entry_id, revision,"
+                    " modified, change) VALUES (?, 1, ?, 1, 900, ?)",
+                    (section, entry_id, entry_id),
+                )
+
+    storage = await open_database(path)
+
+    try:
+        news = await storage.pages.news(9)
+        assert [each.entry_id for each in news] == [2]
+    finally:
+        await storage.close()
