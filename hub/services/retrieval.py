@@ -163,12 +163,9 @@ class RetrievalService:
         if feed is None:
             raise NotReadable("hub.topic", "this topic is gone")
         if keeps_document(subscription.format, feed.format):
-            body = await self._own_document(feed)
+            body = await self._kept_or_fetched(feed)
             if body is not None:
-                whole = await run_beside(
-                    partial(unpack_bytes, body.body), unpacked_size(body.body)
-                )
-                return Document(body.content_type, whole)
+                return await _unpacked(body)
         topic = _selected(subscription, feed)
         selection = Selection(
             name=topic.url,
@@ -182,19 +179,36 @@ class RetrievalService:
             await self.collect(selection, Page(count=count)), format
         )
 
-    async def _own_document(self, feed: StoredFeed) -> StoredBody | None:
+    async def own_document(self, selection: Selection) -> Document | None:
+        """Of one topic that is no feed: what is kept of it, as it came or the part.
+
+        None for everything else. Nothing is fetched for it.
+        """
+        if selection.is_merged:
+            return None
+        (feed_id,) = selection.feeds
+        feed = await self._storage.feeds.get(feed_id)
+        if feed is None or not keeps_document(Format.BY_TOPIC, feed.format):
+            return None
+        body = await self._kept_body(feed)
+        return None if body is None else await _unpacked(body)
+
+    async def _kept_or_fetched(self, feed: StoredFeed) -> StoredBody | None:
         """Of what is no feed also where nobody has wanted it as it is so far: then no
         more than what is in it is known, and it is fetched once more."""
-        kept = await self._storage.log.body(feed.id)
-        if kept is not None or feed.state is not FeedState.ACTIVE:
+        kept = await self._kept_body(feed)
+        is_known = feed.format or feed.polling.code != HTTPStatus.OK
+        if kept is not None or feed.state is not FeedState.ACTIVE or is_known:
             return kept
-        if feed.format == FeedFormat.PART:
-            states = await self._storage.entries.newest([feed.id], limit=1)
-            return part_body(unpack(states[0].body, Entry)) if states else None
-        if feed.format or feed.polling.code != HTTPStatus.OK:
-            return None
         await self._feeds.fetch(feed.id)
         return await self._storage.log.body(feed.id)
+
+    async def _kept_body(self, feed: StoredFeed) -> StoredBody | None:
+        kept = await self._storage.log.body(feed.id)
+        if kept is not None or feed.format != FeedFormat.PART:
+            return kept
+        states = await self._storage.entries.newest([feed.id], limit=1)
+        return part_body(unpack(states[0].body, Entry)) if states else None
 
     async def cursor(self) -> str:
         """Where the log ends: what is stored later comes after it."""
@@ -280,6 +294,12 @@ class RetrievalService:
         if shown is not None:
             return await entries.place_of(shown.id)
         raise InvalidValue(field, "the id of a stored entry of these feeds", id)
+
+
+async def _unpacked(body: StoredBody) -> Document:
+    size = unpacked_size(body.body)
+    whole = await run_beside(partial(unpack_bytes, body.body), size)
+    return Document(body.content_type, whole)
 
 
 def _shown_with(id: str, entries: Sequence[StoredEntry]) -> StoredEntry | None:

@@ -16,6 +16,7 @@ from hub.web.diagnostics import PAGE_HEADERS, diagnosis_document, diagnosis_page
 from hub.web.encoding import json_response
 from hub.web.problems import Problem, as_problem
 from hub.web.rate_limits import RateLimits
+from hub.web.weblog_pings import RPC_PATH
 from protocols.errors import InvalidValue
 from protocols.http import HeaderLink, format_link_header
 from protocols.websub.forms import read_form
@@ -25,6 +26,8 @@ from storage.errors import StorageError
 HUB_PATH = "/hub"
 FORM_TYPE = "application/x-www-form-urlencoded"
 RETRY_SECONDS = "60"
+_WITH_SLASH = {f"{path}/": path for path in (HUB_PATH, RPC_PATH)}
+"""Some clients end every path with one."""
 _ENDING = "If there is such a subscription, its callback will be asked"
 """Whether there is one, nobody is told who could not end it."""
 
@@ -97,8 +100,8 @@ class HubDoor:
         self._websub = websub
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == f"{HUB_PATH}/":
-            scope = {**scope, "path": HUB_PATH}  # some clients end every path so
+        if scope["type"] == "http" and scope["path"] in _WITH_SLASH:
+            scope = {**scope, "path": _WITH_SLASH[scope["path"]]}
         is_asked = scope["type"] == "http" and scope["path"] == HUB_PATH
         if is_asked and scope["method"] == "POST":
             response = await self._websub.answer(Request(scope, receive))

@@ -497,3 +497,22 @@ async def test_retrieving_a_resource_while_subscribing_gives_the_resource(
     assert answer.headers["content-type"] == content_type
     sent = await told_of(scene, topic, callback, b"<p>another</p>")
     assert sent == (content_type, b"<p>another</p>")
+
+
+@pytest.mark.parametrize("fragment", ["", "#p"])
+async def test_what_is_no_feed_is_retrieved_as_it_is_kept(
+    scene: WebSubScene, customer: Customer, fragment: str
+) -> None:
+    topic = resource(scene, b"<p>as it is</p>", "text/html")
+    topic.url += fragment
+    await customer.subscribe(topic, scene.callback(), retrieve="true")
+
+    async def retrieve(**more: str) -> HubAnswer:
+        return await customer.ask(hub_mode="retrieve", hub_topic=topic.url, **more)
+
+    as_it_is, as_atom = await retrieve(), await retrieve(format="atom")
+
+    assert (as_it_is.status, as_it_is.text) == (200, "<p>as it is</p>")
+    assert as_it_is.headers["content-type"].startswith("text/html")
+    assert as_it_is.headers["content-security-policy"] == "sandbox"
+    assert as_atom.headers["content-type"] == "application/atom+xml"

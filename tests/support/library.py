@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from hub.search_index import SearchIndex
 from hub.services.tokens import CreateToken
-from protocols.model import Author, Entry, Feed, Link, Status, Text
+from protocols.model import Author, Entry, Feed, FeedFormat, Link, Status, Text
 from storage.packing import pack
 from storage.records import (
     Credentials,
@@ -150,6 +150,7 @@ class Library:
                 last_parse=START,
             ),
             title=f"About {name}",
+            format=FeedFormat.RSS,
             head=pack(Feed(title=f"About {name}", id=f"id of {name}")),
             entries=tuple(
                 EntryWrite(

@@ -37,6 +37,11 @@ from protocols.live.sse import EVENT_STREAM
 from protocols.superfeedr.parameters import Parameters
 from storage.records import Right
 
+SANDBOXED = {
+    "Content-Security-Policy": "sandbox",
+    "X-Content-Type-Options": "nosniff",
+}
+
 
 class Wait(StrEnum):
     """What happens after the stored entries: more of them, as they come."""
@@ -75,7 +80,10 @@ class Retrieving:
         self._streaming = streaming
 
     async def retrieve(self, call: Call) -> Response:
-        """200 with a feed, newest entries first; or a stream, if one is asked for."""
+        """200 with a feed, newest entries first; or a stream, if one is asked for.
+
+        What is no feed comes as it is, unless a format is asked for.
+        """
         page = read_page(call.parameters)
         format = call.format or BodyFormat.ATOM
         wait = call.parameters.choice("wait", Wait)
@@ -84,6 +92,10 @@ class Retrieving:
             return await self._streaming.events(call, selection, page)
         if wait is Wait.STREAM:
             return await self._streaming.documents(call, selection, page, format)
+        if call.format is None and wait is None:
+            own = await self._retrieval.own_document(selection)
+            if own is not None:
+                return await answer_own_document(call, own)
         if wait is Wait.POLL:
             document = await self._streaming.poll(call, selection, page, format)
         else:
@@ -179,6 +191,16 @@ async def answer_document(
     if call.request.method == "GET" and is_current(call.request, etag, None):
         return not_modified(validators(etag, None))
     answer.headers.update(validators(etag, None))
+    return answer
+
+
+async def answer_own_document(call: Call, document: Document) -> Response:
+    """What a publisher wrote; a browser that shows it runs none of it.
+
+    Raises `InvalidValue` for a JSONP function.
+    """
+    answer = await answer_document(call, document, BodyFormat.ATOM)
+    answer.headers.update(SANDBOXED)
     return answer
 
 

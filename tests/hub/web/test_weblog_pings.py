@@ -43,11 +43,14 @@ async def name_site(hub: Hub, *feeds: StoredFeed, site: str = "blog.example") ->
 
 
 async def ping(
-    client: httpx2.AsyncClient, *parameters: str, method: str = "weblogUpdates.ping"
+    client: httpx2.AsyncClient,
+    *parameters: str,
+    method: str = "weblogUpdates.ping",
+    path: str = "/rpc",
 ) -> tuple[bool, str]:
     """``flerror`` and ``message``. Raises `xmlrpc.client.Fault`."""
     body = xmlrpc.client.dumps(parameters, method).encode()
-    answer = await client.post("/rpc", content=body, headers=XML)
+    answer = await client.post(path, content=body, headers=XML)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/xml; charset=utf-8"
     ((value,), _) = xmlrpc.client.loads(answer.content)
@@ -69,6 +72,14 @@ async def test_the_feed_of_a_ping_is_fetched(
 ) -> None:
     feed = await add(hub)
     assert await ping(anybody, *parameters, method=method) == (False, THANKS)
+    assert hub.poller.asked == [feed.id]
+
+
+async def test_the_path_may_end_with_a_slash(
+    hub: Hub, anybody: httpx2.AsyncClient
+) -> None:
+    feed = await add(hub)
+    assert await ping(anybody, "A blog", FEED, path="/rpc/") == (False, THANKS)
     assert hub.poller.asked == [feed.id]
 
 
