@@ -26,8 +26,13 @@ from hub.config import Settings
 from hub.environment import unknown_variables
 from hub.open_files import fit_connections, raise_limit
 from hub.part import Part
-from hub.server import DRAIN_SECONDS, AddressUnavailable, Server, listening_socket
 from hub.tokens import TokenUnreadable, ensure_token, token_file
+from hub.web.server.http_server import (
+    DRAIN_SECONDS,
+    AddressUnavailable,
+    Server,
+    listening_socket,
+)
 from storage.errors import StorageError
 from storage.opening import open_storage
 

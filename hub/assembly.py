@@ -22,13 +22,13 @@ from hub.metrics import Metrics
 from hub.net import Network
 from hub.part import Part
 from hub.search_index import SearchIndex
-from hub.server import Server, create_server
 from hub.services import OperationsService, Services
 from hub.use_cases import build_use_cases
 from hub.way_in import build_way_in
 from hub.way_out import build_way_out
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
+from hub.web.server.http_server import Server, create_server
 from storage.interface import Storage
 
 

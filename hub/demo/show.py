@@ -22,7 +22,7 @@ from hub.demo.hub_requests import DemoFailed, ask_hub
 from hub.demo.listeners import Listeners
 from hub.demo.outside import Outside
 from hub.demo.samples import Kind
-from hub.server import create_server, listening_socket
+from hub.web.server.http_server import create_server, listening_socket
 from storage.interface import Storage
 from storage.opening import open_storage
 from storage.records import NewFeed, SubscriptionId, SubscriptionState

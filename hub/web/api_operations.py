@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hub.web.deliveries import Retry
+from hub.web.api.delivery_routes import Retry
+from hub.web.api.operator_routes import Backup
+from hub.web.api.subscription_routes import SubscriptionToAdd
+from hub.web.api.token_routes import TokenToAdd
 from hub.web.feed_operations import FEED_OPERATIONS
 from hub.web.operation import PAGE, Operation, Parameter
-from hub.web.operations import Backup
-from hub.web.scp import CollectionsToBuild
-from hub.web.subscriptions import SubscriptionToAdd
-from hub.web.tokens import TokenToAdd
+from hub.web.publishing.crawler_routes import CollectionsToBuild
 from storage.records import Right
 
 OPERATIONS: tuple[Operation, ...] = (

@@ -1,44 +1,94 @@
-"""The ASGI application: every surface of the hub on one origin."""
+"""The ASGI application: every surface of the hub on one origin.
+
+What is told of a path that nothing is at, and of a method that a path has not.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.routing import Mount, Router
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Mount, Route, Router
 
 from hub.services import Services
 from hub.services.errors import ServiceError
+from hub.web.api.delivery_routes import DeliveryRoutes
+from hub.web.api.feed_routes import FeedRoutes, ListRoutes
+from hub.web.api.openapi import OpenApiRoutes
+from hub.web.api.operator_routes import OperationsRoutes
+from hub.web.api.subscription_routes import SubscriptionRoutes
+from hub.web.api.token_routes import TokenRoutes
 from hub.web.api_operations import RIGHTS
 from hub.web.authentication import Authenticator, RequireRight
-from hub.web.deliveries import DeliveryRoutes
-from hub.web.feeds import FeedRoutes
-from hub.web.front import FrontRoutes
-from hub.web.lists import ListRoutes
-from hub.web.metrics import MetricsRoutes
-from hub.web.openapi import OpenApiRoutes
-from hub.web.openfeeder import CONTENT, DISCOVERY, UPDATE, OpenFeederRoutes
-from hub.web.operations import OperationsRoutes
-from hub.web.own_requests import RefuseOwnRequests
-from hub.web.problems import Problem, answer_error
-from hub.web.public import PublicRoutes
+from hub.web.loop_guard import RefuseOwnRequests
+from hub.web.monitoring_routes import MetricsRoutes
+from hub.web.problems import Problem, answer_error, problem_response
+from hub.web.publishing.crawler_routes import ScpRoutes
+from hub.web.publishing.front_page_routes import FrontRoutes
+from hub.web.publishing.openfeeder_routes import (
+    CONTENT,
+    DISCOVERY,
+    UPDATE,
+    OpenFeederRoutes,
+)
+from hub.web.publishing.topic_routes import PublicRoutes
 from hub.web.rate_limits import RateLimits
 from hub.web.request_limits import LimitRequests
-from hub.web.routing import answer_not_found, wrong_method_answer
-from hub.web.scp import ScpRoutes
-from hub.web.stream import StreamRoutes
-from hub.web.subscriptions import SubscriptionRoutes
+from hub.web.streams.stream_routes import StreamRoutes
 from hub.web.superfeedr.door import SuperfeedrDoor
 from hub.web.superfeedr.table import create_modes
-from hub.web.tokens import TokenRoutes
-from hub.web.upstream import UpstreamRoutes
-from hub.web.weblog_pings import WeblogPingRoutes
-from hub.web.websub import HubDoor, WebSubRoutes
+from hub.web.websub.hub_routes import HubDoor, WebSubRoutes
+from hub.web.websub.ping_routes import WeblogPingRoutes
+from hub.web.websub.push_routes import UpstreamRoutes
 from protocols.errors import ProtocolError
 from protocols.superfeedr.parameters import Lengths
 from storage.errors import StorageError
+
+SHOWN_PATH = 100
+
+
+async def answer_not_found(request: Request, error: Exception) -> Response:
+    path = request.url.path[:SHOWN_PATH]
+    return problem_response(
+        Problem(HTTPStatus.NOT_FOUND, f"there is nothing at {path}")
+    )
+
+
+def wrong_method_answer(
+    top: Sequence[BaseRoute], mounted: Sequence[Route]
+) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """An exception handler. ``Allow`` names the methods of all routes with that path
+
+    (RFC 9110 15.5.6); Starlette's own would name those of the first one.
+    """
+
+    async def answer(request: Request, error: Exception) -> Response:
+        routes = mounted if request.scope.get("root_path") else top
+        methods = {
+            method
+            for route in routes
+            if isinstance(route, Route) and _has_path(route, request)
+            for method in route.methods or ()
+        }
+        allowed = ", ".join(sorted(methods))
+        problem = Problem(
+            HTTPStatus.METHOD_NOT_ALLOWED,
+            f"this takes {allowed}, not {request.method[:SHOWN_PATH]}",
+            headers={"Allow": allowed},
+        )
+        return problem_response(problem)
+
+    return answer
+
+
+def _has_path(route: Route, request: Request) -> bool:
+    return route.matches(request.scope)[0] is not Match.NONE
+
 
 UNCOUNTED = ("/api/", "/healthz", "/readyz", "/metrics")
 """Paths that `LimitRequests` leaves alone: ``/api`` counts by itself, by token too;

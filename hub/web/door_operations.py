@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hub.web.open_operation import HTML, JSON, TEXT, OpenOperation
 from hub.web.operation import Parameter
-from hub.web.weblog_pings import MEDIA_TYPE as RPC_TYPE
+from hub.web.websub.ping_routes import MEDIA_TYPE as RPC_TYPE
 from protocols.websub.requests import FORMATS
 from protocols.websub.signatures import ALGORITHMS
 from protocols.websub.subscriber import CONFIRMATION_TYPE

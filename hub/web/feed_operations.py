@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from hub.core.findings import FindingKind
 from hub.services.feed_requests import LONGEST_WAIT
+from hub.web.api.feed_routes import (
+    FeedsToAdd,
+    FeedToAdd,
+    FeedToEdit,
+    ListsToRead,
+    PageToLookAt,
+)
 from hub.web.decoding import DEFAULT_PAGE, LARGEST_PAGE
-from hub.web.feeds import FeedsToAdd, FeedToAdd, FeedToEdit, PageToLookAt
-from hub.web.lists import ListsToRead
 from hub.web.operation import PAGE, Operation, Parameter
 from storage.records import FeedState, Right
 

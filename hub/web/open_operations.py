@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from hub.services.public import DEFAULT_PAGE, LONGEST_PAGE
 from hub.web.door_operations import DOOR_OPERATIONS
-from hub.web.front import ASSETS
 from hub.web.open_operation import HTML, JSON, OPML, TEXT, OpenOperation
 from hub.web.openfeeder_operations import OPENFEEDER_OPERATIONS
 from hub.web.operation import Parameter
-from hub.web.scp import XML
+from hub.web.publishing.crawler_routes import XML
+from hub.web.publishing.front_page_routes import ASSETS
 from protocols.live.messages import BodyFormat, WantedUpdates
 from protocols.live.sse import EVENT_STREAM
 from protocols.scp.collection import MEDIA_TYPE

@@ -11,7 +11,7 @@ from hub.services.tokens import Principal
 from hub.web.authentication import Authenticator
 from hub.web.problems import Problem, problem_response
 from hub.web.rate_limits import RateLimits
-from hub.web.stream_requests import STREAM_PATH, find_principal
+from hub.web.streams.stream_requests import STREAM_PATH, find_principal
 from storage.errors import StorageError
 
 TOPICS_OF_A_REQUEST = 10

@@ -25,12 +25,12 @@ from hub.clock import SystemClock
 from hub.live.shares import MOST_CONNECTIONS, divide
 from hub.live.stream import LiveStream
 from hub.metrics import Metrics
-from hub.server import create_server, listening_socket
 from hub.services.live import LiveService
 from hub.services.tokens import TokenService
 from hub.services.tracking import TrackTopics
 from hub.web.authentication import Authenticator
-from hub.web.stream import StreamRoutes
+from hub.web.server.http_server import create_server, listening_socket
+from hub.web.streams.stream_routes import StreamRoutes
 from protocols.live.frames import text_frame
 from protocols.model import Entry, Feed, Status, Text
 from scripts.benchmarks.hub_under_test import running_hub

@@ -20,7 +20,7 @@ from hub.net import HttpNetwork, Limits
 from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher
 from hub.polling.poller import Poller
-from hub.server import listening_socket
+from hub.web.server.http_server import listening_socket
 from scripts.benchmarks.peers import loopback_addresses
 from storage.interface import Storage
 from storage.records import NewFeed

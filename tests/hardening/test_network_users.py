@@ -67,7 +67,7 @@ OPENING = {
     "hub.net.side": "the same",
     "hub.net.failures": "tells what went wrong with TLS",
     "hub.net.system_lookup": "looks names up",
-    "hub.server": "listens",
+    "hub.web.server.http_server": "listens",
     "hub.app": "listens",
     "hub.cli.client": "the operator's own program, to the hub that it is told",
     "hub.cli.live_client": "the same",

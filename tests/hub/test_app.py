@@ -18,7 +18,7 @@ from hub.app import CannotStart, HubFailed, run, run_until_stopped, stop_signal
 from hub.assembly import BuiltHub
 from hub.config import Settings
 from hub.part import Part
-from hub.server import create_server, listening_socket
+from hub.web.server.http_server import create_server, listening_socket
 from tests.support.eventually import eventually
 from tests.support.services import Hub, open_hub
 

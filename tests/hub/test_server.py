@@ -6,7 +6,12 @@ from email.utils import formatdate
 import pytest
 from starlette.applications import Starlette
 
-from hub.server import AddressUnavailable, DatedState, create_server, listening_socket
+from hub.web.server.http_server import (
+    AddressUnavailable,
+    DatedState,
+    create_server,
+    listening_socket,
+)
 from tests.support.eventually import eventually
 
 

@@ -18,7 +18,7 @@ from hub.assembly import BuiltHub, Seams, build_hub
 from hub.clock import SystemClock
 from hub.config import Settings
 from hub.jobs import Housekeeping
-from hub.server import Server
+from hub.web.server.http_server import Server
 from storage.records import Retention
 from storage.sqlite import SqliteStorage
 from tests.simulation.disk import Disk

@@ -27,7 +27,7 @@ from hub.environment import load_settings
 from hub.ground import Seams
 from hub.logs import configure_logs
 from hub.net import HttpNetwork, Purpose
-from hub.server import listening_socket
+from hub.web.server.http_server import listening_socket
 from storage.opening import open_storage
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)

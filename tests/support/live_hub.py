@@ -14,9 +14,9 @@ from urllib.parse import urlencode
 import orjson
 from websockets.asyncio.client import ClientConnection, connect
 
-from hub.server import create_server, listening_socket
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits
+from hub.web.server.http_server import create_server, listening_socket
 from protocols.model import Entry, Feed, Status, Text
 from storage.packing import pack
 from storage.records import (

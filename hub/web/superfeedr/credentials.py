@@ -22,8 +22,7 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from hub.services.tokens import Principal
-from hub.web.authentication import Authenticator, refuse_in_query
-from hub.web.origins import is_foreign
+from hub.web.authentication import Authenticator, is_foreign, refuse_in_query
 from hub.web.problems import Problem
 from hub.web.superfeedr.answers import is_function
 from hub.web.superfeedr.calls import Effect

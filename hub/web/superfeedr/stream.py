@@ -21,14 +21,15 @@ from hub.live.subscriptions import ChannelKey, Interest
 from hub.services.live import LiveService
 from hub.services.retrieval import RetrievalService
 from hub.services.selections import Page, Selection
-from hub.web.event_outlets import (
+from hub.web.streams.stream_events import (
+    UNREADABLE_CURSOR,
     BodyEventOutlet,
     EventOutlet,
     LineOutlet,
     hold_connection,
+    serve,
 )
-from hub.web.stream_events import UNREADABLE_CURSOR, serve
-from hub.web.stream_requests import refuse_without_room
+from hub.web.streams.stream_requests import refuse_without_room
 from hub.web.superfeedr.calls import Call
 from protocols.cursor import read_cursor
 from protocols.errors import InvalidValue

@@ -10,7 +10,12 @@ import pytest
 from lxml import html
 
 from hub.services.front import SHOWN_FEEDS, AboutPage
-from hub.web.front import ASSETS, LONGEST_QUERY, POLICY, render_about
+from hub.web.publishing.front_page_routes import (
+    ASSETS,
+    LONGEST_QUERY,
+    POLICY,
+    render_about,
+)
 from storage.records import FetchCommit, NewFeed, Polling
 from tests.support.services import Hub
 

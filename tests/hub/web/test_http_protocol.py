@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from hub.web.http_protocol import HttpProtocol
+from hub.web.server.http_protocol import HttpProtocol
 from tests.support.eventually import eventually
 from tests.support.live_hub import LiveHub, live_hub
 from tests.support.raw_websocket import PING, RawWebSocket, frame
@@ -30,7 +30,7 @@ async def patient_hub(tmp_path: Path) -> AsyncIterator[LiveHub]:
 async def hub(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[LiveHub]:
-    monkeypatch.setattr("hub.web.http_protocol.HEAD_SECONDS", 0.2)
+    monkeypatch.setattr("hub.web.server.http_protocol.HEAD_SECONDS", 0.2)
     async with live_hub(tmp_path) as hub:
         yield hub
 

@@ -11,8 +11,7 @@ import uvicorn
 from starlette.applications import Starlette
 from uvicorn.server import ServerState
 
-from hub.web.http_protocol import HttpProtocol
-from hub.web.kept_connections import Idle, KeptConnections
+from hub.web.server.http_protocol import HttpProtocol, Idle, KeptConnections
 from tests.support.eventually import eventually
 
 LONG = 3_600.0

@@ -12,11 +12,11 @@ import httpx2
 import pytest
 from starlette.routing import BaseRoute, Mount, Route
 
+from hub.web.api.openapi import openapi_document
 from hub.web.api_operations import OPERATIONS
 from hub.web.api_shapes import CHOICES, SHAPES
 from hub.web.application import create_application
 from hub.web.open_operations import OPEN_OPERATIONS
-from hub.web.openapi import openapi_document
 from protocols.model import Hints
 from storage.records import (
     GivenUp,

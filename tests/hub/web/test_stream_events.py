@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from hub.services.tokens import CreateToken
-from hub.web.stream_events import accepts_events
+from hub.web.streams.stream_events import accepts_events
 from storage.records import Right
 from tests.support.event_stream import EventClient
 from tests.support.eventually import eventually

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from hub.core.push.steps import CONFIRMED_WITHIN, LONGEST_BACKOFF
-from hub.web.upstream import LARGEST_PUSH
+from hub.web.websub.push_routes import LARGEST_PUSH
 from protocols.websub.leases import LONGEST_LEASE
 from protocols.websub.signatures import sign
 from storage.records import (

@@ -9,7 +9,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from hub.web.websocket_protocol import WebSocketProtocol
+from hub.web.server.websocket_protocol import WebSocketProtocol
 from tests.support.raw_websocket import CLOSE, TEXT, frame
 
 HANDSHAKE = (

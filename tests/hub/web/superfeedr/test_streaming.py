@@ -13,7 +13,7 @@ import pytest
 from starlette.requests import Request
 
 from hub.services.selections import Page, Wanted
-from hub.web.event_outlets import EventOutlet
+from hub.web.streams.stream_events import EventOutlet
 from hub.web.superfeedr.calls import Call
 from hub.web.superfeedr.stream import Streaming, write_first
 from protocols.live.closing import SLOW, Closing

@@ -1,12 +1,18 @@
-"""``GET /stream`` as server-sent events."""
+"""``GET /stream`` as server-sent events.
+
+Answers that are long in coming, or without end, on a connection of `HttpProtocol`.
+
+They are written what was built for many, without a queue and a task for each.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import structlog
 from starlette.requests import Request
@@ -14,21 +20,92 @@ from starlette.types import Receive, Scope, Send
 
 from hub.live.connections import Guest
 from hub.live.errors import TooManyTopics, UnknownTopic
-from hub.live.outlet import Outlet
+from hub.live.outlet import LARGEST_BACKLOG, Outlet
+from hub.live.prepared import Prepared
 from hub.live.subscriptions import Interest
 from hub.services.live import LiveService
 from hub.services.tokens import Principal
 from hub.web.authentication import CHALLENGE, Authenticator
 from hub.web.decoding import combined_field
-from hub.web.event_outlets import EventOutlet
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
-from hub.web.stream_requests import find_principal, read_wish, refuse_without_room
+from hub.web.server.http_protocol import HTTP_EXTENSION, HttpProtocol
+from hub.web.streams.stream_requests import (
+    find_principal,
+    read_wish,
+    refuse_without_room,
+)
 from protocols.cursor import read_cursor
 from protocols.errors import InvalidValue
-from protocols.live.messages import Subscribe
+from protocols.live.closing import Closing
+from protocols.live.messages import Closed, Subscribe
 from protocols.live.sse import EVENT_STREAM
 from storage.errors import StorageError
+
+CLOSE_SECONDS = 5.0
+
+
+def hold_connection(scope: Scope) -> None:
+    """See `HttpProtocol.hold`. Nothing where something else serves."""
+    http = scope.get("extensions", {}).get(HTTP_EXTENSION)
+    if http is not None:
+        cast("HttpProtocol", http).hold()
+
+
+class EventOutlet:
+    """The body of a ``text/event-stream`` answer that has begun on a connection.
+
+    ``closed`` is set when it is to end, with what makes it end.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self._http = cast("HttpProtocol", scope["extensions"][HTTP_EXTENSION])
+        self._http.has_outlet = True
+        self._http.hold()
+        self.closed: asyncio.Future[Closing] = self._http.loop.create_future()
+
+    def write(self, message: Prepared) -> None:
+        self.write_chunk(message.event_chunk)
+
+    def write_chunk(self, chunk: bytes) -> None:
+        transport = self._http.transport
+        if self.closed.done() or transport.is_closing():
+            return
+        if transport.get_write_buffer_size() > LARGEST_BACKLOG:
+            transport.abort()  # it would not take a reason either
+        else:
+            transport.write(chunk)
+
+    async def room(self) -> None:
+        await self._http.flow.drain()
+
+    def close(self, closing: Closing) -> None:
+        """Its last event says why."""
+        if not self.closed.done():
+            self.write(_farewell(closing))
+            self.closed.set_result(closing)
+            self._http.loop.call_later(CLOSE_SECONDS, self._http.transport.abort)
+
+
+class LineOutlet(EventOutlet):
+    """The body of an answer made of documents, each of which ends a line."""
+
+    def write(self, message: Prepared) -> None:
+        if message.line_chunk:  # an empty one would end the body
+            self.write_chunk(message.line_chunk)
+
+
+class BodyEventOutlet(EventOutlet):
+    """As `EventOutlet`; the data of a notification is its body alone."""
+
+    def write(self, message: Prepared) -> None:
+        self.write_chunk(message.body_event_chunk)
+
+
+@cache
+def _farewell(closing: Closing) -> Prepared:
+    return Prepared(Closed(code=closing.code, reason=closing.reason))
+
 
 HEADERS = [
     (b"content-type", f"{EVENT_STREAM}; charset=utf-8".encode()),

@@ -15,9 +15,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
-from hub.web.http_protocol import HttpProtocol
-from hub.web.kept_connections import KeptConnections
-from hub.web.websocket_protocol import LARGEST_MESSAGE, WebSocketProtocol
+from hub.web.server.http_protocol import HttpProtocol, KeptConnections
+from hub.web.server.websocket_protocol import LARGEST_MESSAGE, WebSocketProtocol
 
 DRAIN_SECONDS = 3.0
 """How long requests under way may go on after the hub was told to stop."""

@@ -20,8 +20,12 @@ from hub.services.tokens import Principal
 from hub.web.authentication import Authenticator
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
-from hub.web.stream_requests import find_principal, read_wish, refuse_without_room
-from hub.web.websocket_protocol import websocket_of
+from hub.web.server.websocket_protocol import websocket_of
+from hub.web.streams.stream_requests import (
+    find_principal,
+    read_wish,
+    refuse_without_room,
+)
 from protocols.errors import InvalidValue
 from protocols.live.closing import FAILED, NOT_AUTHORIZED, NOT_TEXT, POLICY
 from protocols.live.decoding import InvalidMessage, read_client_message

@@ -12,11 +12,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hub.services import WebSubService
 from hub.services.errors import ServiceError, TooManyWaiting
 from hub.web.decoding import combined_field, read_bytes
-from hub.web.diagnostics import PAGE_HEADERS, diagnosis_document, diagnosis_page
 from hub.web.encoding import json_response
 from hub.web.problems import Problem, as_problem
 from hub.web.rate_limits import RateLimits
-from hub.web.weblog_pings import RPC_PATH
+from hub.web.websub.diagnostics import PAGE_HEADERS, diagnosis_document, diagnosis_page
+from hub.web.websub.ping_routes import RPC_PATH
 from protocols.errors import InvalidValue
 from protocols.http import HeaderLink, format_link_header
 from protocols.websub.forms import read_form

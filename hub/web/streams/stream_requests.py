@@ -12,8 +12,7 @@ from hub.live.connections import Guest
 from hub.live.errors import NoRoom, ShareTaken
 from hub.live.stream import LiveStream
 from hub.services.tokens import Principal
-from hub.web.authentication import Authenticator, refuse_in_query
-from hub.web.origins import is_foreign
+from hub.web.authentication import Authenticator, is_foreign, refuse_in_query
 from hub.web.problems import Problem
 from protocols.cursor import read_cursor
 from protocols.live.decoding import read_choice

@@ -18,7 +18,7 @@ from hub.web.open_operation import OpenOperation
 from hub.web.open_operations import OPEN_OPERATIONS
 from hub.web.openapi_responses import responses_of, responses_of_open
 from hub.web.operation import Operation, Parameter
-from hub.web.websub import FORM_TYPE
+from hub.web.websub.hub_routes import FORM_TYPE
 
 Members = dict[str, object]
 SECURITY_SCHEMES = {

@@ -8,9 +8,9 @@ from hub.clock import Clock, SystemClock
 from hub.services.live import LiveService
 from hub.web.authentication import Authenticator
 from hub.web.rate_limits import RateLimits
-from hub.web.stream_events import EventStream
-from hub.web.stream_messages import MessageStream
-from hub.web.stream_requests import STREAM_PATH
+from hub.web.streams.stream_events import EventStream
+from hub.web.streams.stream_messages import MessageStream
+from hub.web.streams.stream_requests import STREAM_PATH
 
 
 class StreamRoutes:

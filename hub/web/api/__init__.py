@@ -1,0 +1,1 @@
+"""The administration API: a module for each noun, declared by its handlers."""

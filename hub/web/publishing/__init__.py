@@ -1,0 +1,1 @@
+"""What the hub publishes: topics, files for crawlers, OpenFeeder, pages for people."""

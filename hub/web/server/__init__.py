@@ -1,0 +1,1 @@
+"""uvicorn, as far as the hub has it do more or otherwise."""

@@ -1,0 +1,1 @@
+"""``/stream``: websockets and server-sent events."""

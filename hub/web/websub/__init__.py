@@ -1,0 +1,1 @@
+"""The open WebSub hub, pings, and what other people's hubs push."""
