@@ -83,9 +83,9 @@ def judge_entry(
 
 
 def own_path(entry_id: EntryId) -> str:
-    """Where the hub itself shows an entry (`hub.web.publishing.topic_routes`). No fragment: readers
+    """Where the hub itself shows an entry (`hub.web.publishing.topic_routes`).
 
-    that drop these would take all such pages for one.
+    No fragment: readers that drop these would take all such pages for one.
     """
     return f"/topics/entries/{entry_id}"
 

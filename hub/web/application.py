@@ -1,7 +1,4 @@
-"""The ASGI application: every surface of the hub on one origin.
-
-What is told of a path that nothing is at, and of a method that a path has not.
-"""
+"""The ASGI application: every surface of the hub on one origin."""
 
 from __future__ import annotations
 

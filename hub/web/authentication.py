@@ -3,8 +3,6 @@
 ``Authorization: Bearer TOKEN``, or Basic with the account's name and the token; the
 admin token goes with the user ``admin``. Browsers send Basic credentials by
 themselves, so a request to the API that another site caused is refused.
-
-Whose page makes a request, as far as browsers tell.
 """
 
 from __future__ import annotations

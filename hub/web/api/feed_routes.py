@@ -1,7 +1,4 @@
-"""``/api/feeds``: the feeds the hub polls.
-
-``/api/lists``: lists of feeds, read for whoever may want to add these.
-"""
+"""``/api/feeds``: the feeds the hub polls, and lists of such as it might."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``/.well-known/openfeeder.json`` and ``/openfeeder`` (OpenFeeder 1.0).
-
-Headers and errors of OpenFeeder's answers (OpenFeeder 8 and 9).
-"""
+"""``/.well-known/openfeeder.json`` and ``/openfeeder`` (OpenFeeder 1.0)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""uvicorn's HTTP protocol, with a deadline and a size for request heads, and a bound on
+"""uvicorn's HTTP protocol, with limits on request heads and on idle connections.
 
-what is idle. How answers without end are written to it: `hub.web.streams.stream_events`.
-
-Connections that wait for a further request: so many, the longest idle go first.
+The head of a request has a deadline and a size. So many connections may wait for a
+further request: the longest idle go first. `hub.web.streams.stream_events` writes
+answers without end to it.
 """
 
 from __future__ import annotations

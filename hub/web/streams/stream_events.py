@@ -1,8 +1,7 @@
 """``GET /stream`` as server-sent events.
 
-Answers that are long in coming, or without end, on a connection of `HttpProtocol`.
-
-They are written what was built for many, without a queue and a task for each.
+They are written to the connection (`HttpProtocol`), built once for many clients,
+without a queue and a task for each.
 """
 
 from __future__ import annotations
