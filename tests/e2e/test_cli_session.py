@@ -12,9 +12,9 @@ import pytest
 
 from tests.support.command import Outcome, fanfare, fork_fanfare, knowing
 from tests.support.eventually import eventually
+from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
 from tests.support.hub_process import HubProcess
 from tests.support.publisher import Publisher
-from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
 
 
 @dataclass(frozen=True, slots=True)

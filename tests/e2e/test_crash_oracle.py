@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from tests.support.http_server import ServerRequest
 from tests.support.oracle import Evidence, Kill, judge
 from tests.support.subscribers import Receipt, Subscriber
-from tests.support.web_server import ServerRequest
 
 
 def arrived(

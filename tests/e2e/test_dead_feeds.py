@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tests.support.command import fanfare, knowing
 from tests.support.eventually import eventually
+from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
 from tests.support.hub_api import HubApi
 from tests.support.hub_process import LOOPBACK, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
-from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
 
 
 class Subscriber:

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from tests.support.eventually import eventually
+from tests.support.http_server import ServerAnswer, ServerRequest
 from tests.support.hub_api import HubApi
-from tests.support.web_server import ServerAnswer, ServerRequest
 from tests.support.websub import atom, confirm, websub_scene
 
 

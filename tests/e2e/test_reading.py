@@ -9,9 +9,9 @@ import aiohttp
 import pytest
 
 from tests.support.eventually import eventually
+from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import HubProcess
 from tests.support.stage import Stage, open_stage
-from tests.support.web_server import ServerAnswer
 from tests.support.websub import websub_scene
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.eventually import eventually
+from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
 from tests.support.hub_api import HubApi
 from tests.support.hub_process import LOOPBACK, HubProcess
-from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
 
 MARKUP = '<p onclick="x()">Hi<script>alert(1)</script></p>'
 

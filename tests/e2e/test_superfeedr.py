@@ -15,8 +15,8 @@ import pytest
 import pytest_asyncio
 
 from tests.support.eventually import eventually
+from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import TOKEN
-from tests.support.web_server import ServerAnswer
 from tests.support.websub import (
     Callback,
     HubAnswer,

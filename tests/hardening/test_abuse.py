@@ -40,6 +40,7 @@ from storage.records import (
 from tests.support.application_client import client_of
 from tests.support.background import in_background
 from tests.support.eventually import eventually
+from tests.support.http_server import ServerAnswer, ServerRequest
 from tests.support.hub_process import TOKEN
 from tests.support.open_hub import (
     CALLBACK,
@@ -50,7 +51,6 @@ from tests.support.open_hub import (
     open_hub_scene,
 )
 from tests.support.services import open_hub
-from tests.support.web_server import ServerAnswer, ServerRequest
 from tests.support.websub import (
     HubAnswer,
     Topic,

@@ -26,8 +26,8 @@ import pytest_asyncio
 from backports import zstd
 
 from tests.support.eventually import eventually
+from tests.support.http_server import Origin, ServerAnswer
 from tests.support.hub_process import HubProcess
-from tests.support.origin import Origin, OriginAnswer
 from tests.support.upstream_hub import (
     ADMIN,
     UpstreamScene,
@@ -55,7 +55,7 @@ LAUGHS = (
     )
     + b"]>"
 )
-ENDLESS = OriginAnswer(body=b" " * 65_536, chunked=True, endless=True)
+ENDLESS = ServerAnswer(body=b" " * 65_536, chunked=True, endless=True)
 NAMES = b" ".join(b'a%d=""' % number for number in range(60_000))
 """Attributes: to list their values took minutes, in which nothing else was done."""
 
@@ -249,12 +249,12 @@ async def test_what_a_hub_answers_may_have_no_end(scene: UpstreamScene) -> None:
 
 LISTS = {
     **{
-        coding: OriginAnswer(headers={"Content-Encoding": coding}, body=body)
+        coding: ServerAnswer(headers={"Content-Encoding": coding}, body=body)
         for coding, body in CODED.items()
     },
-    "gzip unsaid": OriginAnswer(body=CODED["gzip"]),
-    "laughs": OriginAnswer(body=LAUGHS + b"<opml><body>&a9;</body></opml>"),
-    "depth": OriginAnswer(body=b"<opml><body>" + b"<outline>" * 100_000),
+    "gzip unsaid": ServerAnswer(body=CODED["gzip"]),
+    "laughs": ServerAnswer(body=LAUGHS + b"<opml><body>&a9;</body></opml>"),
+    "depth": ServerAnswer(body=b"<opml><body>" + b"<outline>" * 100_000),
     "endless": ENDLESS,
 }
 
@@ -269,7 +269,7 @@ async def test_a_list_of_feeds_may_include_bombs(scene: UpstreamScene) -> None:
         attributes = b"<outline " + NAMES + b' xmlUrl="http://a.example/"/>'
         outlines = included + attributes + b'<outline xmlUrl="http://b.example/"/>'
         body = b'<opml version="2.0"><body>%s</body></opml>' % outlines
-        origin.serve("/", OriginAnswer(body=body))
+        origin.serve("/", ServerAnswer(body=body))
         found: dict[str, Any] = await scene.api(
             "POST", "/lists", json={"urls": [origin.url()]}
         )
@@ -325,9 +325,9 @@ async def test_what_a_page_leads_to_may_be_a_bomb(
         sites = []
         for number in range(max(map(len, places.values()))):
             site = await stack.enter_async_context(a_host())
-            site.serve("/", OriginAnswer(body=PAGE))
+            site.serve("/", ServerAnswer(body=PAGE))
             for path, bombs in places.items():
-                site.serve(path, OriginAnswer(body=bombs[number % len(bombs)]))
+                site.serve(path, ServerAnswer(body=bombs[number % len(bombs)]))
             sites.append(site)
         asked = [{"url": site.url(), "kind": kind} for site in sites]
         seen = await asyncio.gather(
@@ -355,12 +355,12 @@ FRONT = {
 }
 OPENFEEDER = {
     **{
-        coding: OriginAnswer(headers={"Content-Encoding": coding}, body=body)
+        coding: ServerAnswer(headers={"Content-Encoding": coding}, body=body)
         for coding, body in CODED.items()
     },
-    "depth": OriginAnswer(body=b'{"schema":"openfeeder/1.0","items":' + DEPTH),
-    "line breaks": OriginAnswer(body=b'{"items":"' + b"\n" * 9_000_000 + b'"}'),
-    "values": OriginAnswer(body=b'{"items":[' + b"[]," * 3_000_000 + b"[]]}"),
+    "depth": ServerAnswer(body=b'{"schema":"openfeeder/1.0","items":' + DEPTH),
+    "line breaks": ServerAnswer(body=b'{"items":"' + b"\n" * 9_000_000 + b'"}'),
+    "values": ServerAnswer(body=b'{"items":[' + b"[]," * 3_000_000 + b"[]]}"),
     "endless": ENDLESS,
 }
 
@@ -368,7 +368,7 @@ OPENFEEDER = {
 async def test_what_an_openfeeder_site_answers_may_be_a_bomb(
     scene: UpstreamScene,
 ) -> None:
-    front = OriginAnswer(headers=JSON, body=json.dumps(FRONT).encode())
+    front = ServerAnswer(headers=JSON, body=json.dumps(FRONT).encode())
     async with AsyncExitStack() as stack:
         ids = {}
         for name, answer in OPENFEEDER.items():
@@ -413,9 +413,9 @@ async def test_what_a_site_publishes_in_collections_may_be_a_bomb(
         ids = {}
         for name, body in COLLECTIONS.items():
             site = await stack.enter_async_context(a_host())
-            front = OriginAnswer(headers=XML, body=SITEMAP.encode())
+            front = ServerAnswer(headers=XML, body=SITEMAP.encode())
             site.serve("/sitemap.xml", front)
-            site.serve("/all", OriginAnswer(body=body))
+            site.serve("/all", ServerAnswer(body=body))
             added = await scene.api(
                 "POST", "/feeds?wait=0", json={"url": site.url("/sitemap.xml")}
             )
@@ -437,7 +437,7 @@ async def test_a_part_of_a_resource_may_be_a_bomb(scene: UpstreamScene) -> None:
         ids = {}
         for name, (body, selector) in SELECTED.items():
             site = await stack.enter_async_context(a_host())
-            site.serve("/part", OriginAnswer(body=body))
+            site.serve("/part", ServerAnswer(body=body))
             url = site.url(f"/part#{quote(selector)}")
             added = await scene.api("POST", "/feeds?wait=0", json={"url": url})
             ids[name] = added["id"]

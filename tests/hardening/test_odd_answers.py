@@ -26,7 +26,7 @@ from storage.records import (
 from tests.support.black_hole import black_hole
 from tests.support.delivery_scene import DeliveryScene, delivery_scene
 from tests.support.eventually import eventually
-from tests.support.origin import Origin, OriginAnswer
+from tests.support.http_server import Origin, ServerAnswer
 
 SECONDS = 2.0
 LONGEST_BODY = 64 * 1024
@@ -46,7 +46,7 @@ class Odd:
     ``wait``: of a failure, the seconds to the next try, at least and at most.
     """
 
-    answer: OriginAnswer
+    answer: ServerAnswer
     status: int = 0
     wait: tuple[float, float] = SCHEDULE
 
@@ -61,12 +61,12 @@ class Recorded:
     wait: float | None
 
 
-def raw(words: bytes, **more: object) -> OriginAnswer:
-    return OriginAnswer(raw=words, **more)  # type: ignore[arg-type]
+def raw(words: bytes, **more: object) -> ServerAnswer:
+    return ServerAnswer(raw=words, **more)  # type: ignore[arg-type]
 
 
-def later(status: int, header: str) -> OriginAnswer:
-    return OriginAnswer(status=status, headers={"Retry-After": header})
+def later(status: int, header: str) -> ServerAnswer:
+    return ServerAnswer(status=status, headers={"Retry-After": header})
 
 
 def in_seconds(seconds: float) -> str:
@@ -76,16 +76,16 @@ def in_seconds(seconds: float) -> str:
 
 DELIVERED = {
     "a gigabyte": Odd(
-        answer=OriginAnswer(
+        answer=ServerAnswer(
             headers={"Content-Length": str(1 << 30)}, body=bytes(65_536), endless=True
         ),
         status=200,
     ),
     "chunks without end": Odd(
-        answer=OriginAnswer(body=bytes(9_000), chunked=True, endless=True), status=200
+        answer=ServerAnswer(body=bytes(9_000), chunked=True, endless=True), status=200
     ),
     "a body that drips": Odd(
-        answer=OriginAnswer(body=bytes(1_000), piece=1, drip=0.1), status=200
+        answer=ServerAnswer(body=bytes(1_000), piece=1, drip=0.1), status=200
     ),
     "a body that never comes": Odd(
         answer=raw(OK + b"Content-Length: 9\r\n\r\n"), status=200
@@ -101,11 +101,11 @@ DELIVERED = {
     ),
     "two answers": Odd(answer=raw(OK + b"Content-Length: 0\r\n\r\n" + OK), status=200),
     "gzip that is none": Odd(
-        answer=OriginAnswer(headers={"Content-Encoding": "gzip"}, body=b"\x1f\x8b no"),
+        answer=ServerAnswer(headers={"Content-Encoding": "gzip"}, body=b"\x1f\x8b no"),
         status=200,
     ),
     "a bomb of gzip": Odd(
-        answer=OriginAnswer(
+        answer=ServerAnswer(
             headers={"Content-Encoding": "gzip"}, body=gzip.compress(bytes(MEGABYTE))
         ),
         status=200,
@@ -123,12 +123,12 @@ DELIVERED = {
         answer=raw(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + OK + b"\r\n"),
         status=200,
     ),
-    "the last 2xx": Odd(answer=OriginAnswer(status=299), status=299),
+    "the last 2xx": Odd(answer=ServerAnswer(status=299), status=299),
 }
 
 FAILED = {
-    "silence": Odd(answer=OriginAnswer(silent=True)),
-    "too late": Odd(answer=OriginAnswer(delay=5.0)),
+    "silence": Odd(answer=ServerAnswer(silent=True)),
+    "too late": Odd(answer=ServerAnswer(delay=5.0)),
     "a head that drips": Odd(answer=raw(OK * 100, piece=1, drip=0.1)),
     "half a head": Odd(answer=raw(OK + b"X: ")),
     "closed without a word": Odd(answer=raw(b"", closes=True)),
@@ -148,18 +148,18 @@ FAILED = {
     "TLS": Odd(answer=raw(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")),
     "a length below nothing": Odd(answer=raw(OK + b"Content-Length: -5\r\n\r\n")),
     "no status": Odd(answer=raw(b"HTTP/1.1 000 No\r\n\r\n")),
-    "a status that is none": Odd(answer=OriginAnswer(status=999), status=999),
-    "not modified": Odd(answer=OriginAnswer(status=304), status=304),
+    "a status that is none": Odd(answer=ServerAnswer(status=999), status=999),
+    "not modified": Odd(answer=ServerAnswer(status=304), status=304),
     "moved to itself": Odd(
-        answer=OriginAnswer(status=301, headers={"Location": "/moved to itself"}),
+        answer=ServerAnswer(status=301, headers={"Location": "/moved to itself"}),
         status=301,
     ),
     "moved inside": Odd(
-        answer=OriginAnswer(status=308, headers={"Location": "http://127.0.0.1:1/"}),
+        answer=ServerAnswer(status=308, headers={"Location": "http://127.0.0.1:1/"}),
         status=308,
     ),
     "an error without end": Odd(
-        answer=OriginAnswer(status=500, body=bytes(9_000), endless=True), status=500
+        answer=ServerAnswer(status=500, body=bytes(9_000), endless=True), status=500
     ),
     "patience in seconds": Odd(answer=later(429, "60"), status=429, wait=(60, 60)),
     "patience to a date": Odd(
@@ -185,9 +185,9 @@ FAILED = {
 }
 
 GONE = {
-    "gone": Odd(answer=OriginAnswer(status=410), status=410),
+    "gone": Odd(answer=ServerAnswer(status=410), status=410),
     "gone without end": Odd(
-        answer=OriginAnswer(status=410, body=bytes(9_000), endless=True), status=410
+        answer=ServerAnswer(status=410, body=bytes(9_000), endless=True), status=410
     ),
 }
 ODD = {**DELIVERED, **FAILED, **GONE}
@@ -286,7 +286,7 @@ async def recorded(scene: DeliveryScene, subscription: Subscription) -> Recorded
 
 
 def is_right(name: str, got: Recorded) -> bool:
-    odd = ODD.get(name, Odd(answer=OriginAnswer()))
+    odd = ODD.get(name, Odd(answer=ServerAnswer()))
     if got.status != odd.status or got.seconds > 20:
         return False
     if got.is_over or got.wait is None:

@@ -32,8 +32,8 @@ from tests.support.forbidden import (
     forbidden_urls,
     long_urls,
 )
+from tests.support.http_server import Origin, ServerAnswer, redirect
 from tests.support.new_database import open_new
-from tests.support.origin import Origin, OriginAnswer, redirect
 
 LIMITS = Limits(seconds=3, idle_seconds=1)
 
@@ -309,7 +309,7 @@ async def test_no_redirect_with_odd_bytes_leads_to_loopback(
         Origin("127.0.0.2") as outside,
         HttpNetwork(allow_topics=[OUTSIDE]) as network,
     ):
-        outside.serve("/", OriginAnswer(raw=answer, closes=True))
+        outside.serve("/", ServerAnswer(raw=answer, closes=True))
         fetcher = Fetcher(network, ManualClock(), LIMITS)
         request = FetchRequest(url=outside.url("/"), user_agent="Fanfare")
         assert (await fetcher.fetch(request)).error

@@ -23,8 +23,8 @@ import pytest_asyncio
 
 from tests.support.eventually import eventually
 from tests.support.forbidden import forbidden_urls
+from tests.support.http_server import Origin, ServerAnswer, ServerRequest, redirect
 from tests.support.hub_process import TOKEN, HubProcess
-from tests.support.origin import Origin, OriginAnswer, OriginRequest, redirect
 from tests.support.websub import atom
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -70,11 +70,11 @@ class Internet:
         path = path or f"/{next(self.numbers)}"
         content = body.encode() if isinstance(body, str) else body
         sent = {"Content-Type": type, **headers}
-        self.origin.serve(path, OriginAnswer(headers=sent, body=content))
+        self.origin.serve(path, ServerAnswer(headers=sent, body=content))
         return self.origin.url(path)
 
     def put_answer(
-        self, answer: OriginAnswer | Callable[[OriginRequest], OriginAnswer]
+        self, answer: ServerAnswer | Callable[[ServerRequest], ServerAnswer]
     ) -> str:
         path = f"/{next(self.numbers)}"
         self.origin.serve(path, answer)
@@ -109,11 +109,11 @@ def feed(link: str = "") -> bytes:
     return atom(1, links=link)
 
 
-def confirm(request: OriginRequest) -> OriginAnswer:
+def confirm(request: ServerRequest) -> ServerAnswer:
     query = request.target.partition("?")[2]
     pairs = [each.partition("=") for each in query.split("&")]
     challenge = {name: value for name, _, value in pairs}.get("hub.challenge", "")
-    return OriginAnswer(body=challenge.encode())
+    return ServerAnswer(body=challenge.encode())
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -411,7 +411,7 @@ async def test_a_site_s_robots_txt_leads_nowhere_forbidden(internet: Internet) -
     async def one(url: str) -> None:
         async with turns, Origin(OUTSIDE) as site:
             site.serve("/robots.txt", redirect(url))
-            site.serve("/feed", OriginAnswer(body=feed()))
+            site.serve("/feed", ServerAnswer(body=feed()))
             await add(internet, site.url("/feed"))
             assert site.requests
 

@@ -15,7 +15,7 @@ from hub.net import Request
 from tests.simulation.door import Heard, Knock
 from tests.simulation.other_hubs import signed_with
 from tests.simulation.world import Host, World
-from tests.support.web_server import ServerAnswer
+from tests.support.http_server import ServerAnswer
 
 Mutant = Callable[[World, Request], Awaitable[ServerAnswer | None]]
 """Does something with a delivery; its answer, or None for a reset."""

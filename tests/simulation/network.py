@@ -12,7 +12,7 @@ from hub.net import Answer, Purpose, Request
 from hub.net.headers import AnswerHeaders
 from tests.simulation.mutants import Mutant
 from tests.simulation.world import World
-from tests.support.web_server import ServerAnswer
+from tests.support.http_server import ServerAnswer
 
 LONGEST_WAY = 0.3
 """Seconds a request or an answer takes, usually; now and then ten times as long."""

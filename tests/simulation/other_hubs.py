@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, urlencode
 
 from hub.net import Request
 from tests.simulation.door import Heard, Knock
+from tests.support.http_server import ServerAnswer
 from tests.support.publisher import PublishedFeed
-from tests.support.web_server import ServerAnswer
 
 Door = Callable[[Knock], Awaitable[Heard | None]]
 """Asks the hub that is played; None: nothing was heard of it."""

@@ -14,9 +14,9 @@ from hub.net import Request
 from tests.simulation.door import Heard, Knock
 from tests.simulation.moods import GONE, moods
 from tests.simulation.other_hubs import OtherHub
+from tests.support.http_server import ServerAnswer, ServerRequest
 from tests.support.publisher import PublishedFeed, entries_named_in
 from tests.support.subscribers import Receipt, Reply, Subscriber
-from tests.support.web_server import ServerAnswer, ServerRequest
 
 FORMATS = ("json", "atom", "as-is")
 HUB_OF_OTHERS = "https://hub{}.elsewhere.example/"

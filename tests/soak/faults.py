@@ -13,8 +13,8 @@ from random import Random
 from time import monotonic
 
 from tests.soak.population import Population
+from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import HubProcess
-from tests.support.web_server import ServerAnswer
 
 QUIET = 3.0
 """Seconds after a fault until the next kill, so that each copy has one cause."""

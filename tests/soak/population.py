@@ -14,11 +14,11 @@ from tests.soak.hostile import HOSTILE
 from tests.soak.members import Member, Members, Standing
 from tests.soak.readers import LiveReader
 from tests.support.crash_campaign import moody
+from tests.support.http_server import ServerAnswer, ServerRequest
 from tests.support.hub_api import HubApi
 from tests.support.publisher import PublishedFeed, Publisher
 from tests.support.receiver import Receiver
 from tests.support.subscribers import Subscriber, Subscribers
-from tests.support.web_server import ServerAnswer, ServerRequest
 
 FEEDS, SUBSCRIBERS_EACH, READERS_EACH = 4, 8, 3
 LISTED = 100

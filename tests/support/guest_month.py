@@ -31,8 +31,8 @@ from tests.support.clock import ManualClock
 from tests.support.guest_population import SITES
 from tests.support.guest_scores import Request, Score, score, score_host
 from tests.support.guest_sites import END, START, Site
+from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
 from tests.support.polled_site import DocumentParser
-from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
 
 LOOPBACK = ip_network("127.0.0.0/8")
 IDENTITY = Identity(

@@ -16,7 +16,7 @@ from tests.support.guest_sites import (
     Site,
     http_date,
 )
-from tests.support.web_server import ServerAnswer
+from tests.support.http_server import ServerAnswer
 
 
 def _none(edition: Edition) -> str:

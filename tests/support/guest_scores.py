@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from itertools import pairwise
 
 from tests.support.guest_sites import DAY, END, START, Site
-from tests.support.web_server import ServerAnswer, ServerRequest
+from tests.support.http_server import ServerAnswer, ServerRequest
 
 DECODED = {"gzip", "br", "deflate", "zstd", "identity"}
 REPAIRING = 300.0

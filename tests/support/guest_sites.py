@@ -15,7 +15,7 @@ from email.utils import format_datetime
 from random import Random
 
 from tests.support.clock import ManualClock
-from tests.support.web_server import ServerAnswer, ServerRequest
+from tests.support.http_server import ServerAnswer, ServerRequest
 
 START = ManualClock().now()
 DAYS = 30

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Self
 from urllib.parse import parse_qsl, urlsplit
 
+from tests.support.http_server import Served, ServerAnswer, ServerRequest
 from tests.support.openfeeder import FeederSite, Ways
-from tests.support.web_server import Served, ServerAnswer, ServerRequest
 
 
 class FeederServer(Served):

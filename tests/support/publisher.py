@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
-from tests.support.web_server import Served, ServerAnswer, ServerRequest
+from tests.support.http_server import Served, ServerAnswer, ServerRequest
 
 _ENTRY_ID = re.compile(r"tag:publisher\.example,2026:(\d+)/(\d+)")
 _FIRST_DAY = datetime(2026, 3, 1, tzinfo=UTC)

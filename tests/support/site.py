@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.web_server import Served, ServerAnswer, ServerRequest
+from tests.support.http_server import Served, ServerAnswer, ServerRequest
 
 
 class Site(Served):

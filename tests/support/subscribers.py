@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
 
+from tests.support.http_server import Served, ServerAnswer, ServerRequest
 from tests.support.publisher import entries_named_in
-from tests.support.web_server import Served, ServerAnswer, ServerRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ from urllib.parse import parse_qs, urlencode
 import aiohttp
 
 from tests.support.eventually import eventually
+from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
 from tests.support.hub_process import LOOPBACK, TOKEN, HubProcess
-from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
 
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 TEN_DAYS = 864_000

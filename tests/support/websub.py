@@ -15,8 +15,8 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 import aiohttp
 
 from tests.support.eventually import eventually
+from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
 from tests.support.hub_process import LOOPBACK, HubProcess
-from tests.support.web_server import ServerAnswer, ServerRequest, WebServer
 
 FORM = "application/x-www-form-urlencoded"
 Parameters = Mapping[str, str] | Sequence[tuple[str, str]]

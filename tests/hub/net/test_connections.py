@@ -18,11 +18,11 @@ from hub.net.pool import Pool
 from hub.net.urls import Server, target_of
 from tests.support.certificates import server_context, trusting_context
 from tests.support.eventually import eventually
-from tests.support.origin import Origin, OriginAnswer
+from tests.support.http_server import Origin, ServerAnswer
 
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 PATIENT = Limits(seconds=60, idle_seconds=60)
-DEAF = OriginAnswer(raw=b"", closes=True)
+DEAF = ServerAnswer(raw=b"", closes=True)
 """The request is read, and the connection closed."""
 
 
@@ -56,11 +56,11 @@ async def post(
 # --- sent again ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", [DEAF, OriginAnswer(raw=b"", resets=True)])
+@pytest.mark.parametrize("how", [DEAF, ServerAnswer(raw=b"", resets=True)])
 async def test_a_request_on_a_kept_connection_that_was_closed_is_sent_again(
-    network: HttpNetwork, origin: Origin, how: OriginAnswer
+    network: HttpNetwork, origin: Origin, how: ServerAnswer
 ) -> None:
-    origin.serve("/", OriginAnswer(), how, OriginAnswer(status=204))
+    origin.serve("/", ServerAnswer(), how, ServerAnswer(status=204))
     await post(network, origin.url())
     assert (await post(network, origin.url())).status == 204
     assert [each.connection for each in origin.requests] == [1, 1, 2]
@@ -68,7 +68,7 @@ async def test_a_request_on_a_kept_connection_that_was_closed_is_sent_again(
 
 
 async def test_it_is_sent_again_only_once(network: HttpNetwork, origin: Origin) -> None:
-    origin.serve("/", OriginAnswer(), DEAF)
+    origin.serve("/", ServerAnswer(), DEAF)
     await post(network, origin.url())
     with pytest.raises(BadAnswer, match="without an answer"):
         await post(network, origin.url())
@@ -87,7 +87,7 @@ async def test_a_request_on_a_new_connection_is_sent_once(
 async def test_a_request_whose_answer_had_begun_is_sent_once(
     network: HttpNetwork, origin: Origin
 ) -> None:
-    origin.serve("/", OriginAnswer(), OriginAnswer(raw=b"HTTP/1.1 2", closes=True))
+    origin.serve("/", ServerAnswer(), ServerAnswer(raw=b"HTTP/1.1 2", closes=True))
     await post(network, origin.url())
     with pytest.raises(BadAnswer, match="without an answer"):
         await post(network, origin.url())
@@ -97,7 +97,7 @@ async def test_a_request_whose_answer_had_begun_is_sent_once(
 async def test_a_request_that_was_worked_on_for_a_second_is_sent_once(
     network: HttpNetwork, origin: Origin
 ) -> None:
-    origin.serve("/", OriginAnswer(), OriginAnswer(raw=b"", closes=True, delay=1.2))
+    origin.serve("/", ServerAnswer(), ServerAnswer(raw=b"", closes=True, delay=1.2))
     await post(network, origin.url())
     with pytest.raises(BadAnswer, match="without an answer"):
         await post(network, origin.url())
@@ -110,7 +110,7 @@ async def test_a_request_that_was_worked_on_for_a_second_is_sent_once(
 async def test_a_connection_that_the_server_closes_is_not_used_again(
     network: HttpNetwork, origin: Origin
 ) -> None:
-    origin.serve("/", OriginAnswer(closes=True))
+    origin.serve("/", ServerAnswer(closes=True))
     await post(network, origin.url())
     await asyncio.wait_for(origin.disconnected.wait(), 60)
     await post(network, origin.url())
@@ -123,7 +123,7 @@ async def test_an_answer_that_nobody_asked_for_ends_its_connection(
 ) -> None:
     """It would be taken for the answer to the next request."""
     twice = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
-    origin.serve("/", OriginAnswer(raw=twice + b"HTTP/1.1 500 No\r\n"))
+    origin.serve("/", ServerAnswer(raw=twice + b"HTTP/1.1 500 No\r\n"))
     await post(network, origin.url())
     await asyncio.wait_for(origin.disconnected.wait(), 60)
     assert (await post(network, origin.url())).status == 200
@@ -255,7 +255,7 @@ async def test_a_pool_gives_up_the_one_that_was_idle_longest() -> None:
 async def test_no_more_connections_are_open_than_agreed_and_everybody_gets_a_turn(
     origin: Origin,
 ) -> None:
-    origin.serve("/", OriginAnswer(delay=0.01))
+    origin.serve("/", ServerAnswer(delay=0.01))
     async with HttpNetwork(allow_callbacks=LOOPBACK, connections=2) as network:
         answers = await asyncio.gather(
             *(post(network, origin.url()) for _ in range(10))
@@ -278,7 +278,7 @@ async def test_an_idle_connection_makes_room_for_another_server() -> None:
 
 
 async def test_waiting_for_a_turn_counts_towards_the_deadline(origin: Origin) -> None:
-    origin.serve("/", OriginAnswer(silent=True))
+    origin.serve("/", ServerAnswer(silent=True))
     async with HttpNetwork(allow_callbacks=LOOPBACK, connections=1) as network:
         first = asyncio.create_task(post(network, origin.url()))
         await origin.wait_for_requests()
@@ -286,7 +286,7 @@ async def test_waiting_for_a_turn_counts_towards_the_deadline(origin: Origin) ->
             await post(network, origin.url(), Limits(seconds=0.05))
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
-        origin.serve("/", OriginAnswer())
+        origin.serve("/", ServerAnswer())
         assert (await post(network, origin.url())).status == 200
     assert len(origin.requests) == 2
 

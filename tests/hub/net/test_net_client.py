@@ -13,7 +13,7 @@ import pytest
 from hub.errors import BadAnswer, Blocked, NetworkError, TimedOut, TooLarge, Unreachable
 from hub.net import Answer, HttpNetwork, Limits, Purpose, Request
 from tests.support.certificates import server_context, trusting_context
-from tests.support.origin import Origin, OriginAnswer, redirect
+from tests.support.http_server import Origin, ServerAnswer, redirect
 
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 QUICK = Limits(seconds=1.0, idle_seconds=0.3, body_bytes=100_000)
@@ -57,7 +57,7 @@ async def post(network: HttpNetwork, url: str, body: bytes = b"news") -> Answer:
 async def test_a_request_carries_the_given_headers_and_nothing_of_its_own(
     network: HttpNetwork, origin: Origin
 ) -> None:
-    origin.serve("/feed", OriginAnswer(body=b"<rss/>"))
+    origin.serve("/feed", ServerAnswer(body=b"<rss/>"))
     headers = {"User-Agent": "Fanfare/1", "If-None-Match": 'W/"odd "value"'}
     url = origin.url("/feed?a=%7e&b=+&c='(x)")
     await network.send(
@@ -127,7 +127,7 @@ async def test_user_information_and_fragment_of_a_url_stay_off_the_wire(
 async def test_cookies_are_never_sent_back(
     network: HttpNetwork, origin: Origin
 ) -> None:
-    origin.serve("/feed", OriginAnswer(headers={"Set-Cookie": "a=b; Path=/"}))
+    origin.serve("/feed", ServerAnswer(headers={"Set-Cookie": "a=b; Path=/"}))
     await get(network, origin.url("/feed"))
     await get(network, origin.url("/feed"))
     assert "cookie" not in origin.requests[1].headers
@@ -147,7 +147,7 @@ async def test_proxies_named_by_the_environment_are_ignored(
 async def test_a_body_is_posted_whole(
     network: HttpNetwork, origin: Origin, size: int
 ) -> None:
-    origin.serve("/callback", OriginAnswer(status=204))
+    origin.serve("/callback", ServerAnswer(status=204))
     body = b"n" * size
     answer = await post(network, origin.url("/callback"), body)
     assert answer.status == 204
@@ -217,7 +217,7 @@ async def test_a_header_with_a_line_break_is_not_sent(
 async def test_an_answer_is_given_as_it_came(
     network: HttpNetwork, origin: Origin
 ) -> None:
-    origin.serve("/feed", OriginAnswer(headers={"ETag": '"x"'}, body=b"<rss/>"))
+    origin.serve("/feed", ServerAnswer(headers={"ETag": '"x"'}, body=b"<rss/>"))
     answer = await get(network, origin.url("/feed"))
     assert (answer.status, answer.body, answer.complete) == (200, b"<rss/>", True)
     assert answer.headers.get("etag", "") == '"x"'
@@ -242,10 +242,10 @@ async def test_a_body_may_come_in_any_way(
     network: HttpNetwork, origin: Origin, how: dict[str, bool]
 ) -> None:
     body = b"0123456789" * 10
-    answer = OriginAnswer(body=body, piece=33)
+    answer = ServerAnswer(body=body, piece=33)
     origin.serve(
         "/",
-        OriginAnswer(
+        ServerAnswer(
             body=answer.body,
             piece=answer.piece,
             chunked=how.get("chunked", False),
@@ -261,7 +261,7 @@ async def test_a_compressed_body_is_inflated(
 ) -> None:
     compressed = gzip.compress(b"<rss/>")
     origin.serve(
-        "/", OriginAnswer(headers={"Content-Encoding": "gzip"}, body=compressed)
+        "/", ServerAnswer(headers={"Content-Encoding": "gzip"}, body=compressed)
     )
     assert (await get(network, origin.url("/"))).body == b"<rss/>"
 
@@ -271,7 +271,7 @@ async def test_a_damaged_compressed_body_names_the_status_it_came_with(
 ) -> None:
     compressed = gzip.compress(b"<rss/>")[:-4]
     origin.serve(
-        "/", OriginAnswer(headers={"Content-Encoding": "gzip"}, body=compressed)
+        "/", ServerAnswer(headers={"Content-Encoding": "gzip"}, body=compressed)
     )
     with pytest.raises(BadAnswer) as caught:
         await get(network, origin.url("/"))
@@ -284,16 +284,16 @@ async def test_a_damaged_compressed_body_names_the_status_it_came_with(
 @pytest.mark.parametrize(
     "answer",
     [
-        OriginAnswer(body=bytes(200_000)),
-        OriginAnswer(body=bytes(200_000), chunked=True),
-        OriginAnswer(body=bytes(10_000), chunked=True, endless=True),
-        OriginAnswer(body=bytes(10_000), endless=True),
-        OriginAnswer(headers={"Content-Length": "200000000"}, body=b"x"),
+        ServerAnswer(body=bytes(200_000)),
+        ServerAnswer(body=bytes(200_000), chunked=True),
+        ServerAnswer(body=bytes(10_000), chunked=True, endless=True),
+        ServerAnswer(body=bytes(10_000), endless=True),
+        ServerAnswer(headers={"Content-Length": "200000000"}, body=b"x"),
     ],
     ids=["length", "chunked", "endless chunks", "endless", "announced"],
 )
 async def test_a_body_over_the_limit_is_given_up_and_its_connection_closed(
-    network: HttpNetwork, origin: Origin, answer: OriginAnswer
+    network: HttpNetwork, origin: Origin, answer: ServerAnswer
 ) -> None:
     origin.serve("/", answer)
     with pytest.raises(TooLarge) as caught:
@@ -304,7 +304,7 @@ async def test_a_body_over_the_limit_is_given_up_and_its_connection_closed(
 
 async def test_a_bomb_is_too_large(network: HttpNetwork, origin: Origin) -> None:
     bomb = gzip.compress(bytes(2_000_000))
-    origin.serve("/", OriginAnswer(headers={"Content-Encoding": "gzip"}, body=bomb))
+    origin.serve("/", ServerAnswer(headers={"Content-Encoding": "gzip"}, body=bomb))
     with pytest.raises(TooLarge):
         await get(network, origin.url("/"))
 
@@ -312,7 +312,7 @@ async def test_a_bomb_is_too_large(network: HttpNetwork, origin: Origin) -> None
 async def test_of_an_answer_that_is_no_success_only_the_beginning_is_read(
     network: HttpNetwork, origin: Origin
 ) -> None:
-    origin.serve("/", OriginAnswer(status=404, body=bytes(70_000), endless=True))
+    origin.serve("/", ServerAnswer(status=404, body=bytes(70_000), endless=True))
     answer = await get(network, origin.url("/"))
     assert (answer.status, len(answer.body), answer.complete) == (404, 65_536, False)
 
@@ -320,7 +320,7 @@ async def test_of_an_answer_that_is_no_success_only_the_beginning_is_read(
 async def test_of_an_answer_to_a_delivery_at_most_64_kib_are_read(
     network: HttpNetwork, origin: Origin
 ) -> None:
-    origin.serve("/", OriginAnswer(body=bytes(1 << 30 >> 8), endless=True))
+    origin.serve("/", ServerAnswer(body=bytes(1 << 30 >> 8), endless=True))
     answer = await post(network, origin.url("/"))
     assert (answer.status, len(answer.body), answer.complete) == (200, 65_536, False)
     await asyncio.wait_for(origin.disconnected.wait(), 60)
@@ -338,7 +338,7 @@ async def test_of_an_answer_to_a_delivery_at_most_64_kib_are_read(
 async def test_a_header_bomb_is_a_bad_answer(
     network: HttpNetwork, origin: Origin, raw: bytes
 ) -> None:
-    origin.serve("/", OriginAnswer(raw=raw))
+    origin.serve("/", ServerAnswer(raw=raw))
     with pytest.raises(BadAnswer):
         await get(network, origin.url("/"))
 
@@ -349,17 +349,17 @@ async def test_a_header_bomb_is_a_bad_answer(
 @pytest.mark.parametrize(
     "answer",
     [
-        OriginAnswer(silent=True),
-        OriginAnswer(delay=5),
-        OriginAnswer(headers={"Content-Length": "100"}, body=b"x", raw=None, piece=1),
-        OriginAnswer(body=bytes(1000), piece=1, drip=0.1),
-        OriginAnswer(raw=b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
-        OriginAnswer(raw=b"HTTP/1.1 200 OK\r\nX: "),
+        ServerAnswer(silent=True),
+        ServerAnswer(delay=5),
+        ServerAnswer(headers={"Content-Length": "100"}, body=b"x", raw=None, piece=1),
+        ServerAnswer(body=bytes(1000), piece=1, drip=0.1),
+        ServerAnswer(raw=b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
+        ServerAnswer(raw=b"HTTP/1.1 200 OK\r\nX: "),
     ],
     ids=["silence", "late", "short body", "drip", "continue flood", "half a header"],
 )
 async def test_an_answer_that_does_not_end_in_time_is_given_up(
-    network: HttpNetwork, origin: Origin, answer: OriginAnswer
+    network: HttpNetwork, origin: Origin, answer: ServerAnswer
 ) -> None:
     origin.serve("/", answer)
     started = asyncio.get_running_loop().time()
@@ -390,7 +390,7 @@ async def test_a_server_that_lets_nobody_in_is_given_up_long_before_the_rest(
 async def test_a_delivery_counts_by_its_status_though_the_body_drips(
     network: HttpNetwork, origin: Origin
 ) -> None:
-    origin.serve("/", OriginAnswer(body=bytes(1000), piece=1, drip=0.1))
+    origin.serve("/", ServerAnswer(body=bytes(1000), piece=1, drip=0.1))
     answer = await post(network, origin.url("/"))
     assert (answer.status, answer.complete) == (200, False)
     assert len(answer.body) < 100
@@ -399,7 +399,7 @@ async def test_a_delivery_counts_by_its_status_though_the_body_drips(
 async def test_a_delivery_counts_by_its_status_though_the_connection_is_reset(
     network: HttpNetwork, origin: Origin
 ) -> None:
-    origin.serve("/", OriginAnswer(headers={"Content-Length": "9"}, resets=True))
+    origin.serve("/", ServerAnswer(headers={"Content-Length": "9"}, resets=True))
     answer = await post(network, origin.url("/"))
     assert (answer.status, answer.complete) == (200, False)
 
@@ -422,7 +422,7 @@ async def test_a_delivery_counts_by_its_status_though_the_connection_is_reset(
 async def test_what_is_not_http_is_a_bad_answer(
     network: HttpNetwork, origin: Origin, raw: bytes
 ) -> None:
-    origin.serve("/", OriginAnswer(raw=raw, closes=True))
+    origin.serve("/", ServerAnswer(raw=raw, closes=True))
     with pytest.raises(BadAnswer):
         await get(network, origin.url("/"))
 
@@ -432,7 +432,7 @@ async def test_a_body_shorter_than_announced_is_a_bad_answer(
     network: HttpNetwork, origin: Origin, body: bytes
 ) -> None:
     origin.serve(
-        "/", OriginAnswer(headers={"Content-Length": "9"}, body=body, closes=True)
+        "/", ServerAnswer(headers={"Content-Length": "9"}, body=body, closes=True)
     )
     with pytest.raises(BadAnswer, match="ended early") as caught:
         await get(network, origin.url("/"))
@@ -442,7 +442,7 @@ async def test_a_body_shorter_than_announced_is_a_bad_answer(
 async def test_a_connection_closed_without_an_answer_is_a_bad_answer(
     network: HttpNetwork, origin: Origin
 ) -> None:
-    origin.serve("/", OriginAnswer(raw=b"", closes=True))
+    origin.serve("/", ServerAnswer(raw=b"", closes=True))
     with pytest.raises(BadAnswer, match="without an answer"):
         await get(network, origin.url("/"))
 
@@ -450,7 +450,7 @@ async def test_a_connection_closed_without_an_answer_is_a_bad_answer(
 async def test_a_reset_connection_is_unreachable(
     network: HttpNetwork, origin: Origin
 ) -> None:
-    origin.serve("/", OriginAnswer(raw=b"", resets=True))
+    origin.serve("/", ServerAnswer(raw=b"", resets=True))
     with pytest.raises(Unreachable, match="reset"):
         await get(network, origin.url("/"))
 
@@ -489,7 +489,7 @@ async def test_a_certificate_that_nobody_trusts_is_refused(
 
 async def test_a_trusted_server_is_spoken_to_by_https(tmp_path: Path) -> None:
     async with Origin(tls=server_context(tmp_path)) as origin:
-        origin.serve("/", OriginAnswer(body=b"<rss/>"))
+        origin.serve("/", ServerAnswer(body=b"<rss/>"))
         tls = trusting_context(tmp_path)
         async with HttpNetwork(allow_topics=LOOPBACK, tls=tls) as network:
             assert (await get(network, origin.url("/"))).body == b"<rss/>"
@@ -512,7 +512,7 @@ async def test_a_name_without_address_is_unreachable(
 async def test_a_cancelled_request_closes_its_connection(
     network: HttpNetwork, origin: Origin
 ) -> None:
-    origin.serve("/", OriginAnswer(body=b"x", piece=1, endless=True, drip=0.01))
+    origin.serve("/", ServerAnswer(body=b"x", piece=1, endless=True, drip=0.01))
     limits = Limits(seconds=30)
     task = asyncio.create_task(get(network, origin.url("/"), limits))
     await origin.wait_for_requests()

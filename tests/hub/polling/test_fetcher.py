@@ -17,7 +17,7 @@ from hub.polling.hops import RedirectRefused, bare_url, redirect_target
 from hub.polling.opt_outs import OptOuts
 from storage.records import Credentials, Validators
 from tests.support.clock import ManualClock
-from tests.support.origin import Origin, OriginAnswer, OriginRequest, redirect
+from tests.support.http_server import Origin, ServerAnswer, ServerRequest, redirect
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 LIMITS = Limits(seconds=2.0, idle_seconds=0.5, body_bytes=1_000_000)
@@ -81,7 +81,7 @@ async def test_a_feed_is_fetched_whole_with_what_its_origin_says_of_it(
         "Date": "Thu, 01 Jan 2026 00:00:00 GMT",
         "Age": "5",
     }
-    origin.serve("/feed", OriginAnswer(headers=said, body=FEED))
+    origin.serve("/feed", ServerAnswer(headers=said, body=FEED))
     fetched = await fetcher.fetch(asking(origin.url("/feed")))
     assert (fetched.status, fetched.error, fetched.body) == (200, "", FEED)
     assert fetched.url == origin.url("/feed")
@@ -99,7 +99,7 @@ async def test_a_feed_is_fetched_whole_with_what_its_origin_says_of_it(
 
 
 async def test_a_fetch_is_polite(fetcher: Fetcher, origin: Origin) -> None:
-    origin.serve("/feed", OriginAnswer(body=FEED))
+    origin.serve("/feed", ServerAnswer(body=FEED))
     await fetcher.fetch(asking(origin.url("/feed?a=b#part")))
     [request] = origin.requests
     assert (request.method, request.target) == ("GET", "/feed?a=b")
@@ -133,7 +133,7 @@ async def test_a_compressed_feed_is_decompressed(
     fetcher: Fetcher, origin: Origin, coding: str
 ) -> None:
     body = gzip.compress(FEED) if coding == "gzip" else brotli.compress(FEED)
-    origin.serve("/", OriginAnswer(headers={"Content-Encoding": coding}, body=body))
+    origin.serve("/", ServerAnswer(headers={"Content-Encoding": coding}, body=body))
     assert (await fetcher.fetch(asking(origin.url("/")))).body == FEED
 
 
@@ -144,7 +144,7 @@ async def test_validators_are_sent_back_byte_for_byte(
     fetcher: Fetcher, origin: Origin
 ) -> None:
     url = origin.url("/feed")
-    origin.serve("/feed", OriginAnswer(status=304, headers={"ETag": "unquoted"}))
+    origin.serve("/feed", ServerAnswer(status=304, headers={"ETag": "unquoted"}))
     validators = Validators(url=url, etag='W/"x-gzip', last_modified="Tue 1 jan 2026")
     fetched = await fetcher.fetch(replace(asking(url), validators=validators))
     assert (fetched.status, fetched.error, fetched.body) == (304, "", b"")
@@ -178,7 +178,7 @@ async def test_validators_of_a_redirect_target_are_sent_only_there(
     fetcher: Fetcher, origin: Origin, elsewhere: Origin
 ) -> None:
     origin.serve("/feed", redirect(elsewhere.url("/feed"), 302))
-    elsewhere.serve("/feed", OriginAnswer(status=304))
+    elsewhere.serve("/feed", ServerAnswer(status=304))
     validators = Validators(url=elsewhere.url("/feed"), etag='"x"')
     request = replace(asking(origin.url("/feed")), validators=validators)
     fetched = await fetcher.fetch(request)
@@ -191,7 +191,7 @@ async def test_validators_of_a_redirect_target_are_sent_only_there(
 async def test_validators_that_were_stored_under_another_spelling_are_sent(
     fetcher: Fetcher, origin: Origin
 ) -> None:
-    origin.serve("/feed", OriginAnswer(status=304))
+    origin.serve("/feed", ServerAnswer(status=304))
     stored = origin.url("/feed").replace("http:", "HTTP:")
     request = asking(f"{stored}#top")
     validators = Validators(url=stored, etag='"x"')
@@ -210,7 +210,7 @@ async def test_validators_do_not_follow_a_redirect_to_another_url(
     fetcher: Fetcher, origin: Origin
 ) -> None:
     origin.serve("/old", redirect("/new"))
-    origin.serve("/new", OriginAnswer(body=FEED))
+    origin.serve("/new", ServerAnswer(body=FEED))
     validators = Validators(url=origin.url("/old"), etag='"x"')
     request = replace(asking(origin.url("/old")), validators=validators)
     fetched = await fetcher.fetch(request)
@@ -222,7 +222,7 @@ async def test_validators_do_not_follow_a_redirect_to_another_url(
 async def test_a_304_that_nobody_asked_for_is_an_error(
     fetcher: Fetcher, origin: Origin
 ) -> None:
-    origin.serve("/", OriginAnswer(status=304))
+    origin.serve("/", ServerAnswer(status=304))
     fetched = await fetcher.fetch(asking(origin.url("/")))
     assert fetched.error == "answered 304 to an unconditional request"
 
@@ -231,7 +231,7 @@ async def test_a_validator_that_could_not_be_sent_back_is_not_kept(
     fetcher: Fetcher, origin: Origin
 ) -> None:
     raw = b'HTTP/1.1 200 OK\r\nETag: "\xe9"\r\nContent-Length: 0\r\n\r\n'
-    origin.serve("/", OriginAnswer(raw=raw))
+    origin.serve("/", ServerAnswer(raw=raw))
     assert (await fetcher.fetch(asking(origin.url("/")))).etag == ""
 
 
@@ -242,7 +242,7 @@ async def test_a_content_type_that_is_not_unicode_is_read_as_latin_1(
         b"HTTP/1.1 200 OK\r\nContent-Type: text/xml; charset=utf-8; x=\xe9\r\n"
         b"Content-Length: 0\r\n\r\n"
     )
-    origin.serve("/", OriginAnswer(raw=raw))
+    origin.serve("/", ServerAnswer(raw=raw))
     fetched = await fetcher.fetch(asking(origin.url("/")))
     assert fetched.content_type == "text/xml; charset=utf-8; x=é"
 
@@ -314,7 +314,7 @@ async def test_a_redirect_is_followed_and_remembered(
     fetcher: Fetcher, origin: Origin, elsewhere: Origin, status: int
 ) -> None:
     origin.serve("/old", redirect(elsewhere.url("/new"), status))
-    elsewhere.serve("/new", OriginAnswer(body=FEED))
+    elsewhere.serve("/new", ServerAnswer(body=FEED))
     fetched = await fetcher.fetch(asking(origin.url("/old")))
     assert (fetched.status, fetched.body) == (200, FEED)
     assert fetched.url == elsewhere.url("/new")
@@ -422,7 +422,7 @@ async def test_all_redirects_together_have_the_time_of_one_fetch() -> None:
 async def test_any_other_status_is_an_error_without_a_body(
     fetcher: Fetcher, origin: Origin, status: int, error: str
 ) -> None:
-    origin.serve("/", OriginAnswer(status=status, body=b"sorry"))
+    origin.serve("/", ServerAnswer(status=status, body=b"sorry"))
     fetched = await fetcher.fetch(asking(origin.url("/")))
     assert (fetched.status, fetched.error, fetched.body) == (status, error, b"")
 
@@ -430,41 +430,41 @@ async def test_any_other_status_is_an_error_without_a_body(
 async def test_a_server_that_asks_for_patience_is_understood(
     fetcher: Fetcher, origin: Origin
 ) -> None:
-    origin.serve("/", OriginAnswer(status=429, headers={"Retry-After": "120"}))
+    origin.serve("/", ServerAnswer(status=429, headers={"Retry-After": "120"}))
     assert (await fetcher.fetch(asking(origin.url("/")))).retry_after == "120"
 
 
 @pytest.mark.parametrize(
     ("answer", "status", "error"),
     [
-        (OriginAnswer(body=bytes(2_000_000)), 200, "larger than 1000000 bytes"),
-        (OriginAnswer(headers={"Content-Length": "200000000"}), 200, "larger than"),
+        (ServerAnswer(body=bytes(2_000_000)), 200, "larger than 1000000 bytes"),
+        (ServerAnswer(headers={"Content-Length": "200000000"}), 200, "larger than"),
         (
-            OriginAnswer(body=bytes(9999), chunked=True, endless=True),
+            ServerAnswer(body=bytes(9999), chunked=True, endless=True),
             200,
             "larger than",
         ),
         (
-            OriginAnswer(
+            ServerAnswer(
                 headers={"Content-Encoding": "gzip"},
                 body=gzip.compress(bytes(200_000_000), 1),
             ),
             200,
             "larger than",
         ),
-        (OriginAnswer(body=FEED, piece=1, drip=0.2), 200, "no whole answer in time"),
-        (OriginAnswer(silent=True), 0, "no answer in time"),
+        (ServerAnswer(body=FEED, piece=1, drip=0.2), 200, "no whole answer in time"),
+        (ServerAnswer(silent=True), 0, "no answer in time"),
         (
-            OriginAnswer(headers={"Content-Length": "9"}, body=b"<rss", closes=True),
+            ServerAnswer(headers={"Content-Length": "9"}, body=b"<rss", closes=True),
             200,
             "ended early",
         ),
-        (OriginAnswer(raw=b"SSH-2.0\r\n\r\n", closes=True), 0, "not valid HTTP"),
+        (ServerAnswer(raw=b"SSH-2.0\r\n\r\n", closes=True), 0, "not valid HTTP"),
     ],
     ids=["huge", "lying", "endless", "bomb", "drip", "silent", "short", "no HTTP"],
 )
 async def test_every_way_to_misbehave_ends_in_a_clear_error(
-    fetcher: Fetcher, origin: Origin, answer: OriginAnswer, status: int, error: str
+    fetcher: Fetcher, origin: Origin, answer: ServerAnswer, status: int, error: str
 ) -> None:
     origin.serve("/", answer)
     fetched = await fetcher.fetch(asking(origin.url("/")))
@@ -482,10 +482,10 @@ async def test_what_is_no_url_is_an_error(fetcher: Fetcher, url: str) -> None:
 async def test_an_origin_may_answer_by_what_it_was_asked(
     fetcher: Fetcher, origin: Origin
 ) -> None:
-    def by_validator(request: OriginRequest) -> OriginAnswer:
+    def by_validator(request: ServerRequest) -> ServerAnswer:
         if request.headers.get("if-none-match") == '"1"':
-            return OriginAnswer(status=304)
-        return OriginAnswer(headers={"ETag": '"1"'}, body=FEED)
+            return ServerAnswer(status=304)
+        return ServerAnswer(headers={"ETag": '"1"'}, body=FEED)
 
     origin.serve("/", by_validator)
     first = await fetcher.fetch(asking(origin.url("/")))
@@ -505,7 +505,7 @@ class Kept:
 async def test_a_body_that_goes_into_a_sink_has_limits_of_its_own(
     origin: Origin, fetcher: Fetcher
 ) -> None:
-    origin.serve("/large", OriginAnswer(body=b"x" * 2_000_000))
+    origin.serve("/large", ServerAnswer(body=b"x" * 2_000_000))
     kept = Kept()
     request = asking(origin.url("/large"))
     refused = await fetcher.fetch(replace(request, sink=kept))
