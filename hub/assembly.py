@@ -12,10 +12,10 @@ from pathlib import Path
 
 from hub.clock_watch import ClockWatch
 from hub.config import Settings
-from hub.core.rate_limit import Rate, per_minute
 from hub.core.standing import WordList
 from hub.ground import Ground, Seams, create_network
 from hub.jobs import Housekeeping
+from hub.limits.token_bucket import Rate, per_minute
 from hub.live.stream import LiveStream
 from hub.maintenance import Maintenance
 from hub.metrics import Metrics

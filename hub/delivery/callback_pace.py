@@ -18,9 +18,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hub.clock import Clock
+from hub.limits.host_limiter import HostLimiter
 from hub.net import Network, Purpose
 from hub.net.zones import zone_of
-from hub.polling.pacing import HostPacer
 
 ZONE_INTERVAL: Final = 0.1
 """Seconds between two requests to hosts of one zone."""
@@ -43,8 +43,8 @@ class CallbackPace:
         self._network = network
         self._clock = clock
         self._sleep = sleep
-        self._pacer = HostPacer()
-        self._zones = HostPacer(interval=ZONE_INTERVAL)
+        self._pacer = HostLimiter()
+        self._zones = HostLimiter(interval=ZONE_INTERVAL)
         self._waiting: Counter[tuple[Kind, str]] = Counter()
 
     def is_exempt(self, callback: str) -> bool:

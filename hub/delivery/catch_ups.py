@@ -26,8 +26,8 @@ from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.endings import Endings
 from hub.delivery.leases import Leases
-from hub.delivery.origins import origin_of
 from hub.delivery.poster import Poster
+from hub.limits.origin_limiter import origin_of
 from storage.interface import LogStore
 from storage.records import Flushed, Position
 

@@ -18,7 +18,7 @@ from hub.delivery.notifications import (
     NotRenderable,
     is_sent_as_is,
 )
-from hub.delivery.origins import origin_of
+from hub.limits.origin_limiter import origin_of
 from hub.part import rest
 from storage.errors import StorageBusy, WriteFailed
 from storage.interface import DeliveryStore, LogStore

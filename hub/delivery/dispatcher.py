@@ -27,10 +27,10 @@ from hub.delivery.endings import Endings
 from hub.delivery.first_deliveries import FirstDeliveries
 from hub.delivery.leases import Leases
 from hub.delivery.notifications import Notifications
-from hub.delivery.origins import Origins
 from hub.delivery.poster import Poster, Sender
 from hub.delivery.slow_requests import SlowRequests
 from hub.delivery.stragglers import Stragglers
+from hub.limits.origin_limiter import OriginLimiter
 from hub.metrics import Metrics
 from hub.net import Network, Purpose
 from storage.errors import StorageClosed, StorageError
@@ -136,7 +136,7 @@ class _Run:
         self._crew = Crew()
         self._acknowledgements = Acknowledgements(deliveries, clock, metrics, credits)
         self._slow_requests = SlowRequests(network, clock, slow_limit=limits.hanging)
-        origins = Origins(lambda host: network.is_exempt(host, Purpose.CALLBACK))
+        origins = OriginLimiter(lambda host: network.is_exempt(host, Purpose.CALLBACK))
         poster = Poster(self._slow_requests, origins, clock, sender, credits)
         leases = Leases(clock, random)
         notifications = Notifications(storage.log, sender.hub_url)

@@ -35,7 +35,7 @@ from hub.delivery.leases import Leases
 from hub.delivery.notifications import Document
 from hub.delivery.poster import Poster
 from hub.delivery.slow_requests import SLOW_SECONDS
-from hub.delivery.turns import Turns
+from hub.limits.fair_queue import FairQueue
 
 NEVER = float("inf")
 
@@ -89,7 +89,7 @@ class FirstDeliveries:
         self._endings = endings
         self._crew = crew
         self._limit = limit
-        self._ready = Turns[Member](_feed_of)
+        self._ready = FairQueue[Member](_feed_of)
         self._parked: dict[str, deque[Member]] = {}
         self._workers = 0
         self._stopping = False

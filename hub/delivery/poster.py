@@ -11,11 +11,11 @@ from hub.clock import Clock
 from hub.core.replies import STRAINED_STATUSES, Reply, Verdict, verdict
 from hub.delivery.credits import Credits
 from hub.delivery.notifications import Document
-from hub.delivery.origins import Origins
 from hub.delivery.requests import delivery_of, request_of
 from hub.delivery.slow_requests import SlowRequests
 from hub.errors import NetworkError
 from hub.failpoints import failpoint
+from hub.limits.origin_limiter import OriginLimiter
 from hub.net import Answer, Request
 from protocols.http import parse_retry_after
 from protocols.quick import maker
@@ -41,7 +41,7 @@ class Sender:
 class _Visit:
     """A request's place at its origin, given back when it moves aside or ends."""
 
-    origins: Origins
+    origins: OriginLimiter
     origin: str
     clock: Clock
     move_aside: Callable[[], None]
@@ -72,7 +72,7 @@ class Poster:
     def __init__(
         self,
         slow_requests: SlowRequests,
-        origins: Origins,
+        origins: OriginLimiter,
         clock: Clock,
         sender: Sender,
         credits: Credits | None = None,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import ssl
 
+from hub.limits.fifo_semaphore import FifoSemaphore
 from hub.net.addresses import parse_literal
 from hub.net.connection import Connection, ConnectionStale, idle_limit
 from hub.net.dialling import Dialler
 from hub.net.guard import Guard
 from hub.net.heads import request_head
 from hub.net.messages import Answer, Request
-from hub.net.places import Places
 from hub.net.pool import Pool
 from hub.net.reception import Reception
 from hub.net.resolving import GuardedResolver, Lookup
@@ -32,7 +32,7 @@ class Side:
         self._resolver = GuardedResolver(guard, lookup)
         self._dialler = Dialler(guard, self._resolver, tls)
         self._pool = Pool()
-        self._places = Places(connections)
+        self._places = FifoSemaphore(connections)
         self._connections = connections
 
     async def send(self, request: Request) -> Answer:

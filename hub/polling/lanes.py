@@ -15,9 +15,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+from hub.limits.memory_budget import MemoryBudget
 from hub.metrics import Metrics
 from hub.net.messages import MEBIBYTE
-from hub.net.room import Room
 from hub.polling.wheel import Due
 
 PATIENCE: Final = 3.0
@@ -54,7 +54,7 @@ class Lanes:
         self._slow_left = slow_places(concurrency)
         self._line: deque[Due] = deque()
         self._counted = (metrics or Metrics()).slow_polls
-        self.room = Room(max(concurrency, _LEAST_PLACES) * BYTES_A_PLACE)
+        self.room = MemoryBudget(max(concurrency, _LEAST_PLACES) * BYTES_A_PLACE)
 
     @asynccontextmanager
     async def enter(self) -> AsyncIterator[Place]:

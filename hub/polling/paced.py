@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from hub.clock import Clock
 from hub.core.fetched import Fetched
+from hub.limits.host_limiter import HostLimiter
 from hub.net import Network, Purpose
 from hub.polling.fetcher import FeedFetcher, FetchRequest
-from hub.polling.pacing import HostPacer
 
 
 class PacedFetcher:
@@ -27,7 +27,7 @@ class PacedFetcher:
         self._fetcher = fetcher
         self._network = network
         self._clock = clock
-        self._pacer = HostPacer()
+        self._pacer = HostLimiter()
 
     async def fetch(self, request: FetchRequest) -> Fetched:
         """One fetch, when it is its turn."""

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 from hub.clock import Clock
 from hub.core.allowance import first_allowance, refilled, seconds_until_one
 from hub.core.budget import Budget
+from hub.limits.host_circuit_breaker import HostCircuitBreaker
+from hub.limits.host_limiter import HostLimiter
 from hub.net import Network, Purpose
-from hub.polling.dead_hosts import DeadHosts
 from hub.polling.deferral import Deferrals
-from hub.polling.pacing import HostPacer
 from hub.polling.wheel import Due, Wheel
 from protocols.quick import changed
 from storage.interface import FeedStore
@@ -63,9 +63,9 @@ class Schedule:
         capacity = _capacity(budget)
         self._page = capacity // PAGES
         self._wheel = Wheel(capacity=capacity, per_host=HOST_SHARE)
-        self._pacer = HostPacer(interval=HOST_INTERVAL)
+        self._pacer = HostLimiter(interval=HOST_INTERVAL)
         self._deferrals = Deferrals(HOST_INTERVAL)
-        self._dead = DeadHosts()
+        self._dead = HostCircuitBreaker()
         self._deferred: list[tuple[FeedId, datetime]] = []
         self._under_way: set[FeedId] = set()
         self._resting: dict[FeedId, float] = {}

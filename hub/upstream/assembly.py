@@ -7,13 +7,13 @@ from random import Random
 
 from hub.config import Settings
 from hub.ground import identity
+from hub.limits.hub_limiter import HubLimiter
 from hub.open_hub import Surroundings
 from hub.part import Part
 from hub.polling.bringing import Bringing
 from hub.polling.opt_outs import OptOuts
 from hub.services.upstream import UpstreamService
 from hub.upstream.deliveries import Deliveries
-from hub.upstream.hub_hosts import HubHosts
 from hub.upstream.polls import Polls
 from hub.upstream.requests import HubRequests
 from hub.upstream.subscriber import Subscriber
@@ -46,7 +46,7 @@ def build_upstream(
             identity(settings).of_hub,
             OptOuts(settings.blocked_hosts),
         ),
-        HubHosts(around.network),
+        HubLimiter(around.network),
         Polls(around.storage, around.poller.explain, around.poller.wake),
         around.clock,
         random,

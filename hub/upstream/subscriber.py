@@ -28,8 +28,8 @@ from hub.core.push.steps import (
     backoff,
     next_step,
 )
+from hub.limits.hub_limiter import HubLimiter
 from hub.part import rest
-from hub.upstream.hub_hosts import HubHosts
 from hub.upstream.polls import Polls
 from hub.upstream.requests import HubReply, HubRequests
 from storage.errors import StorageError
@@ -61,7 +61,7 @@ class Subscriber:
         self,
         storage: Storage,
         requests: HubRequests,
-        hosts: HubHosts,
+        hosts: HubLimiter,
         polls: Polls,
         clock: Clock,
         random: Random,

@@ -19,7 +19,7 @@ from starlette.requests import HTTPConnection
 
 from hub.clock import Clock, SystemClock
 from hub.config_readers import Addresses
-from hub.core.rate_limit import Bucket, Rate, take
+from hub.limits.token_bucket import Bucket, Rate, take
 from hub.metrics import Metrics
 from hub.web.problems import Problem
 

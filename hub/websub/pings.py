@@ -14,8 +14,8 @@ from enum import StrEnum
 from typing import Protocol
 
 from hub.clock import Clock
+from hub.limits.host_limiter import HostLimiter
 from hub.part import rest
-from hub.polling.pacing import HostPacer
 from storage.records import FeedId, StoredFeed
 
 MOST_WAITING = 10_000
@@ -46,7 +46,7 @@ class Pings:
     def __init__(self, poller: PingedPoller, clock: Clock) -> None:
         self._poller = poller
         self._clock = clock
-        self._pacer = HostPacer()
+        self._pacer = HostLimiter()
         self._later: dict[FeedId, StoredFeed] = {}
         self._turns: list[tuple[float, FeedId]] = []
         self._awake = asyncio.Event()

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from hub.clock import Clock
+from hub.limits.host_limiter import HostLimiter
 from hub.net.zones import zone_of
-from hub.polling.pacing import HostPacer
 
 MOST_OF_A_HOST: Final = 4
 """Topics of one host that wait for their turn; more of them come back later."""
@@ -23,8 +23,8 @@ ZONE_INTERVAL: Final = 0.1
 class TopicPace:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._hosts = HostPacer()
-        self._zones = HostPacer(interval=ZONE_INTERVAL)
+        self._hosts = HostLimiter()
+        self._zones = HostLimiter(interval=ZONE_INTERVAL)
         self._waiting: Counter[str] = Counter()
         self._waiting_of_zone: Counter[str] = Counter()
 

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from hub.clock import Clock
-from hub.core.rate_limit import Bucket, Rate, take
+from hub.limits.token_bucket import Bucket, Rate, take
 from hub.live.connections import Connection
 from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
 from hub.live.prepared import Prepared

@@ -11,10 +11,10 @@ from structlog.testing import capture_logs
 from hub.core.replies import Reply
 from hub.delivery.credits import GIVEN
 from hub.delivery.notifications import Document
-from hub.delivery.origins import Origins
 from hub.delivery.poster import Poster, Sender
 from hub.delivery.slow_requests import SlowRequests
 from hub.errors import BadAnswer, TimedOut
+from hub.limits.origin_limiter import OriginLimiter
 from hub.net import Answer, Purpose, Request
 from protocols.websub.leases import ENDLESS_LEASE
 from protocols.websub.signatures import verify
@@ -61,7 +61,7 @@ class Scene:
         self.callback = callback
         self.clock = ManualClock()
         self.slow_requests = SlowRequests(callback, self.clock, slow_limit=8)
-        self.origins = Origins(lambda host: False)
+        self.origins = OriginLimiter(lambda host: False)
         sender = Sender(
             hub_url="https://hub.example/hub", epoch="ep0ch", user_agent="Fanfare/1"
         )

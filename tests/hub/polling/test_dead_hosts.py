@@ -11,9 +11,8 @@ from datetime import timedelta
 import pytest
 
 from hub.core.cadence import PollingRules
-from hub.core.circuit import FIRST_REST, OPENS_AFTER
 from hub.core.fetched import Fetched
-from hub.polling.dead_hosts import DeadHosts
+from hub.limits.host_circuit_breaker import FIRST_REST, OPENS_AFTER, HostCircuitBreaker
 from hub.polling.fetcher import FetchRequest
 from hub.polling.poller import Poller
 from hub.polling.poller_options import PollerOptions
@@ -160,7 +159,7 @@ async def test_whoever_asks_by_hand_or_pings_is_heard_all_the_same(
 
 
 def test_only_so_many_hosts_are_remembered() -> None:
-    dead = DeadHosts(most_hosts=3)
+    dead = HostCircuitBreaker(most_hosts=3)
     for number in range(5):
         for _ in range(OPENS_AFTER):
             dead.silent(f"h{number}.example", 0.0)

@@ -18,12 +18,12 @@ import pytest
 from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.push.steps import LEASE
 from hub.errors import NetworkError, Unreachable
+from hub.limits.hub_limiter import FIRST_PAUSE, LONGEST_PAUSE, HubLimiter, Turn
 from hub.net import Answer, Purpose, Request
 from hub.polling.opt_outs import OptOuts
 from hub.services.errors import Gone
 from hub.services.upstream import UpstreamService
 from hub.upstream.deliveries import Delivery, Reading
-from hub.upstream.hub_hosts import FIRST_PAUSE, LONGEST_PAUSE, HubHosts, Turn
 from hub.upstream.polls import Polls
 from hub.upstream.requests import HubRequests
 from hub.upstream.subscriber import NOT_CONFIRMED, Subscriber
@@ -120,7 +120,7 @@ class Scene:
     storage: Storage
     clock: ManualClock
     hub: ScriptedHub
-    hosts: HubHosts
+    hosts: HubLimiter
     subscriber: Subscriber
     service: UpstreamService
     woken: list[bool]  # the poller, each time
@@ -215,7 +215,7 @@ def build_scene(
     storage: Storage, clock: ManualClock, hub: ScriptedHub, *, is_on: bool
 ) -> Scene:
     woken: list[bool] = []
-    hosts = HubHosts(hub)
+    hosts = HubLimiter(hub)
     subscriber = Subscriber(
         storage,
         HubRequests(hub, clock, OUR_URL, "Fanfare", OptOuts(["no.exempt"])),
@@ -371,7 +371,7 @@ async def test_a_hub_is_asked_for_one_feed_a_second_and_for_each_in_the_end(
     scene: Scene,
 ) -> None:
     """Those that would wait for long are put off, in nobody's way."""
-    hosts, now = HubHosts(scene.hub), 0.0
+    hosts, now = HubLimiter(scene.hub), 0.0
     waiting = {number: now for number in range(100)}
     asked: list[float] = []
     while waiting and now < 1_000:
@@ -486,7 +486,7 @@ async def test_it_works_by_itself_and_one_fault_harms_no_other(scene: Scene) -> 
 
 
 def test_a_host_that_fails_is_left_alone_for_longer_each_time() -> None:
-    hosts = HubHosts(ScriptedHub())
+    hosts = HubLimiter(ScriptedHub())
     assert hosts.turn(HUB, 0.0) == Turn(0.0, is_taken=True)
     for expected in (FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE):
         hosts.failed(HUB, 0.0)

@@ -12,7 +12,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from hub.core.rate_limit import Rate
+from hub.limits.token_bucket import Rate
 from hub.services.tokens import CreateToken
 from hub.web.rate_limits import RateLimits, RequestLimits
 from storage.records import Right

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hub.collections.pages import PageKeeper
-from hub.core.rate_limit import Rate
+from hub.limits.token_bucket import Rate
 from hub.openfeeder.changes import MOST_CHANGES
 from hub.openfeeder.gatekeeper import Gatekeeper
 from hub.search_index import SearchIndex

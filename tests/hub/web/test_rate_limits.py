@@ -10,7 +10,7 @@ import pytest
 from starlette.requests import HTTPConnection
 from structlog.testing import capture_logs
 
-from hub.core.rate_limit import Rate
+from hub.limits.token_bucket import Rate
 from hub.services.tokens import CreateToken
 from hub.web.application import create_application
 from hub.web.problems import Problem

@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from hub.errors import TimedOut
-from hub.net.places import Places
+from hub.limits.fifo_semaphore import FifoSemaphore
 
 
 def never() -> float:
     return asyncio.get_running_loop().time() + 3_600
 
 
-async def full(places: Places, waiting: int) -> list[asyncio.Task[None]]:
+async def full(places: FifoSemaphore, waiting: int) -> list[asyncio.Task[None]]:
     """All places taken, and tasks that wait for one, in this order."""
     while places.enter_at_once():
         pass
@@ -22,7 +22,7 @@ async def full(places: Places, waiting: int) -> list[asyncio.Task[None]]:
 
 
 async def test_there_are_so_many_places() -> None:
-    places = Places(2)
+    places = FifoSemaphore(2)
     assert [places.enter_at_once() for _ in range(3)] == [True, True, False]
     places.leave()
     assert places.enter_at_once()
@@ -30,7 +30,7 @@ async def test_there_are_so_many_places() -> None:
 
 
 async def test_a_place_goes_to_who_waits_longest() -> None:
-    places = Places(1)
+    places = FifoSemaphore(1)
     first, second = await full(places, 2)
     places.leave()
     await first
@@ -43,7 +43,7 @@ async def test_a_place_goes_to_who_waits_longest() -> None:
 
 
 async def test_who_gives_up_waiting_is_passed_over() -> None:
-    places = Places(1)
+    places = FifoSemaphore(1)
     first, second = await full(places, 2)
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
@@ -53,7 +53,7 @@ async def test_who_gives_up_waiting_is_passed_over() -> None:
 
 
 async def test_a_place_given_to_who_is_cancelled_just_then_goes_on() -> None:
-    places = Places(1)
+    places = FifoSemaphore(1)
     first, second = await full(places, 2)
     places.leave()
     first.cancel()
@@ -64,7 +64,7 @@ async def test_a_place_given_to_who_is_cancelled_just_then_goes_on() -> None:
 
 
 async def test_waiting_ends_at_the_deadline() -> None:
-    places = Places(1)
+    places = FifoSemaphore(1)
     await full(places, 0)
     with pytest.raises(TimedOut, match="no answer in time"):
         await places.enter(asyncio.get_running_loop().time())

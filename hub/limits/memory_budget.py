@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from hub.errors import NoRoom
 
 
-class Room:
+class MemoryBudget:
     """Of ``most`` bytes; never more than twice as many are taken."""
 
     def __init__(self, most: int) -> None:
@@ -22,9 +22,9 @@ class Room:
         self.taken = 0
 
     @contextmanager
-    def share(self) -> Iterator[Share]:
+    def share(self) -> Iterator[Reservation]:
         """For one document, as long as it is held: what it took is free afterwards."""
-        share = Share(self)
+        share = Reservation(self)
         self._shares += 1
         try:
             yield share
@@ -42,12 +42,12 @@ class Room:
         return self.taken > self._most
 
 
-class Share:
+class Reservation:
     """What one document has taken of a room."""
 
     __slots__ = ("_room", "taken")
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: MemoryBudget) -> None:
         self._room = room
         self.taken = 0
 

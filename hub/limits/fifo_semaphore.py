@@ -8,7 +8,7 @@ from collections import deque
 from hub.errors import TimedOut
 
 
-class Places:
+class FifoSemaphore:
     """`enter` takes a place, `leave` gives it back, to whoever has waited longest.
 
     Unlike a semaphore's, a place that is free costs nothing to take.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.core.rate_limit import Bucket, Rate, per_minute, take
+from hub.limits.token_bucket import Bucket, Rate, per_minute, take
 
 RATE = Rate(per_second=2.0, burst=3.0)
 

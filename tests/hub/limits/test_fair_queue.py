@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.delivery.turns import Turns
+from hub.limits.fair_queue import FairQueue
 
 
-def turns(*words: str) -> Turns[str]:
+def turns(*words: str) -> FairQueue[str]:
     """Whose each is, its first letter says."""
-    made: Turns[str] = Turns(lambda word: ord(word[0]))
+    made: FairQueue[str] = FairQueue(lambda word: ord(word[0]))
     made.add(words)
     return made
 
 
-def all_of(queue: Turns[str]) -> list[str]:
+def all_of(queue: FairQueue[str]) -> list[str]:
     return [queue.take() for _ in range(len(queue))]
 
 

@@ -20,7 +20,7 @@ class _Pace:
         return self.next_free <= now and self.held_until <= now
 
 
-class HostPacer:
+class HostLimiter:
     """Paces requests per host.
 
     Requests of one host start ``interval`` seconds apart. Pings may run ahead: up to

@@ -2,7 +2,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hub.core.circuit import FIRST_REST, LONGEST_REST, OPENS_AFTER, Circuit
+from hub.limits.host_circuit_breaker import (
+    FIRST_REST,
+    LONGEST_REST,
+    OPENS_AFTER,
+    Circuit,
+)
 
 
 def rests(count: int) -> list[float]:

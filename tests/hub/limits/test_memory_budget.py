@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub.errors import NoRoom
+from hub.limits.memory_budget import MemoryBudget
 from hub.net.reception import Reception
-from hub.net.room import Room
 
 
 def test_one_document_may_have_all_of_it_and_more_than_that_is_refused() -> None:
-    room = Room(100)
+    room = MemoryBudget(100)
     with room.share() as share:
         share.take(100)
         with pytest.raises(NoRoom):
@@ -24,7 +24,7 @@ def test_one_document_may_have_all_of_it_and_more_than_that_is_refused() -> None
 
 
 def test_who_holds_more_than_an_equal_share_gives_way_to_who_does_not() -> None:
-    room = Room(100)
+    room = MemoryBudget(100)
     with room.share() as large, room.share() as small:
         large.take(90)
         small.take(40)
@@ -36,7 +36,7 @@ def test_who_holds_more_than_an_equal_share_gives_way_to_who_does_not() -> None:
 
 
 def test_what_a_document_took_is_free_when_it_is_not_held_any_more() -> None:
-    room = Room(100)
+    room = MemoryBudget(100)
     for _ in range(5):
         with suppress(NoRoom), room.share() as share:
             share.take(150)
@@ -50,7 +50,7 @@ def test_what_a_document_took_is_free_when_it_is_not_held_any_more() -> None:
 def test_twice_the_room_is_never_exceeded_by_more_than_what_is_taken_at_once(
     most: int, takes: list[tuple[int, int]]
 ) -> None:
-    room = Room(most)
+    room = MemoryBudget(most)
     with ExitStack() as visits:
         shares = [visits.enter_context(room.share()) for _ in range(10)]
         refused: set[int] = set()
@@ -71,13 +71,13 @@ def test_an_answer_is_taken_in_as_far_as_there_is_room(coding: str) -> None:
     body = gzip.compress(bytes(50_000)) if coding == "gzip" else b"<" + bytes(49_999)
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\n\r\n".encode()
     reception = Reception()
-    room = Room(10_000)
+    room = MemoryBudget(10_000)
     with room.share() as share:
         reception.expect(cut=0, limit=1 << 20, allowance=share)
         with pytest.raises(NoRoom) as refused:
             received(reception, head + body)
         assert refused.value.status == 200
-    room = Room(60_000)
+    room = MemoryBudget(60_000)
     with room.share() as share:
         reception = Reception()
         reception.expect(cut=0, limit=1 << 20, allowance=share)

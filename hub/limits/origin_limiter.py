@@ -57,7 +57,7 @@ class _Origin:
         return self.troubles >= TROUBLES_TO_SLOW_LANE
 
 
-class Origins:
+class OriginLimiter:
     """The caps of all callback origins; forgets idle ones beyond ``capacity``."""
 
     def __init__(

@@ -38,7 +38,7 @@ class _Pace:
         return max(self.next_free, self.next_again, self.until) <= now
 
 
-class HubHosts:
+class HubLimiter:
     """All times are monotonic seconds, given. Exempt hosts are not paced."""
 
     def __init__(self, network: Network) -> None:

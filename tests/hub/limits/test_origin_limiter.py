@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 
-from hub.delivery.origins import (
+from hub.limits.origin_limiter import (
     LONGEST_ON_SLOW_LANE,
     LONGEST_POSTPONEMENT,
     LONGEST_PROBE_PAUSE,
     TROUBLES_TO_SLOW_LANE,
-    Origins,
+    OriginLimiter,
     origin_of,
 )
 
@@ -17,11 +17,13 @@ HERE = "https://callbacks.example"
 THERE = "https://elsewhere.example"
 
 
-def origins(*, probes: int = 16, capacity: int = 10_000) -> Origins:
-    return Origins(lambda host: host == "127.0.0.1", probes=probes, capacity=capacity)
+def origins(*, probes: int = 16, capacity: int = 10_000) -> OriginLimiter:
+    return OriginLimiter(
+        lambda host: host == "127.0.0.1", probes=probes, capacity=capacity
+    )
 
 
-def places(of: Origins, origin: str = HERE, now: float = 0.0) -> int:
+def places(of: OriginLimiter, origin: str = HERE, now: float = 0.0) -> int:
     """How many requests the origin takes at once, from idle."""
     taken = 0
     while taken < 1_000 and of.enter(origin, now):
@@ -31,7 +33,9 @@ def places(of: Origins, origin: str = HERE, now: float = 0.0) -> int:
     return taken
 
 
-def put_on_the_slow_lane(of: Origins, origin: str = HERE, now: float = 0.0) -> None:
+def put_on_the_slow_lane(
+    of: OriginLimiter, origin: str = HERE, now: float = 0.0
+) -> None:
     for _ in range(TROUBLES_TO_SLOW_LANE):
         of.strained(origin, now)
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 Waiting = TypeVar("Waiting")
 
 
-class Turns(Generic[Waiting]):
+class FairQueue(Generic[Waiting]):
     """A queue in which nobody waits behind all that another has.
 
     ``party``: whose each is. What a feed with thousands of subscribers brings is

@@ -1,0 +1,1 @@
+"""Everything that paces or bounds: hosts, requests, memory, turns. Nothing above asks for more."""
