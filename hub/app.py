@@ -18,14 +18,14 @@ from typing import Final
 import structlog
 
 import hub
-from hub import heap
 from hub.assembly import BuiltHub, build_hub
-from hub.beside import take_short_turns
 from hub.collections.shelf import ShelfUnusable
 from hub.config import Settings
 from hub.environment import unknown_variables
 from hub.open_files import fit_connections, raise_limit
-from hub.part import Part
+from hub.runtime import garbage_collection
+from hub.runtime.background import BackgroundTask
+from hub.runtime.offloading import take_short_turns
 from hub.tokens import TokenUnreadable, ensure_token, token_file
 from hub.web.server.http_server import (
     DRAIN_SECONDS,
@@ -92,12 +92,12 @@ async def run(
             built = await build_hub(settings, storage, token, public_url, stack)
         except _UNUSABLE as error:
             raise CannotStart(str(error)) from error
-        heap.settle()
+        garbage_collection.freeze_startup()
         take_short_turns()
         _warn_about(settings)
         announce(_greeting(settings, public_url, command))
         log.info("hub_started", url=public_url, version=hub.__version__)
-        built.background["sweep"] = heap.sweep
+        built.background["sweep"] = garbage_collection.collect_periodically
         await run_until_stopped(built, listener, stop)
     log.info("hub_stopped")
 
@@ -140,7 +140,7 @@ async def run_until_stopped(
         raise failures.exceptions[0] from None
 
 
-async def _never_ending(part: str, start: Part) -> None:
+async def _never_ending(part: str, start: BackgroundTask) -> None:
     """Run a part; its end, however it comes, is the end of the hub."""
     try:
         await start()

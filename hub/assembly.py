@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from hub.clock_watch import ClockWatch
 from hub.config import Settings
 from hub.core.standing import WordList
 from hub.ground import Ground, Seams, create_network
@@ -18,9 +17,10 @@ from hub.jobs import Housekeeping
 from hub.limits.token_bucket import Rate, per_minute
 from hub.live.stream import LiveStream
 from hub.maintenance import Maintenance
-from hub.metrics import Metrics
 from hub.net import Network
-from hub.part import Part
+from hub.runtime.background import BackgroundTask
+from hub.runtime.clock_watch import ClockWatch
+from hub.runtime.metrics import Metrics
 from hub.search_index import SearchIndex
 from hub.services import OperationsService, Services
 from hub.use_cases import build_use_cases
@@ -40,7 +40,7 @@ class BuiltHub:
     services: Services
     operations: OperationsService
     live: LiveStream
-    background: dict[str, Part]
+    background: dict[str, BackgroundTask]
 
 
 async def build_hub(

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from random import Random, SystemRandom
 
 import hub
-from hub.clock import Clock, SystemClock
 from hub.config import Settings
-from hub.metrics import Metrics
 from hub.net import HttpNetwork, Network
 from hub.net.resolving import Lookup
 from hub.parsing.parser import Parser
 from hub.polling.identity import Identity
 from hub.polling.visitor import draw_jitter
+from hub.runtime.clock import Clock, SystemClock
+from hub.runtime.metrics import Metrics
 from storage.interface import Storage
 
 

@@ -14,8 +14,8 @@ from functools import partial
 
 import structlog
 
-from hub.clock import Clock
-from hub.scheduling import ScheduledJob, scheduled
+from hub.runtime.clock import Clock
+from hub.runtime.scheduling import ScheduledJob, scheduled
 from storage.errors import StorageError
 from storage.interface import Storage
 from storage.records import FEED_REMOVED, FeedId, FeedState, Retention

@@ -9,8 +9,6 @@ from functools import partial
 
 import structlog
 
-from hub.beside import run_beside
-from hub.clock import Clock
 from hub.core.standing import (
     EVERY,
     LATEST_ENTRIES,
@@ -21,6 +19,8 @@ from hub.core.standing import (
     is_stale,
     popularity,
 )
+from hub.runtime.clock import Clock
+from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry, Feed
 from storage.errors import StorageError
 from storage.interface import Storage
@@ -110,7 +110,7 @@ class Maintenance:
         head = await self._storage.log.feed_head(feed.id)
         latest = await self._storage.log.latest_entries(feed.id, LATEST_ENTRIES)
         bodies = [each.body for each in latest]
-        return await run_beside(partial(_examined, head, bodies, self._listed))
+        return await run_in_thread(partial(_examined, head, bodies, self._listed))
 
     async def _popularity(self, feed: StoredFeed, site: str) -> float:
         subscribers = await self._storage.subscriptions.count(feed.id)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import hub
-from hub.clock import Clock
 from hub.delivery.callback_pace import CallbackPace
 from hub.net import Network
 from hub.own_topics import OwnTopics
 from hub.parsing.parser import Parser
-from hub.part import Part
 from hub.polling.handed_over import HandedOver
 from hub.polling.poller import Poller
+from hub.runtime.background import BackgroundTask
+from hub.runtime.clock import Clock
 from hub.services import WebSubService
 from hub.websub.discovery import Discovery
 from hub.websub.intents import Accounts, Intents
@@ -53,7 +53,7 @@ class BuiltOpenHub:
     service: WebSubService
     pings: Pings
     wake_verifier: Callable[[], None]
-    background: dict[str, Part]
+    background: dict[str, BackgroundTask]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from hub.clock import Clock
 from hub.collections.builder import BuildOptions, CollectionBuilder
 from hub.collections.pages import PageKeeper
 from hub.collections.publisher import Publisher
 from hub.collections.shelf import Shelf
 from hub.config import Settings
-from hub.metrics import Metrics
 from hub.openfeeder.gatekeeper import Gatekeeper
-from hub.part import Part
+from hub.runtime.background import BackgroundTask
+from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics
 from hub.services.collections import CollectionService
 from hub.services.openfeeder import OpenFeederOptions, OpenFeederService
 from protocols.openfeeder.serving.choices import AuthorDisplay
@@ -27,7 +27,7 @@ FOLDER = "scp"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltPublishing:
     service: CollectionService
-    run: Part
+    run: BackgroundTask
 
 
 async def build_publishing(

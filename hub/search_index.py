@@ -13,9 +13,9 @@ from typing import Protocol
 
 import structlog
 
-from hub.beside import run_beside
 from hub.core.searching import document_of, searched_subject
 from hub.gathering import gather
+from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry, Feed
 from storage.errors import StorageClosed, StorageError
 from storage.interface import EntryStore, LogStore, SearchStore
@@ -111,7 +111,7 @@ class SearchIndex:
         sources = {
             each.feed.id: each for each in await self._storage.entries.sources(feeds)
         }
-        documents = await run_beside(partial(_documents, stored, sources))
+        documents = await run_in_thread(partial(_documents, stored, sources))
         await self._storage.search.index(ids, documents, position)
 
 

@@ -6,7 +6,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from hub.clock_watch import ClockWatch
 from hub.ground import Ground, identity
 from hub.net.guard import Guard
 from hub.net.system_lookup import SystemLookup
@@ -18,10 +17,11 @@ from hub.open_hub import (
 )
 from hub.openfeeder.analytics import Analytics, create_sink
 from hub.own_topics import OwnTopics
-from hub.part import Part
 from hub.polling.bringing import Bringing
 from hub.polling.opt_outs import OptOuts
 from hub.publishing import build_openfeeder, build_publishing
+from hub.runtime.background import BackgroundTask
+from hub.runtime.clock_watch import ClockWatch
 from hub.services import (
     DeliveryService,
     FeedReportService,
@@ -55,7 +55,7 @@ from hub.websub.topics import OpenHub
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltUseCases:
     services: Services
-    background: dict[str, Part]
+    background: dict[str, BackgroundTask]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

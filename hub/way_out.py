@@ -15,7 +15,7 @@ from hub.ground import Ground
 from hub.live.shares import divide
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
-from hub.part import Part
+from hub.runtime.background import BackgroundTask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class WayOut:
     redeliveries: Redeliveries
     live: LiveStream
     watch: LiveWatch
-    background: dict[str, Part]
+    background: dict[str, BackgroundTask]
 
 
 async def build_way_out(ground: Ground) -> WayOut:

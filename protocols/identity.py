@@ -170,7 +170,7 @@ def _digest(parts: Iterable[str]) -> str:
 def _sha256(text: bytes) -> str:
     """Of a short text in pieces for which hashlib does not let other threads run: that
     takes less time than they need to wake up, and they begin to wait anew each time
-    (`hub.beside`)."""
+    (`hub.runtime.offloading`)."""
     if len(text) <= _SILENT_BYTES or len(text) > LONGEST_PIECE:
         return sha256(text).hexdigest()
     digest = sha256()

@@ -35,7 +35,7 @@ def demo(seconds: float) -> None:
         raise click.BadParameter("expected a number", param_hint="--seconds")
     from hub.demo.hub_requests import DemoFailed
     from hub.demo.show import show
-    from hub.logs import configure_logs
+    from hub.runtime.logs import configure_logs
 
     configure_logs("error", "console")
     try:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import orjson
 
-from hub.clock import SystemClock
 from hub.core.fetched import Fetched
 from hub.ground import create_network, identity
 from hub.net import Limits
 from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher, FetchRequest
+from hub.runtime.clock import SystemClock
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.model import Notification, ParsedFeed, Status

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
-from hub.clock import SystemClock
+from hub.runtime.clock import SystemClock
 from protocols.websub.signatures import verify, verify_webhook
 
 from .wording import plural, printable

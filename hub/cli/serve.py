@@ -38,7 +38,7 @@ def serve(**options: str | None) -> None:
     _hold_standard_streams()
     settings = read_settings(options)
     from hub.app import CannotStart, HubFailed, end_in_time, run
-    from hub.logs import configure_logs
+    from hub.runtime.logs import configure_logs
 
     configure_logs(settings.log_level, settings.log_format)
     try:

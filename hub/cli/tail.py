@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hub.clock import SystemClock
+from hub.runtime.clock import SystemClock
 
 from . import say
 from .client import find_stream

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from hub.clock import SystemClock
 from hub.core.durations import duration
+from hub.runtime.clock import SystemClock
 
 from . import say
 

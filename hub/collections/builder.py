@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from hub.clock import Clock
 from hub.collections.judging import in_language, read_head
 from hub.collections.pages import PageKeeper
 from hub.collections.planning import SectionPlan, plan_section
@@ -27,7 +26,8 @@ from hub.collections.shelf import (
     without_withdrawn,
 )
 from hub.collections.writing import CollectionFile, WrittenFile
-from hub.metrics import Metrics
+from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics
 from protocols.model import Entry
 from protocols.scp.collection import ALL, CollectionHead, CollectionType, Encoding
 from protocols.scp.page import PageContext, page_line

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from hub.clock import Clock
 from hub.collections.judging import judge_entry, origin_ending, origin_of
+from hub.runtime.clock import Clock
 from storage.interface import PageStore
 from storage.records import JudgedEntry, PageNews
 

@@ -8,10 +8,10 @@ from typing import Protocol
 
 import structlog
 
-from hub.clock import Clock
 from hub.collections.builder import CollectionBuilder
 from hub.gathering import ReadableLog, gather
-from hub.scheduling import ScheduledJob, scheduled
+from hub.runtime.clock import Clock
+from hub.runtime.scheduling import ScheduledJob, scheduled
 from storage.errors import StorageClosed, StorageError
 from storage.records import BEFORE_ALL, Position
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from hub.clock import Clock
 from hub.core.settlement import Settlement
 from hub.delivery.credits import Credits
-from hub.metrics import Metrics
+from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics
 from storage.errors import StorageBusy, WriteFailed
 from storage.interface import DeliveryStore
 from storage.records import (

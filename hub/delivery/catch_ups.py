@@ -10,7 +10,6 @@ from random import Random
 
 import structlog
 
-from hub.clock import Clock
 from hub.core.catch_up import (
     CatchUp,
     announced,
@@ -28,6 +27,7 @@ from hub.delivery.endings import Endings
 from hub.delivery.leases import Leases
 from hub.delivery.poster import Poster
 from hub.limits.origin_limiter import origin_of
+from hub.runtime.clock import Clock
 from storage.interface import LogStore
 from storage.records import Flushed, Position
 

@@ -7,7 +7,6 @@ from collections import defaultdict
 
 import structlog
 
-from hub.clock import Clock
 from hub.core.first_delivery import FirstDelivery
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk
@@ -19,7 +18,8 @@ from hub.delivery.notifications import (
     is_sent_as_is,
 )
 from hub.limits.origin_limiter import origin_of
-from hub.part import rest
+from hub.runtime.background import wait_for
+from hub.runtime.clock import Clock
 from storage.errors import StorageBusy, WriteFailed
 from storage.interface import DeliveryStore, LogStore
 from storage.records import BEFORE_ALL, ClaimedChunk, Record, Subscription
@@ -120,7 +120,7 @@ class Chunks:
             self._wake.clear()
             self._drop_expired()
             await self._fill()
-            await rest(self._wake, POLL_SECONDS)
+            await wait_for(self._wake, POLL_SECONDS)
 
     async def _fill(self) -> None:
         """Claim chunks until there are no more, or no room.

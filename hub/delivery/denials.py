@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import structlog
 
-from hub.clock import Clock
 from hub.delivery.callback_pace import CallbackPace, Kind, host_of
 from hub.errors import NetworkError
 from hub.net import Network, Purpose, Request
+from hub.runtime.clock import Clock
 from protocols.websub.denial import denial_url
 from storage.errors import StorageError
 from storage.interface import Storage

@@ -16,13 +16,11 @@ from random import Random, SystemRandom
 import structlog
 
 from hub import __version__
-from hub.clock import Clock
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.chunks import Chunks
 from hub.delivery.credits import Credits
-from hub.delivery.crew import Crew
 from hub.delivery.endings import Endings
 from hub.delivery.first_deliveries import FirstDeliveries
 from hub.delivery.leases import Leases
@@ -31,8 +29,10 @@ from hub.delivery.poster import Poster, Sender
 from hub.delivery.slow_requests import SlowRequests
 from hub.delivery.stragglers import Stragglers
 from hub.limits.origin_limiter import OriginLimiter
-from hub.metrics import Metrics
 from hub.net import Network, Purpose
+from hub.runtime.background import DrainingTaskGroup
+from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics
 from storage.errors import StorageClosed, StorageError
 from storage.interface import Storage
 from storage.records import Cursor
@@ -133,7 +133,7 @@ class _Run:
         deliveries, endings = storage.deliveries, Endings()
         self._watch = partial(storage.subscriptions.watch_endings, endings.note)
         self._grace = limits.grace
-        self._crew = Crew()
+        self._crew = DrainingTaskGroup()
         self._acknowledgements = Acknowledgements(deliveries, clock, metrics, credits)
         self._slow_requests = SlowRequests(network, clock, slow_limit=limits.hanging)
         origins = OriginLimiter(lambda host: network.is_exempt(host, Purpose.CALLBACK))

@@ -15,7 +15,6 @@ from datetime import timedelta
 from functools import partial
 from random import Random
 
-from hub.clock import Clock
 from hub.core.catch_up import CatchUp
 from hub.core.first_delivery import (
     FirstDelivery,
@@ -29,13 +28,14 @@ from hub.core.replies import Reply, Verdict
 from hub.core.settlement import Settlement
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
-from hub.delivery.crew import Crew
 from hub.delivery.endings import Endings
 from hub.delivery.leases import Leases
 from hub.delivery.notifications import Document
 from hub.delivery.poster import Poster
 from hub.delivery.slow_requests import SLOW_SECONDS
 from hub.limits.fair_queue import FairQueue
+from hub.runtime.background import DrainingTaskGroup
+from hub.runtime.clock import Clock
 
 NEVER = float("inf")
 
@@ -77,7 +77,7 @@ class FirstDeliveries:
         random: Random,
         endings: Endings,
         *,
-        crew: Crew,
+        crew: DrainingTaskGroup,
         limit: int,
     ) -> None:
         self._clock = clock

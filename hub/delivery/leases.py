@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from random import Random
 
-from hub.clock import Clock
+from hub.runtime.clock import Clock
 
 LEASE_SECONDS = 60.0
 """Three times the longest request, so that progress renews a lease in time."""

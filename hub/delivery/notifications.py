@@ -16,11 +16,11 @@ from typing import Protocol, TypeAlias
 
 import structlog
 
-from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
 from hub.core.status import track_status
 from hub.delivery.news import News, Told
-from hub.locks import Locks
 from hub.own_topics import name_topic
+from hub.runtime.caching import KeyedLock
+from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
 from protocols.model import Feed, Notification
 from protocols.selectors import selector_of
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
@@ -131,7 +131,7 @@ class Notifications:
         self._kept: OrderedDict[Rendition, tuple[States, Document | None]]
         self._kept = OrderedDict()
         self._kept_bytes = 0
-        self._locks: Locks[Rendition] = Locks()
+        self._locks: KeyedLock[Rendition] = KeyedLock()
 
     async def document(
         self, records: Sequence[Record], subscription: Taker
@@ -190,7 +190,7 @@ class Notifications:
             sizes = [unpacked_size(each.body) for one in told for each in one.stored]
             size = sum(sizes)
             is_large = size > LARGE_BYTES or len(sizes) > MANY_ENTRIES
-            return await run_beside(rendering, size) if is_large else rendering()
+            return await run_in_thread(rendering, size) if is_large else rendering()
         except Exception as error:
             record = told[-1].record
             log.exception(
@@ -224,7 +224,7 @@ class Notifications:
         unpacking = partial(unpack_bytes, stored.body)
         size = unpacked_size(stored.body)
         is_large = size > LARGE_BYTES
-        body = await run_beside(unpacking, size) if is_large else unpacking()
+        body = await run_in_thread(unpacking, size) if is_large else unpacking()
         return Document(stored.content_type, body, stored.position)
 
     def _notification(

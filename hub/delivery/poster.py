@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import structlog
 
-from hub.clock import Clock
 from hub.core.replies import STRAINED_STATUSES, Reply, Verdict, verdict
 from hub.delivery.credits import Credits
 from hub.delivery.notifications import Document
 from hub.delivery.requests import delivery_of, request_of
 from hub.delivery.slow_requests import SlowRequests
 from hub.errors import NetworkError
-from hub.failpoints import failpoint
 from hub.limits.origin_limiter import OriginLimiter
 from hub.net import Answer, Request
+from hub.runtime.clock import Clock
+from hub.runtime.failpoints import failpoint
 from protocols.http import parse_retry_after
 from protocols.quick import maker
 from protocols.websub.delivery import Delivery, notification_id

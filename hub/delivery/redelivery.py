@@ -14,13 +14,13 @@ from typing import Final, Protocol
 import structlog
 
 from hub import __version__
-from hub.clock import Clock
 from hub.core.replies import Verdict, verdict
 from hub.delivery.credits import Credits
 from hub.delivery.notifications import Document
 from hub.delivery.requests import delivery_of, request_of
 from hub.errors import NetworkError
 from hub.net import Answer, Request
+from hub.runtime.clock import Clock
 from storage.records import Subscription
 
 AT_ONCE: Final = 16

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from hub.beside import LARGE_BYTES, run_beside
 from hub.delivery.credits import lease_end
 from hub.delivery.notifications import Document
 from hub.net import Limits, Purpose, Request
+from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.quick import maker
 from protocols.websub.delivery import Delivery, delivery_headers
 from storage.records import Position, Subscription
@@ -65,7 +65,7 @@ async def request_of(delivery: Delivery) -> Request:
     """Signed, if the subscription has a secret. WebSub 7: "the response body MUST be
     ignored"."""
     if len(delivery.body) > LARGE_BYTES and delivery.secret:
-        headers = await run_beside(partial(delivery_headers, delivery))
+        headers = await run_in_thread(partial(delivery_headers, delivery))
     else:
         headers = delivery_headers(delivery)
     return _new_request(

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from hub.clock import Clock
 from hub.errors import TimedOut
 from hub.net import Answer, Network, Request
+from hub.runtime.clock import Clock
 
 SLOW_SECONDS = 1.0
 

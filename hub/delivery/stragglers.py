@@ -12,12 +12,12 @@ from collections.abc import Callable
 
 import structlog
 
-from hub.clock import Clock
 from hub.core.catch_up import CatchUp
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
-from hub.delivery.crew import Crew
 from hub.delivery.leases import Leases
+from hub.runtime.background import DrainingTaskGroup
+from hub.runtime.clock import Clock
 from storage.errors import StorageError
 from storage.interface import DeliveryStore
 from storage.records import Straggler
@@ -42,7 +42,7 @@ class Stragglers:
         acknowledgements: Acknowledgements,
         leases: Leases,
         *,
-        crew: Crew,
+        crew: DrainingTaskGroup,
         limit: int,
     ) -> None:
         self._deliveries = deliveries

@@ -8,9 +8,9 @@ from urllib.parse import urlencode, urlsplit
 
 from websockets.asyncio.client import connect
 
-from hub.clock import Clock
 from hub.demo.arrivals import Arrivals, Way
 from hub.demo.outside import entry_ids
+from hub.runtime.clock import Clock
 from protocols.live.decoding import read_server_message
 from protocols.live.messages import NotificationMessage
 

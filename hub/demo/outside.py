@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from hub.clock import Clock
 from hub.demo.arrivals import Arrivals, Way
 from hub.demo.samples import CONTENT_TYPES, Kind, SampleEntry, SampleFeed
+from hub.runtime.clock import Clock
 from protocols.websub.signatures import verify
 
 CALLBACK = "/callback"

@@ -1,1 +1,1 @@
-"""Everything that paces or bounds: hosts, requests, memory, turns. Nothing above asks for more."""
+"""Everything that paces or bounds: hosts, requests, memory, turns."""

@@ -11,10 +11,9 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final
 
-from hub.clock import Clock
-from hub.live.kept import Kept
-from hub.locks import Locks
-from hub.metrics import Metrics
+from hub.runtime.caching import KeyedLock, SizedCache
+from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics
 from storage.interface import LogStore
 from storage.records import BEFORE_ALL, FeedId, FeedTrail, Position, Record
 
@@ -66,12 +65,12 @@ class Pages:
     ) -> None:
         self._log = log
         self._reads = metrics.live_reads
-        self._locks: Locks[_Place] = Locks()
-        self._trail_locks: Locks[_Place] = Locks()
-        self._kept: Kept[_Place, Page] = Kept(
+        self._locks: KeyedLock[_Place] = KeyedLock()
+        self._trail_locks: KeyedLock[_Place] = KeyedLock()
+        self._kept: SizedCache[_Place, Page] = SizedCache(
             clock, most=kept_size, seconds=KEPT_SECONDS
         )
-        self._trails: Kept[_Place, FeedTrail] = Kept(
+        self._trails: SizedCache[_Place, FeedTrail] = SizedCache(
             clock, most=kept_trails, seconds=KEPT_SECONDS
         )
         self._reading = asyncio.Semaphore(AT_ONCE)

@@ -11,7 +11,7 @@ import structlog
 from hub.live.prepared import Prepared
 from hub.live.rendering import Rendering
 from hub.live.subscriptions import Channel, Channels, LiveSubscription
-from hub.metrics import Metrics
+from hub.runtime.metrics import Metrics
 from protocols.cursor import turn_of
 from storage.errors import StorageClosed, StorageError
 from storage.interface import LogStore

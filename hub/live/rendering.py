@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from hub.beside import LARGE_BYTES, run_beside
 from hub.delivery.notifications import Document, Notifications, NotRenderable, States
 from hub.live.prepared import Prepared
 from hub.live.subscriptions import ChannelKey
-from hub.locks import Locks
+from hub.runtime.caching import KeyedLock
+from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.live.messages import NotificationMessage
 from storage.records import Cursor, Format, Position, Record
 
@@ -51,7 +51,7 @@ class Rendering:
     def __init__(self, notifications: Notifications, epoch: str) -> None:
         self._notifications = notifications
         self._epoch = epoch
-        self._locks: Locks[_Rendered] = Locks()
+        self._locks: KeyedLock[_Rendered] = KeyedLock()
         self._kept: OrderedDict[_Rendered, _Kept] = OrderedDict()
         self._kept_bytes = 0
 
@@ -81,7 +81,7 @@ class Rendering:
         else:
             message = self._message(record, key, rendered.prev, document)
             if len(document.body) > LARGE_BYTES:
-                await run_beside(message.encode)
+                await run_in_thread(message.encode)
             kept = _Kept(message, document.shows)
         self._keep(rendered, kept)
         return kept.message

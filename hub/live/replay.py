@@ -19,7 +19,7 @@ from hub.live.prepared import Prepared
 from hub.live.reader import LogReader
 from hub.live.rendering import Rendering
 from hub.live.subscriptions import Channels, LiveSubscription
-from hub.metrics import Metrics
+from hub.runtime.metrics import Metrics
 from protocols.live.closing import FAILED, SLOW
 from protocols.live.messages import Reset
 from storage.errors import StorageError

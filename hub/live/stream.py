@@ -13,7 +13,6 @@ from random import Random
 
 import structlog
 
-from hub.clock import Clock
 from hub.delivery.notifications import Notifications
 from hub.live.audience import Audience
 from hub.live.beginnings import Beginning, find_beginnings
@@ -27,7 +26,8 @@ from hub.live.rendering import Rendering
 from hub.live.replay import Replays
 from hub.live.shares import Shares
 from hub.live.subscriptions import Channels, Interest, LiveSubscription
-from hub.metrics import Metrics
+from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics
 from protocols.cursor import turn_of
 from protocols.live.closing import NO_TOPIC_LEFT, SHUTDOWN
 from protocols.live.messages import (

@@ -17,7 +17,7 @@ import structlog
 from hub.live.errors import UnknownTopic
 from hub.live.prepared import Prepared
 from hub.live.stream import LiveStream
-from hub.part import rest
+from hub.runtime.background import wait_for
 from protocols.live.closing import TOKEN_ENDED
 from protocols.live.messages import Unsubscribed
 from storage.errors import StorageClosed, StorageError
@@ -55,7 +55,7 @@ class LiveWatch:
 
     async def run(self) -> None:
         while True:
-            await rest(self._woken, self._every_seconds)
+            await wait_for(self._woken, self._every_seconds)
             self._woken.clear()
             try:
                 await self._look()

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hub.clock import Clock
 from hub.openfeeder.gatekeeper import Gatekeeper
 from hub.openfeeder.page_cache import PageCache
+from hub.runtime.clock import Clock
 from protocols.openfeeder.serving.documents import SyncResult, Tombstone
 from protocols.openfeeder.serving.pages import PageFacts
 from protocols.openfeeder.serving.parameters import SyncAsked

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from hub.beside import run_beside
-from hub.clock import Clock
 from hub.collections.judging import in_language, read_head
+from hub.runtime.clock import Clock
+from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry
 from protocols.openfeeder.serving.choices import AuthorDisplay
 from protocols.openfeeder.serving.pages import Page, PageSetting, page_of
@@ -68,7 +68,7 @@ class PageCache:
                 made[each.page.id] = found
         for begin in range(0, len(missing), BATCH):
             batch = missing[begin : begin + BATCH]
-            pages = await run_beside(partial(self._make_all, batch))
+            pages = await run_in_thread(partial(self._make_all, batch))
             for each, page in zip(batch, pages, strict=True):
                 self._keep(each, page)
                 made[each.page.id] = MadePage(page=page, kept_for=None)

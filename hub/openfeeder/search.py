@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hub.beside import run_beside
 from hub.openfeeder.page_cache import PageCache
+from hub.runtime.offloading import run_in_thread
 from protocols.openfeeder.serving.documents import Scored
 from protocols.openfeeder.serving.pages import Page
 from protocols.openfeeder.serving.relevance import Candidate, Ranker, query_words
@@ -33,7 +33,7 @@ class PageSearch:
         listed = await self._candidates(words)
         pages = [each.page for each in await self.cache.make(listed)]
         texts = [_candidate(page) for page in pages]
-        scores = await run_beside(lambda: self.ranker.rank(query, texts))
+        scores = await run_in_thread(lambda: self.ranker.rank(query, texts))
         found = zip(pages, scores, listed, strict=True)
         ordered = sorted(found, key=lambda each: (-each[1], -each[2].page.id))
         return [Scored(facts=page.facts, relevance=score) for page, score, _ in ordered]

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from hub.clock import Clock, SystemClock
 from hub.parsing.closing import Closing
 from hub.parsing.costly import CostlySources
 from hub.parsing.frames import Task, unwrap
 from hub.parsing.lines import Line
 from hub.parsing.process import WORKER_MODULE, WorkerDied, WorkerProcess
+from hub.runtime.clock import Clock, SystemClock
 from protocols.errors import FeedError, LimitExceeded, MalformedDocument
 from protocols.feeds import ParseContext, parse
 from protocols.model import ParsedFeed

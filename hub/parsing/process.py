@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Self, cast
 
-from hub.beside import LARGE_BYTES, run_beside
 from hub.parsing.frames import (
     LENGTH,
     MOST_BYTES,
@@ -23,6 +22,7 @@ from hub.parsing.frames import (
     decode_result,
     encode_task,
 )
+from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.model import Entry
 
 WORKER_MODULE = "hub.parsing.worker"
@@ -95,7 +95,7 @@ class WorkerProcess:
         payload = await self._read_frame(MOST_BYTES)
         decoding = partial(decode_result, payload)
         is_large = len(payload) > LARGE_BYTES
-        result = await run_beside(decoding, len(payload)) if is_large else decoding()
+        result = await run_in_thread(decoding, len(payload)) if is_large else decoding()
         if not isinstance(result, Parsed):
             return result
         room = MOST_BYTES - len(payload)
@@ -104,7 +104,7 @@ class WorkerProcess:
             payload = await self._read_frame(room)
             room -= len(payload)
             if len(payload) > LARGE_BYTES:
-                entries += await run_beside(
+                entries += await run_in_thread(
                     partial(decode_batch, payload), len(payload)
                 )
             else:

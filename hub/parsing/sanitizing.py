@@ -9,9 +9,9 @@ from typing import Protocol
 import structlog
 from msgspec import json
 
-from hub.beside import run_beside
 from hub.parsing.closing import Closing
 from hub.parsing.parser import WorkerParser
+from hub.runtime.offloading import run_in_thread
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.model import Entry
@@ -57,20 +57,20 @@ class WorkerSanitizer(Closing):
         """See `Sanitizer`. The one with the most tags may be the only one at fault."""
         cleaned = await self._clean(entries)
         if cleaned is None and len(entries) > 1:
-            worst = await run_beside(partial(_worst_of, entries))
+            worst = await run_in_thread(partial(_worst_of, entries))
             before, after = entries[:worst], entries[worst + 1 :]
             others = await self._clean(before + after)
             if others is not None:
                 return *others[:worst], disarm(entries[worst]), *others[worst:]
         if cleaned is None:
-            return await run_beside(lambda: tuple(map(disarm, entries)))
+            return await run_in_thread(lambda: tuple(map(disarm, entries)))
         return cleaned
 
     async def _clean(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
         """``None`` if the worker did not survive them."""
         reason = "the worker lost some"
         try:
-            encoded = await run_beside(partial(json.encode, entries))
+            encoded = await run_in_thread(partial(json.encode, entries))
             parsed = await self._worker.parse(encoded, _CONTEXT)
             if [each.key for each in parsed.entries] == [each.key for each in entries]:
                 return parsed.entries

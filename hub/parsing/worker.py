@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import BinaryIO
 
-from hub import heap
 from hub.parsing.frames import (
     LENGTH,
     READY,
@@ -25,6 +24,7 @@ from hub.parsing.frames import (
     describe,
     encode_result,
 )
+from hub.runtime import garbage_collection
 from protocols.errors import FeedError, MalformedDocument
 from protocols.feeds import parse
 from protocols.feeds.lenient import parse_leniently
@@ -40,7 +40,7 @@ def main() -> None:
 
 def serve(read: Callable[[Task], ParsedFeed]) -> None:
     """Answer tasks from standard input with what ``read`` makes of them."""
-    heap.settle()
+    garbage_collection.freeze_startup()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the hub to handle
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hub.clock import Clock
 from hub.polling.schedule import Schedule
+from hub.runtime.clock import Clock
 from storage.errors import StorageError
 from storage.records import FeedId, Polling, StoredFeed
 

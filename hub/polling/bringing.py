@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from hub.clock import Clock
 from hub.core.fetched import Fetched
+from hub.runtime.clock import Clock
 from protocols.quick import changed
 from storage.records import FeedId, StoredFeed
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import structlog
 
-from hub.clock import Clock
-from hub.failpoints import failpoint
-from hub.metrics import Metrics
 from hub.parsing.sanitizing import Sanitizer
 from hub.polling.languages import Detector, name_languages
 from hub.polling.sanitizing import sanitize_news
 from hub.polling.tracker import Tracker
+from hub.runtime.clock import Clock
+from hub.runtime.failpoints import failpoint
+from hub.runtime.metrics import Metrics
 from storage.errors import QueriesWanted
 from storage.interface import LogStore
 from storage.records import FetchCommit, FetchTarget

@@ -6,10 +6,10 @@ what the hub knew before.
 
 from __future__ import annotations
 
-from hub.clock import Clock
 from hub.core.habits import Prior, prior_of, read_habits
 from hub.core.outlook import EVEN
 from hub.core.posting import watched_days
+from hub.runtime.clock import Clock
 from storage.interface import FeedStore
 
 SAMPLE = 500

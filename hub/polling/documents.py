@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-from hub.beside import LARGE_BYTES, run_beside
-from hub.clock import Clock
 from hub.core.bodies import body_hash
 from hub.core.fetched import NOT_PARSED, Fetched, Understood
 from hub.core.remembered import known_slices
 from hub.core.trouble import is_known_body
-from hub.metrics import Metrics, Reading
 from hub.parsing.parser import Parser
 from hub.parsing.reader import reader_name
+from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics, Reading
+from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.selectors import selector_of
@@ -56,7 +56,7 @@ class DocumentReader:
     async def _known(self, target: FetchTarget) -> bytes:
         known = partial(known_slices, target.slices, target.seen, self.name)
         is_large = len(target.slices) > _LARGE_SLICES
-        return await run_beside(known) if is_large else known()
+        return await run_in_thread(known) if is_large else known()
 
     def _count(self, reading: Reading) -> None:
         self.metrics.documents.add(reading.value)
@@ -64,5 +64,5 @@ class DocumentReader:
 
 async def _body_hash(body: bytes) -> str:
     if len(body) > LARGE_BYTES:
-        return await run_beside(partial(body_hash, body))
+        return await run_in_thread(partial(body_hash, body))
     return body_hash(body)

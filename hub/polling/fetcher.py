@@ -13,12 +13,12 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Protocol
 
-from hub.clock import Clock
 from hub.core.fetched import Fetched, Hop
 from hub.errors import Blocked, NetworkError, OptedOut
 from hub.net import Allowance, Answer, Limits, Network, Purpose, Request, Sink
 from hub.polling.hops import RedirectRefused, bare_url, origin, redirect_target
 from hub.polling.opt_outs import OptOuts
+from hub.runtime.clock import Clock
 from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers
 from protocols.quick import quick_init
 from storage.records import Credentials, Validators

@@ -16,9 +16,9 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from hub.limits.memory_budget import MemoryBudget
-from hub.metrics import Metrics
 from hub.net.messages import MEBIBYTE
 from hub.polling.wheel import Due
+from hub.runtime.metrics import Metrics
 
 PATIENCE: Final = 3.0
 """Seconds in the quick lane. A new site's robots.txt and its feed, a second apart, are

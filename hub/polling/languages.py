@@ -13,8 +13,8 @@ from typing import Protocol
 
 import structlog
 
-from hub.beside import run_beside
 from hub.core.language import believed, telling_text
+from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry, Feed
 from storage.packing import pack, unpack
 from storage.records import EntryWrite, FetchCommit
@@ -54,7 +54,7 @@ async def name_languages(commit: FetchCommit, detector: Detector) -> FetchCommit
     if head.language:
         return commit
     naming = partial(_named, commit.entries, detector)
-    return replace(commit, entries=await run_beside(naming))
+    return replace(commit, entries=await run_in_thread(naming))
 
 
 def _named(

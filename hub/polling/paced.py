@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
-from hub.clock import Clock
 from hub.core.fetched import Fetched
 from hub.limits.host_limiter import HostLimiter
 from hub.net import Network, Purpose
 from hub.polling.fetcher import FeedFetcher, FetchRequest
+from hub.runtime.clock import Clock
 
 
 class PacedFetcher:

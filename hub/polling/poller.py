@@ -11,12 +11,10 @@ import asyncio
 from collections.abc import Iterable, Set
 from datetime import timedelta
 
-from hub.clock import Clock
 from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.outlook import Outlook
 from hub.net import Network
 from hub.parsing.parser import Parser
-from hub.part import rest
 from hub.polling.accounts import Accounts
 from hub.polling.asked import Asked
 from hub.polling.common_habits import CommonHabits
@@ -28,6 +26,8 @@ from hub.polling.schedule import Schedule
 from hub.polling.site_places import SitePlaces
 from hub.polling.turns import Turns
 from hub.polling.wheel import Due
+from hub.runtime.background import wait_for
+from hub.runtime.clock import Clock
 from storage.errors import NotFound, StorageError
 from storage.interface import Storage
 from storage.records import FeedId, FeedState, FetchTarget, StoredFeed
@@ -210,7 +210,7 @@ class Poller:
         """Until there may be something to do; a full queue is woken by its workers."""
         is_supplied = self._jobs.qsize() > self._concurrency // 2
         seconds = None if is_supplied else self._schedule.seconds_to_next()
-        await rest(self._awake, seconds)
+        await wait_for(self._awake, seconds)
 
     async def _hand_out(self) -> None:
         """Load what visits start from, for as many feeds as the queue takes."""

@@ -6,12 +6,10 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hub.clock import Clock
 from hub.core.budget import Budget
 from hub.core.cadence import PollingRules
 from hub.core.sites.bounds import SiteBounds
 from hub.core.sites.walks import WALKS
-from hub.metrics import Metrics
 from hub.parsing.parser import Parser
 from hub.parsing.sanitizing import Sanitizer
 from hub.polling.accounts import Accounts
@@ -26,6 +24,8 @@ from hub.polling.site_places import SitePlaces
 from hub.polling.sites import SiteReader
 from hub.polling.tracker import Tracker
 from hub.polling.visitor import Visitor, draw_jitter
+from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics
 from protocols.scp.reading.checksums import ChecksumRule
 from storage.interface import Storage
 

@@ -14,13 +14,13 @@ from functools import partial
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from hub.beside import run_beside
-from hub.clock import Clock
 from hub.core.fetched import Fetched
 from hub.net import Network, Purpose
 from hub.polling.fetcher import FeedFetcher, FetchRequest
 from hub.polling.hops import bare_url
 from hub.polling.schedule import HOST_INTERVAL
+from hub.runtime.clock import Clock
+from hub.runtime.offloading import run_in_thread
 from protocols.http import Robots, read_robots
 
 KEPT: Final = 86_400.0
@@ -79,7 +79,7 @@ class RespectfulFetcher:
         parts = urlsplit(url)
         path = f"{parts.path}?{parts.query}" if parts.query else parts.path
         asking = partial(known.robots.allows, path)
-        if not (await run_beside(asking) if known.is_long else asking()):
+        if not (await run_in_thread(asking) if known.is_long else asking()):
             return self._refused(url, "its robots.txt asks us not to fetch it")
         return await self._fetcher.fetch(request)
 
@@ -114,7 +114,7 @@ class RespectfulFetcher:
         product = user_agent.partition("/")[0]
         reading = partial(read_robots, fetched.body, product)
         is_large = len(fetched.body) > _INLINE_BYTES
-        robots = await run_beside(reading) if is_large else reading()
+        robots = await run_in_thread(reading) if is_large else reading()
         parts = sum(len(rule.parts) for rule in robots.rules)
         return _Known(robots, now + KEPT, is_long=parts > _INLINE_PARTS)
 

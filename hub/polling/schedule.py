@@ -12,7 +12,6 @@ from collections.abc import Set
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from hub.clock import Clock
 from hub.core.allowance import first_allowance, refilled, seconds_until_one
 from hub.core.budget import Budget
 from hub.limits.host_circuit_breaker import HostCircuitBreaker
@@ -20,6 +19,7 @@ from hub.limits.host_limiter import HostLimiter
 from hub.net import Network, Purpose
 from hub.polling.deferral import Deferrals
 from hub.polling.wheel import Due, Wheel
+from hub.runtime.clock import Clock
 from protocols.quick import changed
 from storage.interface import FeedStore
 from storage.records import DueFeed, FeedId, Pace

@@ -14,12 +14,12 @@ from enum import StrEnum
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from hub.clock import Clock
 from hub.core.fetched import Fetched
 from hub.parsing.parser import Parser
 from hub.polling.fetcher import FeedFetcher, FetchRequest
 from hub.polling.hops import origin
 from hub.polling.site_finders import SITE_FINDERS, FoundSite
+from hub.runtime.clock import Clock
 from protocols.errors import FeedError, FeedLink, NotAFeed
 from protocols.feeds import ParseContext
 from protocols.feeds.choosing import Choice, choose

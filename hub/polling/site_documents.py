@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hub.beside import run_beside
+from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry, Feed
 from protocols.topic_pages import TopicFormat, TopicPage, render_topic_page
 from storage.interface import Storage
@@ -33,7 +33,9 @@ class SiteDocuments:
         written = {each.key for each in commit.entries}
         packed = [each.body for each in commit.entries if not each.deleted]
         packed += [each.body for each in stored if each.key not in written]
-        document = await run_beside(lambda: self._render(target, commit, head, packed))
+        document = await run_in_thread(
+            lambda: self._render(target, commit, head, packed)
+        )
         body = StoredBody(
             content_type=TopicFormat.ATOM.media_type, body=pack_bytes(document)
         )

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Final, TypeAlias
 from urllib.parse import urljoin
 
-from hub.beside import run_beside
 from hub.core.fetched import Fetched
+from hub.runtime.offloading import run_in_thread
 from protocols.errors import FeedError, FeedLink
 from protocols.model import FeedFormat, ParsedFeed
 from protocols.openfeeder.places import LLMS, discovery_places, places_in_llms
@@ -41,7 +41,7 @@ SiteFinder: TypeAlias = Callable[[Fetched, Fetch, Read], Awaitable[FoundSite | N
 
 
 async def find_openfeeder(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
-    places = await run_beside(
+    places = await run_in_thread(
         lambda: discovery_places(
             page.url, page.link, page.body, is_spoken=page.speaks_openfeeder
         )
@@ -54,7 +54,7 @@ async def find_in_llms(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | N
     fetched = await fetch(urljoin(page.url, LLMS))
     if fetched.error:
         return None
-    places = await run_beside(partial(places_in_llms, fetched.body, fetched.url))
+    places = await run_in_thread(partial(places_in_llms, fetched.body, fetched.url))
     return await _find_among(places, fetch, read)
 
 
@@ -73,7 +73,7 @@ async def find_scp(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
     name."""
     robots = await fetch(urljoin(page.url, "/robots.txt"))
     reading = partial(sitemaps_of_robots, robots.body, robots.url)
-    named = () if robots.error else await run_beside(reading)
+    named = () if robots.error else await run_in_thread(reading)
     places = dict.fromkeys((*named[:MOST_SITEMAPS], urljoin(page.url, "/sitemap.xml")))
     children: dict[str, None] = {}
     for place in places:
@@ -102,7 +102,7 @@ async def _look_at_sitemap(
         return None, ()
     reading = partial(read_sitemap, fetched.body, fetched.url, largest=LARGEST_UNPACKED)
     try:
-        return None, (await run_beside(reading)).children
+        return None, (await run_in_thread(reading)).children
     except FeedError:
         return None, ()
 

@@ -10,8 +10,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from hub.beside import run_beside
-from hub.clock import Clock
 from hub.core.decision import Decision
 from hub.core.fetched import Fetched
 from hub.core.sites.bounds import SiteBounds, Spent
@@ -43,6 +41,8 @@ from hub.polling.site_places import SitePlaces
 from hub.polling.site_reading import SiteReading, entries_of_day
 from hub.polling.spool import spooling_request
 from hub.polling.spools import Spools, unroll, verify
+from hub.runtime.clock import Clock
+from hub.runtime.offloading import run_in_thread
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.model import SITE_FORMATS, ParsedFeed
@@ -147,7 +147,7 @@ class SiteReader:
         reply: Reply | None = None
         while True:
             try:
-                want = await run_beside(partial(_advance, walk, reply))
+                want = await run_in_thread(partial(_advance, walk, reply))
             except Exhausted:
                 return None
             if isinstance(want, Ended):
@@ -246,7 +246,7 @@ class SiteReader:
         keys += [each.key for each in step.deletions]
         known = await self._known(keys, reading)
         decision = reading.decision
-        commit, state = await run_beside(
+        commit, state = await run_in_thread(
             partial(
                 step_commit,
                 decision,

@@ -14,13 +14,13 @@ from dataclasses import replace
 from functools import partial
 from typing import IO, Final
 
-from hub.beside import run_beside
 from hub.core.fetched import Fetched
 from hub.core.sites.bounds import COLLECTION_BYTES, COLLECTION_SECONDS
 from hub.core.sites.steps import Downloaded, ReadPage, Unrolled
 from hub.errors import BadAnswer
 from hub.net import Limits
 from hub.polling.fetcher import FetchRequest
+from hub.runtime.offloading import run_in_thread
 from protocols.errors import FeedError
 from protocols.scp.reading.collections import CollectionReader, SitePage
 from protocols.scp.reading.entries import entry_of_page
@@ -89,10 +89,10 @@ class Spool:
         `OSError` of the disk, and `OutOfTime`."""
         reader = CollectionReader(self._rules)
         pieces = self._read()
-        while piece := await run_beside(partial(next, pieces, b"")):
+        while piece := await run_in_thread(partial(next, pieces, b"")):
             self._hurry()
-            await run_beside(partial(_pass_over, reader.feed(piece)))
-        await run_beside(partial(_pass_over, reader.finish()))
+            await run_in_thread(partial(_pass_over, reader.feed(piece)))
+        await run_in_thread(partial(_pass_over, reader.finish()))
         return reader
 
     async def unroll(self, after: int) -> Unrolled:
@@ -102,7 +102,9 @@ class Spool:
             self._reader = CollectionReader(self._rules)
             self._pages = self._read_pages(self._reader)
         try:
-            while (unrolled := await run_beside(partial(self._unroll, after))) is None:
+            while (
+                unrolled := await run_in_thread(partial(self._unroll, after))
+            ) is None:
                 self._hurry()
         except OSError as error:
             return Unrolled(pages=(), line=after, error=_unkept(error))

@@ -14,11 +14,11 @@ from functools import partial
 
 import structlog
 
-from hub.beside import run_beside
 from hub.core.matching import QueryIndex, held_against
 from hub.core.news_writes import MOST_ENTRIES
 from hub.core.word_shares import WordShares
-from hub.metrics import Metrics
+from hub.runtime.metrics import Metrics
+from hub.runtime.offloading import run_in_thread
 from protocols.errors import InvalidValue
 from protocols.model import Entry, Feed
 from protocols.track import Subject, parse_query, subject_of
@@ -84,7 +84,7 @@ class Tracker:
         after a restart nothing would be known of that but the words' lengths.
         """
         bodies = await self._store.sample(LEARNT_ENTRIES, LARGEST_LEARNT)
-        words = await run_beside(partial(_words_of, bodies))
+        words = await run_in_thread(partial(_words_of, bodies))
         with self._lock:
             for each in reversed(words):
                 self._shares.observe(each)
@@ -130,7 +130,7 @@ class Tracker:
         is_quick = len(news) <= FEW_ENTRIES and size <= FEW_BYTES
         if is_quick and len(self) <= FEW_QUERIES:
             return replace(commit, matched=matching())
-        return replace(commit, matched=await run_beside(matching, size))
+        return replace(commit, matched=await run_in_thread(matching, size))
 
     def _matched(
         self, target: FetchTarget, commit: FetchCommit, news: Sequence[EntryWrite]

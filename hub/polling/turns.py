@@ -8,7 +8,6 @@ from datetime import timedelta
 
 import structlog
 
-from hub.clock import Clock
 from hub.core.fetched import Fetched, Occasion
 from hub.polling.accounts import Accounts
 from hub.polling.asked import Asked
@@ -19,6 +18,7 @@ from hub.polling.site_places import NoPlace
 from hub.polling.slow_feeds import SlowFeeds
 from hub.polling.visitor import Visit, Visitor
 from hub.polling.wheel import Due
+from hub.runtime.clock import Clock
 from storage.errors import StorageError
 from storage.records import FeedId, FeedState, FetchTarget
 

@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
-from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
 from hub.core.cadence import PollingRules
 from hub.core.decide import decide
 from hub.core.decision import Decision
@@ -17,13 +16,14 @@ from hub.core.outlook import Outlook
 from hub.core.redirects import lands_elsewhere
 from hub.core.sites.reformatting import page_keys, seen_as_pages
 from hub.core.trouble import diagnose
-from hub.failpoints import failpoint
 from hub.net import Allowance
 from hub.polling.committer import Committer
 from hub.polling.documents import DocumentReader
 from hub.polling.fetcher import FeedFetcher, FetchRequest
 from hub.polling.identity import Identity
 from hub.polling.sites import SiteReader
+from hub.runtime.failpoints import failpoint
+from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
 from protocols.errors import UnsupportedVersion
 from protocols.feeds.creator import older_url
 from protocols.model import SITE_FORMATS, ParsedFeed
@@ -163,7 +163,7 @@ class Visitor:
 
     async def _commit(self, decision: Decision) -> FetchCommit:
         commit = (
-            await run_beside(partial(decide, decision), len(decision.fetched.body))
+            await run_in_thread(partial(decide, decision), len(decision.fetched.body))
             if _is_large(decision)
             else decide(decision)
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hub.clock import Clock
 from hub.delivery.digests import DAY
+from hub.runtime.clock import Clock
 from hub.services.errors import ServiceError
 from hub.services.null_device import is_null_device
 from hub.services.subscriptions import Subscribe, Subscribed, SubscriptionService

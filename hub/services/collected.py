@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from hub.beside import LARGE_BYTES, MANY_ENTRIES, run_beside
 from hub.core.status import shown_status
 from hub.delivery.notifications import Document
 from hub.own_topics import name_topic
+from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
 from protocols.live.messages import BodyFormat
 from protocols.model import Entry, Feed, Link, Notification, Status
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
@@ -47,7 +47,7 @@ async def render(collected: Collected, format: BodyFormat, hub: str) -> Document
     rendering = partial(_rendered, collected, format, hub)
     size = collected.size
     is_large = len(collected.entries) > MANY_ENTRIES or size > LARGE_BYTES
-    return await run_beside(rendering, size) if is_large else rendering()
+    return await run_in_thread(rendering, size) if is_large else rendering()
 
 
 def _rendered(collected: Collected, format: BodyFormat, hub: str) -> Document:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from hub.clock import Clock
 from hub.collections.builder import CollectionBuilder
 from hub.collections.shelf import Generation, Shelf, StoredCollection
+from hub.runtime.clock import Clock
 from hub.services.errors import Conflict, Gone
 from protocols.scp.collection import ALL, CollectionType, Encoding
 from protocols.scp.sitemap import (

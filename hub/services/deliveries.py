@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hub.clock import Clock
+from hub.runtime.clock import Clock
 from hub.services.errors import Conflict
 from storage.errors import StorageBusy
 from storage.interface import Storage

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hub.clock import Clock
 from hub.core.cadence import Plan
 from hub.core.explanation import Explanation, explain_plan
 from hub.core.findings import Finding, FindingKind, findings, polls_per_entry
 from hub.core.push.facts import PushFacts, push_facts
 from hub.core.sites.facts import SiteFacts, site_facts
+from hub.runtime.clock import Clock
 from hub.services.feeds import FeedPoller, existing_feed
 from protocols.model import SITE_FORMATS
 from storage.errors import NotFound

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from hub.clock import Clock
 from hub.core.cadence import Plan
 from hub.own_topics import OwnTopics
 from hub.polling.hops import origin
 from hub.polling.scout import Kind, Sight
+from hub.runtime.clock import Clock
 from hub.services.addresses import AddressCheck
 from hub.services.discovering import Discovering, check_kind
 from hub.services.errors import Conflict, ServiceError, SeveralFeeds

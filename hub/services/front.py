@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import hub
-from hub.clock import Clock
+from hub.runtime.clock import Clock
 from protocols.model import Feed
 from storage.interface import Storage
 from storage.packing import unpack

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
-from hub.beside import run_beside
 from hub.polling.fetcher import FeedFetcher, FetchRequest
+from hub.runtime.offloading import run_in_thread
 from hub.services.addresses import AddressCheck
 from hub.services.topics import read_topic
 from protocols.errors import FeedError
@@ -96,7 +96,7 @@ class ListService:
             walk.give_up(_trouble(error))
         else:
             taking = partial(walk.take, fetched.url, found)
-            await run_beside(taking, len(fetched.body))
+            await run_in_thread(taking, len(fetched.body))
 
 
 def _trouble(error: FeedError) -> str:

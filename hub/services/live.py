@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 from hub.live.connections import Connection, Guest
 from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
-from hub.live.shared import SharedReads
 from hub.live.shares import Holder, HolderKind
 from hub.live.stream import LiveStream
 from hub.live.subscriptions import ChannelKey, Interest
 from hub.own_topics import OwnTopics
+from hub.runtime.caching import SingleFlight
 from hub.services.tokens import Principal
 from hub.services.topics import read_topic
 from hub.services.tracking import TrackTopics
@@ -55,7 +55,7 @@ class LiveService:
         self._is_open = is_open
         self._most_topics = most_topics
         self._own = own_topics or OwnTopics()
-        self._lookups: SharedReads[Lookup, StoredFeed | None] = SharedReads()
+        self._lookups: SingleFlight[Lookup, StoredFeed | None] = SingleFlight()
 
     def may_listen(self, principal: Principal | None) -> bool:
         """To anything at all. None: who shows no token."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import hub
-from hub.clock import Clock
-from hub.metrics import Metrics
+from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics
 from protocols.prometheus import Family, Kind, Sample
 from storage.interface import Storage
 from storage.records import Backlog, FeedId, PushCount

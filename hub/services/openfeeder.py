@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hub.beside import run_beside
-from hub.clock import Clock
 from hub.openfeeder.changes import PageChanges
 from hub.openfeeder.gatekeeper import Gatekeeper
 from hub.openfeeder.page_cache import MadePage, PageCache
 from hub.openfeeder.search import PageSearch
+from hub.runtime.clock import Clock
+from hub.runtime.offloading import run_in_thread
 from protocols.openfeeder.serving.documents import (
     Cached,
     Scored,
@@ -199,7 +199,7 @@ class OpenFeederService:
         if not query:
             return {}
         texts = [Candidate(text=each.text) for each in page.chunks]
-        scores = await run_beside(lambda: self._ranker.rank(query, texts))
+        scores = await run_in_thread(lambda: self._ranker.rank(query, texts))
         return dict(zip((each.id for each in page.chunks), scores, strict=True))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hub
-from hub.clock import Clock
+from hub.runtime.clock import Clock
 from hub.services.errors import Conflict
 from protocols.errors import InvalidValue
 from storage.errors import StorageError

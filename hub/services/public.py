@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 
 import hub
-from hub.beside import run_beside
+from hub.runtime.offloading import run_in_thread
 from protocols.errors import InvalidValue
 from protocols.model import Entry, Feed
 from protocols.opml import FeedOutline, render_opml
@@ -65,7 +65,7 @@ class PublicService:
         outlines = [_outline(feed, head) for feed, head in feeds]
         added = max((feed.created_at for feed, _ in feeds), default=None)
         host = self.public_url.partition("://")[2]
-        body = await run_beside(
+        body = await run_in_thread(
             partial(render_opml, f"Feeds at {host}", outlines, added)
         )
         return PublicDocument(body=body, etag=_digest(body))
@@ -84,7 +84,7 @@ class PublicService:
             feed_id, before=place, limit=limit + 1
         )
         shown, is_last = found[:limit], len(found) <= limit
-        listed = await run_beside(partial(_entries, shown))
+        listed = await run_in_thread(partial(_entries, shown))
         page = TopicPage(
             url=f"{self.public_url}/topics/{feed_id}.{format}",
             hub=f"{self.public_url}/hub",
@@ -118,7 +118,7 @@ class PublicService:
         return await self.page(feed_id, TopicFormat.ATOM, before=before, limit=1)
 
     async def render(self, prepared: PreparedPage, format: TopicFormat) -> bytes:
-        return await run_beside(partial(render_topic_page, prepared.page, format))
+        return await run_in_thread(partial(render_topic_page, prepared.page, format))
 
     async def _listed_feeds(self) -> list[tuple[PublicFeed, Feed]]:
         listed: list[tuple[PublicFeed, Feed]] = []

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hmac
 
-from hub.clock import Clock
 from hub.core.fetched import Fetched
 from hub.polling.bringing import Bringing
+from hub.runtime.clock import Clock
 from hub.services.errors import NotSigned, TooManyWaiting
 from protocols.errors import InvalidValue
 from protocols.websub.signatures import ALGORITHMS, verify

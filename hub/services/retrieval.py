@@ -14,10 +14,10 @@ from http import HTTPStatus
 
 import structlog
 
-from hub.beside import run_beside
 from hub.core.bodies import part_body
 from hub.core.status import shown_status, track_status
 from hub.delivery.notifications import Document
+from hub.runtime.offloading import run_in_thread
 from hub.services.collected import Collected, render
 from hub.services.errors import NotReadable
 from hub.services.feed_requests import LONGEST_WAIT
@@ -290,7 +290,7 @@ class RetrievalService:
             reach.feeds, limit=SEARCHED_FOR_ID, also=reach.found
         )
         size = sum(unpacked_size(stored.body) for stored in newest)
-        shown = await run_beside(partial(_shown_with, id, newest), size)
+        shown = await run_in_thread(partial(_shown_with, id, newest), size)
         if shown is not None:
             return await entries.place_of(shown.id)
         raise InvalidValue(field, "the id of a stored entry of these feeds", id)
@@ -298,7 +298,7 @@ class RetrievalService:
 
 async def _unpacked(body: StoredBody) -> Document:
     size = unpacked_size(body.body)
-    whole = await run_beside(partial(unpack_bytes, body.body), size)
+    whole = await run_in_thread(partial(unpack_bytes, body.body), size)
     return Document(body.content_type, whole)
 
 

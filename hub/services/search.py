@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from hub.beside import FairThread, WaitingLineFull
 from hub.core.searching import searched_subject, term_of
 from hub.delivery.notifications import Document
+from hub.runtime.offloading import FairThread, WaitingLineFull
 from hub.services.collected import Collected, render
 from hub.services.errors import TooManyWaiting
 from hub.services.tokens import Principal

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
-from hub.clock import Clock
 from hub.own_topics import OwnTopics
+from hub.runtime.clock import Clock
 from hub.services.addresses import AddressCheck
 from hub.services.errors import NotAllowed
 from hub.services.feed_requests import AddFeed

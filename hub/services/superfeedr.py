@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable
 from typing import Protocol
 
-from hub.clock import Clock
+from hub.runtime.clock import Clock
 from hub.services.account_subscriptions import AccountSubscriptions
 from hub.services.errors import NotConfirmed, TooManyWaiting
 from hub.services.subscriptions import Subscribed

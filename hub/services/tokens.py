@@ -17,7 +17,7 @@ from datetime import timedelta
 
 import structlog
 
-from hub.clock import Clock
+from hub.runtime.clock import Clock
 from protocols.errors import InvalidValue
 from storage.errors import StorageError
 from storage.interface import TokenStore

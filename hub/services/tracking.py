@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub.clock import Clock
+from hub.runtime.clock import Clock
 from protocols.track import (
     TrackTopic,
     canonical,

@@ -10,9 +10,9 @@ from typing import Protocol
 
 import structlog
 
-from hub.beside import LARGE_BYTES, run_beside
-from hub.clock import Clock
 from hub.core.push.steps import CONFIRMED_WITHIN, LEAST_PAUSE, LONGEST_BACKOFF
+from hub.runtime.clock import Clock
+from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from hub.services.errors import Gone, TooManyWaiting
 from hub.upstream.deliveries import Delivery
 from protocols.websub.signatures import verify
@@ -123,7 +123,7 @@ class UpstreamService:
         """
         is_signed = partial(verify, signature, callback.secret, body)
         is_large = len(body) > LARGE_BYTES
-        if not (await run_beside(is_signed) if is_large else is_signed()):
+        if not (await run_in_thread(is_signed) if is_large else is_signed()):
             log.warning("push_forged", feed=callback.feed_id, hub=callback.hub)
             await self._pushes.count(callback.hub, PushCount.FORGED)
             return

@@ -9,9 +9,9 @@ from hub.config import Settings
 from hub.ground import identity
 from hub.limits.hub_limiter import HubLimiter
 from hub.open_hub import Surroundings
-from hub.part import Part
 from hub.polling.bringing import Bringing
 from hub.polling.opt_outs import OptOuts
+from hub.runtime.background import BackgroundTask
 from hub.services.upstream import UpstreamService
 from hub.upstream.deliveries import Deliveries
 from hub.upstream.polls import Polls
@@ -23,7 +23,7 @@ from hub.websub.pings import Pings
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltUpstream:
     service: UpstreamService
-    background: dict[str, Part]
+    background: dict[str, BackgroundTask]
 
 
 def build_upstream(
@@ -55,7 +55,7 @@ def build_upstream(
     service = UpstreamService(
         around.storage, deliveries, around.clock, subscriber.wake, is_on=is_on
     )
-    parts: dict[str, Part] = {"subscriber": subscriber.run}
+    parts: dict[str, BackgroundTask] = {"subscriber": subscriber.run}
     if is_on:
         parts["upstream deliveries"] = deliveries.run
     return BuiltUpstream(service=service, background=parts)

@@ -17,9 +17,9 @@ from datetime import datetime
 
 import structlog
 
-from hub.clock import Clock
 from hub.core.fetched import Fetched
 from hub.polling.bringing import Bringing
+from hub.runtime.clock import Clock
 from hub.websub.pings import Pings
 from protocols.checksum import checksum
 from storage.errors import NotFound, StorageError

@@ -13,11 +13,11 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
-from hub.clock import Clock
 from hub.core.push.steps import LEASE
 from hub.errors import NetworkError, OptedOut
 from hub.net import Answer, Limits, Network, Purpose, Request
 from hub.polling.opt_outs import OptOuts
+from hub.runtime.clock import Clock
 from protocols.errors import InvalidValue
 from protocols.http import parse_retry_after
 from protocols.rsscloud import LEASE_SECONDS, is_registered, registration_form

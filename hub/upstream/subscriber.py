@@ -14,7 +14,6 @@ from random import Random
 
 import structlog
 
-from hub.clock import Clock
 from hub.core.push.steps import (
     CONFIRMED_WITHIN,
     ENDED_WITHIN,
@@ -29,7 +28,8 @@ from hub.core.push.steps import (
     next_step,
 )
 from hub.limits.hub_limiter import HubLimiter
-from hub.part import rest
+from hub.runtime.background import wait_for
+from hub.runtime.clock import Clock
 from hub.upstream.polls import Polls
 from hub.upstream.requests import HubReply, HubRequests
 from storage.errors import StorageError
@@ -97,7 +97,7 @@ class Subscriber:
                     await self._start_due(tasks)
                 except StorageError as error:
                     log.warning("pushes_not_read", error=str(error))
-                await rest(self._awake, POLL_SECONDS)
+                await wait_for(self._awake, POLL_SECONDS)
 
     async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
         due = await self._pushes.due(

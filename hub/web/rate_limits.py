@@ -17,10 +17,10 @@ from ipaddress import IPv6Address, IPv6Network, ip_address
 import structlog
 from starlette.requests import HTTPConnection
 
-from hub.clock import Clock, SystemClock
 from hub.config_readers import Addresses
 from hub.limits.token_bucket import Bucket, Rate, take
-from hub.metrics import Metrics
+from hub.runtime.clock import Clock, SystemClock
+from hub.runtime.metrics import Metrics
 from hub.web.problems import Problem
 
 MOST_KNOWN = 20_000

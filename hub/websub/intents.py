@@ -13,7 +13,7 @@ from typing import Protocol
 
 import structlog
 
-from hub.clock import Clock
+from hub.runtime.clock import Clock
 from hub.websub.questions import Questions
 from hub.websub.topics import TopicRefused, Topics, TopicUnready
 from hub.websub.validation import Validation, Validator

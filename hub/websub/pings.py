@@ -13,9 +13,9 @@ import heapq
 from enum import StrEnum
 from typing import Protocol
 
-from hub.clock import Clock
 from hub.limits.host_limiter import HostLimiter
-from hub.part import rest
+from hub.runtime.background import wait_for
+from hub.runtime.clock import Clock
 from storage.records import FeedId, StoredFeed
 
 MOST_WAITING = 10_000
@@ -74,4 +74,6 @@ class Pings:
             while self._turns and self._turns[0][0] <= now:
                 _turn, feed_id = heapq.heappop(self._turns)
                 self._poller.ping(self._later.pop(feed_id))
-            await rest(self._awake, self._turns[0][0] - now if self._turns else None)
+            await wait_for(
+                self._awake, self._turns[0][0] - now if self._turns else None
+            )

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hub.clock import Clock
 from hub.delivery.callback_pace import CallbackPace, Kind
 from hub.errors import Blocked, NetworkError
 from hub.net import Answer, Limits, Network, Purpose, Request
+from hub.runtime.clock import Clock
 from protocols.websub.denial import denial_url
 from protocols.websub.verification import is_confirmed, verification_url
 from storage.records import Verification, VerificationMode, VerificationTry

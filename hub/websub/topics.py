@@ -15,13 +15,13 @@ from typing import Protocol
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
-from hub.clock import Clock
 from hub.core.fetched import Fetched
 from hub.errors import Blocked
 from hub.net import Network, Purpose
 from hub.own_topics import OwnTopics
 from hub.polling.fetcher import FetchRequest
 from hub.polling.handed_over import HandedOver
+from hub.runtime.clock import Clock
 from hub.websub.discovery import Discovery
 from hub.websub.topic_pace import TopicPace
 from protocols.model import Feed

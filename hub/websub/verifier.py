@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import structlog
 
-from hub.clock import Clock
 from hub.delivery.callback_pace import host_of
 from hub.net.zones import zone_of
-from hub.part import rest
+from hub.runtime.background import wait_for
+from hub.runtime.clock import Clock
 from hub.websub.intents import Admission, Intents
 from hub.websub.questions import Questions
 from hub.websub.topics import TopicBusy
@@ -81,7 +81,7 @@ class Verifier:
                 except StorageError as error:
                     log.warning("verifications_not_read", error=str(error))
                 await asyncio.sleep(ROUND_SECONDS)
-                await rest(self._awake, POLL_SECONDS)
+                await wait_for(self._awake, POLL_SECONDS)
 
     async def _start_due(self, tasks: asyncio.TaskGroup) -> None:
         """Each topic is looked at once, for all who ask for it in this round."""

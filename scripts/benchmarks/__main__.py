@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 
 import uvloop
 
-from hub import heap
-from hub.beside import take_short_turns
-from hub.logs import configure_logs
+from hub.runtime import garbage_collection
+from hub.runtime.logs import configure_logs
+from hub.runtime.offloading import take_short_turns
 from scripts.benchmarks.against import compare
 from scripts.benchmarks.measuring import Finding, Measure, Size
 from scripts.benchmarks.report import Report, from_json
@@ -83,7 +83,7 @@ def measure_all(
         print(f"measuring {name}", file=sys.stderr, flush=True)
         try:
             measure = (load or load_bench)(name)
-            heap.settle()  # as in a running hub, for the floors too
+            garbage_collection.freeze_startup()  # as in a running hub, for the floors too
             with TemporaryDirectory(dir=parent, prefix="bench-") as directory:
                 uvloop.run(_measure(measure, Path(directory), size, report))
         except Exception as error:

@@ -21,16 +21,16 @@ from ipaddress import ip_network
 from pathlib import Path
 from random import Random
 
-from hub.clock import SystemClock
 from hub.core.cadence import PollingRules
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
-from hub.metrics import Metrics
 from hub.net import HttpNetwork, Limits
 from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher
 from hub.polling.poller import Poller
 from hub.polling.poller_options import PollerOptions
 from hub.polling.tracker import Tracker
+from hub.runtime.clock import SystemClock
+from hub.runtime.metrics import Metrics
 from hub.search_index import SearchIndex
 from hub.services.search import SearchService
 from hub.services.tokens import Principal

@@ -25,8 +25,8 @@ from ipaddress import ip_network
 from pathlib import Path
 from random import Random
 
-from hub.clock import SystemClock
 from hub.config import Settings
+from hub.runtime.clock import SystemClock
 from scripts.benchmarks.measuring import (
     Finding,
     Sample,

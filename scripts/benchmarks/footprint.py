@@ -16,7 +16,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from hub.clock import SystemClock
+from hub.runtime.clock import SystemClock
 from scripts.benchmarks.hub_under_test import running_hub
 from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.peers import Peer, loopback_addresses, running_peer

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from hub.clock import SystemClock
+from hub.runtime.clock import SystemClock
 from scripts.benchmarks.bare import bare_session, get_all
 from scripts.benchmarks.measuring import Finding, Sample, Stopwatch, until
 from scripts.benchmarks.peers import ETAG, Peer, loopback_addresses, running_peer

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from hub.clock import SystemClock
+from hub.runtime.clock import SystemClock
 from hub.services.openfeeder import OpenFeederService
 from protocols.openfeeder.serving.parameters import (
     IndexAsked,

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import aiohttp
 
-from hub.clock import SystemClock
 from hub.core.cadence import PollingRules
 from hub.net import HttpNetwork, Limits
 from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher
 from hub.polling.poller import Poller
+from hub.runtime.clock import SystemClock
 from scripts.benchmarks.bare import bare_session, get_all
 from scripts.benchmarks.measuring import (
     Finding,

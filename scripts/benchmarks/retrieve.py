@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
-from hub.clock import SystemClock
+from hub.runtime.clock import SystemClock
 from hub.services.feeds import FeedService
 from hub.services.retrieval import RetrievalService
 from hub.services.selections import Page, Wanted

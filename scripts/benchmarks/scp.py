@@ -10,10 +10,10 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
-from hub.clock import SystemClock
 from hub.collections.builder import BuildOptions, CollectionBuilder
 from hub.collections.pages import PageKeeper
 from hub.collections.shelf import Chain, Generation, Shelf, StoredCollection
+from hub.runtime.clock import SystemClock
 from protocols.model import Author, Category, Entry, Link, Status, Text
 from protocols.scp.collection import ALL, CollectionType, Encoding
 from scripts.benchmarks.measuring import (

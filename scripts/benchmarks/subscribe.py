@@ -19,8 +19,8 @@ from pathlib import Path
 
 import aiohttp
 
-from hub.clock import SystemClock
 from hub.config import Settings
+from hub.runtime.clock import SystemClock
 from hub.websub.questions import draw_challenge
 from protocols.websub.verification import verification_url
 from scripts.benchmarks.bare import bare_session, get_each

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from hub.clock import SystemClock
+from hub.runtime.clock import SystemClock
 from protocols.model import Entry, Feed, Status, Text
 from scripts.benchmarks.bare import Delivery
 from storage.interface import Storage

@@ -17,8 +17,8 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 import pytest_asyncio
+from hub.runtime.clock import SystemClock
 
-from hub.clock import SystemClock
 from hub.net import Answer, Request
 from hub.services.errors import TooManyWaiting
 from hub.services.websub import (
@@ -51,13 +51,7 @@ from tests.support.open_hub import (
     open_hub_scene,
 )
 from tests.support.services import open_hub
-from tests.support.websub import (
-    HubAnswer,
-    Topic,
-    WebSubScene,
-    atom,
-    websub_scene,
-)
+from tests.support.websub import HubAnswer, Topic, WebSubScene, atom, websub_scene
 
 VICTIM = "victim.example"
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
@@ -90,7 +84,7 @@ async def test_no_host_is_flooded_with_questions_by_thousands_of_requests(
     send = hub.callbacks.send
 
     async def noted(request: Request) -> Answer:
-        asked_at.append(hub.clock.monotonic())
+        asked_at.append(hub.runtime.clock.monotonic())
         return await send(request)
 
     monkeypatch.setattr(ScriptedCallbacks, "send", staticmethod(noted))
@@ -98,7 +92,7 @@ async def test_no_host_is_flooded_with_questions_by_thousands_of_requests(
     async with verifying(hub):
         for seconds in range(1, 11):
             await eventually(lambda least=seconds: len(asked_at) >= least)  # type: ignore[misc]
-            hub.clock.advance(1)
+            hub.runtime.clock.advance(1)
     assert all(later - earlier >= 1 for earlier, later in pairwise(asked_at))
 
 
@@ -124,7 +118,7 @@ async def test_no_stranger_fills_the_queue_of_all(tmp_path: Path) -> None:
                         token=str(number),
                         asker="198.51.100.1",
                     ),
-                    hub.clock.now(),
+                    hub.runtime.clock.now(),
                     most=MOST_PENDING,
                     most_of_host=MOST_PENDING_OF_HOST,
                 )

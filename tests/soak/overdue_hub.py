@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from hub.clock import SystemClock
+from hub.runtime.clock import SystemClock
 from protocols.model import Entry, Feed
 from storage.packing import pack
 from storage.records import EntryWrite, FeedId, NewFeed, Polling, Position

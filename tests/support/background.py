@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hub.part import Part
+from hub.runtime.background import BackgroundTask
 
 
 @asynccontextmanager
-async def in_background(part: Part) -> AsyncIterator[None]:
+async def in_background(part: BackgroundTask) -> AsyncIterator[None]:
     """Fails if the part has ended by itself before, and with what made it."""
     task = asyncio.create_task(part())
     try:

@@ -12,9 +12,9 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import cast
 
-from hub.clock import Clock, SystemClock
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.net import Answer, HttpNetwork, Network, Purpose, Request
+from hub.runtime.clock import Clock, SystemClock
 from protocols.model import Entry, Feed, Status
 from storage.interface import Storage
 from storage.packing import pack, pack_bytes

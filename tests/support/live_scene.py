@@ -15,7 +15,7 @@ from hub.live.reader import LogReader
 from hub.live.rendering import Rendering
 from hub.live.replay import Replays
 from hub.live.subscriptions import ChannelKey, Channels, LiveSubscription
-from hub.metrics import Metrics
+from hub.runtime.metrics import Metrics
 from protocols.live.closing import Closing
 from protocols.live.messages import NotificationMessage, Reset
 from storage.interface import LogStore

@@ -27,10 +27,10 @@ from importlib import import_module, reload
 from pathlib import Path
 from typing import NoReturn
 
-from hub import failpoints
 from hub.cli import COMMANDS
 from hub.net.dialling import system_tls
 from hub.parsing.reader import reader_name
+from hub.runtime import failpoints
 
 ROOT = Path(__file__).parents[2]
 _LONGEST_REQUEST = 1 << 17
@@ -39,7 +39,7 @@ _IMPORTED = (
     "apscheduler.triggers.interval",
     "encodings.idna",
     "hub.app",
-    "hub.logs",
+    "hub.runtime.logs",
     "hub.parsing.parser",
     "storage.sqlite",
     "uvicorn.lifespan.off",

@@ -19,7 +19,6 @@ from hub.delivery.notifications import Document
 from hub.live.shares import divide
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
-from hub.metrics import Metrics
 from hub.net.guard import Guard
 from hub.openfeeder.analytics import Analytics
 from hub.own_topics import OwnTopics
@@ -27,6 +26,7 @@ from hub.polling.bringing import Bringing
 from hub.polling.fetcher import FetchRequest
 from hub.polling.handed_over import HandedOver
 from hub.polling.scout import Kind, Sight
+from hub.runtime.metrics import Metrics
 from hub.services import (
     CollectionService,
     DeliveryService,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hub.core.cadence import PollingRules
 from hub.core.outlook import Outlook
-from hub.metrics import Metrics
 from hub.parsing.parser import Parser
 from hub.polling.committer import Committer
 from hub.polling.documents import DocumentReader
@@ -13,6 +12,7 @@ from hub.polling.identity import Identity
 from hub.polling.languages import Detector
 from hub.polling.tracker import Tracker
 from hub.polling.visitor import Visitor
+from hub.runtime.metrics import Metrics
 from storage.interface import FeedStore, LogStore
 from tests.support.clock import ManualClock
 

@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from hub.beside import run_beside
 from hub.core.findings import FindingKind
 from hub.polling.scout import Kind
+from hub.runtime.offloading import run_in_thread
 from hub.services import FeedReportService, FeedService
 from hub.services.errors import SeveralFeeds
 from hub.services.feed_requests import LONGEST_WAIT, AddFeed, EditFeed
@@ -279,7 +279,7 @@ class FeedRoutes:
     async def raw(self, request: Request) -> Response:
         document = await self._reports.raw(_feed_id(request))
         return Response(
-            await run_beside(
+            await run_in_thread(
                 partial(unpack_bytes, document.body), unpacked_size(document.body)
             ),
             media_type=document.content_type,

@@ -9,12 +9,12 @@ import structlog
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from hub.clock import Clock
 from hub.limits.token_bucket import Bucket, Rate, take
 from hub.live.connections import Connection
 from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
 from hub.live.prepared import Prepared
 from hub.live.subscriptions import Interest
+from hub.runtime.clock import Clock
 from hub.services.live import LiveService
 from hub.services.tokens import Principal
 from hub.web.authentication import Authenticator

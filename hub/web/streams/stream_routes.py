@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from hub.clock import Clock, SystemClock
+from hub.runtime.clock import Clock, SystemClock
 from hub.services.live import LiveService
 from hub.web.authentication import Authenticator
 from hub.web.rate_limits import RateLimits

@@ -9,20 +9,14 @@ from http import HTTPStatus
 
 from starlette.responses import Response
 
-from hub.beside import LARGE_BYTES, run_beside
 from hub.delivery.notifications import Document
+from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from hub.services import Services
 from hub.services.errors import NotReadable
 from hub.services.replays import ReplayService
 from hub.services.retrieval import RetrievalService
 from hub.services.search import SearchService
-from hub.services.selections import (
-    DEFAULT_COUNT,
-    MOST_COUNT,
-    Page,
-    Selection,
-    Wanted,
-)
+from hub.services.selections import DEFAULT_COUNT, MOST_COUNT, Page, Selection, Wanted
 from hub.web.conditions import is_current, not_modified, validators
 from hub.web.decoding import combined_field
 from hub.web.problems import Problem
@@ -187,7 +181,7 @@ async def answer_document(
         )
     hashing = partial(_etag, answer.body)
     is_large = len(answer.body) > LARGE_BYTES
-    etag = await run_beside(hashing, len(answer.body)) if is_large else hashing()
+    etag = await run_in_thread(hashing, len(answer.body)) if is_large else hashing()
     if call.request.method == "GET" and is_current(call.request, etag, None):
         return not_modified(validators(etag, None))
     answer.headers.update(validators(etag, None))

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hub.cli.receiver import Line, Receiver, describe
-from hub.clock import SystemClock
+from hub.runtime.clock import SystemClock
 from protocols.websub.signatures import sign_webhook
 
 SECRET = "a secret"

@@ -10,7 +10,7 @@ import pytest
 
 from hub.core.settlement import Settlement
 from hub.delivery.acknowledgements import Acknowledgements
-from hub.metrics import Metrics
+from hub.runtime.metrics import Metrics
 from storage.errors import StorageBusy, StorageClosed, StorageFull
 from storage.interface import DeliveryStore
 from storage.records import (

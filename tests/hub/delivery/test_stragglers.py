@@ -10,9 +10,9 @@ from typing import cast
 from hub.core.catch_up import CatchUp
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
-from hub.delivery.crew import Crew
 from hub.delivery.leases import Leases
 from hub.delivery.stragglers import Stragglers
+from hub.runtime.background import DrainingTaskGroup
 from storage.errors import StorageError, StorageFull
 from storage.interface import DeliveryStore
 from storage.records import Position, Straggler, SubscriptionId
@@ -72,7 +72,7 @@ async def running(store: DueStragglers) -> AsyncIterator[HeldCatchUps]:
     """At work with two places."""
     clock, catch_ups = ManualClock(), HeldCatchUps()
     deliveries = cast("DeliveryStore", store)
-    async with Crew() as crew:
+    async with DrainingTaskGroup() as crew:
         stragglers = Stragglers(
             deliveries,
             clock,

@@ -6,7 +6,7 @@ import asyncio
 from typing import cast
 
 from hub.live.pages import KEPT_SECONDS, PAGE, Pages
-from hub.metrics import Metrics
+from hub.runtime.metrics import Metrics
 from storage.interface import LogStore
 from storage.records import FeedId, Position
 from tests.support.clock import ManualClock

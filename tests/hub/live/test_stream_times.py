@@ -14,7 +14,7 @@ import pytest
 
 from hub.live.prepared import Prepared
 from hub.live.stream import LONGEST_DRAIN, LiveStream
-from hub.metrics import Metrics
+from hub.runtime.metrics import Metrics
 from protocols.live.closing import SHUTDOWN, Closing
 from protocols.live.messages import Heartbeat
 from storage.interface import LogStore

@@ -15,13 +15,13 @@ from structlog.testing import capture_logs
 from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched
 from hub.errors import NoRoom
-from hub.metrics import Metrics
 from hub.net.messages import MEBIBYTE
 from hub.polling.fetcher import FetchRequest
 from hub.polling.lanes import MOST_IN_LINE, MOST_SLOW, PATIENCE, Lanes, slow_places
 from hub.polling.poller import Poller
 from hub.polling.poller_options import PollerOptions
 from hub.polling.turns import STORAGE_PAUSE
+from hub.runtime.metrics import Metrics
 from storage.errors import StorageFull
 from storage.records import FeedId, Polling, StoredFeed
 from tests.simulation.loop import VirtualLoop

@@ -12,10 +12,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from hub.core.fetched import Occasion
-from hub.metrics import Metrics, Tally
 from hub.polling.committer import MOST_MATCHINGS
 from hub.polling.tracker import FEW_BYTES, FEW_QUERIES, PAGE, Tracker
 from hub.polling.visitor import Visitor
+from hub.runtime.metrics import Metrics, Tally
 from protocols.model import Entry, Feed, Link, Status
 from storage.errors import QueriesWanted
 from storage.interface import FeedStore, LogStore, Storage, TrackStore

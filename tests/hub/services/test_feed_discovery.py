@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from hub.clock import SystemClock
 from hub.net.guard import Guard
+from hub.runtime.clock import SystemClock
 from hub.services import FeedService
 from hub.services.addresses import AddressCheck
 from hub.services.errors import SeveralFeeds

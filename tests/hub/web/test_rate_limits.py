@@ -34,14 +34,16 @@ def connection(peer: str, *forwarded: str) -> HTTPConnection:
 
 @pytest.fixture
 def clock(hub: Hub) -> ManualClock:
-    return hub.clock
+    return hub.runtime.clock
 
 
 @pytest.fixture
 def limited(hub: Hub) -> httpx2.AsyncClient:
     """A client of a hub where two requests at once are as many as may be."""
     limits = RateLimits(
-        RequestLimits(of_token=RATE, of_address=RATE), hub.clock, hub.metrics
+        RequestLimits(of_token=RATE, of_address=RATE),
+        hub.runtime.clock,
+        hub.runtime.metrics,
     )
     return client_of(create_application(hub.services, TOKEN, limits))
 
@@ -152,7 +154,7 @@ async def test_guessing_tokens_is_slow(limited: httpx2.AsyncClient) -> None:
 
 async def test_refusals_are_counted(limited: httpx2.AsyncClient, hub: Hub) -> None:
     await statuses(limited, "/nothing")
-    assert hub.metrics.limited["address"] == 1
+    assert hub.runtime.metrics.limited["address"] == 1
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from hub.log_output import MOST_WAITING, LogOutput
-from hub.logs import configure_logs
+from hub.runtime.logs import MOST_WAITING, LogOutput, configure_logs
 from tests.support.eventually import eventually
 from tests.support.restored_logs import restored_logs
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 from structlog.testing import capture_logs
 
-from hub.logs import configure_logs
-from hub.scheduling import ScheduledJob, scheduled
+from hub.runtime.logs import configure_logs
+from hub.runtime.scheduling import ScheduledJob, scheduled
 from tests.support.eventually import eventually
 
 HOUR = 3_600.0

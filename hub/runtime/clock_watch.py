@@ -15,8 +15,8 @@ from typing import Final
 
 import structlog
 
-from hub.clock import Clock
 from hub.core.durations import duration
+from hub.runtime.clock import Clock
 from storage.errors import StorageError
 from storage.interface import Storage
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from hub.logs import configure_logs
+from hub.runtime.logs import configure_logs
 from tests.support.restored_logs import restored_logs
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hub.metrics import Histogram, Metrics, Tally
+from hub.runtime.metrics import Histogram, Metrics, Tally
 from protocols.prometheus import Family
 from storage.records import (
     Attempt,

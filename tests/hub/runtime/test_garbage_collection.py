@@ -6,7 +6,7 @@ from weakref import ref
 
 import pytest
 
-from hub import heap
+from hub.runtime import garbage_collection
 
 
 class Circle:
@@ -30,9 +30,9 @@ async def test_what_refers_to_itself_does_not_wait_until_millions_of_others_came
     gc.disable()
     try:
         with pytest.raises(asyncio.CancelledError):
-            await heap.sweep(sleep)
+            await garbage_collection.collect_periodically(sleep)
         assert gone() is None
     finally:
         gc.enable()
-    assert pauses[0] == heap.EVERY
-    assert pauses[1] >= heap.EVERY
+    assert pauses[0] == garbage_collection.EVERY
+    assert pauses[1] >= garbage_collection.EVERY

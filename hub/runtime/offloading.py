@@ -40,7 +40,7 @@ def take_short_turns() -> None:
     sys.setswitchinterval(TURN_SECONDS)
 
 
-async def run_beside(work: Callable[[], Result], size: int = 0) -> Result:
+async def run_in_thread(work: Callable[[], Result], size: int = 0) -> Result:
     """What ``work`` returns or raises. Cancelling the call does not stop it.
 
     ``size``: the bytes it works on, unpacked, as far as they are known.

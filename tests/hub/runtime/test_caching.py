@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from hub.live.shared import SharedReads
+from hub.runtime.caching import SingleFlight
 from storage.errors import StorageBusy
 from tests.support.eventually import eventually
 
@@ -31,7 +31,7 @@ class Source:
 
 async def test_who_asks_during_a_read_shares_the_next_one() -> None:
     """His own changes are in it, and not in the one that was under way."""
-    source, shared = Source(), SharedReads[str, str]()
+    source, shared = Source(), SingleFlight[str, str]()
     async with asyncio.TaskGroup() as tasks:
         first = tasks.create_task(shared.get("key", source.read))
         await eventually(lambda: source.reads == 1)
@@ -46,7 +46,7 @@ async def test_who_asks_during_a_read_shares_the_next_one() -> None:
 
 
 async def test_what_is_different_is_read_apart_and_nothing_is_kept() -> None:
-    source, shared = Source(), SharedReads[str, str]()
+    source, shared = Source(), SingleFlight[str, str]()
     source.gate.set()
     for key in ("one", "other", "one"):
         assert await shared.get(key, source.read) == ("as it was", False)
@@ -58,7 +58,7 @@ async def test_what_is_different_is_read_apart_and_nothing_is_kept() -> None:
 async def test_a_reader_that_does_not_get_there_is_replaced_by_the_next(
     is_cancelled: bool,
 ) -> None:
-    source, shared = Source(), SharedReads[str, str]()
+    source, shared = Source(), SingleFlight[str, str]()
     source.error = None if is_cancelled else StorageBusy("too much to do")
     first = asyncio.create_task(shared.get("key", source.read))
     await eventually(lambda: source.reads == 1)

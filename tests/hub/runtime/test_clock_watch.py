@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from hub.clock_watch import NOTE_SECONDS, TOLD_SECONDS, ClockWatch
+from hub.runtime.clock_watch import NOTE_SECONDS, TOLD_SECONDS, ClockWatch
 from storage.sqlite import SqliteStorage
 from tests.support.background import in_background
 from tests.support.clock import ManualClock

@@ -9,12 +9,12 @@ from functools import partial
 
 import pytest
 
-from hub.beside import (
+from hub.runtime.offloading import (
     HUGE_BYTES,
     TURN_SECONDS,
     FairThread,
     WaitingLineFull,
-    run_beside,
+    run_in_thread,
     take_short_turns,
 )
 from protocols.identity import content_hash
@@ -23,7 +23,7 @@ from protocols.model import Entry, Text
 
 async def test_the_event_loop_goes_on_meanwhile() -> None:
     may_end = threading.Event()
-    working = asyncio.create_task(run_beside(partial(may_end.wait, 60)))
+    working = asyncio.create_task(run_in_thread(partial(may_end.wait, 60)))
     await asyncio.sleep(0)
     may_end.set()
     assert await working
@@ -32,13 +32,13 @@ async def test_the_event_loop_goes_on_meanwhile() -> None:
 async def test_one_after_the_other_in_the_order_they_came() -> None:
     done: list[int] = []
     works = [partial(done.append, number) for number in range(20)]
-    await asyncio.gather(*map(run_beside, works))
+    await asyncio.gather(*map(run_in_thread, works))
     assert done == [*range(20)]
 
 
 async def test_what_goes_wrong_is_raised_to_who_asked() -> None:
     with pytest.raises(ZeroDivisionError):
-        await run_beside(lambda: 1 // 0)
+        await run_in_thread(lambda: 1 // 0)
 
 
 def test_threads_take_short_turns_beside_the_event_loop() -> None:
@@ -69,7 +69,7 @@ def _compare(count: int) -> None:
 
 async def _longest_wait(work: partial[None]) -> float:
     longest = 0.0
-    working = asyncio.ensure_future(run_beside(work))
+    working = asyncio.ensure_future(run_in_thread(work))
     while not working.done():
         begun, cpu = time.monotonic(), time.process_time()
         await asyncio.sleep(0.001)
@@ -81,9 +81,9 @@ async def _longest_wait(work: partial[None]) -> float:
 
 async def test_what_takes_milliseconds_does_not_wait_for_what_works_on_much() -> None:
     may_end = threading.Event()
-    long = asyncio.create_task(run_beside(partial(may_end.wait, 60), HUGE_BYTES + 1))
+    long = asyncio.create_task(run_in_thread(partial(may_end.wait, 60), HUGE_BYTES + 1))
     await asyncio.sleep(0)
-    assert await run_beside(lambda: "done") == "done"
+    assert await run_in_thread(lambda: "done") == "done"
     may_end.set()
     assert await long
 

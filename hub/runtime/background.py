@@ -1,14 +1,28 @@
-"""The tasks that make requests: owned by one task group, drained at the end."""
+"""What runs in the background of a hub, from its start to its end.
+
+The tasks that make requests: owned by one task group, drained at the end.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+BackgroundTask = Callable[[], Coroutine[Any, Any, None]]
+"""Starts something that runs until it is cancelled."""
 
 
-class Crew:
+async def wait_for(woken: asyncio.Event, seconds: float | None) -> None:
+    """Until it is set, or for so many seconds."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await woken.wait()
+
+
+class DrainingTaskGroup:
     """Starts tasks while it is entered; leaving it waits for them like a task group."""
 
     def __init__(self) -> None:

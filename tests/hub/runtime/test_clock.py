@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from hub.clock import SystemClock
+from hub.runtime.clock import SystemClock
 
 START = 1_767_225_600.0
 HOUR = 3_600.0

@@ -19,7 +19,7 @@ PAUSE_SHARE: Final = 500
 """A sweep comes no sooner than so many times what the one before it took."""
 
 
-def settle() -> None:
+def freeze_startup() -> None:
     """Take all that start-up made out of the collector's sight.
 
     Modules, tables and settings live as long as the process. Walked over and over by
@@ -30,7 +30,9 @@ def settle() -> None:
     gc.freeze()
 
 
-async def sweep(sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+async def collect_periodically(
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> None:
     """Look at everything from time to time, until cancelled.
 
     What a connection was refers to itself in circles, and one that lasts a while is

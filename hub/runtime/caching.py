@@ -1,0 +1,133 @@
+"""A lock for each thing that is being made, so that it is not made twice at once.
+
+What was made for many and may be asked for again soon.
+
+Reads that many ask for at the same moment, done once for all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from itertools import count
+from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
+
+from hub.runtime.clock import Clock
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+class KeyedLock(Generic[_Key]):
+    """Whoever waits for one finds, when it is its turn, what the one before it made.
+
+    If that one was cancelled, or failed, it makes the thing itself.
+    """
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[_Key, asyncio.Lock] = WeakValueDictionary()
+
+    def of(self, key: _Key) -> asyncio.Lock:
+        """Forgotten as soon as nobody holds it or waits for it."""
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = asyncio.Lock()
+        return lock
+
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept(Generic[_Value]):
+    value: _Value
+    size: int
+    until: float
+
+
+class SizedCache(Generic[_Key, _Value]):
+    """Values up to ``most`` in all; what was asked for longest ago goes first, and
+    after ``seconds`` in any case: what a crowd needed is not held until the next comes.
+
+    What is too old goes when something is kept or looked for.
+    """
+
+    def __init__(self, clock: Clock, *, most: int, seconds: float) -> None:
+        self._clock = clock
+        self._most = most
+        self._seconds = seconds
+        self._size = 0
+        self._kept: OrderedDict[_Key, _Kept[_Value]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def find(self, key: _Key) -> _Value | None:
+        self._forget_old()
+        kept = self._kept.get(key)
+        if kept is None:
+            return None
+        self.keep(key, kept.value, kept.size)
+        return kept.value
+
+    def keep(self, key: _Key, value: _Value, size: int = 1) -> None:
+        """In the place of what was kept by that key."""
+        if (outdated := self._kept.pop(key, None)) is not None:
+            self._size -= outdated.size
+        until = self._clock.monotonic() + self._seconds
+        self._kept[key] = _Kept(value, size, until)
+        self._size += size
+        while self._size > self._most:
+            self._forget_first()
+        self._forget_old()
+
+    def _forget_old(self) -> None:
+        now = self._clock.monotonic()
+        while self._kept and next(iter(self._kept.values())).until <= now:
+            self._forget_first()
+
+    def _forget_first(self) -> None:
+        _key, dropped = self._kept.popitem(last=False)
+        self._size -= dropped.size
+
+
+class _Flight(Generic[_Value]):
+    """Lives as long as somebody reads, or waits to."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.found: tuple[int, _Value] | None = None  # when it was begun, what it gave
+
+
+class SingleFlight(Generic[_Key, _Value]):
+    """Nobody is given what was begun to be read before he asked.
+
+    So what he knows to have happened is in it: whoever comes during a read waits for
+    the next one, with all others who did.
+    """
+
+    def __init__(self) -> None:
+        self._flights: WeakValueDictionary[_Key, _Flight[_Value]]
+        self._flights = WeakValueDictionary()
+        self._moments = count()
+
+    async def get(
+        self, key: _Key, read: Callable[[], Awaitable[_Value]]
+    ) -> tuple[_Value, bool]:
+        """What ``read`` gives, and whether it was somebody else's. Raises what it does.
+
+        Who fails or is cancelled leaves it to the next one to read.
+        """
+        asked = next(self._moments)
+        flight = self._flights.get(key)
+        if flight is None:
+            flight = self._flights[key] = _Flight()
+        async with flight.lock:
+            if flight.found is not None and flight.found[0] > asked:
+                return flight.found[1], True
+            began = next(self._moments)
+            value = await read()
+            flight.found = began, value
+            return value, False
