@@ -13,11 +13,11 @@ from pathlib import Path
 from hub.config import Settings
 from hub.core.standing import WordList
 from hub.ground import Ground, Seams, create_network
+from hub.http import Network
 from hub.jobs import Housekeeping
 from hub.limits.token_bucket import Rate, per_minute
 from hub.live.stream import LiveStream
 from hub.maintenance import Maintenance
-from hub.net import Network
 from hub.runtime.background import BackgroundTask
 from hub.runtime.clock_watch import ClockWatch
 from hub.runtime.metrics import Metrics

@@ -8,8 +8,8 @@ from random import Random, SystemRandom
 
 import hub
 from hub.config import Settings
-from hub.net import HttpNetwork, Network
-from hub.net.resolving import Lookup
+from hub.http import HttpNetwork, Network
+from hub.http.resolver import Lookup
 from hub.parsing.parser import Parser
 from hub.polling.identity import Identity
 from hub.polling.visitor import draw_jitter

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import hub
 from hub.delivery.callback_pace import CallbackPace
-from hub.net import Network
+from hub.http import Network
 from hub.own_topics import OwnTopics
 from hub.parsing.parser import Parser
 from hub.polling.handed_over import HandedOver

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from hub.ground import Ground, identity
-from hub.net.guard import Guard
-from hub.net.system_lookup import SystemLookup
+from hub.http.guard import Guard
+from hub.http.resolver import SystemLookup
 from hub.open_hub import (
     BuiltOpenHub,
     Surroundings,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from hub.core.budget import Budget
 from hub.core.cadence import PollingRules
 from hub.ground import Ground, identity
-from hub.net import Limits
-from hub.net.messages import MEBIBYTE
+from hub.http import Limits
+from hub.http.messages import MEBIBYTE
 from hub.parsing.parser import Parser, WorkerParser
 from hub.parsing.sanitizing import WorkerSanitizer
 from hub.polling.fetcher import FeedFetcher, Fetcher

@@ -97,6 +97,20 @@ def registrable_domain(host: str) -> str:
     return ".".join(labels[-count:])
 
 
+@lru_cache(4_096)
+def zone_of(host: str) -> str:
+    """Roughly what one owner has in DNS, for bounds that more names do not get around.
+
+    Two labels of a name, three where a registry owns these (``example.co.uk``). Who has
+    a name below a shared domain is not told apart. An address is a zone of its own.
+    """
+    name = host.lower().rstrip(".")
+    if address_of(name) is not None:
+        return name
+    labels = name.rsplit(".", 3)
+    return ".".join(labels[-3:] if is_registry(labels) else labels[-2:])
+
+
 def is_registry(labels: list[str]) -> bool:
     """Whether the last two labels of a longer name belong to a country's registry."""
     return (

@@ -10,7 +10,7 @@ import orjson
 
 from hub.core.fetched import Fetched
 from hub.ground import create_network, identity
-from hub.net import Limits
+from hub.http import Limits
 from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher, FetchRequest
 from hub.runtime.clock import SystemClock

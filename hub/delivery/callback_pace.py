@@ -17,10 +17,10 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
+from hub.http import Network, Purpose
 from hub.limits.host_limiter import HostLimiter
-from hub.net import Network, Purpose
-from hub.net.zones import zone_of
 from hub.runtime.clock import Clock
+from protocols.domains import zone_of
 
 ZONE_INTERVAL: Final = 0.1
 """Seconds between two requests to hosts of one zone."""

@@ -14,7 +14,7 @@ import structlog
 
 from hub.delivery.callback_pace import CallbackPace, Kind, host_of
 from hub.errors import NetworkError
-from hub.net import Network, Purpose, Request
+from hub.http import Network, Purpose, Request
 from hub.runtime.clock import Clock
 from protocols.websub.denial import denial_url
 from storage.errors import StorageError

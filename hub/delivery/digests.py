@@ -18,7 +18,7 @@ from hub.delivery.credits import Credits
 from hub.delivery.feed_documents import read_feed_document, render_feed_document
 from hub.delivery.requests import delivery_of, request_of
 from hub.errors import NetworkError
-from hub.net import Network
+from hub.http import Network
 from hub.runtime.clock import Clock
 from protocols.model import Entry, Notification
 from storage.errors import StorageError

@@ -28,8 +28,8 @@ from hub.delivery.notifications import Notifications
 from hub.delivery.poster import Poster, Sender
 from hub.delivery.slow_requests import SlowRequests
 from hub.delivery.stragglers import Stragglers
+from hub.http import Network, Purpose
 from hub.limits.origin_limiter import OriginLimiter
-from hub.net import Network, Purpose
 from hub.runtime.background import DrainingTaskGroup
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics

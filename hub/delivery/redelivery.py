@@ -19,7 +19,7 @@ from hub.delivery.credits import Credits
 from hub.delivery.notifications import Document
 from hub.delivery.requests import delivery_of, request_of
 from hub.errors import NetworkError
-from hub.net import Answer, Request
+from hub.http import Answer, Request
 from hub.runtime.clock import Clock
 from storage.records import Subscription
 
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 
 class Sending(Protocol):
-    """What is needed of `hub.net.Network`."""
+    """What is needed of `hub.http.Network`."""
 
     async def send(self, request: Request) -> Answer: ...
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from hub.delivery.credits import lease_end
 from hub.delivery.notifications import Document
-from hub.net import Limits, Purpose, Request
+from hub.http import Limits, Purpose, Request
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.quick import maker
 from protocols.websub.delivery import Delivery, delivery_headers

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from hub.errors import TimedOut
-from hub.net import Answer, Network, Request
+from hub.http import Answer, Network, Request
 from hub.runtime.clock import Clock
 
 SLOW_SECONDS = 1.0

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from hub.net import Network, Purpose
+from hub.http import Network, Purpose
 
 INTERVAL = 1.0
 LONGEST_WAIT = 2.0

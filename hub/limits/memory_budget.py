@@ -52,7 +52,7 @@ class Reservation:
         self.taken = 0
 
     def take(self, count: int) -> None:
-        """See `hub.net.Allowance`."""
+        """See `hub.http.Allowance`."""
         self.taken += count
         self._room.taken += count
         if self._room.is_short and self.taken > self._room.fair_share:

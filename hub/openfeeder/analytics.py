@@ -15,7 +15,7 @@ import structlog
 
 from hub.config_openfeeder import OpenFeederSettings
 from hub.errors import NetworkError
-from hub.net import Limits, Network, Purpose, Request
+from hub.http import Limits, Network, Purpose, Request
 from protocols.openfeeder.serving.analytics import (
     EVENT,
     AnalyticsEvent,

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
-from hub.net.zones import zone_of
+from protocols.domains import zone_of
 from protocols.feeds import ParseContext
 
 REST: Final = 600.0

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from hub.core.fetched import Fetched, Hop
 from hub.errors import Blocked, NetworkError, OptedOut
-from hub.net import Allowance, Answer, Limits, Network, Purpose, Request, Sink
+from hub.http import Allowance, Answer, Limits, Network, Purpose, Request, Sink
 from hub.polling.hops import RedirectRefused, bare_url, origin, redirect_target
 from hub.polling.opt_outs import OptOuts
 from hub.runtime.clock import Clock

@@ -15,8 +15,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+from hub.http.messages import MEBIBYTE
 from hub.limits.memory_budget import MemoryBudget
-from hub.net.messages import MEBIBYTE
 from hub.polling.wheel import Due
 from hub.runtime.metrics import Metrics
 

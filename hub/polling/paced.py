@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from hub.core.fetched import Fetched
+from hub.http import Network, Purpose
 from hub.limits.host_limiter import HostLimiter
-from hub.net import Network, Purpose
 from hub.polling.fetcher import FeedFetcher, FetchRequest
 from hub.runtime.clock import Clock
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.outlook import Outlook
-from hub.net import Network
+from hub.http import Network
 from hub.parsing.parser import Parser
 from hub.polling.accounts import Accounts
 from hub.polling.asked import Asked

@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from hub.core.fetched import Fetched
-from hub.net import Network, Purpose
+from hub.http import Network, Purpose
 from hub.polling.fetcher import FeedFetcher, FetchRequest
 from hub.polling.hops import bare_url
 from hub.polling.schedule import HOST_INTERVAL

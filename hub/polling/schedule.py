@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 from hub.core.allowance import first_allowance, refilled, seconds_until_one
 from hub.core.budget import Budget
+from hub.http import Network, Purpose
 from hub.limits.host_circuit_breaker import HostCircuitBreaker
 from hub.limits.host_limiter import HostLimiter
-from hub.net import Network, Purpose
 from hub.polling.deferral import Deferrals
 from hub.polling.wheel import Due, Wheel
 from hub.runtime.clock import Clock

@@ -18,7 +18,7 @@ from hub.core.fetched import Fetched
 from hub.core.sites.bounds import COLLECTION_BYTES, COLLECTION_SECONDS
 from hub.core.sites.steps import Downloaded, ReadPage, Unrolled
 from hub.errors import BadAnswer
-from hub.net import Limits
+from hub.http import Limits
 from hub.polling.fetcher import FetchRequest
 from hub.runtime.offloading import run_in_thread
 from protocols.errors import FeedError
@@ -57,7 +57,7 @@ class Spool:
         self.has_unrolled = False
 
     def write(self, piece: bytes) -> None:
-        """See `hub.net.Sink`."""
+        """See `hub.http.Sink`."""
         try:
             if self._file is None:
                 self._file = tempfile.TemporaryFile()  # noqa: SIM115 - see `close`

@@ -16,7 +16,7 @@ from hub.core.outlook import Outlook
 from hub.core.redirects import lands_elsewhere
 from hub.core.sites.reformatting import page_keys, seen_as_pages
 from hub.core.trouble import diagnose
-from hub.net import Allowance
+from hub.http import Allowance
 from hub.polling.committer import Committer
 from hub.polling.documents import DocumentReader
 from hub.polling.fetcher import FeedFetcher, FetchRequest

@@ -10,9 +10,8 @@ import asyncio
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from hub.net.addresses import parse_literal
-from hub.net.guard import Guard
-from hub.net.resolving import LOOKUP_SECONDS, Lookup
+from hub.http.guard import Guard, parse_literal
+from hub.http.resolver import LOOKUP_SECONDS, Lookup
 from hub.polling.opt_outs import OptOuts
 from hub.services.errors import AddressRefused
 from protocols.errors import InvalidValue

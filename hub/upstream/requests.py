@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from hub.core.push.steps import LEASE
 from hub.errors import NetworkError, OptedOut
-from hub.net import Answer, Limits, Network, Purpose, Request
+from hub.http import Answer, Limits, Network, Purpose, Request
 from hub.polling.opt_outs import OptOuts
 from hub.runtime.clock import Clock
 from protocols.errors import InvalidValue

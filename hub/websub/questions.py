@@ -14,7 +14,7 @@ from typing import Protocol
 
 from hub.delivery.callback_pace import CallbackPace, Kind
 from hub.errors import Blocked, NetworkError
-from hub.net import Answer, Limits, Network, Purpose, Request
+from hub.http import Answer, Limits, Network, Purpose, Request
 from hub.runtime.clock import Clock
 from protocols.websub.denial import denial_url
 from protocols.websub.verification import is_confirmed, verification_url

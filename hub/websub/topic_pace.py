@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from hub.limits.host_limiter import HostLimiter
-from hub.net.zones import zone_of
 from hub.runtime.clock import Clock
+from protocols.domains import zone_of
 
 MOST_OF_A_HOST: Final = 4
 """Topics of one host that wait for their turn; more of them come back later."""

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from hub.core.fetched import Fetched
 from hub.errors import Blocked
-from hub.net import Network, Purpose
+from hub.http import Network, Purpose
 from hub.own_topics import OwnTopics
 from hub.polling.fetcher import FetchRequest
 from hub.polling.handed_over import HandedOver

@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 from hub.core.hubs import validator_of_feed
 from hub.delivery.callback_pace import CallbackPace, Kind
 from hub.errors import NetworkError
-from hub.net import Answer, Limits, Network, Purpose, Request
+from hub.http import Answer, Limits, Network, Purpose, Request
 from hub.websub.questions import excerpt_of
 from protocols.model import Feed
 from protocols.urls import is_web_url

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import structlog
 
 from hub.delivery.callback_pace import host_of
-from hub.net.zones import zone_of
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
 from hub.websub.intents import Admission, Intents
 from hub.websub.questions import Questions
 from hub.websub.topics import TopicBusy
+from protocols.domains import zone_of
 from protocols.urls import normal_url
 from storage.errors import StorageError
 from storage.interface import Storage
@@ -32,7 +32,7 @@ ROUND_SECONDS = 0.1
 """Between two looks at what is due, however many requests come in."""
 HOST_PAUSE = 1.0
 OF_ZONE_AT_ONCE = 16
-"""Of one owner's hosts, however many names they have: see `hub.net.zones`."""
+"""Of one owner's hosts, however many names they have: see `protocols.domains`."""
 CROWD_PAUSE = 5.0
 """Seconds before a request of which the zone has so many is taken up again, if no
 other of them is over sooner."""

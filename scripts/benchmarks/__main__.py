@@ -83,7 +83,7 @@ def measure_all(
         print(f"measuring {name}", file=sys.stderr, flush=True)
         try:
             measure = (load or load_bench)(name)
-            garbage_collection.freeze_startup()  # as in a running hub, for the floors too
+            garbage_collection.freeze_startup()  # as in a running hub
             with TemporaryDirectory(dir=parent, prefix="bench-") as directory:
                 uvloop.run(_measure(measure, Path(directory), size, report))
         except Exception as error:

@@ -23,7 +23,7 @@ from random import Random
 
 from hub.core.cadence import PollingRules
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
-from hub.net import HttpNetwork, Limits
+from hub.http import HttpNetwork, Limits
 from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher
 from hub.polling.poller import Poller

@@ -26,7 +26,7 @@ from statistics import median
 import aiohttp
 
 from hub.delivery.dispatcher import Dispatcher
-from hub.net import HttpNetwork
+from hub.http import HttpNetwork
 from hub.runtime.clock import SystemClock
 from scripts.benchmarks.bare import Delivery, bare_session, post_all
 from scripts.benchmarks.listeners import allow_files

@@ -17,7 +17,7 @@ from pathlib import Path
 import aiohttp
 
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
-from hub.net import HttpNetwork
+from hub.http import HttpNetwork
 from hub.runtime.clock import SystemClock
 from scripts.benchmarks.bare import bare_session, post_all
 from scripts.benchmarks.measuring import (

@@ -18,7 +18,7 @@ from pathlib import Path
 import aiohttp
 
 from hub.core.cadence import PollingRules
-from hub.net import HttpNetwork, Limits
+from hub.http import HttpNetwork, Limits
 from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher
 from hub.polling.poller import Poller

@@ -10,17 +10,17 @@ from datetime import timedelta
 from ipaddress import ip_network
 from typing import Final
 
-from hub.runtime.clock import SystemClock
+from hub.http import HttpNetwork, Limits
 
 from hub.app import run_until_stopped
 from hub.assembly import build_hub
 from hub.config import Settings
 from hub.core.cadence import PollingRules
 from hub.delivery.dispatcher import Dispatcher
-from hub.net import HttpNetwork, Limits
 from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher
 from hub.polling.poller import Poller
+from hub.runtime.clock import SystemClock
 from hub.web.server.http_server import listening_socket
 from scripts.benchmarks.peers import loopback_addresses
 from storage.interface import Storage

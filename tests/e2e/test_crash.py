@@ -1,6 +1,6 @@
 """Whatever moment the hub is killed at, every promise of delivery holds.
 
-200 processes are killed, half of them at chosen points (see `hub.runtime.failpoints`), half
+200 processes are killed, half of them at chosen points (`hub.runtime.failpoints`), half
 at random moments. The oracle outside decides. One campaign again, by its seed:
 
     FANFARE_CRASH_SEEDS=7 ./scripts/test tests/e2e/test_crash.py

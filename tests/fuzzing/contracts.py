@@ -18,7 +18,7 @@ from lxml import etree
 
 from hub.core.content import content_hash
 from hub.errors import BadAnswer, NetworkError
-from hub.net.reception import Reception
+from hub.http.response_parser import ResponseParser
 from hub.parsing.frames import Task
 from hub.parsing.worker import read_document
 from protocols.errors import FeedError, InvalidValue
@@ -268,7 +268,7 @@ def _answer(body: bytes) -> object:
 
 
 def _received(pieces: Sequence[bytes]) -> tuple[object, ...]:
-    reception = Reception()
+    reception = ResponseParser()
     reception.expect(cut=1_000, limit=1 << 20)
     try:
         if not any(map(reception.feed, pieces)):

@@ -17,9 +17,9 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 import pytest_asyncio
-from hub.runtime.clock import SystemClock
+from hub.http import Answer, Request
 
-from hub.net import Answer, Request
+from hub.runtime.clock import SystemClock
 from hub.services.errors import TooManyWaiting
 from hub.services.websub import (
     MOST_PENDING,

@@ -5,19 +5,17 @@ fails here until it is in one of the tables, and what is there no longer does so
 """
 
 from __future__ import annotations
-
 import ast
+import pytest
 import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-
-import pytest
-
 from tests.hardening.test_ssrf_doors import DOORS
 
+
 ROOT = Path(__file__).parents[2]
-REQUESTS = {"Request": "hub.net", "FetchRequest": "hub.polling.fetcher"}
+REQUESTS = {"Request": "hub.http", "FetchRequest": "hub.polling.fetcher"}
 """What is made by whoever asks, and where it is from."""
 WISHES = {"Ask", "Download"}
 """What the pure readers of sites make, for `hub.polling.sites` to fetch."""
@@ -62,11 +60,10 @@ ASKING = {
 """Who asks, and the doors of `test_ssrf_doors` (or tests) that try it."""
 
 OPENING = {
-    "hub.net.dialling": "the one way out, behind the guard",
-    "hub.net.client": "takes the settings of TLS",
-    "hub.net.side": "the same",
-    "hub.net.failures": "tells what went wrong with TLS",
-    "hub.net.system_lookup": "looks names up",
+    "hub.http.dialling": "the one way out, behind the guard",
+    "hub.http.client": "takes the settings of TLS",
+    "hub.http.connections": "tells what went wrong with TLS",
+    "hub.http.resolver": "looks names up",
     "hub.web.server.http_server": "listens",
     "hub.app": "listens",
     "hub.cli.client": "the operator's own program, to the hub that it is told",
@@ -75,7 +72,7 @@ OPENING = {
     "hub.demo.listeners": "the same",
     "hub.demo.show": "listens",
 }
-"""Who could open connections past `hub.net`, and why that is right."""
+"""Who could open connections past `hub.http`, and why that is right."""
 MEANS = {
     *("socket", "ssl", "http.client", "urllib.request", "ftplib", "smtplib", "poplib"),
     *("imaplib", "telnetlib", "xmlrpc.client", "asyncore", "socketserver"),
@@ -179,8 +176,8 @@ def test_the_doors_that_are_named_are_there(name: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "from hub.net import Request\nRequest()",
-        "from hub.net.messages import Request\ndef ask(): return Request(url='')",
+        "from hub.http import Request\nRequest()",
+        "from hub.http.messages import Request\ndef ask(): return Request(url='')",
         "from hub.polling.fetcher import FetchRequest\nFetchRequest()",
     ],
 )

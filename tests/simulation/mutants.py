@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from urllib.parse import parse_qs, urlsplit
 
-from hub.net import Request
+from hub.http import Request
+
 from tests.simulation.door import Heard, Knock
 from tests.simulation.other_hubs import signed_with
 from tests.simulation.world import Host, World

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from random import Random
 from urllib.parse import urlsplit
 
+from hub.http import Answer, Purpose, Request
+from hub.http.response_parser import AnswerHeaders
+
 from hub.errors import BadAnswer, TimedOut, Unreachable
-from hub.net import Answer, Purpose, Request
-from hub.net.headers import AnswerHeaders
 from tests.simulation.mutants import Mutant
 from tests.simulation.world import World
 from tests.support.http_server import ServerAnswer

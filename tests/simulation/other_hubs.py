@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from urllib.parse import parse_qsl, urlencode
 
-from hub.net import Request
+from hub.http import Request
+
 from tests.simulation.door import Heard, Knock
 from tests.support.http_server import ServerAnswer
 from tests.support.publisher import PublishedFeed

@@ -10,7 +10,8 @@ from enum import StrEnum
 from random import Random
 from urllib.parse import parse_qs, urlsplit
 
-from hub.net import Request
+from hub.http import Request
+
 from tests.simulation.door import Heard, Knock
 from tests.simulation.moods import GONE, moods
 from tests.simulation.other_hubs import OtherHub

@@ -21,9 +21,9 @@ from aiohttp import (
 )
 
 from hub.errors import BadAnswer, NetworkError, TimedOut, TooLarge, Unreachable
-from hub.net import Answer, Request
-from hub.net.headers import AnswerHeaders
-from hub.net.inflation import Inflation
+from hub.http import Answer, Request
+from hub.http.decompression import Decompressor
+from hub.http.response_parser import AnswerHeaders
 
 _FAILURES = (ClientError, OSError, TimeoutError, ValueError)
 
@@ -92,7 +92,7 @@ async def _read(response: ClientResponse, request: Request) -> tuple[bytes, bool
 async def _read_whole(response: ClientResponse, limit: int) -> bytes:
     if (response.content_length or 0) > limit:
         raise TooLarge(limit)
-    inflation = Inflation(
+    inflation = Decompressor(
         ", ".join(dict.fromkeys(response.headers.getall("Content-Encoding", []))), limit
     )
     while piece := await response.content.readany():

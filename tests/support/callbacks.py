@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hub.net import Answer, Purpose, Request
+from hub.http import Answer, Purpose, Request
 
 
 @dataclass

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
-from hub.net import Answer, HttpNetwork, Network, Purpose, Request
+from hub.http import Answer, HttpNetwork, Network, Purpose, Request
 from hub.runtime.clock import Clock, SystemClock
 from protocols.model import Entry, Feed, Status
 from storage.interface import Storage

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from hub.cli import COMMANDS
-from hub.net.dialling import system_tls
+from hub.http.dialling import system_tls
 from hub.parsing.reader import reader_name
 from hub.runtime import failpoints
 

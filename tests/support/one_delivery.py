@@ -11,8 +11,8 @@ import sys
 import uvloop
 
 from hub.errors import NetworkError
-from hub.net.connection import Connection
-from hub.net.messages import Limits, Purpose, Request
+from hub.http.connections import Connection
+from hub.http.messages import Limits, Purpose, Request
 
 HEAD = b"POST /hook HTTP/1.1\r\nHost: you.example\r\n\r\n"
 REQUEST = Request(

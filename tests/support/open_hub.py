@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from hub.core.fetched import Fetched
 from hub.errors import NetworkError
-from hub.net import Answer, Purpose, Request
+from hub.http import Answer, Purpose, Request
 from hub.own_topics import OwnTopics
 from hub.polling.fetcher import FetchRequest
 from hub.polling.handed_over import HandedOver

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from hub.core.fetched import Fetched
-from hub.net import Purpose
+from hub.http import Purpose
 from hub.polling.fetcher import FetchRequest
 from protocols.errors import EmptyDocument
 from protocols.feeds import ParseContext

@@ -16,10 +16,10 @@ from hub.collections.shelf import Shelf
 from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.fetched import Fetched
 from hub.delivery.notifications import Document
+from hub.http.guard import Guard
 from hub.live.shares import divide
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
-from hub.net.guard import Guard
 from hub.openfeeder.analytics import Analytics
 from hub.own_topics import OwnTopics
 from hub.polling.bringing import Bringing

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from hub.net.messages import MEBIBYTE
+from hub.http.messages import MEBIBYTE
 from hub.services.errors import ServiceError
 from hub.services.upstream import Room, UpstreamService
 from hub.web.decoding import BODY_SECONDS, combined_field, read_bytes

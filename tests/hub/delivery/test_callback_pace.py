@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from hub.delivery.callback_pace import CallbackPace, Kind
-from hub.net import Answer, Purpose, Request
+from hub.http import Answer, Purpose, Request
 from tests.support.clock import ManualClock
 
 CALLBACK = "https://a.example/1"

@@ -11,7 +11,7 @@ from hub.delivery import denials
 from hub.delivery.callback_pace import CallbackPace, Kind
 from hub.delivery.denials import Denials
 from hub.errors import NetworkError, Unreachable
-from hub.net import Purpose
+from hub.http import Purpose
 from storage.errors import StorageError, StorageFull
 from storage.interface import Storage
 from storage.records import Subscription, SubscriptionId, SubscriptionState

@@ -14,8 +14,8 @@ from hub.delivery.notifications import Document
 from hub.delivery.poster import Poster, Sender
 from hub.delivery.slow_requests import SlowRequests
 from hub.errors import BadAnswer, TimedOut
+from hub.http import Answer, Purpose, Request
 from hub.limits.origin_limiter import OriginLimiter
-from hub.net import Answer, Purpose, Request
 from protocols.websub.leases import ENDLESS_LEASE
 from protocols.websub.signatures import verify
 from storage.records import ANONYMOUS, OPERATOR, AccountId, Position

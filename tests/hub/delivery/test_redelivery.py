@@ -12,7 +12,7 @@ from hub.delivery.credits import GIVEN, Credits
 from hub.delivery.notifications import Document
 from hub.delivery.redelivery import Redeliveries
 from hub.errors import NetworkError, Unreachable
-from hub.net import Purpose
+from hub.http import Purpose
 from protocols.websub.signatures import sign
 from tests.support.callbacks import Callbacks
 from tests.support.clock import ManualClock

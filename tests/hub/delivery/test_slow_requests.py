@@ -7,7 +7,7 @@ import pytest
 
 from hub.delivery.slow_requests import SlowRequests
 from hub.errors import TimedOut
-from hub.net import Answer, Purpose, Request
+from hub.http import Answer, Purpose, Request
 from tests.support.clock import ManualClock
 
 REQUEST = Request(method="POST", url="https://a.example/", purpose=Purpose.CALLBACK)

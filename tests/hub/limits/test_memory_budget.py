@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub.errors import NoRoom
+from hub.http.response_parser import ResponseParser
 from hub.limits.memory_budget import MemoryBudget
-from hub.net.reception import Reception
 
 
 def test_one_document_may_have_all_of_it_and_more_than_that_is_refused() -> None:
@@ -70,7 +70,7 @@ def test_twice_the_room_is_never_exceeded_by_more_than_what_is_taken_at_once(
 def test_an_answer_is_taken_in_as_far_as_there_is_room(coding: str) -> None:
     body = gzip.compress(bytes(50_000)) if coding == "gzip" else b"<" + bytes(49_999)
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\n\r\n".encode()
-    reception = Reception()
+    reception = ResponseParser()
     room = MemoryBudget(10_000)
     with room.share() as share:
         reception.expect(cut=0, limit=1 << 20, allowance=share)
@@ -79,13 +79,13 @@ def test_an_answer_is_taken_in_as_far_as_there_is_room(coding: str) -> None:
         assert refused.value.status == 200
     room = MemoryBudget(60_000)
     with room.share() as share:
-        reception = Reception()
+        reception = ResponseParser()
         reception.expect(cut=0, limit=1 << 20, allowance=share)
         received(reception, head + body)
         assert len(reception.body) == 50_000
         assert 50_000 <= share.taken <= 55_000  # and what may have been mislabelled
 
 
-def received(reception: Reception, answer: bytes) -> None:
+def received(reception: ResponseParser, answer: bytes) -> None:
     reception.feed(answer)
     reception.end()

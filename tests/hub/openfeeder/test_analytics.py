@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from hub.config import Settings
 from hub.errors import Unreachable
-from hub.net import Answer, Purpose, Request
+from hub.http import Answer, Purpose, Request
 from hub.openfeeder.analytics import Analytics, HttpSink, LogSink, create_sink
 from hub.web.application import create_application
 from protocols.openfeeder.serving.analytics import AnalyticsEvent, Endpoint

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched
 from hub.errors import NoRoom
-from hub.net.messages import MEBIBYTE
+from hub.http.messages import MEBIBYTE
 from hub.polling.fetcher import FetchRequest
 from hub.polling.lanes import MOST_IN_LINE, MOST_SLOW, PATIENCE, Lanes, slow_places
 from hub.polling.poller import Poller
@@ -30,7 +30,7 @@ from tests.support.fetch_targets import START, a_feed, an_answer
 from tests.support.polled import ExemptNetwork, LineParser, PolledStorage
 
 DEADLINE = 20.0
-"""Seconds of a fetch (`hub.net.Limits`)."""
+"""Seconds of a fetch (`hub.http.Limits`)."""
 PLACES = 64
 LARGE = 30 * MEBIBYTE
 """As a few small places have room for one of."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.net.guard import Guard
+from hub.http.guard import Guard
 from hub.polling.opt_outs import OptOuts
 from hub.services.addresses import AddressCheck
 from protocols.errors import InvalidValue

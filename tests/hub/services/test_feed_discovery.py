@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from hub.net.guard import Guard
+from hub.http.guard import Guard
 from hub.runtime.clock import SystemClock
 from hub.services import FeedService
 from hub.services.addresses import AddressCheck

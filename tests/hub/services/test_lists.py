@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from hub.core.fetched import Fetched
-from hub.net.guard import Guard
+from hub.http.guard import Guard
 from hub.polling.fetcher import FetchRequest
 from hub.services.addresses import AddressCheck
 from hub.services.lists import KEPT_SECONDS, MOST_KEPT, ListService

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.net import Answer, Purpose, Request
+from hub.http import Answer, Purpose, Request
 from hub.polling.opt_outs import OptOuts
 from hub.upstream.requests import DOWN_TO_HTTP, HubReply, HubRequests
 from storage.records import FeedId, NewPushCallback, PushWay

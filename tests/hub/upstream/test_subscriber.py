@@ -18,8 +18,8 @@ import pytest
 from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.push.steps import LEASE
 from hub.errors import NetworkError, Unreachable
+from hub.http import Answer, Purpose, Request
 from hub.limits.hub_limiter import FIRST_PAUSE, LONGEST_PAUSE, HubLimiter, Turn
-from hub.net import Answer, Purpose, Request
 from hub.polling.opt_outs import OptOuts
 from hub.services.errors import Gone
 from hub.services.upstream import UpstreamService

@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from hub.net import Purpose
+from hub.http import Purpose
 from hub.websub.questions import EXCERPT, MOST_READ, draw_challenge, excerpt_of
 from protocols.websub.verification import CHALLENGE
 from storage.records import Verification

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import httpx2
 import pytest
 
-from hub.net.guard import Guard
+from hub.http.guard import Guard
 from hub.own_topics import OwnTopics
 from hub.services import SubscriptionService, TrackTopics
 from hub.services.addresses import AddressCheck

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub.errors import BadAnswer, NetworkError, TimedOut, TooLarge
-from hub.net.reception import MOST_FRAMING, MOST_HEADERS, Reception
+from hub.http.response_parser import MOST_FRAMING, MOST_HEADERS, ResponseParser
 
 PACKED = gzip.compress(b"news " * 100, mtime=0)
 WORDS = [
@@ -31,9 +31,9 @@ WORDS = [
 ]
 
 
-def receive(*pieces: bytes, cut: int = 100, limit: int | None = None) -> Reception:
+def receive(*pieces: bytes, cut: int = 100, limit: int | None = None) -> ResponseParser:
     """What is made of these pieces, before the server closes the connection."""
-    reception = Reception()
+    reception = ResponseParser()
     reception.expect(cut=cut, limit=limit)
     for piece in pieces:
         if reception.feed(piece):
@@ -160,7 +160,7 @@ def test_where_only_the_status_matters_no_more_than_128_kib_are_looked_at(
     beginning: bytes, more: bytes
 ) -> None:
     """64 of body, and as much around it."""
-    reception = Reception()
+    reception = ResponseParser()
     reception.expect(cut=65_536, limit=None)
     reception.feed(beginning)
     taken = len(beginning)
@@ -189,7 +189,7 @@ def test_small_chunks_are_no_attack() -> None:
 
 
 def test_a_body_that_is_announced_too_large_is_not_waited_for() -> None:
-    reception = Reception()
+    reception = ResponseParser()
     reception.expect(cut=0, limit=1_000)
     with pytest.raises(TooLarge) as caught:
         reception.feed(WORDS[7])
@@ -197,7 +197,7 @@ def test_a_body_that_is_announced_too_large_is_not_waited_for() -> None:
 
 
 def test_what_stops_in_the_middle_keeps_its_status() -> None:
-    reception = Reception()
+    reception = ResponseParser()
     reception.expect(cut=100, limit=100)
     reception.feed(WORDS[6])
     with pytest.raises(TimedOut) as caught:
@@ -221,7 +221,7 @@ class Kept:
 
 
 def test_a_body_goes_into_a_sink_as_it_came() -> None:
-    kept, reception = Kept(), Reception()
+    kept, reception = Kept(), ResponseParser()
     reception.expect(cut=100, limit=1_000, sink=kept)
     answer = WORDS[4]
     assert not reception.feed(answer[:-10])
@@ -231,7 +231,7 @@ def test_a_body_goes_into_a_sink_as_it_came() -> None:
 
 
 def test_what_is_larger_than_the_limit_does_not_go_into_the_sink() -> None:
-    kept, reception = Kept(), Reception()
+    kept, reception = Kept(), ResponseParser()
     reception.expect(cut=100, limit=10, sink=kept)
     with pytest.raises(TooLarge):
         reception.feed(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 11)
@@ -239,7 +239,7 @@ def test_what_is_larger_than_the_limit_does_not_go_into_the_sink() -> None:
 
 
 def test_only_the_body_of_a_2xx_goes_into_a_sink() -> None:
-    kept, reception = Kept(), Reception()
+    kept, reception = Kept(), ResponseParser()
     reception.expect(cut=100, limit=1_000, sink=kept)
     assert reception.feed(b"HTTP/1.1 404 No\r\nContent-Length: 5\r\n\r\nwords")
     assert (reception.body, kept.pieces) == (b"words", [])

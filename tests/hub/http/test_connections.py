@@ -10,12 +10,11 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
+from hub.http import Answer, HttpNetwork, Limits, Purpose, Request
+from hub.http.connections import Connection, ConnectionPool
+from hub.http.request_head import Server, target_of
 
 from hub.errors import BadAnswer, NetworkError, TimedOut, Unreachable
-from hub.net import Answer, HttpNetwork, Limits, Purpose, Request
-from hub.net.connection import Connection
-from hub.net.pool import Pool
-from hub.net.urls import Server, target_of
 from tests.support.certificates import server_context, trusting_context
 from tests.support.eventually import eventually
 from tests.support.http_server import Origin, ServerAnswer
@@ -204,7 +203,7 @@ ONE, OTHER = Server(False, "127.0.0.1", 80), Server(True, "127.0.0.1", 80)
 
 
 async def test_a_pool_gives_back_what_was_used_last_for_that_server() -> None:
-    pool = Pool()
+    pool = ConnectionPool()
     (first, _), (second, _), (other, _) = connect(), connect(), connect()
     for server, each in ((ONE, first), (ONE, second), (OTHER, other)):
         pool.keep(server, each)
@@ -215,7 +214,7 @@ async def test_a_pool_gives_back_what_was_used_last_for_that_server() -> None:
 
 
 async def test_a_pool_passes_over_what_was_closed() -> None:
-    pool = Pool()
+    pool = ConnectionPool()
     (first, _), (second, transport) = connect(), connect()
     pool.keep(ONE, first)
     pool.keep(ONE, second)
@@ -226,7 +225,7 @@ async def test_a_pool_passes_over_what_was_closed() -> None:
 
 
 async def test_a_pool_closes_what_was_idle_for_long() -> None:
-    pool = Pool(seconds=0.01)
+    pool = ConnectionPool(seconds=0.01)
     _, transport = first = connect()
     pool.keep(ONE, first[0])
     await eventually(lambda: transport.is_closed)
@@ -238,7 +237,7 @@ async def test_a_pool_closes_what_was_idle_for_long() -> None:
 
 
 async def test_a_pool_gives_up_the_one_that_was_idle_longest() -> None:
-    pool = Pool()
+    pool = ConnectionPool()
     (first, transport), (second, _) = connect(), connect()
     pool.drop_oldest()
     pool.keep(ONE, first)

@@ -6,13 +6,13 @@ from ipaddress import ip_network
 
 import pytest
 
-from hub.net.guard import Guard
-from hub.net.resolving import (
+from hub.http.guard import Guard
+from hub.http.resolver import (
     AddressBlocked,
     GuardedResolver,
     LookupFailed,
+    SystemLookup,
 )
-from hub.net.system_lookup import SystemLookup
 
 
 async def look_up_mixed(host: str) -> Sequence[str]:

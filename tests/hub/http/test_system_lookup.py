@@ -8,17 +8,18 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from hub.net.guard import Guard
-from hub.net.resolving import GuardedResolver, LookupFailed
-from hub.net.system_lookup import (
+from hub.http.guard import Guard
+from hub.http.resolver import (
     LEFT_BY_NEW,
     LEFT_BY_SLOW,
     SLOW_SECONDS,
     THREADS,
     THREADS_OF_ZONE,
+    GuardedResolver,
+    LookupFailed,
     SystemLookup,
 )
-from hub.net.zones import zone_of
+from protocols.domains import zone_of
 from tests.support.eventually import eventually
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.net.addresses import is_public, parse_literal, unwrap
+from hub.http.guard import is_public, parse_literal, unwrap
 
 PUBLIC = [
     "1.1.1.1",

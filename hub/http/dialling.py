@@ -10,12 +10,10 @@ from functools import cache
 from itertools import chain, zip_longest
 
 from hub.errors import TimedOut
-from hub.net.addresses import parse_literal
-from hub.net.connection import Connection
-from hub.net.failures import not_connected
-from hub.net.guard import Guard
-from hub.net.resolving import AddressBlocked, GuardedResolver
-from hub.net.urls import Server
+from hub.http.connections import Connection, not_connected
+from hub.http.guard import Guard, parse_literal
+from hub.http.request_head import Server
+from hub.http.resolver import AddressBlocked, GuardedResolver
 
 NEXT_ADDRESS_SECONDS = 0.25
 """RFC 8305, 8: how long to wait for one address before the next is tried as well."""

@@ -7,13 +7,12 @@ import gzip
 import pytest
 
 from hub.errors import BadAnswer
-from hub.net.headers import AnswerHeaders
-from hub.net.reception import Reception
+from hub.http.response_parser import AnswerHeaders, ResponseParser
 from protocols.http import HeaderLink, parse_link_header
 
 
 def body_of(*codings: bytes, body: bytes) -> bytes:
-    reception = Reception()
+    reception = ResponseParser()
     reception.expect(cut=100, limit=1_000)
     lines = b"".join(b"Content-Encoding: %b\r\n" % each for each in codings)
     reception.feed(

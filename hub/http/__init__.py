@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hub.net.client import HttpNetwork
-from hub.net.messages import Allowance, Answer, Limits, Network, Purpose, Request, Sink
+from hub.http.client import HttpNetwork
+from hub.http.messages import Allowance, Answer, Limits, Network, Purpose, Request, Sink
 
 __all__ = [
     "Allowance",

@@ -1,4 +1,8 @@
-"""Answers as they come in over one connection, each within bounds. No I/O.
+"""The header fields of an answer, decoded when they are asked for.
+
+The body of an answer that goes into a sink, and is neither held nor decompressed.
+
+Answers as they come in over one connection, each within bounds. No I/O.
 
 The bytes are parsed by llhttp, through httptools. What it makes of sloppy servers is as
 lenient as browsers and aiohttp are with answers: obsolete line folding, LF without CR,
@@ -7,13 +11,83 @@ spaces behind a chunk's size. How long a body is it never guesses at (RFC 9112, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from hub.errors import BadAnswer, NetworkError, TooLarge
-from hub.net.headers import AnswerHeaders, Field
-from hub.net.inflation import Inflation
-from hub.net.messages import Allowance, Sink
-from hub.net.spooling import Spooling
+from hub.http.decompression import Decompressor
+from hub.http.messages import Allowance, Sink
+
+Field = tuple[bytes, bytes]
+"""A name in lower case, and a value without white space around it."""
+
+_SINGULAR = frozenset(
+    {
+        *("age", "content-length", "content-type", "date", "etag", "expires"),
+        *("last-modified", "location", "retry-after", "set-cookie"),
+        *("x-ratelimit-reset",),
+    }
+)
+"""Fields that are no lists: joined, two of them would make one that nobody sent."""
+
+
+class AnswerHeaders(Mapping[str, str]):
+    """By name in any case.
+
+    RFC 9110 5.3: "A recipient MAY combine multiple field lines within a field section
+    that have the same field name into one field line […] by appending each subsequent
+    field line value to the initial field line value in order, separated by a comma".
+    Of a field that is no list the first line counts.
+
+    What is not UTF-8 has surrogates in it (``surrogateescape``). Most answers are never
+    asked for any, which is why they are kept as they came.
+    """
+
+    __slots__ = ("_fields", "_values")
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self._fields = fields
+        self._values: dict[str, str] | None = None
+
+    def __getitem__(self, name: str) -> str:
+        return self._combined()[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._combined())
+
+    def __len__(self) -> int:
+        return len(self._combined())
+
+    def _combined(self) -> dict[str, str]:
+        if self._values is None:
+            lines: dict[str, list[str]] = {}
+            for field, value in self._fields:
+                name = str(field, "latin-1")
+                if name not in lines or name not in _SINGULAR:
+                    text = str(value, "utf-8", "surrogateescape")
+                    lines.setdefault(name, []).append(text)
+            self._values = {name: ", ".join(each) for name, each in lines.items()}
+        return self._values
+
+
+class SinkWriter:
+    """As `hub.http.decompression.Inflation`; more than ``limit`` bytes are TooLarge."""
+
+    def __init__(self, sink: Sink, limit: int) -> None:
+        self._sink = sink
+        self._limit = limit
+        self._bytes = 0
+
+    def feed(self, piece: bytes) -> None:
+        self._bytes += len(piece)
+        if self._bytes > self._limit:
+            raise TooLarge(self._limit)
+        self._sink.write(piece)
+
+    def finish(self) -> bytes:
+        return b""
+
 
 MOST_HEADERS = 128
 LONGEST_HEADER = 8_190
@@ -29,7 +103,7 @@ NOT_WHOLE = "the answer ended early or is not valid HTTP"
 NO_ANSWER = "the server closed the connection without an answer"
 
 
-class Reception:
+class ResponseParser:
     """Takes in one answer after the other; `expect` begins each.
 
     ``status`` is 0 until the head of a final answer is there. When it is over, ``body``
@@ -89,7 +163,7 @@ class Reception:
         self.is_whole = self.is_clean = False
         self._cut = cut
         self._limit = limit
-        self._inflation: Inflation | Spooling | None = None
+        self._inflation: Decompressor | SinkWriter | None = None
         self._pieces: list[bytes] = []
         self._fed_bytes = self._body_bytes = 0
         self._ended = self._overran = self._is_kept_alive = False
@@ -228,12 +302,12 @@ class Reception:
         if int(self._value(b"content-length") or 0) > self._limit:
             raise TooLarge(self._limit)
         if self._sink is not None:
-            self._inflation = Spooling(self._sink, self._limit)
+            self._inflation = SinkWriter(self._sink, self._limit)
             return
         # Two servers in a row that name the same coding have mostly coded once.
         named = [text for name, text in self._fields if name == b"content-encoding"]
         coding = b", ".join(dict.fromkeys(named)).decode("latin-1")
-        self._inflation = Inflation(coding, self._limit, self._allowance)
+        self._inflation = Decompressor(coding, self._limit, self._allowance)
 
     def _is_filled(self) -> bool:
         """Take in the pieces that have come: whether that is all that is wanted."""

@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from hub.net.guard import Guard
+from hub.http.guard import Guard
 
 LOOPBACK = ip_network("127.0.0.0/8")
 REFUSED_PORTS = [22, 25, 53, 110, 143, 445, 2375, 3306, 5432, 6379, 9200, 11211, 27017]

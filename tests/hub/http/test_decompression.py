@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hub.errors import BadAnswer, NetworkError, TooLarge
-from hub.net.inflation import Inflation
+from hub.http.decompression import Decompressor
 
 DOCUMENT = b"<rss>" + b"".join(b"<item>%d</item>" % n for n in range(2000)) + b"</rss>"
 LIMIT = 1 << 20
@@ -40,7 +40,7 @@ BOMBS = {
 
 
 def inflate(coding: str, data: bytes, *, step: int = 1 << 16) -> bytes:
-    inflation = Inflation(coding, LIMIT)
+    inflation = Decompressor(coding, LIMIT)
     for start in range(0, len(data), step):
         inflation.feed(data[start : start + step])
     return inflation.finish()
@@ -112,7 +112,7 @@ def test_a_compressed_body_damaged_in_its_middle_is_a_bad_answer(coding: str) ->
 @pytest.mark.parametrize("coding", ["zstd", "compress", "gzip, gzip", "br,gzip"])
 def test_a_coding_that_was_not_asked_for_is_a_bad_answer(coding: str) -> None:
     with pytest.raises(BadAnswer, match="unknown Content-Encoding"):
-        Inflation(coding, LIMIT)
+        Decompressor(coding, LIMIT)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br"])
@@ -121,7 +121,7 @@ def test_a_bomb_is_stopped_after_a_small_part_of_it(coding: str) -> None:
     bomb = {"gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress}[
         coding
     ](plain)
-    inflation = Inflation(coding, 10 << 20)
+    inflation = Decompressor(coding, 10 << 20)
     with pytest.raises(TooLarge):
         inflation.feed(bomb)
     assert inflation._output_bytes < 2 << 20

@@ -13,7 +13,7 @@ from typing import Protocol
 import brotli
 
 from hub.errors import BadAnswer, TooLarge
-from hub.net.messages import Allowance
+from hub.http.messages import Allowance
 
 _GZIP_BEGINNING = b"\x1f"
 _UNKNOWN_CODINGS = frozenset({"zstd", "compress", "dcb", "dcz"})
@@ -89,7 +89,7 @@ class BrotliStream:
             raise ValueError(str(error)) from None
 
 
-class Inflation:
+class Decompressor:
     """One body as it comes in: `feed` it piece by piece, `finish` gives the whole.
 
     ``coding`` is the Content-Encoding as sent. More than ``limit`` bytes, or output

@@ -1,14 +1,64 @@
-"""One connection to a server: one request and its answer after the other."""
+"""What goes wrong with a connection, put into our own words.
+
+One connection to a server: one request and its answer after the other.
+
+Connections that servers keep open, to be used again within seconds.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import ssl
+from collections import OrderedDict
 from typing import cast
 
-from hub.errors import BadAnswer, NetworkError, TimedOut
-from hub.net.failures import broken
-from hub.net.messages import Limits, Request
-from hub.net.reception import NOT_WHOLE, Reception
+from hub.errors import (
+    BadAnswer,
+    Blocked,
+    NetworkError,
+    TimedOut,
+    Unreachable,
+    Untrusted,
+)
+from hub.http.messages import Limits, Request
+from hub.http.request_head import Server
+from hub.http.resolver import AddressBlocked, LookupFailed
+from hub.http.response_parser import NOT_WHOLE, ResponseParser
+
+_ERRORS = {
+    errno.ECONNREFUSED: "connection refused",
+    errno.ECONNRESET: "connection reset",
+    errno.ENETUNREACH: "network unreachable",
+    errno.EHOSTUNREACH: "no route to the host",
+}
+
+
+def not_connected(failure: OSError | UnicodeError) -> NetworkError:
+    """Our error for a connection that did not come about."""
+    if isinstance(failure, AddressBlocked):
+        return Blocked()
+    if isinstance(failure, LookupFailed):
+        return Unreachable(str(failure))
+    if isinstance(failure, ssl.SSLCertVerificationError):
+        why = failure.verify_message
+        return Untrusted(f"the server's certificate is not valid: {why}")
+    if isinstance(failure, ssl.SSLError):
+        return Unreachable("TLS cannot be agreed on with the server")
+    if isinstance(failure, UnicodeError):  # a name that TLS cannot ask for
+        return Unreachable("the request cannot be made")
+    return Unreachable(f"cannot connect: {_words(failure)}")
+
+
+def broken(failure: Exception) -> NetworkError:
+    """Our error for a connection that was lost before there was an answer."""
+    return Unreachable(f"the connection broke: {_words(failure)}")
+
+
+def _words(failure: Exception) -> str:
+    number = failure.errno if isinstance(failure, OSError) else None
+    return _ERRORS.get(number or 0, "the network failed")
+
 
 _AT_ONE_GO = 64 * 1024
 """Bytes of a body that are copied behind its head, for one write instead of two."""
@@ -45,7 +95,7 @@ class Connection(asyncio.Protocol):
     )
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.reception = Reception()
+        self.reception = ResponseParser()
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._over: asyncio.Future[None] | None = None  # while an answer is due
@@ -217,3 +267,75 @@ class Connection(asyncio.Protocol):
 def idle_limit(limits: Limits) -> float | None:
     """The longest pause, in seconds; one that adds nothing to the deadline is none."""
     return limits.idle_seconds if limits.idle_seconds < limits.seconds else None
+
+
+KEPT_SECONDS = 15.0
+
+
+class ConnectionPool:
+    """Idle connections by server; the one used last is used next.
+
+    Never shared between purposes: a connection that was permitted for one must not be
+    used for the other.
+    """
+
+    def __init__(self, *, seconds: float = KEPT_SECONDS) -> None:
+        self._seconds = seconds
+        self._by_server: dict[Server, list[Connection]] = {}
+        self._since: OrderedDict[Connection, tuple[float, Server]] = OrderedDict()
+        self._sweep: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._since)
+
+    def take(self, server: Server) -> Connection | None:
+        """One that was open a moment ago, if there is any; it is the caller's now."""
+        latest = asyncio.get_running_loop().time() - self._seconds
+        while kept := self._by_server.get(server):
+            connection = kept.pop()
+            if not kept:
+                del self._by_server[server]
+            since, _ = self._since.pop(connection)
+            if connection.is_open and since > latest:
+                return connection
+            connection.close()
+        return None
+
+    def keep(self, server: Server, connection: Connection) -> None:
+        loop = asyncio.get_running_loop()
+        self._by_server.setdefault(server, []).append(connection)
+        self._since[connection] = loop.time(), server
+        if self._sweep is None:
+            self._sweep = loop.call_later(self._seconds, self._close_old)
+
+    def drop_oldest(self) -> None:
+        """Make room for another connection."""
+        oldest = next(iter(self._since), None)
+        if oldest is not None:
+            self._forget(oldest)
+            oldest.close()
+
+    def close(self) -> None:
+        if self._sweep is not None:
+            self._sweep.cancel()
+        while self._since:
+            self.drop_oldest()
+
+    def _close_old(self) -> None:
+        loop = asyncio.get_running_loop()
+        latest = loop.time() - self._seconds
+        self._sweep = None
+        while self._since:
+            since, _ = next(iter(self._since.values()))
+            if since > latest:
+                due = since + self._seconds
+                self._sweep = loop.call_at(due, self._close_old)
+                return
+            self.drop_oldest()
+
+    def _forget(self, connection: Connection) -> None:
+        _, server = self._since.pop(connection)
+        kept = self._by_server[server]
+        kept.remove(connection)
+        if not kept:
+            del self._by_server[server]

@@ -1,27 +1,30 @@
-"""What serves one purpose: its guard, its names and its connections."""
+"""The network: HTTP/1.1 on httptools, guarded where connections are made.
+
+What serves one purpose: its guard, its names and its connections.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
 
+from hub.http.connections import Connection, ConnectionPool, ConnectionStale, idle_limit
+from hub.http.dialling import Dialler, system_tls
+from hub.http.guard import DENIED_PORTS, AddressRange, Guard, parse_literal
+from hub.http.messages import Answer, Purpose, Request
+from hub.http.request_head import Server, request_head, target_of
+from hub.http.resolver import GuardedResolver, Lookup, SystemLookup
+from hub.http.response_parser import ResponseParser
 from hub.limits.fifo_semaphore import FifoSemaphore
-from hub.net.addresses import parse_literal
-from hub.net.connection import Connection, ConnectionStale, idle_limit
-from hub.net.dialling import Dialler
-from hub.net.guard import Guard
-from hub.net.heads import request_head
-from hub.net.messages import Answer, Request
-from hub.net.pool import Pool
-from hub.net.reception import Reception
-from hub.net.resolving import GuardedResolver, Lookup
-from hub.net.urls import Server, target_of
 from protocols.quick import maker
 
 _new_answer = maker(Answer)
 
 
-class Side:
+class PurposeClient:
     """Sends requests, over no more than ``connections`` at once, idle ones included;
     who finds none waits for its turn."""
 
@@ -31,12 +34,12 @@ class Side:
         self._guard = guard
         self._resolver = GuardedResolver(guard, lookup)
         self._dialler = Dialler(guard, self._resolver, tls)
-        self._pool = Pool()
+        self._pool = ConnectionPool()
         self._places = FifoSemaphore(connections)
         self._connections = connections
 
     async def send(self, request: Request) -> Answer:
-        """See `hub.net.Network`."""
+        """See `hub.http.Network`."""
         loop = asyncio.get_running_loop()
         started = loop.time()
         deadline = started + request.limits.seconds
@@ -60,7 +63,7 @@ class Side:
             self._places.leave()
 
     def is_exempt(self, host: str) -> bool:
-        """See `hub.net.Network`."""
+        """See `hub.http.Network`."""
         if not self._guard.has_allowed_networks:
             return False
         if parse_literal(host) is not None:
@@ -73,7 +76,7 @@ class Side:
 
     async def _exchange(
         self, request: Request, head: bytes, server: Server, deadline: float
-    ) -> Reception:
+    ) -> ResponseParser:
         """The answer; the connection that brought it is kept if it can be.
 
         A request is sent again in one case only, once, and over a new connection: the
@@ -95,7 +98,64 @@ class Side:
         await new.exchange(request, head, deadline)
         return self._released(new, server)
 
-    def _released(self, connection: Connection, server: Server) -> Reception:
+    def _released(self, connection: Connection, server: Server) -> ResponseParser:
         if connection.can_be_kept:
             self._pool.keep(server, connection)
         return connection.reception
+
+
+class HttpNetwork:
+    """Sends requests. Use it as an async context manager.
+
+    ``allow_topics``, ``allow_callbacks`` and ``allow_hubs`` are the networks exempt
+    from the guard, each for its purpose. ``connections`` bounds those of each purpose.
+    ``tls`` replaces the system's trust, ``lookup`` its resolver. It has no cookies,
+    follows nothing, and knows of no proxies.
+    """
+
+    def __init__(
+        self,
+        *,
+        allow_topics: Iterable[AddressRange] = (),
+        allow_callbacks: Iterable[AddressRange] = (),
+        allow_hubs: Iterable[AddressRange] = (),
+        denied_ports: frozenset[int] = DENIED_PORTS,
+        connections: int = 2000,
+        tls: ssl.SSLContext | None = None,
+        lookup: Lookup | None = None,
+    ) -> None:
+        self._system_lookup = SystemLookup()
+        self._sides = {
+            purpose: PurposeClient(
+                Guard(allowed, denied_ports),
+                lookup or self._system_lookup,
+                tls or system_tls(),
+                connections,
+            )
+            for purpose, allowed in (
+                (Purpose.TOPIC, allow_topics),
+                (Purpose.CALLBACK, allow_callbacks),
+                (Purpose.HUB, allow_hubs),
+            )
+        }
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for side in self._sides.values():
+            side.close()
+        self._system_lookup.close()
+
+    async def send(self, request: Request) -> Answer:
+        """See `hub.http.Network`."""
+        return await self._sides[request.purpose].send(request)
+
+    def is_exempt(self, host: str, purpose: Purpose) -> bool:
+        """See `hub.http.Network`."""
+        return self._sides[purpose].is_exempt(host)
