@@ -1,7 +1,4 @@
-"""The network: HTTP/1.1 on httptools, guarded where connections are made.
-
-What serves one purpose: its guard, its names and its connections.
-"""
+"""The HTTP client: HTTP/1.1 on httptools, with a guard and connections per purpose."""
 
 from __future__ import annotations
 

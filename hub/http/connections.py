@@ -1,8 +1,6 @@
-"""What goes wrong with a connection, put into our own words.
+"""Connections to servers: one exchange after the other, and those kept for the next.
 
-One connection to a server: one request and its answer after the other.
-
-Connections that servers keep open, to be used again within seconds.
+What goes wrong with one is told in the hub's own words, as a `hub.errors.NetworkError`.
 """
 
 from __future__ import annotations

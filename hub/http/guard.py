@@ -1,12 +1,11 @@
-"""The address guard: judges every address and port before it is dialled.
+"""The address guard: judges every address and port before it is dialled. Pure.
 
 It runs where the connection is made, on the very address that is connected to, so
 neither a redirect nor a DNS answer nor an odd spelling gets around it.
 
-Which addresses belong to the public internet. Pure.
-
-`ipaddress.is_global` is not enough: it passes multicast, NAT64 and 6to4 addresses that
-lead to private ones, and ranges younger than the interpreter.
+Only addresses of the public internet pass. `ipaddress.is_global` is not enough for
+that: it passes multicast, NAT64 and 6to4 addresses that lead to private ones, and
+ranges younger than the interpreter.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""URLs on their way to the wire: exactly as given, or not at all.
-
-The head of a request, as bytes: what the caller gave, Host and Content-Length.
-"""
+"""What a request says first: its target, exactly as the URL has it, and its head."""
 
 from __future__ import annotations
 

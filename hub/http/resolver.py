@@ -1,6 +1,6 @@
 """Names to addresses, within a deadline, and only to those that are permitted.
 
-The operating system's resolver, on threads that no other work waits for.
+`SystemLookup` asks the operating system, on threads that no other work waits for.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""The header fields of an answer, decoded when they are asked for.
+"""Answers as they come in over one connection, each within bounds. No I/O.
 
-The body of an answer that goes into a sink, and is neither held nor decompressed.
-
-Answers as they come in over one connection, each within bounds. No I/O.
-
-The bytes are parsed by llhttp, through httptools. What it makes of sloppy servers is as
-lenient as browsers and aiohttp are with answers: obsolete line folding, LF without CR,
-spaces behind a chunk's size. How long a body is it never guesses at (RFC 9112, 6.3).
+The bytes are parsed by llhttp, through httptools. It is as lenient with sloppy servers
+as browsers and aiohttp are: obsolete line folding, LF without CR, spaces behind a
+chunk's size. How long a body is it never guesses (RFC 9112, 6.3).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Deliveries that may begin: those of a feed in order, the feeds in turn."""
+"""A queue in which parties take turns, however much each of them has waiting."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ Waiting = TypeVar("Waiting")
 
 
 class FairQueue(Generic[Waiting]):
-    """A queue in which nobody waits behind all that another has.
+    """Whoever waits is behind one of each other party at a time, not behind all it has.
 
-    ``party``: whose each is. What a feed with thousands of subscribers brings is
-    passed over, one by one, by what others bring.
+    ``party`` says whose each is. The queue keeps each party's own order.
     """
 
     def __init__(self, party: Callable[[Waiting], int]) -> None:

@@ -4,8 +4,6 @@ Each feed backs off by itself; but of a thousand feeds on one host that is gone,
 would find that out for itself, again and again. So a host that was silent to several
 requests in a row is asked by one feed at a time, ever less often, until it answers.
 Any answer is one, an error too.
-
-Hosts that do not answer, and until when their feeds are not asked.
 """
 
 from __future__ import annotations

@@ -14,28 +14,28 @@ from hub.errors import NoRoom
 
 
 class MemoryBudget:
-    """Of ``most`` bytes; never more than twice as many are taken."""
+    """``most`` bytes; never more than twice as many are taken."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._shares = 0
+        self._reservations = 0
         self.taken = 0
 
     @contextmanager
-    def share(self) -> Iterator[Reservation]:
+    def reserve(self) -> Iterator[Reservation]:
         """For one document, as long as it is held: what it took is free afterwards."""
-        share = Reservation(self)
-        self._shares += 1
+        reservation = Reservation(self)
+        self._reservations += 1
         try:
-            yield share
+            yield reservation
         finally:
-            self._shares -= 1
-            self.taken -= share.taken
+            self._reservations -= 1
+            self.taken -= reservation.taken
 
     @property
     def fair_share(self) -> int:
         """Bytes that everybody may have, whoever else has how many."""
-        return self._most // max(1, self._shares)
+        return self._most // max(1, self._reservations)
 
     @property
     def is_short(self) -> bool:
@@ -43,17 +43,17 @@ class MemoryBudget:
 
 
 class Reservation:
-    """What one document has taken of a room."""
+    """What one document has taken of a budget."""
 
-    __slots__ = ("_room", "taken")
+    __slots__ = ("_budget", "taken")
 
-    def __init__(self, room: MemoryBudget) -> None:
-        self._room = room
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
         self.taken = 0
 
     def take(self, count: int) -> None:
         """See `hub.http.Allowance`."""
         self.taken += count
-        self._room.taken += count
-        if self._room.is_short and self.taken > self._room.fair_share:
+        self._budget.taken += count
+        if self._budget.is_short and self.taken > self._budget.fair_share:
             raise NoRoom

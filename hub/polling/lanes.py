@@ -47,14 +47,14 @@ def slow_places(concurrency: int) -> int:
 
 class Lanes:
     """``concurrency`` places for quick visits, and `slow_places` more. The documents of
-    all of them share the ``room``."""
+    all of them share the ``memory``."""
 
     def __init__(self, concurrency: int, metrics: Metrics | None = None) -> None:
         self._quick = asyncio.Semaphore(concurrency)
         self._slow_left = slow_places(concurrency)
         self._line: deque[Due] = deque()
         self._counted = (metrics or Metrics()).slow_polls
-        self.room = MemoryBudget(max(concurrency, _LEAST_PLACES) * BYTES_A_PLACE)
+        self.memory = MemoryBudget(max(concurrency, _LEAST_PLACES) * BYTES_A_PLACE)
 
     @asynccontextmanager
     async def enter(self) -> AsyncIterator[Place]:

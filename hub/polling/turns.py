@@ -118,7 +118,7 @@ class Turns:
         self, target: FetchTarget, occasion: Occasion, place: Place
     ) -> None:
         self.accounts.resume(target.feed.polling.price)
-        with self.lanes.room.share() as share:
+        with self.lanes.memory.reserve() as share:
             visit = await self.visitor.visit(target, occasion, place.asking(), share)
         self.slow.note(target.feed.id, visit.fetched)
         self.accounts.count(target.feed, visit.fetched.at)

@@ -1,7 +1,4 @@
-"""What runs in the background of a hub, from its start to its end.
-
-The tasks that make requests: owned by one task group, drained at the end.
-"""
+"""What runs in the background of a hub, from its start to its end."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A lock for each thing that is being made, so that it is not made twice at once.
-
-What was made for many and may be asked for again soon.
-
-Reads that many ask for at the same moment, done once for all of them.
-"""
+"""Doing something once for many who ask: cache, single flight, lock by key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clock seam: everything that needs the time is given one of these."""
+"""The clock: whatever needs the time is given one."""
 
 from __future__ import annotations
 

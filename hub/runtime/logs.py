@@ -1,12 +1,9 @@
-"""Where log lines go: a descriptor whose other end may be full, slow, or gone.
+"""Log lines: structlog over the standard library, for people or as JSON, on stderr.
 
-Nothing that logs waits for whoever reads the log: a pager, a stopped terminal, a
-collector that is stuck. What cannot be written at once is written by a thread, up to a
-limit; what is beyond that is lost, and counted.
-
-Log lines: structlog over the standard library, for people or as JSON, on stderr.
-
-Lines of libraries pass through the same end, so that all look alike.
+Lines of libraries pass through the same end, so that all look alike. Nothing that logs
+waits for whoever reads the log (a pager, a stopped terminal, a collector that is
+stuck): what cannot be written at once is written by a thread, up to a limit; what is
+beyond that is lost, and counted.
 """
 
 from __future__ import annotations

@@ -15,17 +15,17 @@ from hub.limits.memory_budget import MemoryBudget
 
 
 def test_one_document_may_have_all_of_it_and_more_than_that_is_refused() -> None:
-    room = MemoryBudget(100)
-    with room.share() as share:
+    budget = MemoryBudget(100)
+    with budget.reserve() as share:
         share.take(100)
         with pytest.raises(NoRoom):
             share.take(1)
-    assert room.taken == 0
+    assert budget.taken == 0
 
 
 def test_who_holds_more_than_an_equal_share_gives_way_to_who_does_not() -> None:
-    room = MemoryBudget(100)
-    with room.share() as large, room.share() as small:
+    budget = MemoryBudget(100)
+    with budget.reserve() as large, budget.reserve() as small:
         large.take(90)
         small.take(40)
         with pytest.raises(NoRoom):
@@ -36,11 +36,11 @@ def test_who_holds_more_than_an_equal_share_gives_way_to_who_does_not() -> None:
 
 
 def test_what_a_document_took_is_free_when_it_is_not_held_any_more() -> None:
-    room = MemoryBudget(100)
+    budget = MemoryBudget(100)
     for _ in range(5):
-        with suppress(NoRoom), room.share() as share:
+        with suppress(NoRoom), budget.reserve() as share:
             share.take(150)
-        assert room.taken == 0
+        assert budget.taken == 0
 
 
 @given(
@@ -50,9 +50,9 @@ def test_what_a_document_took_is_free_when_it_is_not_held_any_more() -> None:
 def test_twice_the_room_is_never_exceeded_by_more_than_what_is_taken_at_once(
     most: int, takes: list[tuple[int, int]]
 ) -> None:
-    room = MemoryBudget(most)
+    budget = MemoryBudget(most)
     with ExitStack() as visits:
-        shares = [visits.enter_context(room.share()) for _ in range(10)]
+        shares = [visits.enter_context(budget.reserve()) for _ in range(10)]
         refused: set[int] = set()
         for number, count in takes:
             if number in refused:
@@ -61,9 +61,9 @@ def test_twice_the_room_is_never_exceeded_by_more_than_what_is_taken_at_once(
                 shares[number].take(count)
             except NoRoom:
                 refused.add(number)
-                assert shares[number].taken > room.fair_share
-        assert room.taken <= 2 * most + 10 * 20
-    assert room.taken == 0
+                assert shares[number].taken > budget.fair_share
+        assert budget.taken <= 2 * most + 10 * 20
+    assert budget.taken == 0
 
 
 @pytest.mark.parametrize("coding", ["", "gzip", "br"])
@@ -71,14 +71,14 @@ def test_an_answer_is_taken_in_as_far_as_there_is_room(coding: str) -> None:
     body = gzip.compress(bytes(50_000)) if coding == "gzip" else b"<" + bytes(49_999)
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\n\r\n".encode()
     reception = ResponseParser()
-    room = MemoryBudget(10_000)
-    with room.share() as share:
+    budget = MemoryBudget(10_000)
+    with budget.reserve() as share:
         reception.expect(cut=0, limit=1 << 20, allowance=share)
         with pytest.raises(NoRoom) as refused:
             received(reception, head + body)
         assert refused.value.status == 200
-    room = MemoryBudget(60_000)
-    with room.share() as share:
+    budget = MemoryBudget(60_000)
+    with budget.reserve() as share:
         reception = ResponseParser()
         reception.expect(cut=0, limit=1 << 20, allowance=share)
         received(reception, head + body)

@@ -328,14 +328,14 @@ def test_documents_of_slow_and_quick_visits_take_no_more_than_the_places_say() -
     with ExitStack() as visits:
         for _ in range(ALL_AT_ONCE):
             with suppress(NoRoom), ExitStack() as visit:
-                share = visit.enter_context(lanes.room.share())
+                share = visit.enter_context(lanes.memory.reserve())
                 for _ in range(10):
                     share.take(MEBIBYTE)
                 visits.enter_context(visit.pop_all())
-        assert lanes.room.taken <= most
-        small = visits.enter_context(lanes.room.share())
+        assert lanes.memory.taken <= most
+        small = visits.enter_context(lanes.memory.reserve())
         small.take(MEBIBYTE)
-    assert lanes.room.taken == 0
+    assert lanes.memory.taken == 0
 
 
 def test_a_visit_gives_back_what_its_document_took() -> None:
