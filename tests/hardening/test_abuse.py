@@ -17,8 +17,8 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 import pytest_asyncio
-from hub.http import Answer, Request
 
+from hub.http import Answer, Request
 from hub.runtime.clock import SystemClock
 from hub.services.errors import TooManyWaiting
 from hub.services.websub import (
@@ -84,7 +84,7 @@ async def test_no_host_is_flooded_with_questions_by_thousands_of_requests(
     send = hub.callbacks.send
 
     async def noted(request: Request) -> Answer:
-        asked_at.append(hub.runtime.clock.monotonic())
+        asked_at.append(hub.clock.monotonic())
         return await send(request)
 
     monkeypatch.setattr(ScriptedCallbacks, "send", staticmethod(noted))
@@ -92,7 +92,7 @@ async def test_no_host_is_flooded_with_questions_by_thousands_of_requests(
     async with verifying(hub):
         for seconds in range(1, 11):
             await eventually(lambda least=seconds: len(asked_at) >= least)  # type: ignore[misc]
-            hub.runtime.clock.advance(1)
+            hub.clock.advance(1)
     assert all(later - earlier >= 1 for earlier, later in pairwise(asked_at))
 
 
@@ -118,7 +118,7 @@ async def test_no_stranger_fills_the_queue_of_all(tmp_path: Path) -> None:
                         token=str(number),
                         asker="198.51.100.1",
                     ),
-                    hub.runtime.clock.now(),
+                    hub.clock.now(),
                     most=MOST_PENDING,
                     most_of_host=MOST_PENDING_OF_HOST,
                 )

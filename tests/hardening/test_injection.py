@@ -102,7 +102,7 @@ async def client(hub: Hub) -> AsyncIterator[httpx2.AsyncClient]:
 
 async def show(hub: Hub, title: str, url: str = "https://feeds.example/") -> None:
     """A public feed with that title, which may have had another before."""
-    now = hub.runtime.clock.now()
+    now = hub.clock.now()
     feed, _ = await hub.storage.feeds.add(NewFeed(url=url), now)
     entry = an_entry("1", title=title, content=title)
     await hub.storage.log.commit(
@@ -117,7 +117,7 @@ async def show(hub: Hub, title: str, url: str = "https://feeds.example/") -> Non
             entries=(EntryWrite(key="1", body=pack(entry)),),
         )
     )
-    hub.runtime.clock.advance(60)  # pages are kept for moments
+    hub.clock.advance(60)  # pages are kept for moments
 
 
 def shape(page: str) -> list[tuple[str, tuple[str, ...]]]:
@@ -170,7 +170,7 @@ async def diagnosis(hub: Hub, client: httpx2.AsyncClient, text: str) -> httpx2.R
     }
     asked = await client.post("/hub", data=form)
     assert asked.status_code == 202
-    now = hub.runtime.clock.now()
+    now = hub.clock.now()
     (found,) = await hub.storage.verifications.due(now, per_host=1, limit=1)
     last = VerificationTry(at=now, status=404, excerpt=text, reason=text)
     state = VerificationState.FAILED

@@ -113,7 +113,7 @@ async def test_subscribers_of_a_page_are_sent_what_the_page_is(
                 topic=topic, callback=CALLBACK, lease_seconds=300, format=asked
             )
         )
-        now = hub.runtime.clock.now()
+        now = hub.clock.now()
         (made,) = await hub.storage.verifications.due(now, per_host=1, limit=1)
         assert made.format is format
 

@@ -30,7 +30,7 @@ async def test_collections_lie_beside_the_database(
         feeds = PublicFeeds(hub.storage)
         await feeds.publish(await feeds.add(), an_entry("a"))
         built = await build_publishing(
-            settings, hub.storage, hub.runtime.clock, hub.runtime.metrics, URL
+            settings, hub.storage, hub.clock, hub.metrics, URL
         )
         (made,) = await built.service.build(snapshots=False)
     assert made.encoding is Encoding(compression)
@@ -42,7 +42,7 @@ async def test_switched_off_there_is_no_folder(tmp_path: Path) -> None:
     settings = replace(Settings(), database=database, scp="off")
     async with open_hub(tmp_path) as hub:
         built = await build_publishing(
-            settings, hub.storage, hub.runtime.clock, hub.runtime.metrics, URL
+            settings, hub.storage, hub.clock, hub.metrics, URL
         )
     assert not built.service.is_on
     assert not (tmp_path / "data").exists()

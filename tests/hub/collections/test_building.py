@@ -66,14 +66,14 @@ def a_shelf(hub: Hub) -> Shelf:
 
 
 def a_builder(hub: Hub, shelf: Shelf) -> CollectionBuilder:
-    keeper = PageKeeper(hub.storage.pages, hub.runtime.clock, "http://hub.example")
+    keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
     return CollectionBuilder(
         hub.storage,
         keeper,
         shelf,
-        hub.runtime.clock,
+        hub.clock,
         BuildOptions(),
-        sleep=hub.runtime.clock.sleep,
+        sleep=hub.clock.sleep,
     )
 
 
@@ -88,7 +88,7 @@ async def change_something(
     hub: Hub, feed: StoredFeed, random: Random, number: int
 ) -> None:
     """Add, edit, withdraw, bring back or keep out of lists one of a few entries."""
-    feeds, now = PublicFeeds(hub.storage), hub.runtime.clock.now()
+    feeds, now = PublicFeeds(hub.storage), hub.clock.now()
     key = f"k{random.randrange(8)}"
     is_there = f"https://example.org/{key}" in await titles(hub, feed)
     if is_there and random.random() < 0.25:
@@ -109,7 +109,7 @@ async def test_crawlers_end_equal_to_the_database(
     for step in range(12):
         for change in range(random.randrange(4)):
             await change_something(hub, feed, random, 10 * step + change)
-        hub.runtime.clock.advance(random.choice([0, 0.4, 60, HOUR, 30 * HOUR]))
+        hub.clock.advance(random.choice([0, 0.4, 60, HOUR, 30 * HOUR]))
         await hub.services.collections.build(snapshots=random.random() < 0.2)
         for crawler in crawlers:
             if random.random() < 0.7:
@@ -149,7 +149,7 @@ async def test_an_entry_that_changes_while_it_is_read_is_judged_again(
         ) -> Sequence[PublishedPage]:
             if not self.is_done:
                 self.is_done = True
-                hub.runtime.clock.advance(5)
+                hub.clock.advance(5)
                 await feeds.publish(feed, an_entry("a", title="Two"))
             return await hub.storage.pages.pages(section, after=after, limit=limit)
 
@@ -157,12 +157,12 @@ async def test_an_entry_that_changes_while_it_is_read_is_judged_again(
         pages = Meddled()
         log = hub.storage.log
 
-    keeper = PageKeeper(hub.storage.pages, hub.runtime.clock, "http://hub.example")
+    keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
     builder = CollectionBuilder(
         MeddledStorage(),  # type: ignore[arg-type]
         keeper,
         a_shelf(hub),
-        hub.runtime.clock,
+        hub.clock,
         BuildOptions(),
     )
     (built,) = await builder.build()
@@ -170,7 +170,7 @@ async def test_an_entry_that_changes_while_it_is_read_is_judged_again(
     (page,) = await hub.storage.pages.pages("", after=PageId(0), limit=9)
     assert not page.is_stale
     assert page.modified > START
-    hub.runtime.clock.advance(HOUR)
+    hub.clock.advance(HOUR)
     (delta,) = await builder.build()
     assert delta.pages == 1  # it was changed after the snapshot had begun
 
@@ -183,11 +183,11 @@ async def test_entries_only_too_old_to_be_kept_go_with_the_next_snapshot(
     await feeds.publish(feed, *(an_entry(f"{n:03}") for n in range(60)))
     await hub.services.collections.build(snapshots=False)
     assert not await hub.storage.deliveries.claim_chunks(
-        lease_id=1, until=hub.runtime.clock.now(), now=hub.runtime.clock.now(), limit=9
+        lease_id=1, until=hub.clock.now(), now=hub.clock.now(), limit=9
     )
     everything = Retention(soft_age=0, soft_count=0, hard_age=0, hard_count=0)
-    hub.runtime.clock.advance(HOUR)
-    assert await hub.storage.log.trim(everything, hub.runtime.clock.now(), 1_000)
+    hub.clock.advance(HOUR)
+    assert await hub.storage.log.trim(everything, hub.clock.now(), 1_000)
     assert await hub.services.collections.build(snapshots=False) == ()
     built = await hub.services.collections.build(snapshots=True)
     assert [each.pages for each in built] == [0, 50]
@@ -205,7 +205,7 @@ async def test_a_feed_that_is_kept_out_of_lists_is_withdrawn_and_returns(
     crawler = ScpCrawler(client)
     for is_unlisted, count in ((False, 1), (True, 0), (True, 0), (False, 1)):
         head = pack(Feed(title="A", unlisted=is_unlisted))
-        now = hub.runtime.clock.now()
+        now = hub.clock.now()
         await hub.storage.log.commit(
             FetchCommit(
                 feed_id=feed.id, at=now, next_fetch=now, polling=Polling(), head=head
@@ -214,7 +214,7 @@ async def test_a_feed_that_is_kept_out_of_lists_is_withdrawn_and_returns(
         await hub.services.collections.build(snapshots=False)
         await crawler.crawl()
         assert len(crawler.pages) == count
-        hub.runtime.clock.advance(HOUR)
+        hub.clock.advance(HOUR)
 
 
 async def test_a_crash_leaves_the_last_generation_whole(hub: Hub) -> None:
@@ -234,7 +234,7 @@ async def test_a_crash_leaves_the_last_generation_whole(hub: Hub) -> None:
     assert kept == {LIST, *(each.name for each in before.collections)}
     # It goes on where it was.
     await feeds.publish(feed, an_entry("b"))
-    hub.runtime.clock.advance(HOUR)
+    hub.clock.advance(HOUR)
     (delta,) = await a_builder(hub, again).build()
     assert delta.since == before.collections[0].generated
 
@@ -256,7 +256,7 @@ async def test_positions_of_another_database_are_not_believed(
     builder = a_builder(hub, shelf)
     (first,) = await builder.build()
     shelf.generation = replace(shelf.generation, epoch="another")
-    hub.runtime.clock.advance(HOUR)
+    hub.clock.advance(HOUR)
     (anew,) = await builder.build()
     assert anew.since is None
     assert anew.generated > first.generated
@@ -278,7 +278,7 @@ async def test_what_was_built_of_another_database_goes_with_the_first_withdrawal
         shelf.generation, epoch="another", collections=(numbered,)
     )
     await feeds.withdraw(feed, "a")
-    hub.runtime.clock.advance(HOUR)
+    hub.clock.advance(HOUR)
     await builder.build()
     assert shelf.find(first.name) is None
 
@@ -294,13 +294,13 @@ async def test_a_section_in_which_nothing_changes_is_not_looked_through_again(
     await builder.build()
     before = shelf.generation.chains["quiet"]
     await feeds.publish(busy, an_entry("b"))
-    hub.runtime.clock.advance(HOUR)
+    hub.clock.advance(HOUR)
     assert [each.section for each in await builder.build()] == ["all"]
     after = shelf.generation.chains["quiet"]
     assert after.position == await hub.storage.pages.position() > before.position
     # The window of its next delta begins where the last one ended all the same.
     await feeds.publish(quiet, an_entry("c"))
-    hub.runtime.clock.advance(HOUR)
+    hub.clock.advance(HOUR)
     (found,) = [each for each in await builder.build() if each.section == "quiet"]
     assert found.since == before.generated
 
@@ -313,8 +313,8 @@ async def test_time_that_goes_back_neither_repeats_nor_loses_a_change(
     crawler = ScpCrawler(client)
     moments = []
     for number, step in enumerate((HOUR, -3 * HOUR, 60, -86_400, 5 * HOUR)):
-        hub.runtime.clock.advance(step)
-        now = hub.runtime.clock.now()
+        hub.clock.advance(step)
+        now = hub.clock.now()
         await feeds.publish(feed, an_entry("a", title=f"T{number}"), when=now)
         built = await hub.services.collections.build(snapshots=False)
         moments += [each.generated for each in built]
@@ -330,17 +330,17 @@ async def test_nothing_is_generated_or_modified_after_the_date_of_its_answer(
     """Though a page is edited thrice in a second, and each time built."""
     feeds = PublicFeeds(hub.storage)
     feed = await feeds.add()
-    hub.runtime.clock.advance(fraction)
-    began = hub.runtime.clock.now()
+    hub.clock.advance(fraction)
+    began = hub.clock.now()
     for number in range(3):
         await feeds.publish(feed, an_entry("a", title=f"T{number}"))
         for each in await hub.services.collections.build(snapshots=True):
-            now = hub.runtime.clock.now()
+            now = hub.clock.now()
             assert each.generated <= now
             answer = await client.head(f"/scp/{each.name}")
             modified = parsedate_to_datetime(answer.headers["last-modified"])
             assert modified <= now
-    assert hub.runtime.clock.now() - began <= timedelta(seconds=3)
+    assert hub.clock.now() - began <= timedelta(seconds=3)
 
 
 async def test_a_clock_that_was_set_back_dates_no_answer_after_itself(
@@ -350,11 +350,11 @@ async def test_a_clock_that_was_set_back_dates_no_answer_after_itself(
         await PublicFeeds(hub.storage).add(), an_entry("a")
     )
     (each,) = await hub.services.collections.build(snapshots=False)
-    hub.runtime.clock.advance(-HOUR)
+    hub.clock.advance(-HOUR)
     for path in (f"/scp/{each.name}", "/sitemap.xml"):
         answer = await client.get(path)
         modified = parsedate_to_datetime(answer.headers["last-modified"])
-        assert modified <= hub.runtime.clock.now()
+        assert modified <= hub.clock.now()
 
 
 async def test_what_a_clock_generated_that_was_days_ahead_is_taken_back(
@@ -362,21 +362,19 @@ async def test_what_a_clock_generated_that_was_days_ahead_is_taken_back(
 ) -> None:
     feeds = PublicFeeds(hub.storage)
     feed = await feeds.add()
-    hub.runtime.clock.advance(400 * 24 * HOUR)
-    await feeds.publish(
-        feed, an_entry("a", title="Ahead"), when=hub.runtime.clock.now()
-    )
+    hub.clock.advance(400 * 24 * HOUR)
+    await feeds.publish(feed, an_entry("a", title="Ahead"), when=hub.clock.now())
     (ahead,) = await hub.services.collections.build(snapshots=False)
-    hub.runtime.clock.advance(-400 * 24 * HOUR)
+    hub.clock.advance(-400 * 24 * HOUR)
     (anew,) = await hub.services.collections.build(snapshots=False)
-    assert anew.generated <= hub.runtime.clock.now()
+    assert anew.generated <= hub.clock.now()
     assert (await client.get(f"/scp/{ahead.name}")).status_code == 410
     crawler = ScpCrawler(client)
     await crawler.crawl()
     assert [page["title"] for page in crawler.pages.values()] == ["Ahead"]
     assert crawler.pages["https://example.org/a"]["modified"] <= crawler.generated
-    hub.runtime.clock.advance(HOUR)
-    await feeds.publish(feed, an_entry("a", title="Now"), when=hub.runtime.clock.now())
+    hub.clock.advance(HOUR)
+    await feeds.publish(feed, an_entry("a", title="Now"), when=hub.clock.now())
     await hub.services.collections.build(snapshots=False)
     newcomer = ScpCrawler(client)
     await newcomer.crawl()
@@ -390,14 +388,14 @@ async def test_a_withdrawal_is_published_soon_but_not_again_and_again(
     feed = await feeds.add()
     await feeds.publish(feed, an_entry("a"), an_entry("b"))
     shelf = a_shelf(hub)
-    publisher = Publisher(a_builder(hub, shelf), hub.runtime.clock, hub.storage.log)
+    publisher = Publisher(a_builder(hub, shelf), hub.clock, hub.storage.log)
     await publisher.build()
     await publisher.keep_up()
     assert len(shelf.generation.listed) == 1
     await feeds.withdraw(feed, "a")
     await publisher.keep_up()
     assert [each.pages for each in shelf.generation.listed] == [2]
-    hub.runtime.clock.advance(PROMPT_SECONDS)
+    hub.clock.advance(PROMPT_SECONDS)
     await publisher.keep_up()
     assert [each.pages for each in shelf.generation.listed] == [0, 1]
 
@@ -408,12 +406,10 @@ async def test_switched_off_nothing_is_built_but_pages_are_kept_up(hub: Hub) -> 
     await feeds.publish(feed, an_entry("a"))
     shelf = a_shelf(hub)
     builder = a_builder(hub, shelf)
-    await Publisher(builder, hub.runtime.clock, hub.storage.log, is_on=False).keep_up()
+    await Publisher(builder, hub.clock, hub.storage.log, is_on=False).keep_up()
     assert await hub.storage.pages.position() == 1
     assert shelf.generation == Generation()
-    service = CollectionService(
-        builder, shelf, hub.runtime.clock, "http://h", is_on=False
-    )
+    service = CollectionService(builder, shelf, hub.clock, "http://h", is_on=False)
     assert "Sitemap" not in service.robots()
     with pytest.raises(NotFound):
         await service.sitemap()
@@ -424,9 +420,7 @@ async def test_switched_off_nothing_is_built_but_pages_are_kept_up(hub: Hub) -> 
 
 
 async def test_trouble_waits_for_the_next_time(hub: Hub) -> None:
-    publisher = Publisher(
-        a_builder(hub, a_shelf(hub)), hub.runtime.clock, hub.storage.log
-    )
+    publisher = Publisher(a_builder(hub, a_shelf(hub)), hub.clock, hub.storage.log)
     await hub.storage.close()
     with pytest.raises(StorageClosed):
         await hub.storage.pages.position()
@@ -442,9 +436,7 @@ async def test_a_publisher_builds_at_once_and_runs_until_it_is_cancelled(
     await feeds.publish(await feeds.add(), an_entry("a"))
     shelf = a_shelf(hub)
     task = asyncio.create_task(
-        Publisher(
-            a_builder(hub, shelf), hub.runtime.clock, hub.storage.log, is_on=is_on
-        ).run()
+        Publisher(a_builder(hub, shelf), hub.clock, hub.storage.log, is_on=is_on).run()
     )
 
     async def is_done() -> bool:

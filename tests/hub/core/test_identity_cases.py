@@ -762,13 +762,13 @@ def test_21_a_date_is_read_or_missing_and_holds_nothing_up(
 async def test_21_an_entry_of_the_future_comes_at_once_and_is_not_the_latest_for_years(
     hub: PolledHub,
 ) -> None:
-    ahead = post(2, date=hub.runtime.clock.now() + 400 * DAY)
+    ahead = post(2, date=hub.clock.now() + 400 * DAY)
     hub.sites.pages[SITE] = posts(1)
     feed = await hub.add(SITE)
     hub.sites.pages[SITE] = rss(ahead, post(1))
     await hub.fetch(feed)
-    hub.runtime.clock.advance(DAY.total_seconds())
-    hub.sites.pages[SITE] = rss(ahead, post(3, date=hub.runtime.clock.now()), post(1))
+    hub.clock.advance(DAY.total_seconds())
+    hub.sites.pages[SITE] = rss(ahead, post(3, date=hub.clock.now()), post(1))
     await hub.fetch(feed)
 
     assert await hub.told(feed) == ["Post 2", "Post 3"]
@@ -854,7 +854,7 @@ async def test_24_a_push_and_a_poll_of_the_same_entry_are_one_notification(
     hub.sites.pages[SITE] = lambda: rss(
         post(2), post(1), head=f"<ttl>{next(builds)}</ttl>"
     )
-    hub.runtime.clock.advance(7 * DAY.total_seconds())
+    hub.clock.advance(7 * DAY.total_seconds())
     asked = len(hub.sites.asked)
     hub.sites.gate.clear()
 
@@ -896,7 +896,7 @@ async def test_25_what_came_to_both_at_once_is_told_to_both(hub: PolledHub) -> N
     hub.sites.pages |= {SITE: posts(1), other: posts(21)}
     mine, their = await hub.add(SITE), await hub.add(other)
 
-    fresh = post(30, date=hub.runtime.clock.now() + timedelta(minutes=30))
+    fresh = post(30, date=hub.clock.now() + timedelta(minutes=30))
     hub.sites.pages |= {SITE: other, other: rss(fresh, post(21), post(1))}
     await hub.fetch(their)
     await hub.fetch(mine)

@@ -21,13 +21,13 @@ from tests.support.services import Hub, open_hub
 
 
 async def listed(hub: Hub) -> Sequence[ListedPage]:
-    keeper = PageKeeper(hub.storage.pages, hub.runtime.clock, "http://hub.example")
+    keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
     await keeper.catch_up()
     return await hub.storage.page_list.page(skip=0, limit=100)
 
 
 def a_cache(hub: Hub, capacity: int = 10) -> PageCache:
-    return PageCache(hub.runtime.clock, "en", AuthorDisplay.NAME, capacity)
+    return PageCache(hub.clock, "en", AuthorDisplay.NAME, capacity)
 
 
 async def ages(cache: PageCache, pages: Sequence[ListedPage]) -> list[int | None]:
@@ -41,7 +41,7 @@ async def test_a_page_is_kept_until_its_entry_changes(tmp_path: Path) -> None:
         await feeds.publish(feed, an_entry("a"))
         cache = a_cache(hub)
         assert await ages(cache, await listed(hub)) == [None]
-        hub.runtime.clock.advance(5)
+        hub.clock.advance(5)
         assert await ages(cache, await listed(hub)) == [5]
         await feeds.publish(feed, an_entry("a", title="Other"))
         [made] = await cache.make(await listed(hub))

@@ -42,7 +42,7 @@ def a_feed(*paths: str) -> bytes:
 async def fetch(hub: PolledHub, site: FeederSite, feed_id: FeedId) -> None:
     """Twice, so that what is told at once is not told again either."""
     for _ in range(2):
-        site.now = hub.runtime.clock.now() + timedelta(seconds=3_600)
+        site.now = hub.clock.now() + timedelta(seconds=3_600)
         polling = await hub.fetch(feed_id)
         assert polling.error == ""
 

@@ -31,7 +31,7 @@ async def stored(hub: Hub, **changes: object) -> Verification:
         **changes,
     }
     wish = Wish(**values)  # type: ignore[arg-type]
-    now = hub.runtime.clock.now()
+    now = hub.clock.now()
     verifications = hub.storage.verifications
     assert await verifications.add(wish.put_off("t"), now, most=9, most_of_host=9)
     [found] = await verifications.due(now, per_host=9, limit=9)
@@ -40,7 +40,7 @@ async def stored(hub: Hub, **changes: object) -> Verification:
 
 def of_accounts(hub: Hub) -> AccountSubscriptions:
     return AccountSubscriptions(
-        hub.storage, hub.services.subscriptions, hub.runtime.clock, "http://hub.example"
+        hub.storage, hub.services.subscriptions, hub.clock, "http://hub.example"
     )
 
 
@@ -61,8 +61,8 @@ async def test_it_is_granted_as_it_was_asked_for(
         assert (made.secret, made.algorithm) == ("s", "sha1+sha256")
         assert made.format is (format or Format.BY_TOPIC)
         assert made.lease_end is None
-        hub.runtime.clock.advance(86_400)
-        [due] = await hub.storage.digests.due(hub.runtime.clock.now(), 9)
+        hub.clock.advance(86_400)
+        [due] = await hub.storage.digests.due(hub.clock.now(), 9)
         assert due.id == made.id
 
 

@@ -71,7 +71,7 @@ async def test_a_search_knows_how_popular_and_how_decent_a_feed_is(hub: Hub) -> 
     search = SearchService(hub.storage, "http://hub.example")
     me = await principal_of(hub, "me")
     [feed] = await hub.storage.feeds.page(after=FeedId(0), limit=9)
-    at = hub.runtime.clock.now()
+    at = hub.clock.now()
     standing = Standing(maintained_at=at, popularity=1.79, porn_rank=0.9)
     await hub.storage.standings.save(
         [

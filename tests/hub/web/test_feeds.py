@@ -164,7 +164,7 @@ async def test_editing_a_feed_says_what_follows(
                     feed_id=feed["id"],
                     callback="https://you.example/",
                 ),
-                hub.runtime.clock.now(),
+                hub.clock.now(),
             )
 
     answer = await client.patch(f"/api/feeds/{feed['id']}", json=change)
@@ -201,7 +201,7 @@ async def test_more_subscriptions_than_a_transaction_ends_are_ended_too(
                 feed_id=made.json()["id"],
                 callback=f"https://you.example/{number}",
             ),
-            hub.runtime.clock.now(),
+            hub.clock.now(),
         )
     path = f"/api/feeds/{made.json()['id']}"
     answer = await client.patch(path, json={"private": True})
@@ -477,7 +477,7 @@ async def test_the_report_has_the_feeds_that_something_may_be_done_about(
 ) -> None:
     feed = (await client.post("/api/feeds", json={"url": URL})).json()
     other = (await client.post("/api/feeds", json={"url": f"{URL}?2"})).json()
-    now = hub.runtime.clock.now()
+    now = hub.clock.now()
     await hub.storage.feeds.set_state(FeedId(feed["id"]), FeedState.GONE, now)
 
     report = (await client.get("/api/findings")).json()
@@ -515,7 +515,7 @@ async def test_removing_ends_all_subscriptions(
                 feed_id=FeedId(feed["id"]),
                 callback=f"https://you.example/{number}",
             ),
-            hub.runtime.clock.now(),
+            hub.clock.now(),
         )
     answer = await client.delete(f"/api/feeds/{feed['id']}")
     assert answer.json() == {"subscriptions_ended": 501}
@@ -596,7 +596,7 @@ async def test_a_raw_document_comes_as_it_came_with_its_own_type(
 ) -> None:
     feed = (await client.post("/api/feeds", json={"url": URL})).json()
     missing = await client.get(f"/api/feeds/{feed['id']}/raw")
-    now = hub.runtime.clock.now()
+    now = hub.clock.now()
     raw = StoredBody(content_type="application/json", body=pack_bytes(b'{"a": 1}'))
     await hub.storage.log.commit(
         FetchCommit(

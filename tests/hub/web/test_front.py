@@ -23,7 +23,7 @@ HOSTILE = "</title><script>alert(1)</script>\"'&<img src=x onerror=alert(1)>"
 
 
 async def add(hub: Hub, url: str, *, private: bool = False, title: str = "") -> None:
-    now = hub.runtime.clock.now()
+    now = hub.clock.now()
     feed, _ = await hub.storage.feeds.add(NewFeed(url=url, private=private), now)
     await hub.storage.log.commit(
         FetchCommit(
@@ -153,7 +153,7 @@ async def test_the_database_is_asked_at_most_every_few_seconds(
     await page(anybody)
     await add(hub, "https://example.org/feed.xml")
     assert not (await page(anybody)).xpath("//li")
-    hub.runtime.clock.advance(5)
+    hub.clock.advance(5)
     assert (await page(anybody)).xpath("//li")
 
 

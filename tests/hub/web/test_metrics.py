@@ -30,7 +30,7 @@ async def scrape(anybody: httpx2.AsyncClient) -> dict[str, float]:
 
 
 async def test_it_shows_what_is_there(anybody: httpx2.AsyncClient, hub: Hub) -> None:
-    hub.runtime.metrics.connections.add("sse", 2)
+    hub.metrics.connections.add("sse", 2)
     found = await scrape(anybody)
     assert found['fanfare_connections{transport="sse"}'] == 2
     assert found["fanfare_feeds"] == 0
@@ -46,7 +46,7 @@ async def test_a_feed_that_is_overdue_shows(
     headers = {"Authorization": "Bearer the admin token"}
     body = {"url": "https://example.org/feed.xml"}
     await anybody.post("/api/feeds", json=body, headers=headers)
-    hub.runtime.clock.advance(90)
+    hub.clock.advance(90)
     found = await scrape(anybody)
     assert found["fanfare_feeds"] == 1
     assert found["fanfare_oldest_due_feed_seconds"] == pytest.approx(90)
@@ -56,13 +56,13 @@ async def test_the_database_is_asked_no_more_often_than_every_second(
     anybody: httpx2.AsyncClient, hub: Hub
 ) -> None:
     await scrape(anybody)
-    hub.runtime.clock.advance(0.5)
+    hub.clock.advance(0.5)
     headers = {"Authorization": "Bearer the admin token"}
     await anybody.post(
         "/api/feeds", json={"url": "https://example.org/"}, headers=headers
     )
     assert (await scrape(anybody))["fanfare_feeds"] == 0
-    hub.runtime.clock.advance(0.5)
+    hub.clock.advance(0.5)
     assert (await scrape(anybody))["fanfare_feeds"] == 1
 
 
@@ -83,8 +83,8 @@ async def test_deliveries_that_wait_show_with_the_age_of_the_oldest(
     await hub.storage.log.commit(
         FetchCommit(
             feed_id=made.json()["feed"],
-            at=hub.runtime.clock.now(),
-            next_fetch=hub.runtime.clock.now(),
+            at=hub.clock.now(),
+            next_fetch=hub.clock.now(),
             polling=Polling(code=200),
             entries=(EntryWrite(key="1", body=b""),),
             records=(
@@ -96,7 +96,7 @@ async def test_deliveries_that_wait_show_with_the_age_of_the_oldest(
             ),
         )
     )
-    hub.runtime.clock.advance(70)
+    hub.clock.advance(70)
     found = await scrape(anybody)
     assert found["fanfare_subscriptions"] == 1
     assert found['fanfare_backlog{stage="fanouts"}'] == 1
@@ -111,31 +111,29 @@ async def test_records_that_live_connections_were_not_given_show_by_their_age(
     body = {"url": "https://example.org/feed.xml"}
     added = await anybody.post("/api/feeds", json=body, headers=headers)
     record = RecordWrite(kind=RecordKind.RECOVERED, status=Status(code=200))
-    hub.runtime.metrics.live_position = Position(0)
+    hub.metrics.live_position = Position(0)
     assert (await scrape(anybody))["fanfare_live_lag_seconds"] == 0
     for _ in range(2):
         await hub.storage.log.commit(
             FetchCommit(
                 feed_id=added.json()["id"],
-                at=hub.runtime.clock.now(),
-                next_fetch=hub.runtime.clock.now(),
+                at=hub.clock.now(),
+                next_fetch=hub.clock.now(),
                 polling=Polling(code=200),
                 records=(record,),
             )
         )
-        hub.runtime.clock.advance(20)
+        hub.clock.advance(20)
 
     for position, lag in ((0, 40), (1, 21), (2, 0), (None, 0)):
-        hub.runtime.metrics.live_position = (
-            None if position is None else Position(position)
-        )
+        hub.metrics.live_position = None if position is None else Position(position)
         found = await scrape(anybody)
         assert found["fanfare_live_lag_seconds"] == pytest.approx(lag, abs=2)
-        hub.runtime.clock.advance(1)
+        hub.clock.advance(1)
 
 
 async def test_who_is_still_caught_up_shows(
     anybody: httpx2.AsyncClient, hub: Hub
 ) -> None:
-    hub.runtime.metrics.live_resuming.value += 3
+    hub.metrics.live_resuming.value += 3
     assert (await scrape(anybody))["fanfare_live_resuming"] == 3

@@ -312,7 +312,7 @@ async def test_late_and_dead_deliveries_are_as_described(
                 first=first,
                 last=first,
                 reason="tried too often",
-                at=hub.runtime.clock.now(),
+                at=hub.clock.now(),
             ),
         )
     )
@@ -362,7 +362,7 @@ async def test_the_open_hub_answers_as_described(
 async def test_diagnostics_are_as_described_before_and_after(
     anybody: httpx2.AsyncClient, hub: Hub
 ) -> None:
-    scene, now = Scene(hub.storage), hub.runtime.clock.now()
+    scene, now = Scene(hub.storage), hub.clock.now()
     feed = await scene.add_feed("a")
     answer = await anybody.post("/hub", content=ASKED, headers=FORM)
     url = (

@@ -627,9 +627,7 @@ async def test_too_many_requests_are_told_when_to_return(tmp_path: Path) -> None
     rate = Rate(per_second=0.1, burst=2.0)
 
     def limits(hub: Hub) -> RateLimits:
-        return RateLimits(
-            RequestLimits(of_address=rate), hub.runtime.clock, hub.runtime.metrics
-        )
+        return RateLimits(RequestLimits(of_address=rate), hub.clock, hub.metrics)
 
     async with a_scene(tmp_path, limits=limits) as scene:
         now = int(scene.hub.clock.now().timestamp())
@@ -670,7 +668,7 @@ async def test_whatever_else_goes_wrong_is_told_in_the_envelope(scene: Scene) ->
     await scene.judge()
     hub = scene.hub
     broken = OpenFeederService(
-        hub.storage, hub.runtime.clock, "http://hub.example", ranker=BrokenRanker()
+        hub.storage, hub.clock, "http://hub.example", ranker=BrokenRanker()
     )
     application = create_application(replace(hub.services, openfeeder=broken), TOKEN)
     transport = httpx2.ASGITransport(application)

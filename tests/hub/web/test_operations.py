@@ -100,14 +100,12 @@ async def test_a_write_that_hangs_or_fails_is_a_trouble_until_one_succeeds(
             if failure is not None:
                 raise failure
 
-    operations = OperationsService(
-        cast("Storage", Unlucky()), hub.runtime.clock, hub.directory
-    )
+    operations = OperationsService(cast("Storage", Unlucky()), hub.clock, hub.directory)
     assert await operations.troubles() == ("no luck",)
     assert await operations.troubles() == ("no luck",)  # not tried again so soon
-    hub.runtime.clock.advance(CHECK_SECONDS)
+    hub.clock.advance(CHECK_SECONDS)
     assert await operations.troubles() == ("a write took longer than 5 s",)
-    hub.runtime.clock.advance(CHECK_SECONDS)
+    hub.clock.advance(CHECK_SECONDS)
     assert await operations.troubles() == ()
 
 

@@ -42,7 +42,7 @@ async def publish(directory: Path) -> None:
         await feeds.publish(two, an_entry("3", title="Twice"), an_entry("open"))
         await hub.services.collections.build(snapshots=True)
         later = START + timedelta(hours=1)
-        hub.runtime.clock.advance(3_600)
+        hub.clock.advance(3_600)
         await feeds.publish(one, an_entry("4", title="Edited title"), when=later)
         await feeds.withdraw(one, "5", when=later)
         await hub.services.collections.build(snapshots=False)

@@ -34,7 +34,7 @@ def connection(peer: str, *forwarded: str) -> HTTPConnection:
 
 @pytest.fixture
 def clock(hub: Hub) -> ManualClock:
-    return hub.runtime.clock
+    return hub.clock
 
 
 @pytest.fixture
@@ -42,8 +42,8 @@ def limited(hub: Hub) -> httpx2.AsyncClient:
     """A client of a hub where two requests at once are as many as may be."""
     limits = RateLimits(
         RequestLimits(of_token=RATE, of_address=RATE),
-        hub.runtime.clock,
-        hub.runtime.metrics,
+        hub.clock,
+        hub.metrics,
     )
     return client_of(create_application(hub.services, TOKEN, limits))
 
@@ -154,7 +154,7 @@ async def test_guessing_tokens_is_slow(limited: httpx2.AsyncClient) -> None:
 
 async def test_refusals_are_counted(limited: httpx2.AsyncClient, hub: Hub) -> None:
     await statuses(limited, "/nothing")
-    assert hub.runtime.metrics.limited["address"] == 1
+    assert hub.metrics.limited["address"] == 1
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def feeds(hub: Hub) -> PublicFeeds:
 
 
 async def build(hub: Hub, *, later: float = 0, snapshots: bool = False) -> list[str]:
-    hub.runtime.clock.advance(later)
+    hub.clock.advance(later)
     built = await hub.services.collections.build(snapshots=snapshots)
     return [f"{each.section} {each.type} {each.pages}" for each in built]
 
@@ -271,9 +271,9 @@ async def test_each_change_of_a_feeds_language_rewrites_its_pages(
     await crawler.crawl()
     for language in ("fr", "de", "fr", ""):
         head = Feed(title="A", language=language)
-        now = hub.runtime.clock.now()
+        now = hub.clock.now()
         await hub.storage.log.commit(fetch(feed, when=now, head=pack(head)))
-        hub.runtime.clock.advance(HOUR)
+        hub.clock.advance(HOUR)
         built = await hub.services.collections.build(snapshots=False)
         assert [each.pages for each in built] == [2] * len(built)
         await crawler.follow_deltas()
@@ -295,15 +295,13 @@ async def test_another_setting_rewrites_pages_that_name_no_language(
     await build(hub)
     shelf = Shelf(hub.directory / "scp")
     for language in ("de", "en", "de"):  # the hub was started with it
-        hub.runtime.clock.advance(HOUR)
+        hub.clock.advance(HOUR)
         shelf.open()
         keeper = PageKeeper(
-            hub.storage.pages, hub.runtime.clock, "http://hub.example", language
+            hub.storage.pages, hub.clock, "http://hub.example", language
         )
         options = BuildOptions(language=language)
-        builder = CollectionBuilder(
-            hub.storage, keeper, shelf, hub.runtime.clock, options
-        )
+        builder = CollectionBuilder(hub.storage, keeper, shelf, hub.clock, options)
         (delta,) = await builder.build()
         lines = gzip.decompress(shelf.path(delta.name).read_bytes()).splitlines()[1:]
         assert [json.loads(line)["language"] for line in lines] == [language]
@@ -322,7 +320,7 @@ async def test_a_name_is_served_until_its_time_is_over_and_one_interval_more(
         await build(hub, later=day)
         assert first not in await ScpCrawler(anybody).advertised()
         assert (await anybody.get(path)).status_code == 200
-    hub.runtime.clock.advance(day)
+    hub.clock.advance(day)
     answer = await anybody.get(path)
     assert answer.status_code == 410
     assert "expired" in answer.json()["detail"]
@@ -353,9 +351,9 @@ async def test_a_sitemap_names_nothing_that_has_expired(
     """Though nothing is built meanwhile."""
     await feeds.publish(await feeds.add(), an_entry("a"))
     await build(hub)
-    hub.runtime.clock.advance(48 * HOUR - 60)
+    hub.clock.advance(48 * HOUR - 60)
     assert len(await ScpCrawler(anybody).advertised()) == 1
-    hub.runtime.clock.advance(60)
+    hub.clock.advance(60)
     assert await ScpCrawler(anybody).advertised() == []
     assert faults_of_sitemap((await anybody.get("/sitemap.xml")).content) == []
 
@@ -367,7 +365,7 @@ async def test_what_is_taken_away_is_neither_named_nor_found_and_is_built_anew(
     await build(hub)
     whole = await anybody.get("/sitemap.xml")
     (lost,) = await ScpCrawler(anybody).advertised()
-    hub.runtime.clock.advance(60)
+    hub.clock.advance(60)
     shutil.rmtree(hub.directory / "scp")
     assert await ScpCrawler(anybody).advertised() == []
     assert (await anybody.get(lost.url)).status_code == 404

@@ -67,7 +67,7 @@ async def plant(hub: Hub) -> set[str]:
     known = (Link(href="https://a.b/left"),)
     await feeds.publish(left, secret_entry("left", links=known))
     built = await hub.services.collections.build(snapshots=True)
-    hub.runtime.clock.advance(3_600)
+    hub.clock.advance(3_600)
     await hub.storage.feeds.set_state(left.id, FeedState.REMOVED, START)
     await feeds.withdraw(public, f"{SECRET}-withdrawn")
     await feeds.publish(public, secret_entry("hidden", unlisted=True, links=known))

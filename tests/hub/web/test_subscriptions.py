@@ -95,7 +95,7 @@ async def test_one_is_shown_with_its_lateness_and_last_attempts(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
     made = (await client.post("/api/subscriptions", json=ASKED)).json()
-    number, now = SubscriptionId(made["id"]), hub.runtime.clock.now()
+    number, now = SubscriptionId(made["id"]), hub.clock.now()
     await hub.storage.deliveries.flush(
         DeliveryFlush(
             at=now,
@@ -234,7 +234,7 @@ async def test_a_topic_that_was_given_up_is_polled_again_when_it_is_subscribed_t
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
     feed = (await client.post("/api/feeds", json={"url": URL})).json()
-    now = hub.runtime.clock.now()
+    now = hub.clock.now()
     await hub.storage.feeds.set_state(feed["id"], FeedState.DEAD, now)
     dead = (await client.get("/api/feeds?state=dead")).json()["feeds"]
     assert [(each["id"], each["state"]) for each in dead] == [(feed["id"], "dead")]
@@ -289,7 +289,7 @@ async def test_who_may_not_subscribe_to_a_feed_does_not_bring_it_back(
 ) -> None:
     closed = await client.post("/api/feeds", json={"url": URL, "basic": "u:p"})
     feed_id = closed.json()["id"]
-    await hub.storage.feeds.set_state(feed_id, state, hub.runtime.clock.now())
+    await hub.storage.feeds.set_state(feed_id, state, hub.clock.now())
     made = await hub.services.subscriptions.add(
         Subscribe(callback=HOOK, topic=URL, account=AccountId(7))
     )

@@ -140,7 +140,7 @@ async def test_the_open_hub_refuses_queries_since_nobody_shows_a_token(
 async def test_a_query_that_is_removed_by_hand_is_tracked_no_more(
     client: httpx2.AsyncClient, hub: Hub
 ) -> None:
-    tracker = Tracker(hub.storage.tracking, hub.runtime.metrics)
+    tracker = Tracker(hub.storage.tracking, hub.metrics)
     with hub.storage.tracking.watch(tracker.tell):
         made = (await client.post("/api/subscriptions", json=asked())).json()
         assert len(tracker) == 1

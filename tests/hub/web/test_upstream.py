@@ -102,7 +102,7 @@ class Door:
 
 @pytest.fixture
 async def door(hub: Hub, anybody: httpx2.AsyncClient) -> Door:
-    feed, _ = await hub.storage.feeds.add(NewFeed(url=TOPIC), hub.runtime.clock.now())
+    feed, _ = await hub.storage.feeds.add(NewFeed(url=TOPIC), hub.clock.now())
     offer = PushOffer(way=PushWay.WEBSUB, hub="https://hub.example.org/", topic=TOPIC)
     push = PushWrite(push=Push(offer=offer))
     await hub.storage.log.commit(replace(fetch(feed), push=push))

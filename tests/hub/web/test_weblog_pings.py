@@ -19,14 +19,14 @@ THANKS = "Thanks for the ping; it is being fetched."
 
 
 async def add(hub: Hub, url: str = FEED, **options: bool) -> StoredFeed:
-    now = hub.runtime.clock.now()
+    now = hub.clock.now()
     feed, _ = await hub.storage.feeds.add(NewFeed(url=url, **options), now)
     return feed
 
 
 async def name_site(hub: Hub, *feeds: StoredFeed, site: str = "blog.example") -> None:
     """As maintenance does when it has read the feeds' heads."""
-    now = hub.runtime.clock.now()
+    now = hub.clock.now()
     standing = Standing(maintained_at=now, popularity=0.0, porn_rank=None)
     await hub.storage.standings.save(
         [

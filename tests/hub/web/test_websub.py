@@ -39,7 +39,7 @@ def diagnostics_path(answer: httpx2.Response) -> str:
 
 
 async def finish(hub: Hub, state: VerificationState, excerpt: str = "") -> Verification:
-    now = hub.runtime.clock.now()
+    now = hub.clock.now()
     (found,) = await hub.storage.verifications.due(now, per_host=1, limit=1)
     last = VerificationTry(at=now, status=404, excerpt=excerpt, reason="answered 404")
     await hub.storage.verifications.finish(found.id, state, last, kept_until=now)
@@ -153,7 +153,7 @@ async def test_pings_are_answered_by_url_when_json_is_accepted(
     hub: Hub, anybody: httpx2.AsyncClient
 ) -> None:
     await hub.storage.feeds.add(
-        NewFeed(url="https://example.org/feed"), hub.runtime.clock.now()
+        NewFeed(url="https://example.org/feed"), hub.clock.now()
     )
     answer = await anybody.post(
         "/hub?hub.mode=publish&hub.url=https://example.org/feed"
@@ -208,7 +208,7 @@ async def test_an_unknown_token_is_not_found(anybody: httpx2.AsyncClient) -> Non
 
 
 async def add_subscription(hub: Hub, asked: Verification) -> None:
-    now = hub.runtime.clock.now()
+    now = hub.clock.now()
     feed, _ = await hub.storage.feeds.add(NewFeed(url=asked.topic), now)
     await hub.poller.fetch_now(feed.id)
     new = NewSubscription(

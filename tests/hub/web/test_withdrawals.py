@@ -118,11 +118,11 @@ async def delete_what_was_too_old_to_be_kept(hub: Hub, feed: StoredFeed) -> None
     more = (an_entry(str(number)) for number in range(60))
     await PublicFeeds(hub.storage).publish(feed, *more)
     assert not await hub.storage.deliveries.claim_chunks(
-        lease_id=1, until=hub.runtime.clock.now(), now=hub.runtime.clock.now(), limit=9
+        lease_id=1, until=hub.clock.now(), now=hub.clock.now(), limit=9
     )
-    hub.runtime.clock.advance(HOUR)
+    hub.clock.advance(HOUR)
     everything = Retention(soft_age=0, soft_count=0, hard_age=0, hard_count=0)
-    assert await hub.storage.log.trim(everything, hub.runtime.clock.now(), 1_000)
+    assert await hub.storage.log.trim(everything, hub.clock.now(), 1_000)
     await delete(hub, feed)
 
 
@@ -244,12 +244,10 @@ async def test_files_of_what_was_withdrawn_go_and_the_rest_is_built_anew(
 
     shelf = Shelf(hub.directory / "scp")
     shelf.open()
-    keeper = PageKeeper(hub.storage.pages, hub.runtime.clock, "http://hub.example")
-    builder = CollectionBuilder(
-        hub.storage, keeper, shelf, hub.runtime.clock, BuildOptions()
-    )
+    keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
+    builder = CollectionBuilder(hub.storage, keeper, shelf, hub.clock, BuildOptions())
     assert await builder.withdrawn() == {url.rpartition("/")[2] for url in known}
-    await Publisher(builder, hub.runtime.clock, hub.storage.log).withdraw()
+    await Publisher(builder, hub.clock, hub.storage.log).withdraw()
 
     paths = [path for path in shelf.directory.iterdir() if path.name != LIST]
     assert not {path.name for path in paths} & set(known)

@@ -160,7 +160,7 @@ async def test_what_maintenance_found_out_is_found_and_shown(
 ) -> None:
     feed = await hub.services.feeds.find(TOPICS[1])
     assert feed is not None
-    at = hub.runtime.clock.now()
+    at = hub.clock.now()
     standing = Standing(maintained_at=at, popularity=1.79, porn_rank=0.4)
     write = StandingWrite(
         feed_id=feed.id, standing=standing, site="", places=frozenset(), due=at

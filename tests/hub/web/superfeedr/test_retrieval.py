@@ -232,9 +232,7 @@ async def test_a_topic_is_gone_with_its_subscription(
 ) -> None:
     found = await hub.storage.subscriptions.find(library.account, news, CALLBACK)
     assert found is not None
-    await hub.storage.subscriptions.end(
-        found.id, "", hub.runtime.clock.now(), tell=False
-    )
+    await hub.storage.subscriptions.end(found.id, "", hub.clock.now(), tell=False)
 
     assert (await ask(hub_topic=news)).status_code == 404
 

@@ -209,9 +209,7 @@ async def test_a_callback_that_hangs_is_not_waited_for_for_ever(
 
 
 async def put_off(hub: Hub) -> list[Verification]:
-    return await hub.storage.verifications.due(
-        hub.runtime.clock.now(), per_host=9, limit=9
-    )
+    return await hub.storage.verifications.due(hub.clock.now(), per_host=9, limit=9)
 
 
 async def test_async_is_202_once_the_wish_is_stored_with_all_that_was_asked(
@@ -280,7 +278,7 @@ async def test_too_many_that_wait_are_turned_away(hub: Hub, ask: Ask) -> None:
                     callback=f"{CALLBACK}{number}",
                     token=str(number),
                 ),
-                hub.runtime.clock.now(),
+                hub.clock.now(),
                 most=MOST_PENDING,
                 most_of_host=MOST_PENDING,
             )
@@ -295,7 +293,7 @@ async def test_too_many_that_wait_are_turned_away(hub: Hub, ask: Ask) -> None:
 async def test_a_digest_is_asked_for_and_given_up_by_subscribing(
     hub: Hub, ask: Ask
 ) -> None:
-    tomorrow = hub.runtime.clock.now() + timedelta(days=1)
+    tomorrow = hub.clock.now() + timedelta(days=1)
     for name in ("superfeedr.digest", "digest"):
         await ask(**wanted(**{name: "true"}))
         [due] = await hub.storage.digests.due(tomorrow, 9)

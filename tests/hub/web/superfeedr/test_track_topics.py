@@ -192,12 +192,12 @@ async def look_up(host: str) -> list[str]:
 
 async def test_no_publisher_is_asked_about_a_query(hub: Hub) -> None:
     await make_token(hub)
-    tracks = TrackTopics(hub.storage.tracking, hub.runtime.clock, "http://hub.example")
+    tracks = TrackTopics(hub.storage.tracking, hub.clock, "http://hub.example")
     service = SubscriptionService(
         hub.storage,
         hub.services.feeds,
         AddressCheck(topics=Guard(), callbacks=Guard(), lookup=look_up),
-        hub.runtime.clock,
+        hub.clock,
         tracks,
         OwnTopics("http://hub.example"),
         RefusingPublishers(),
