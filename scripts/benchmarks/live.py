@@ -19,12 +19,12 @@ from random import Random
 from typing import Protocol, cast
 from urllib.parse import quote
 
-from hub.runtime.clock import SystemClock
-from hub.runtime.metrics import Metrics
 from starlette.applications import Starlette
 
 from hub.live.shares import MOST_CONNECTIONS, divide
 from hub.live.stream import LiveStream
+from hub.runtime.clock import SystemClock
+from hub.runtime.metrics import Metrics
 from hub.services.live import LiveService
 from hub.services.tokens import TokenService
 from hub.services.tracking import TrackTopics

@@ -10,13 +10,12 @@ from datetime import timedelta
 from ipaddress import ip_network
 from typing import Final
 
-from hub.http import HttpNetwork, Limits
-
 from hub.app import run_until_stopped
 from hub.assembly import build_hub
 from hub.config import Settings
 from hub.core.cadence import PollingRules
 from hub.delivery.dispatcher import Dispatcher
+from hub.http import HttpNetwork, Limits
 from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher
 from hub.polling.poller import Poller

@@ -7,9 +7,9 @@ from datetime import UTC, timedelta
 from pathlib import Path
 
 import pytest
-from hub.runtime.clock import SystemClock
 from lxml import etree
 
+from hub.runtime.clock import SystemClock
 from tests.support.eventually import eventually
 from tests.support.http_server import ServerAnswer
 from tests.support.publisher import entry_id

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from hub.runtime.clock import SystemClock
 from lxml.etree import fromstring
 from websockets.asyncio.client import connect
 
+from hub.runtime.clock import SystemClock
 from tests.support.command import fanfare, knowing
 from tests.support.eventually import eventually
 from tests.support.http_server import WebServer

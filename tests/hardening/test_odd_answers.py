@@ -14,9 +14,8 @@ from email.utils import format_datetime
 from functools import partial
 from pathlib import Path
 
-from hub.http import Answer, Limits, Network, Purpose, Request
-
 from hub.core.retry import LONGEST_RETRY_AFTER
+from hub.http import Answer, Limits, Network, Purpose, Request
 from storage.records import (
     OPERATOR,
     NewSubscription,

@@ -12,11 +12,11 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from hub.http import HttpNetwork, Limits, Purpose, Request
 
 from hub.config import Settings
 from hub.delivery.callback_pace import CallbackPace
 from hub.errors import Blocked, NetworkError, Unreachable
+from hub.http import HttpNetwork, Limits, Purpose, Request
 from hub.openfeeder.analytics import create_sink
 from hub.polling.fetcher import Fetcher, FetchRequest
 from hub.polling.opt_outs import OptOuts

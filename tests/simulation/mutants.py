@@ -12,7 +12,6 @@ from random import Random
 from urllib.parse import parse_qs, urlsplit
 
 from hub.http import Request
-
 from tests.simulation.door import Heard, Knock
 from tests.simulation.other_hubs import signed_with
 from tests.simulation.world import Host, World

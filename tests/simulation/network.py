@@ -7,10 +7,9 @@ from collections.abc import Callable
 from random import Random
 from urllib.parse import urlsplit
 
+from hub.errors import BadAnswer, TimedOut, Unreachable
 from hub.http import Answer, Purpose, Request
 from hub.http.response_parser import AnswerHeaders
-
-from hub.errors import BadAnswer, TimedOut, Unreachable
 from tests.simulation.mutants import Mutant
 from tests.simulation.world import World
 from tests.support.http_server import ServerAnswer

@@ -10,7 +10,6 @@ from random import Random
 from urllib.parse import parse_qsl, urlencode
 
 from hub.http import Request
-
 from tests.simulation.door import Heard, Knock
 from tests.support.http_server import ServerAnswer
 from tests.support.publisher import PublishedFeed

@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-from hub.runtime.clock import SystemClock
 from starlette.types import ASGIApp
 
 from hub.app import HubFailed, run_until_stopped
 from hub.assembly import BuiltHub, Seams, build_hub
 from hub.config import Settings
 from hub.jobs import Housekeeping
+from hub.runtime.clock import SystemClock
 from hub.web.server.http_server import Server
 from storage.records import Retention
 from storage.sqlite import SqliteStorage

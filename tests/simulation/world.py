@@ -11,7 +11,6 @@ from random import Random
 from urllib.parse import parse_qs, urlsplit
 
 from hub.http import Request
-
 from tests.simulation.door import Heard, Knock
 from tests.simulation.moods import GONE, moods
 from tests.simulation.other_hubs import OtherHub

@@ -15,12 +15,11 @@ from datetime import datetime, timedelta
 from ipaddress import ip_network
 from pathlib import Path
 
-from hub.http import Answer, HttpNetwork, Limits, Purpose
-from hub.http import Request as NetworkRequest
-
 from hub.core.budget import Budget
 from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched
+from hub.http import Answer, HttpNetwork, Limits, Purpose
+from hub.http import Request as NetworkRequest
 from hub.polling.fetcher import Fetcher, FetchRequest
 from hub.polling.identity import Identity
 from hub.polling.poller import Poller

@@ -9,9 +9,9 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from hub.http import Answer, HttpNetwork, Limits, Purpose, Request
 
 from hub.errors import BadAnswer, Blocked, NetworkError, TimedOut, TooLarge, Unreachable
+from hub.http import Answer, HttpNetwork, Limits, Purpose, Request
 from tests.support.certificates import server_context, trusting_context
 from tests.support.http_server import Origin, ServerAnswer, redirect
 

@@ -8,10 +8,10 @@ from ipaddress import ip_network
 
 import brotli
 import pytest
-from hub.http import Answer, HttpNetwork, Limits, Purpose, Request
 
 from hub.core.fetched import Hop
 from hub.errors import Blocked, NetworkError, OptedOut
+from hub.http import Answer, HttpNetwork, Limits, Purpose, Request
 from hub.polling.fetcher import Fetcher, FetchRequest
 from hub.polling.hops import RedirectRefused, bare_url, redirect_target
 from hub.polling.opt_outs import OptOuts
