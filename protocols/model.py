@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from protocols.quick import quick_init
 
@@ -222,6 +222,18 @@ class Outline:
     region: int = 0
 
 
+class SharedKey(NamedTuple):
+    """An entry whose id, link or enclosure others of its document have as well.
+
+    ``shared`` is the key that it would have by that alone, and had while it stood
+    alone with it.
+    """
+
+    key: str  # of the entry
+    shared: str
+    source: IdSource  # of ``shared``
+
+
 @quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedFeed:
@@ -242,9 +254,7 @@ class ParsedFeed:
     is_complete: bool = False  # all entries there are: those it lacks are gone
     spared: tuple[str, ...] = ()  # keys of entries left out that are there all the same
     outline: Outline | None = None
-    # Of entries whose id, or enclosure, others have as well: their keys, and the one
-    # that it would be. It was the key of one that stood alone with it.
-    shared_keys: tuple[tuple[str, str], ...] = ()
+    shared_keys: tuple[SharedKey, ...] = ()  # an entry may have several
 
     @property
     def is_partial(self) -> bool:

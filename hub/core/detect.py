@@ -22,11 +22,19 @@ from hub.core.seen import (
     SeenSet,
     Sighting,
     day_of,
+    mark_of,
     sight,
     sighted_again,
 )
 from protocols.identity import fingerprint
-from protocols.model import Deletion, Entry, FeedFormat, ParsedFeed
+from protocols.model import (
+    Deletion,
+    Entry,
+    FeedFormat,
+    IdSource,
+    ParsedFeed,
+    SharedKey,
+)
 from storage.packing import encoded_size
 
 FRESH_FOR = timedelta(minutes=3)
@@ -102,15 +110,17 @@ def detect(
     is_successor = bool(current) and not is_addition
     if is_successor:
         known.close_document(day_of(last_success or at))
+    here = {key: sighting for key, (_, sighting) in current.items()}
+    taken_over = _taken_over(document, known, here)
     unknown = {
         key: entry
         for key, (entry, _) in current.items()
-        if entry is not None and known.get(key) is None
+        if entry is not None and (known.get(key) is None or key in taken_over)
     }
     is_gap = is_successor and len(known) > 0 and len(current) == len(unknown)
-    here = {key: sighting for key, (_, sighting) in current.items()}
     shared = _shared(document, known, unknown)
-    rekeyed = find_continued(known, here, shared) if shared else {}
+    sources = {key: entry.id_source for key, entry in unknown.items()}
+    rekeyed = find_continued(known, here, shared, sources) if shared else {}
     if known.is_former:
         titles = {
             key: entry.title for key, entry in unknown.items() if key not in rekeyed
@@ -123,18 +133,22 @@ def detect(
     others = find_rekeyed(
         known,
         here,
-        {key: entry.id_source for key, entry in unknown.items() if key not in rekeyed},
+        {key: source for key, source in sources.items() if key not in rekeyed},
         is_reformatted=is_reformatted,
     )
     for old_key in others.values():
         known.remove(old_key)
     rekeyed |= others
+    # A former version took entries with one id for one: what it left out is no news
+    # when it is read at last, but it is stored.
     collapsed = {
-        key: unknown[key]
-        for key in shared
+        key: entry
+        for key, entry in unknown.items()
         if known.is_former
+        and key in shared
+        and shared[key].source is not IdSource.LINK
         and key not in rekeyed
-        and not _came_between(unknown[key], last_success or at, at)
+        and not _came_between(entry, last_success or at, at)
     }
     reworded_since = (last_success or at) if is_reformatted else None
     spent = _Spent(room if seen else None)
@@ -145,6 +159,8 @@ def detect(
     for key in unknown:
         if key not in waiting:
             known.put(current[key][1])
+    for each in document.shared_keys:
+        known.mark(mark_of(each.source, each.shared), day_of(at))
     deletions = _deletions(known, withdrawn)
     if is_successor:
         known.forget(day_of(at), len(current))
@@ -210,21 +226,34 @@ def _sightings(
     return current
 
 
+def _taken_over(
+    document: ParsedFeed, known: SeenSet, here: Mapping[int, Sighting]
+) -> set[int]:
+    """Keys that are the link of one entry, and the shared id by which another, that is
+    here as well, was known."""
+    links = {
+        here[key].link
+        for each in document.shared_keys
+        if (key := fingerprint(each.key)) in here
+    }
+    ids = {fingerprint(each.shared) for each in document.shared_keys} & here.keys()
+    befores = ((id, known.get(id)) for id in ids)
+    return {
+        id
+        for id, before in befores
+        if before and before.link != here[id].link and before.link in links
+    }
+
+
 def _shared(
     document: ParsedFeed, known: SeenSet, unknown: Mapping[int, Entry]
-) -> dict[int, int]:
-    """Unknown keys of entries that share an id under which one was known, and its key.
-
-    A former version took entries with one id for one: what it left out is no news when
-    it is read at last, but it is stored.
-    """
-    pairs = (
-        (fingerprint(key), fingerprint(shared)) for key, shared in document.shared_keys
-    )
+) -> dict[int, SharedKey]:
+    """By unknown keys of entries that share an id under which one was known."""
     return {
         key: shared
-        for key, shared in pairs
-        if key in unknown and known.get(shared) is not None
+        for shared in reversed(document.shared_keys)
+        if (key := fingerprint(shared.key)) in unknown
+        and known.get(fingerprint(shared.shared)) is not None
     }
 
 

@@ -17,6 +17,8 @@ from hub.core.oddities import oddities, remarks
 from hub.core.posting import count_posts, posting_history
 from hub.core.redirects import landing
 from hub.core.remembered import remember
+from hub.core.seen import shared_marks
+from hub.core.shared_ids import without_shared_ids
 from hub.core.success import quiet_commit, succeeded
 from protocols.model import Entry, FeedFormat, ParsedFeed
 from protocols.quick import changed
@@ -55,7 +57,8 @@ def _as_read(decision: Decision, read: ParsedFeed) -> ParsedFeed:
         read = as_news(read, decision.fetched.at)
     if decision.fetched.is_partial:
         read = replace(read, is_complete=False)
-    return read
+    marks = shared_marks(decision.target.seen) | shared_marks(decision.elsewhere)
+    return without_shared_ids(read, marks) if marks else read
 
 
 def _news(decision: Decision, document: ParsedFeed) -> News:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from hub.core.seen import UNDATED, SeenSet, Sighting
 from protocols.identity import fingerprint, key_of_id
-from protocols.model import IdSource
+from protocols.model import IdSource, SharedKey
 
 REKEYED_ENTRIES = 2
 """So many at least, and more than half of the document, are known again by links or
@@ -51,24 +51,30 @@ def find_rekeyed(
 
 
 def find_continued(
-    known: SeenSet, current: Mapping[int, Sighting], shared: Mapping[int, int]
+    known: SeenSet,
+    current: Mapping[int, Sighting],
+    shared: Mapping[int, SharedKey],
+    sources: Mapping[int, IdSource],
 ) -> _Matches:
     """Of entries that share an id now, the one that was known by it while it had it
-    for itself: by its link, or else its title and date.
+    for itself: by its link, or else its title and date, or else what it says.
 
-    ``shared`` has the unknown keys, each with the key of the id, which is known.
+    ``shared`` has unknown keys, and what these entries share, whose key is known;
+    ``sources`` says where their keys came from now.
     """
     sharing: dict[int, list[int]] = {}
-    for key, old_key in shared.items():
-        sharing.setdefault(old_key, []).append(key)
+    for key, each in shared.items():
+        sharing.setdefault(fingerprint(each.shared), []).append(key)
     matches: _Matches = {}
     for old_key, keys in sharing.items():
-        if old_key in current:  # the id is the link of one of them
-            continue
-        before, here = known[old_key], [current[key] for key in keys]
-        for attribute in (_link, _title):
-            value = attribute(before)
-            same = [each.key for each in here if value and attribute(each) == value]
+        if old_key in current and old_key not in sources:
+            continue  # the id is the link of one of them, which was known by it
+        linked = [key for key in keys if sources[key] is IdSource.LINK]
+        hashed = [key for key in keys if sources[key] is IdSource.CONTENT]
+        rules = ((_link, linked), (_title, keys), (_undated_content, hashed))
+        for attribute, free in rules:
+            value = attribute(known[old_key])
+            same = [key for key in free if value and attribute(current[key]) == value]
             if len(same) == 1:
                 matches[same[0]] = old_key
                 break
@@ -196,6 +202,10 @@ def _path(sighting: Sighting) -> int:
 
 def _content(sighting: Sighting) -> int:
     return sighting.content
+
+
+def _undated_content(sighting: Sighting) -> int:
+    return sighting.content if sighting.flags & UNDATED else 0
 
 
 def _words(sighting: Sighting) -> int:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from hub.core.seen import Sighting, last_sightings
 from protocols.feeds.outline import KnownSlice, pack_known
+from protocols.identity import fingerprint
 from protocols.model import IdSource, Outline, ParsedFeed
 
 READER_BYTES: Final = 8
@@ -90,15 +91,18 @@ def _state(sighting: Sighting) -> int:
 def _current(
     slices: bytes, document: ParsedFeed, outline: Outline, sightings: Iterable[Sighting]
 ) -> Iterator[_Slice]:
-    """Those whose identity is their own affair: known by their id, or their link."""
+    """Those whose identity is their own affair: known by an id, or a link, that no
+    other has."""
+    sharing = {fingerprint(each.key) for each in document.shared_keys}
     before = {each.slice: each for each in _unpack(slices)}
     entries = iter(document.entries)
     for slice, key, sighting in zip(
         outline.slices, outline.keys, sightings, strict=True
     ):
         source = _source_before(before[slice]) if key else next(entries).id_source
+        is_own = source in (IdSource.FEED, IdSource.LINK)
         # Without a hash an entry is not to be known again.
-        if slice and source in (IdSource.FEED, IdSource.LINK):
+        if slice and is_own and sighting.key not in sharing:
             is_link = source is IdSource.LINK
             yield _Slice(slice, sighting.key, _state(sighting), is_link)
 

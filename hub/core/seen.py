@@ -37,9 +37,13 @@ HASHED = 8
 UNDATED = 16
 """Flag: it has no date that can be read."""
 
+SHARED = 32
+"""Flag: no entry, but an id that several have had at once (`mark_of`)."""
+
 _HEADER = bytes((1, READING_VERSION))
 """The version of the layout, and that of what entries are read as."""
 _LAYOUT = struct.Struct("<QQQQHBB")
+_ARE_SHARED = bytes(bool(flags & SHARED) for flags in range(256))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = timedelta(days=1)
 _MOST_CHANGES = 255
@@ -129,6 +133,23 @@ def last_sightings(packed: bytes, keys: Container[int]) -> dict[int, Sighting]:
     return {each[0]: Sighting._make(each) for each in sightings if each[0] in keys}
 
 
+def mark_of(source: IdSource, key: str) -> int:
+    """The key under which it is remembered that entries share an id, link or
+    enclosure: none of theirs."""
+    return fingerprint(f"shared {source} {key}")
+
+
+def shared_marks(packed: bytes) -> frozenset[int]:
+    """What entries have shared, without unpacking the whole set."""
+    rows = memoryview(packed)[len(_HEADER) :]
+    flags = bytes(rows[_LAYOUT.size - 1 :: _LAYOUT.size])
+    if 1 not in flags.translate(_ARE_SHARED):
+        return frozenset()
+    return frozenset(
+        key for key, *_, flags in _LAYOUT.iter_unpack(rows) if flags & SHARED
+    )
+
+
 class SeenSet:
     """All sightings of one feed, by key. `pack` and `unpack` are exact inverses.
 
@@ -157,6 +178,10 @@ class SeenSet:
     def pack(self) -> bytes:
         """Never ``b""``: an empty set, too, says that the feed was parsed once."""
         return _HEADER + b"".join(_LAYOUT.pack(*each) for each in self)
+
+    def mark(self, shared: int, day: int) -> None:
+        """Remember `mark_of` what entries of the last document share."""
+        self.put(Sighting(shared, 0, 0, 0, day, flags=SHARED | PRESENT))
 
     def __len__(self) -> int:
         return len(self._by_key)

@@ -28,14 +28,22 @@ readers: reading entries singly relies on it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from protocols.feeds.drafts import EntryDraft, HeadDraft
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.makers import new_link
 from protocols.feeds.references import make_absolute, may_be_relative
 from protocols.identity import Identity, identify, key_of_id, key_of_link
-from protocols.model import Author, Deletion, Entry, FeedFormat, ParsedFeed
+from protocols.model import (
+    Author,
+    Deletion,
+    Entry,
+    FeedFormat,
+    IdSource,
+    ParsedFeed,
+    SharedKey,
+)
 from protocols.quick import changed
 from protocols.urls import is_absolute, is_same_site, is_web_url
 
@@ -83,7 +91,7 @@ def _entries(
     head: HeadDraft,
     format: FeedFormat,
     problems: list[str],
-) -> tuple[tuple[Entry, ...], tuple[tuple[str, str], ...]]:
+) -> tuple[tuple[Entry, ...], tuple[SharedKey, ...]]:
     """And the keys of those that share one (`ParsedFeed.shared_keys`)."""
     if not drafts:
         return (), ()
@@ -103,8 +111,8 @@ def _entries(
             problems.append(_second_entry(identity.id))
             continue
         entries[identity.key] = draft.finish(identity)
-        if draft.shared_key:
-            shared_keys.append((identity.key, draft.shared_key))
+        for shared in draft.shared:
+            shared_keys.append(SharedKey(identity.key, *shared))
     return tuple(entries.values()), tuple(shared_keys)
 
 
@@ -186,7 +194,8 @@ def _judge_shared_ids(
         id = drafts[numbers[0]].id
         problems.append(f"the id {id[:200]} of {len(distinct)} entries was not used")
         for number in numbers:
-            drafts[number].id, drafts[number].shared_key = "", key
+            drafts[number].id = ""
+            drafts[number].shared = ((key, IdSource.FEED),)
         seconds = set(numbers) - set(distinct)
         problems.extend([_second_entry(id)] * len(seconds))
         left_out |= seconds
@@ -220,8 +229,9 @@ def _distinct(
     return numbers if is_copied and len(links) == len(numbers) else firsts
 
 
-def _shared_links(nameless: Sequence[EntryDraft], site: str) -> frozenset[str]:
-    """Links that tell no entry from another: the site's, and those of several.
+def _shared_links(nameless: Sequence[EntryDraft], site: str) -> dict[str, int]:
+    """Links that tell no entry from another, and how many have them: those of several,
+    and the site's.
 
     An entry that is there twice is one: it shares its link with itself.
     """
@@ -231,14 +241,15 @@ def _shared_links(nameless: Sequence[EntryDraft], site: str) -> frozenset[str]:
         if (link := draft.first_link("alternate"))
     }
     if not entries:
-        return frozenset()
+        return {}
     counts = Counter(link for link, _, _ in entries)
-    shared = {key for key, count in counts.items() if count > 1}
-    return frozenset(shared | {key_of_link(site)})
+    site_key = key_of_link(site)
+    shared = {key: count for key, count in counts.items() if count > 1}
+    return {site_key: counts[site_key], **shared}
 
 
 def _shared_enclosures(
-    nameless: Sequence[EntryDraft], shared_links: frozenset[str]
+    nameless: Sequence[EntryDraft], shared_links: Mapping[str, int]
 ) -> frozenset[str]:
     """Files that tell no entry from another: those of several titles."""
     entries = {
@@ -251,20 +262,27 @@ def _shared_enclosures(
     return frozenset(key for key, count in counts.items() if count > 1)
 
 
-def _own_link(draft: EntryDraft, shared_links: frozenset[str]) -> str:
+def _own_link(draft: EntryDraft, shared_links: Mapping[str, int]) -> str:
     link = draft.first_link("alternate")
     return "" if key_of_link(link) in shared_links else link
 
 
 def _identify(
-    draft: EntryDraft, shared_links: frozenset[str], shared_enclosures: frozenset[str]
+    draft: EntryDraft,
+    shared_links: Mapping[str, int],
+    shared_enclosures: frozenset[str],
 ) -> Identity:
     if draft.id:
         return _identify_by_id(draft)
     link, enclosure = _own_link(draft, shared_links), draft.first_link("enclosure")
-    if not link and key_of_link(enclosure) in shared_enclosures:
-        draft.shared_key = draft.shared_key or key_of_link(enclosure)
-        enclosure = ""
+    if not link:
+        shared_link = key_of_link(draft.first_link("alternate"))
+        if shared_links.get(shared_link, 0) > 1:
+            draft.shared = (*draft.shared, (shared_link, IdSource.LINK))
+        if key_of_link(enclosure) in shared_enclosures:
+            shared_file = key_of_link(enclosure), IdSource.ENCLOSURE
+            draft.shared = (*draft.shared, shared_file)
+            enclosure = ""
     content = draft.content or draft.summary
     return identify(
         link=link,

@@ -27,6 +27,7 @@ from protocols.model import (
     Feed,
     Geo,
     Hints,
+    IdSource,
     Link,
     Text,
 )
@@ -255,7 +256,8 @@ class EntryDraft(Draft):
     object_types: Sequence[str] = ()
     objects: Sequence[ActivityObject] = ()
     source: Feed | None = None
-    shared_key: str = ""  # of the id that it has in common with other entries
+    shared: Sequence[tuple[str, IdSource]] = ()
+    """Keys that it has in common with other entries, and what they are of."""
 
     def finish(self, identity: Identity) -> Entry:
         """The entry as a value, after `settle`."""

@@ -23,7 +23,7 @@ def news_since_feed(seen: bytes, since: float) -> Callable[[Entry], bool]:
         return lambda entry: False
     known = list(SeenSet.unpack(seen))
     keys = {each.key for each in known}
-    links = {each.link for each in known}
+    links = {each.link for each in known if each.link}
     last_read = datetime.fromtimestamp(since, UTC)
 
     def is_news(entry: Entry) -> bool:
