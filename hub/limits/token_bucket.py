@@ -1,11 +1,19 @@
-"""How many requests somebody may make: a token bucket, as a value."""
+"""How often something may be done: so much at once, and so much a second.
+
+Pure: whoever asks says what time it is, in monotonic seconds.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
 
-BURST_SECONDS = 10.0
-"""So much of its rate somebody who was quiet may use at once."""
+BURST_SECONDS: Final = 10.0
+"""Seconds' worth of its rate that somebody who was quiet may use at once."""
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,32 +24,69 @@ class Rate:
     burst: float
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """What was left at a time; a new one is full."""
-
-    left: float
-    at: float  # seconds, monotonic
-
-
 def per_minute(requests: int) -> Rate:
     per_second = requests / 60
     return Rate(per_second=per_second, burst=max(1.0, per_second * BURST_SECONDS))
 
 
-def take(
-    bucket: Bucket | None, rate: Rate, now: float, requests: float = 1.0
-) -> tuple[Bucket, float]:
-    """Take so many requests out of the bucket; ``None`` is a full one.
+class TokenBucket:
+    """Fills by the rate, up to its burst; begins full, or with ``left`` in it."""
 
-    What is more than a full bucket takes all of one. The second value is 0.0 if it
-    was there, or else the seconds until it will be: then nothing was taken.
-    """
-    wanted = min(requests, rate.burst)
-    if bucket is None:
-        return Bucket(rate.burst - wanted, now), 0.0
-    filled = bucket.left + max(0.0, now - bucket.at) * rate.per_second
-    left = min(rate.burst, filled)
-    if left < wanted:
-        return Bucket(left, now), (wanted - left) / rate.per_second
-    return Bucket(left - wanted, now), 0.0
+    __slots__ = ("_at", "_left", "rate")
+
+    def __init__(self, rate: Rate, now: float, left: float | None = None) -> None:
+        self.rate = rate
+        self._left = rate.burst if left is None else left
+        self._at = now
+
+    def left(self, now: float) -> float:
+        """What is in it; below 0 if more is reserved than there was."""
+        more = max(0.0, now - self._at) * self.rate.per_second
+        self._left = min(self.rate.burst, self._left + more)
+        self._at = now
+        return self._left
+
+    def wait(self, now: float, wanted: float = 1.0) -> float:
+        """Seconds until so much is in it; 0.0: it is."""
+        return max(0.0, (wanted - self.left(now)) / self.rate.per_second)
+
+    def take(self, now: float, wanted: float = 1.0) -> float:
+        """Take so much if it is there: 0.0; else the seconds until it will be.
+
+        Of more than a full bucket holds, all of a full one is enough.
+        """
+        wanted = min(wanted, self.rate.burst)
+        wait = self.wait(now, wanted)
+        if not wait:
+            self._left -= wanted
+        return wait
+
+    def reserve(self, now: float) -> float:
+        """Take one that is there, or will be in so many seconds."""
+        wait = self.wait(now)
+        self._left -= 1.0
+        return wait
+
+
+class TokenBuckets(Generic[_Key]):
+    """One bucket for each key; of more than ``capacity`` keys the one that was not seen
+    for the longest is forgotten, which makes its bucket full again."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._buckets: OrderedDict[_Key, TokenBucket] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def of(self, key: _Key, rate: Rate, now: float) -> TokenBucket:
+        """The key's bucket, with this rate from now on."""
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = TokenBucket(rate, now)
+            if len(self._buckets) > self._capacity:
+                self._buckets.popitem(last=False)
+        else:
+            self._buckets.move_to_end(key)
+            bucket.rate = rate
+        return bucket

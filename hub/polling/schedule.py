@@ -12,15 +12,13 @@ from collections.abc import Set
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from hub.core.allowance import first_allowance, refilled, seconds_until_one
-from hub.core.budget import Budget
+from hub.core.budget import Budget, poll_tokens
 from hub.http import Network, Purpose
 from hub.limits.host_circuit_breaker import HostCircuitBreaker
 from hub.limits.host_limiter import HostLimiter
 from hub.polling.deferral import Deferrals
 from hub.polling.wheel import Due, Wheel
 from hub.runtime.clock import Clock
-from protocols.quick import changed
 from storage.interface import FeedStore
 from storage.records import DueFeed, FeedId, Pace
 
@@ -59,7 +57,7 @@ class Schedule:
         self._network = network
         self._clock = clock
         self._budget = budget
-        self._allowance = first_allowance(budget, clock.monotonic())
+        self._tokens = poll_tokens(budget, clock.monotonic())
         capacity = _capacity(budget)
         self._page = capacity // PAGES
         self._wheel = Wheel(capacity=capacity, per_host=HOST_SHARE)
@@ -101,13 +99,11 @@ class Schedule:
         """Feeds whose turn it is, as the budget allows. Each is under way until
         `finish`."""
         now = self._clock.monotonic()
-        if self._budget.polls_per_second:
-            self._allowance = refilled(self._allowance, self._budget, now)
-            limit = min(limit, int(self._allowance.polls))
+        if self._tokens is not None:
+            limit = min(limit, int(self._tokens.left(now)))
         taken = self._wheel.take(now, limit)
-        if self._budget.polls_per_second:
-            left = self._allowance.polls - len(taken)
-            self._allowance = changed(self._allowance, polls=left)
+        if self._tokens is not None:
+            self._tokens.take(now, len(taken))
         self._under_way.update(due.feed_id for due in taken)
         return taken
 
@@ -232,10 +228,7 @@ class Schedule:
 
     def _allowed_at(self, now: float) -> float:
         """When the budget has a poll to take."""
-        if not self._budget.polls_per_second:
-            return now
-        self._allowance = refilled(self._allowance, self._budget, now)
-        return now + seconds_until_one(self._allowance, self._budget)
+        return now + (self._tokens.wait(now) if self._tokens is not None else 0.0)
 
     def _admit(self, feed: DueFeed, now: float) -> None:
         if self._is_known(feed.id):

@@ -7,7 +7,6 @@ bucket is forgotten, which makes it full again.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -18,7 +17,7 @@ import structlog
 from starlette.requests import HTTPConnection
 
 from hub.config_readers import Addresses
-from hub.limits.token_bucket import Bucket, Rate, take
+from hub.limits.token_bucket import Rate, TokenBuckets
 from hub.runtime.clock import Clock, SystemClock
 from hub.runtime.metrics import Metrics
 from hub.web.problems import Problem
@@ -65,8 +64,7 @@ class RateLimits:
         self._limits = limits or RequestLimits()
         self._clock = clock or SystemClock()
         self._metrics = metrics or Metrics()
-        self._capacity = capacity
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._buckets: TokenBuckets[str] = TokenBuckets(capacity)
         self._has_warned = bool(self._limits.trusted_proxies)
 
     def check_token(self, token_id: int, requests: int = 1) -> None:
@@ -116,17 +114,16 @@ class RateLimits:
     ) -> Allowance | None:
         if rate is None:
             return None
-        known = self._buckets.pop(key, None)
-        bucket, wait = take(known, rate, self._clock.monotonic(), requests)
-        self._buckets[key] = bucket
-        if len(self._buckets) > self._capacity:
-            self._buckets.popitem(last=False)
+        now = self._clock.monotonic()
+        bucket = self._buckets.of(key, rate, now)
+        wait = bucket.take(now, requests)
         if wait:
             self._metrics.limited.add(limit)
-        reset = wait or (rate.burst - bucket.left) / rate.per_second
+        left = bucket.left(now)
+        reset = wait or (rate.burst - left) / rate.per_second
         return Allowance(
             limit=int(rate.burst),
-            remaining=int(bucket.left),
+            remaining=int(left),
             reset_at=self._clock.now() + timedelta(seconds=reset),
             wait=wait,
         )

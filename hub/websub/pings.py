@@ -11,15 +11,18 @@ from __future__ import annotations
 import asyncio
 import heapq
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
-from hub.limits.host_limiter import HostLimiter
+from hub.limits.token_bucket import Rate, TokenBuckets
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
 from storage.records import FeedId, StoredFeed
 
 MOST_WAITING = 10_000
 """Topics whose turn is yet to come; pings of more are turned away."""
+OF_TOPIC: Final = Rate(per_second=1.0, burst=10.0)
+MOST_KNOWN: Final = 100_000
+"""Topics of which it is remembered how often they were pinged lately."""
 
 
 class Taken(StrEnum):
@@ -46,7 +49,7 @@ class Pings:
     def __init__(self, poller: PingedPoller, clock: Clock) -> None:
         self._poller = poller
         self._clock = clock
-        self._pacer = HostLimiter()
+        self._buckets: TokenBuckets[FeedId] = TokenBuckets(MOST_KNOWN)
         self._later: dict[FeedId, StoredFeed] = {}
         self._turns: list[tuple[float, FeedId]] = []
         self._awake = asyncio.Event()
@@ -58,11 +61,11 @@ class Pings:
         if len(self._later) + self._poller.pinged >= MOST_WAITING:
             return Taken.REFUSED
         now = self._clock.monotonic()
-        turn = self._pacer.reserve(str(feed.id), now, is_ping=True)
-        if turn <= now:
+        wait = self._buckets.of(feed.id, OF_TOPIC, now).reserve(now)
+        if not wait:
             return Taken.ACCEPTED if self._poller.ping(feed) else Taken.PUT_OFF
         self._later[feed.id] = feed
-        heapq.heappush(self._turns, (turn, feed.id))
+        heapq.heappush(self._turns, (now + wait, feed.id))
         self._awake.set()
         return Taken.PUT_OFF
 

@@ -9,7 +9,7 @@ import structlog
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from hub.limits.token_bucket import Bucket, Rate, take
+from hub.limits.token_bucket import Rate, TokenBucket
 from hub.live.connections import Connection
 from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
 from hub.live.prepared import Prepared
@@ -105,7 +105,7 @@ class Conversation:
         self._outlet = connection.outlet
         self._principal = principal
         self._clock = clock
-        self._bucket: Bucket | None = None
+        self._bucket = TokenBucket(MESSAGES, clock.monotonic())
 
     async def hold(self, socket: WebSocket) -> None:
         """Until the client goes, or is sent away."""
@@ -194,9 +194,7 @@ class Conversation:
         self._outlet.write(Prepared(message))
 
     def _is_too_much(self) -> bool:
-        now = self._clock.monotonic()
-        self._bucket, wait = take(self._bucket, MESSAGES, now)
-        return wait > 0
+        return self._bucket.take(self._clock.monotonic()) > 0
 
 
 def _invalid(

@@ -14,8 +14,7 @@ from itertools import pairwise
 
 import pytest
 
-from hub.core.allowance import AT_FIRST, HEADROOM
-from hub.core.budget import Budget
+from hub.core.budget import AT_FIRST, HEADROOM, Budget
 from hub.polling.schedule import CAPACITY, HOST_INTERVAL, Schedule
 from hub.polling.wheel import Due
 from storage.records import FeedId, Polling
