@@ -6,8 +6,7 @@ from hub.core.fetched import Fetched
 from protocols.checksum import checksum
 from protocols.http import sendable_content_type
 from protocols.model import Entry, FeedFormat, ParsedFeed, Text
-from storage.packing import pack_bytes
-from storage.records import StoredBody
+from storage.records import DocumentWrite
 
 
 def body_hash(body: bytes) -> str:
@@ -15,35 +14,31 @@ def body_hash(body: bytes) -> str:
     return checksum(body).hex()
 
 
-def whole_body(fetched: Fetched, type_of_it: str) -> StoredBody:
+def whole_body(fetched: Fetched, type_of_it: str) -> DocumentWrite:
     """The document, for those who get it as it is; with its type, for origins that do
     not send one."""
     content_type = sendable_content_type(fetched.content_type, type_of_it)
-    return StoredBody(content_type=content_type, body=pack_bytes(fetched.body))
+    return DocumentWrite(content_type=content_type, body=fetched.body)
 
 
-def news_body(fetched: Fetched, document: ParsedFeed) -> StoredBody:
+def news_body(fetched: Fetched, document: ParsedFeed) -> DocumentWrite:
     """The document of a feed, or the part of it that the feed is."""
     if document.format is FeedFormat.PART:
         return part_body(document.entries[0])
     return whole_body(fetched, document.format.media_type)
 
 
-def raw_body(fetched: Fetched, document: ParsedFeed) -> StoredBody | None:
+def raw_body(fetched: Fetched, document: ParsedFeed) -> DocumentWrite | None:
     """The document itself, of formats that may say more than entries can hold."""
     if not document.format.lists_all:
         return None
-    return StoredBody(
-        content_type=document.format.media_type, body=pack_bytes(fetched.body)
-    )
+    return DocumentWrite(content_type=document.format.media_type, body=fetched.body)
 
 
-def part_body(entry: Entry) -> StoredBody:
+def part_body(entry: Entry) -> DocumentWrite:
     """The part of a resource that an entry tells of: what was selected, and nothing
     around it."""
     content = entry.content or Text(value="")
     is_page = content.type == "html"
     content_type = "text/html; charset=utf-8" if is_page else content.type
-    return StoredBody(
-        content_type=content_type, body=pack_bytes(content.value.encode())
-    )
+    return DocumentWrite(content_type=content_type, body=content.value.encode())

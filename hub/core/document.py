@@ -12,7 +12,7 @@ from hub.core.decision import Decision
 from hub.core.detect import News, detect
 from hub.core.fragments import as_news, state_of
 from hub.core.inventory import take_stock
-from hub.core.news_writes import entry_writes, has_news, news_records
+from hub.core.news_writes import has_news, news_records, written_entries
 from hub.core.oddities import oddities, remarks
 from hub.core.posting import count_posts, posting_history
 from hub.core.redirects import landing
@@ -22,7 +22,6 @@ from hub.core.shared_ids import without_shared_ids
 from hub.core.success import quiet_commit, succeeded
 from protocols.model import Entry, FeedFormat, ParsedFeed
 from protocols.quick import changed
-from storage.packing import pack
 from storage.records import FetchCommit, Polling, Posting
 
 
@@ -131,10 +130,11 @@ def _news_commit(
         commit,
         title=title,
         format=document.format,
-        head=pack(document.feed),
+        head=document.feed,
         seen=news.seen if news.seen != target.seen else None,
         slices=slices if slices != target.slices else None,
-        entries=entry_writes(news),
+        entries=written_entries(news),
+        deletions=news.deletions,
         records=commit.records + news_records(news, status, is_told),
         body=news_body(decision.fetched, document) if keeps_body else None,
     )

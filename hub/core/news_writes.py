@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hub.core.detect import News
-from protocols.model import Deletion, Entry, Status
-from storage.packing import pack
-from storage.records import EntryWrite, RecordKind, RecordWrite
+from protocols.model import Entry, Status
+from storage.records import RecordKind, RecordWrite
 
 MOST_ENTRIES = 500
 """That one record names, and so one notification brings (as Superfeedr's do)."""
@@ -18,11 +17,9 @@ def has_news(news: News) -> bool:
     return bool(news.new or news.updates)
 
 
-def entry_writes(news: News) -> tuple[EntryWrite, ...]:
+def written_entries(news: News) -> tuple[Entry, ...]:
     """States to store; an update that is not logged is stored all the same."""
-    deleted = map(_deletion, news.deletions)
-    updated = (_write(update.entry) for update in news.updates)
-    return (*deleted, *updated, *map(_write, news.new))
+    return (*(update.entry for update in news.updates), *news.new)
 
 
 def news_records(
@@ -55,18 +52,3 @@ def news_records(
         for kind, entries in told
         for first in range(0, len(entries), MOST_ENTRIES)
     )
-
-
-def _write(entry: Entry) -> EntryWrite:
-    return EntryWrite(
-        key=entry.key,
-        body=pack(entry),
-        published=entry.published or entry.updated,
-        unlisted=entry.unlisted,
-    )
-
-
-def _deletion(deletion: Deletion) -> EntryWrite:
-    """Its body is for an entry that storage has forgotten: the last one is kept."""
-    body = pack(Entry(key=deletion.key, id=deletion.id))
-    return EntryWrite(key=deletion.key, body=body, deleted=True)

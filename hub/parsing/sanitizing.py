@@ -11,7 +11,7 @@ from msgspec import json
 
 from hub.parsing.closing import Closing
 from hub.parsing.parser import WorkerParser
-from hub.runtime.offloading import run_in_thread
+from hub.runtime.offloading import MANY_ENTRIES, run_in_thread
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.model import Entry
@@ -70,7 +70,9 @@ class WorkerSanitizer(Closing):
         """``None`` if the worker did not survive them."""
         reason = "the worker lost some"
         try:
-            encoded = await run_in_thread(partial(json.encode, entries))
+            encoding = partial(json.encode, entries)
+            is_large = len(entries) > MANY_ENTRIES
+            encoded = await run_in_thread(encoding) if is_large else encoding()
             parsed = await self._worker.parse(encoded, _CONTEXT)
             if [each.key for each in parsed.entries] == [each.key for each in entries]:
                 return parsed.entries

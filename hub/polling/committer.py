@@ -9,11 +9,11 @@ import structlog
 
 from hub.parsing.sanitizing import Sanitizer
 from hub.polling.languages import Detector, name_languages
-from hub.polling.sanitizing import sanitize_news
 from hub.polling.tracker import Tracker
 from hub.runtime.clock import Clock
 from hub.runtime.failpoints import failpoint
 from hub.runtime.metrics import Metrics
+from protocols.quick import changed
 from storage.errors import QueriesWanted
 from storage.interface import LogStore
 from storage.records import FetchCommit, FetchTarget
@@ -41,7 +41,7 @@ class Committer:
         Raises `StorageError`.
         """
         if self.sanitizer is not None:
-            commit = await sanitize_news(commit, self.sanitizer)
+            commit = await _sanitized(commit, self.sanitizer)
         if self.detector is not None:
             commit = await name_languages(commit, self.detector)
         if await self._match_and_store(target, commit):
@@ -67,6 +67,14 @@ class Committer:
         if commit.records:
             failpoint("after-commit")
         return positions is not None
+
+
+async def _sanitized(commit: FetchCommit, sanitizer: Sanitizer) -> FetchCommit:
+    """With entries that are safe to show. What is new and what has changed was decided
+    by what publishers say, so that switching the setting on or off makes no updates."""
+    if not commit.entries:
+        return commit
+    return changed(commit, entries=await sanitizer.sanitize(commit.entries))
 
 
 def _tell(target: FetchTarget, commit: FetchCommit) -> None:

@@ -7,7 +7,6 @@ so that it makes no updates; and always beside the event loop.
 from __future__ import annotations
 
 import importlib
-from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -15,9 +14,9 @@ import structlog
 
 from hub.core.language import believed, telling_text
 from hub.runtime.offloading import run_in_thread
-from protocols.model import Entry, Feed
-from storage.packing import pack, unpack
-from storage.records import EntryWrite, FetchCommit
+from protocols.model import Entry
+from protocols.quick import changed
+from storage.records import FetchCommit
 
 EXTRA = "py3langid.langid"
 """The module behind ``pip install 'fanfare-hub[language]'``."""
@@ -48,25 +47,17 @@ def load_detector(module: str = EXTRA) -> Detector | None:
 
 async def name_languages(commit: FetchCommit, detector: Detector) -> FetchCommit:
     """The commit with a language for entries whose feed does not say it either."""
-    if not any(not write.deleted for write in commit.entries):
-        return commit
-    head = unpack(commit.head, Feed) if commit.head else Feed()
-    if head.language:
+    if not commit.entries or (commit.head and commit.head.language):
         return commit
     naming = partial(_named, commit.entries, detector)
-    return replace(commit, entries=await run_in_thread(naming))
+    return changed(commit, entries=await run_in_thread(naming))
 
 
-def _named(
-    writes: tuple[EntryWrite, ...], detector: Detector
-) -> tuple[EntryWrite, ...]:
-    return tuple(each if each.deleted else _name(each, detector) for each in writes)
+def _named(entries: tuple[Entry, ...], detector: Detector) -> tuple[Entry, ...]:
+    return tuple(_name(each, detector) for each in entries)
 
 
-def _name(write: EntryWrite, detector: Detector) -> EntryWrite:
-    entry = unpack(write.body, Entry)
+def _name(entry: Entry, detector: Detector) -> Entry:
     text = "" if entry.language else telling_text(entry)
     language = believed(*detector.classify(text)) if text else ""
-    if not language:
-        return write
-    return replace(write, body=pack(replace(entry, language=language)))
+    return changed(entry, language=language) if language else entry

@@ -4,14 +4,15 @@ pages, for it has no document of its own that says what is new.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry, Feed
+from protocols.quick import changed
 from protocols.topic_pages import TopicFormat, TopicPage, render_topic_page
 from storage.interface import Storage
-from storage.packing import pack_bytes, unpack
-from storage.records import FetchCommit, FetchTarget, StoredBody
+from storage.packing import unpack
+from storage.records import DocumentWrite, FetchCommit, FetchTarget
 from storage.wanted import DOCUMENT_KINDS
 
 MOST_ENTRIES = 50
@@ -28,18 +29,18 @@ class SiteDocuments:
         if not any(record.kind in DOCUMENT_KINDS for record in commit.records):
             return commit
         feed_id = target.feed.id
-        head = commit.head or await self.storage.log.feed_head(feed_id)
+        head = None
+        if commit.head is None:
+            head = await self.storage.log.feed_head(feed_id)
         stored = await self.storage.entries.newest([feed_id], limit=MOST_ENTRIES)
         written = {each.key for each in commit.entries}
-        packed = [each.body for each in commit.entries if not each.deleted]
-        packed += [each.body for each in stored if each.key not in written]
+        written |= {each.key for each in commit.deletions}
+        packed = [each.body for each in stored if each.key not in written]
         document = await run_in_thread(
             lambda: self._render(target, commit, head, packed)
         )
-        body = StoredBody(
-            content_type=TopicFormat.ATOM.media_type, body=pack_bytes(document)
-        )
-        return replace(commit, body=body)
+        body = DocumentWrite(content_type=TopicFormat.ATOM.media_type, body=document)
+        return changed(commit, body=body)
 
     def _render(
         self,
@@ -48,12 +49,16 @@ class SiteDocuments:
         head: bytes | None,
         packed: list[bytes],
     ) -> bytes:
-        entries = tuple(unpack(body, Entry) for body in packed[:MOST_ENTRIES])
+        """Entries that the commit writes come first; ``head`` and ``packed`` are what
+        is stored."""
+        entries = commit.entries[:MOST_ENTRIES]
+        further = packed[: MOST_ENTRIES - len(entries)]
+        entries += tuple(unpack(body, Entry) for body in further)
         page = TopicPage(
             url=target.feed.url,
             hub=self.hub_url,
             source=target.feed.url,
-            feed=unpack(head, Feed) if head else Feed(),
+            feed=commit.head or (unpack(head, Feed) if head else Feed()),
             entries=entries,
             dates=(commit.at,) * len(entries),
             undated=commit.at,

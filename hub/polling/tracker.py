@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -21,11 +20,11 @@ from hub.runtime.metrics import Metrics
 from hub.runtime.offloading import run_in_thread
 from protocols.errors import InvalidValue
 from protocols.model import Entry, Feed
+from protocols.quick import changed
 from protocols.track import Subject, parse_query, subject_of
 from storage.interface import TrackStore
-from storage.packing import unpack, unpacked_size
+from storage.packing import encoded_size, unpack
 from storage.records import (
-    EntryWrite,
     FeedId,
     FetchCommit,
     FetchTarget,
@@ -124,16 +123,16 @@ class Tracker:
         if not news:
             return commit
         if not len(self):
-            return replace(commit, matched=Matched(version=self._version))
+            return changed(commit, matched=Matched(version=self._version))
         matching = partial(self._matched, target, commit, news)
-        size = sum(unpacked_size(each.body) for each in news)
+        size = sum(map(encoded_size, news))
         is_quick = len(news) <= FEW_ENTRIES and size <= FEW_BYTES
         if is_quick and len(self) <= FEW_QUERIES:
-            return replace(commit, matched=matching())
-        return replace(commit, matched=await run_in_thread(matching, size))
+            return changed(commit, matched=matching())
+        return changed(commit, matched=await run_in_thread(matching, size))
 
     def _matched(
-        self, target: FetchTarget, commit: FetchCommit, news: Sequence[EntryWrite]
+        self, target: FetchTarget, commit: FetchCommit, news: Sequence[Entry]
     ) -> Matched:
         version = self._version  # before the first entry: later queries may miss it
         found: dict[FeedId, list[str]] = {}
@@ -155,7 +154,7 @@ class Tracker:
         )
 
 
-def _news(commit: FetchCommit) -> list[EntryWrite]:
+def _news(commit: FetchCommit) -> list[Entry]:
     keys = {
         key
         for record in commit.records
@@ -168,13 +167,13 @@ def _news(commit: FetchCommit) -> list[EntryWrite]:
 
 
 def _subjects(
-    target: FetchTarget, commit: FetchCommit, news: Sequence[EntryWrite]
+    target: FetchTarget, commit: FetchCommit, news: Sequence[Entry]
 ) -> Iterator[tuple[str, Subject]]:
-    feed = unpack(commit.head, Feed) if commit.head else Feed()
+    feed = commit.head or Feed()
     status = commit.records[-1].status
     for each in news:
         subject = subject_of(
-            unpack(each.body, Entry),
+            each,
             feed,
             feed_url=target.feed.url,
             popularity=status.popularity or 0.0,

@@ -163,9 +163,9 @@ class RetrievalService:
         if feed is None:
             raise NotReadable("hub.topic", "this topic is gone")
         if keeps_document(subscription.format, feed.format):
-            body = await self._kept_or_fetched(feed)
-            if body is not None:
-                return await _unpacked(body)
+            document = await self._kept_or_fetched(feed)
+            if document is not None:
+                return document
         topic = _selected(subscription, feed)
         selection = Selection(
             name=topic.url,
@@ -190,25 +190,24 @@ class RetrievalService:
         feed = await self._storage.feeds.get(feed_id)
         if feed is None or not keeps_document(Format.BY_TOPIC, feed.format):
             return None
-        body = await self._kept_body(feed)
-        return None if body is None else await _unpacked(body)
+        return await self._kept(feed)
 
-    async def _kept_or_fetched(self, feed: StoredFeed) -> StoredBody | None:
+    async def _kept_or_fetched(self, feed: StoredFeed) -> Document | None:
         """Of what is no feed also where nobody has wanted it as it is so far: then no
         more than what is in it is known, and it is fetched once more."""
-        kept = await self._kept_body(feed)
+        kept = await self._kept(feed)
         is_known = feed.format or feed.polling.code != HTTPStatus.OK
         if kept is not None or feed.state is not FeedState.ACTIVE or is_known:
             return kept
         await self._feeds.fetch(feed.id)
-        return await self._storage.log.body(feed.id)
+        return await _unpacked(await self._storage.log.body(feed.id))
 
-    async def _kept_body(self, feed: StoredFeed) -> StoredBody | None:
+    async def _kept(self, feed: StoredFeed) -> Document | None:
         kept = await self._storage.log.body(feed.id)
         if kept is not None or feed.format != FeedFormat.PART:
-            return kept
+            return await _unpacked(kept)
         states = await self._storage.entries.newest([feed.id], limit=1)
-        return part_body(unpack(states[0].body, Entry)) if states else None
+        return _part_of(states[0]) if states else None
 
     async def cursor(self) -> str:
         """Where the log ends: what is stored later comes after it."""
@@ -296,12 +295,6 @@ class RetrievalService:
         raise InvalidValue(field, "the id of a stored entry of these feeds", id)
 
 
-async def _unpacked(body: StoredBody) -> Document:
-    size = unpacked_size(body.body)
-    whole = await run_in_thread(partial(unpack_bytes, body.body), size)
-    return Document(body.content_type, whole)
-
-
 def _shown_with(id: str, entries: Sequence[StoredEntry]) -> StoredEntry | None:
     return next((each for each in entries if unpack(each.body, Entry).id == id), None)
 
@@ -309,3 +302,17 @@ def _shown_with(id: str, entries: Sequence[StoredEntry]) -> StoredEntry | None:
 def _selected(subscription: Subscription, feed: StoredFeed) -> SelectedTopic:
     is_track = feed.state is FeedState.TRACK
     return SelectedTopic(subscription.topic, feed.id, is_track)
+
+
+async def _unpacked(kept: StoredBody | None) -> Document | None:
+    if kept is None:
+        return None
+    unpacking = partial(unpack_bytes, kept.body)
+    return Document(
+        kept.content_type, await run_in_thread(unpacking, unpacked_size(kept.body))
+    )
+
+
+def _part_of(stored: StoredEntry) -> Document:
+    part = part_body(unpack(stored.body, Entry))
+    return Document(part.content_type, part.body)

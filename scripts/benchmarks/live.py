@@ -45,9 +45,7 @@ from scripts.benchmarks.measuring import (
     until,
 )
 from storage.interface import Storage
-from storage.packing import pack
 from storage.records import (
-    EntryWrite,
     FeedId,
     FetchCommit,
     NewFeed,
@@ -214,8 +212,8 @@ def message(feed_id: FeedId) -> FetchCommit:
         at=now,
         next_fetch=now + timedelta(days=30),
         polling=Polling(),
-        head=pack(Feed(title="A feed")),
-        entries=(EntryWrite(key=entry.key, body=pack(entry)),),
+        head=Feed(title="A feed"),
+        entries=(entry,),
         records=(
             RecordWrite(
                 kind=RecordKind.ENTRIES,

@@ -26,9 +26,7 @@ from scripts.benchmarks.measuring import (
 )
 from scripts.benchmarks.stored_pages import FEEDS, START, open_pages, page_url
 from storage.interface import Storage
-from storage.packing import pack
 from storage.records import (
-    EntryWrite,
     FetchCommit,
     NewFeed,
     Polling,
@@ -122,10 +120,7 @@ async def _commit(storage: Storage, feed: StoredFeed, entries: list[Entry]) -> N
             at=START,
             next_fetch=START,
             polling=Polling(code=200),
-            entries=tuple(
-                EntryWrite(key=each.key, body=pack(each), published=each.published)
-                for each in entries
-            ),
+            entries=tuple(entries),
             records=(
                 RecordWrite(
                     kind=RecordKind.BASELINE,

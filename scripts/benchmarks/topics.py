@@ -11,10 +11,9 @@ from hub.runtime.clock import SystemClock
 from protocols.model import Entry, Feed, Status, Text
 from scripts.benchmarks.bare import Delivery
 from storage.interface import Storage
-from storage.packing import pack, pack_bytes
 from storage.records import (
     OPERATOR,
-    EntryWrite,
+    DocumentWrite,
     FeedId,
     FetchCommit,
     Format,
@@ -23,7 +22,6 @@ from storage.records import (
     Polling,
     RecordKind,
     RecordWrite,
-    StoredBody,
 )
 
 BODY_BYTES = 4_096
@@ -90,10 +88,10 @@ def news(feed_id: FeedId, text: str = FILLER) -> FetchCommit:
         at=now,
         next_fetch=now + timedelta(days=30),
         polling=Polling(),
-        head=pack(Feed(title="Bench")),
-        entries=(EntryWrite(key=key, body=pack(entry)),),
+        head=Feed(title="Bench"),
+        entries=(entry,),
         records=(
             RecordWrite(kind=RecordKind.ENTRIES, status=status, entries=((key, True),)),
         ),
-        body=StoredBody(content_type="application/atom+xml", body=pack_bytes(document)),
+        body=DocumentWrite(content_type="application/atom+xml", body=document),
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from protocols.model import Status
+from protocols.model import Deletion, Entry, Feed, Status
 from protocols.quick import quick_init
 from storage.records.feeds import FeedState, Polling
 from storage.records.identities import BEFORE_ALL, EntryId, FeedId, Position
@@ -94,15 +94,11 @@ class StoredBody:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EntryWrite:
-    """New state of one entry: an unknown key is inserted at revision 1, a known one
-    replaced at its next revision. A deletion keeps the last body, if there is one."""
+class DocumentWrite:
+    """A topic's document as it came; the engine packs its bytes."""
 
-    key: str
+    content_type: str
     body: bytes
-    published: datetime | None = None
-    deleted: bool = False
-    unlisted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +115,14 @@ class RecordWrite:
 class FetchCommit:
     """All that one fetch changes, applied in one transaction or not at all.
 
-    ``None`` means unchanged. Records are appended in the given order (recovered,
-    deleted, updated, entries) and, unless ``BASELINE``, each gets a fan-out row. Then
-    follow those of track queries; ``matched`` None: the entries are none for tracking.
+    ``None`` means unchanged. Entries, head and documents are values, which the engine
+    packs. An entry of an unknown key is inserted at revision 1, a known one replaced at
+    its next revision. Deletions come before entries; they keep the last body, and one
+    of an unknown key is stored with its id.
+
+    Records are appended in the given order (recovered, deleted, updated, entries) and,
+    unless ``BASELINE``, each gets a fan-out row. Then follow those of track queries;
+    ``matched`` None: the entries are none for tracking.
     """
 
     feed_id: FeedId
@@ -131,14 +132,15 @@ class FetchCommit:
     state: FeedState | None = None
     title: str | None = None
     format: str | None = None
-    head: bytes | None = None  # packed protocols.model.Feed
+    head: Feed | None = None
     seen: bytes | None = None
     slices: bytes | None = None
     inventory: bytes | None = None
-    raw: StoredBody | None = None  # the last valid document, where one is kept
+    raw: DocumentWrite | None = None  # the last valid document, where one is kept
     site: SiteWrite | None = None  # of a source that is read in steps
-    entries: tuple[EntryWrite, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    deletions: tuple[Deletion, ...] = ()
     records: tuple[RecordWrite, ...] = ()
-    body: StoredBody | None = None
+    body: DocumentWrite | None = None
     matched: Matched | None = None
     push: PushWrite | None = None

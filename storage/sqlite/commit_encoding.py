@@ -1,14 +1,17 @@
-"""What a fetch found, encoded outside of the writer."""
+"""What a fetch found, encoded and packed outside of the writer."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
 
+from protocols.model import Deletion, Entry
 from protocols.quick import quick_init
+from storage.packing import pack_bytes
 from storage.records import (
-    EntryWrite,
+    DocumentWrite,
     FetchCommit,
     Matched,
     PushCount,
@@ -70,7 +73,35 @@ class EncodedCommit:
     push: EncodedPush | None
 
 
-def encode_commit(fetch: FetchCommit) -> EncodedCommit:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainValues:
+    """What is to be packed of a commit, encoded: deletions before entries."""
+
+    deletions: list[bytes]
+    entries: list[bytes]
+    head: bytes | None
+    documents: int  # bytes of the documents, which are packed as they are
+
+    @property
+    def size(self) -> int:
+        encoded = map(len, (*self.deletions, *self.entries, self.head or b""))
+        return sum(encoded) + self.documents
+
+
+def encode_values(fetch: FetchCommit) -> PlainValues:
+    """A deletion's body is for an entry that is not known: else the last one stays."""
+    encode = msgspec.json.encode
+    documents = (each for each in (fetch.raw, fetch.body) if each is not None)
+    return PlainValues(
+        deletions=[encode(Entry(key=e.key, id=e.id)) for e in fetch.deletions],
+        entries=[encode(entry) for entry in fetch.entries],
+        head=None if fetch.head is None else encode(fetch.head),
+        documents=sum(len(each.body) for each in documents),
+    )
+
+
+def encode_commit(fetch: FetchCommit, values: PlainValues) -> EncodedCommit:
+    """``values`` are those of the commit; here they are packed."""
     at = to_milliseconds(fetch.at)
     last_records = {
         key: index
@@ -92,18 +123,15 @@ def encode_commit(fetch: FetchCommit) -> EncodedCommit:
             "format": fetch.format,
             "removed_at": at if fetch.state == "removed" else None,
         },
-        entries=tuple(
-            _encode_entry(entry, at, last_records.get(entry.key))
-            for entry in fetch.entries
-        ),
+        entries=tuple(_encode_entries(fetch, values, at, last_records)),
         records=tuple(map(_encode_record, fetch.records, _superseded(fetch))),
         seen=fetch.seen,
         slices=fetch.slices,
-        head=fetch.head,
+        head=None if values.head is None else pack_bytes(values.head),
         inventory=fetch.inventory,
-        raw=fetch.raw,
+        raw=_pack_document(fetch.raw),
         site=fetch.site,
-        body=fetch.body,
+        body=_pack_document(fetch.body),
         matched=fetch.matched,
         match_status=msgspec.json.encode(fetch.records[-1].status)
         if fetch.matched and fetch.matched.matches
@@ -114,18 +142,50 @@ def encode_commit(fetch: FetchCommit) -> EncodedCommit:
     )
 
 
-def _encode_entry(entry: EntryWrite, at: int, last_record: int | None) -> EncodedEntry:
+def _encode_entries(
+    fetch: FetchCommit, values: PlainValues, at: int, last_records: dict[str, int]
+) -> Iterator[EncodedEntry]:
+    for deletion, plain in zip(fetch.deletions, values.deletions, strict=True):
+        yield _encode_deletion(deletion, plain, last_records.get(deletion.key))
+    for entry, plain in zip(fetch.entries, values.entries, strict=True):
+        yield _encode_entry(entry, plain, at, last_records.get(entry.key))
+
+
+def _encode_entry(
+    entry: Entry, plain: bytes, at: int, last_record: int | None
+) -> EncodedEntry:
     """A date in the future counts as now: it must not stay the latest for years."""
-    published = to_milliseconds_or_none(entry.published)
+    published = to_milliseconds_or_none(entry.published or entry.updated)
     return EncodedEntry(
         key=entry.key,
         key_hash=hash_key(entry.key),
-        body=entry.body,
+        body=pack_bytes(plain),
         published=None if published is None else min(published, at),
-        deleted=entry.deleted,
+        deleted=False,
         unlisted=entry.unlisted,
         last_record=last_record,
     )
+
+
+def _encode_deletion(
+    deletion: Deletion, plain: bytes, last_record: int | None
+) -> EncodedEntry:
+    return EncodedEntry(
+        key=deletion.key,
+        key_hash=hash_key(deletion.key),
+        body=pack_bytes(plain),
+        published=None,
+        deleted=True,
+        unlisted=False,
+        last_record=last_record,
+    )
+
+
+def _pack_document(document: DocumentWrite | None) -> StoredBody | None:
+    if document is None:
+        return None
+    body = pack_bytes(document.body)
+    return StoredBody(content_type=document.content_type, body=body)
 
 
 def _superseded(fetch: FetchCommit) -> list[bool]:

@@ -23,7 +23,7 @@ from storage.records import (
 )
 
 from .batches import Batches
-from .commit_encoding import encode_commit
+from .commit_encoding import EncodedCommit, encode_commit, encode_values
 from .fetch_commits import apply_commit
 from .id_lists import pack_ids
 from .log_rows import ENTRY, read_entry, read_record, unpack_refs
@@ -34,8 +34,10 @@ from .trimming import encode_limits, trim_log
 from .visibility import OWNER, may_read
 from .writer import Writer
 
-MANY_ENTRIES = 100
-"""So many in one commit are encoded beside the event loop."""
+MANY_ENTRIES = 50
+LARGE_BYTES = 64 * 1024
+"""A commit of so many entries, or of so many bytes, is encoded beside the event loop:
+packing takes it two milliseconds."""
 
 
 class SqliteLog:
@@ -51,9 +53,7 @@ class SqliteLog:
     async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
         if is_quiet(fetch):
             return await self._quiet.submit(encode_quiet(fetch))
-        encoding = partial(encode_commit, fetch)
-        is_large = len(fetch.entries) > MANY_ENTRIES
-        encoded = await asyncio.to_thread(encoding) if is_large else encoding()
+        encoded = await _encode(fetch)
         return await self._writer.submit(
             partial(apply_commit, encoded), then=self._head.advance
         )
@@ -160,3 +160,13 @@ class SqliteLog:
     async def trim(self, retention: Retention, now: datetime, limit: int) -> int:
         limits = encode_limits(retention, now)
         return await self._writer.submit(partial(trim_log, limits, limit))
+
+
+async def _encode(fetch: FetchCommit) -> EncodedCommit:
+    if len(fetch.entries) + len(fetch.deletions) > MANY_ENTRIES:
+        values = await asyncio.to_thread(encode_values, fetch)
+    else:
+        values = encode_values(fetch)
+    if values.size > LARGE_BYTES:
+        return await asyncio.to_thread(encode_commit, fetch, values)
+    return encode_commit(fetch, values)

@@ -7,16 +7,24 @@ from datetime import datetime
 
 import pytest
 
-from storage.records import EntryPlace, EntryWrite, FeedId, StoredFeed
-from tests.support.storage_scene import NO_FEED, START, Scene, at, fetch, record
+from protocols.model import Feed
+from storage.packing import pack
+from storage.records import EntryPlace, FeedId, StoredFeed
+from tests.support.storage_scene import (
+    NO_FEED,
+    START,
+    Scene,
+    at,
+    entry,
+    fetch,
+    record,
+    written,
+)
 
 
 async def publish(scene: Scene, feed: StoredFeed, **dates: datetime) -> None:
-    writes = tuple(
-        EntryWrite(key=key, body=key.encode(), published=date)
-        for key, date in dates.items()
-    )
-    commit = fetch(feed, when=at(1_000), entries=writes, records=(record(*dates),))
+    entries = tuple(entry(key, published=date) for key, date in dates.items())
+    commit = fetch(feed, when=at(1_000), entries=entries, records=(record(*dates),))
     assert await scene.storage.log.commit(commit)
 
 
@@ -78,8 +86,7 @@ async def test_a_deleted_entry_is_no_more_shown_but_keeps_its_place(
     scene: Scene, feeds: list[FeedId]
 ) -> None:
     (source,) = await scene.storage.entries.sources(feeds[:1])
-    deletion = EntryWrite(key="c", body=b"", deleted=True)
-    await scene.storage.log.commit(fetch(source.feed, entries=(deletion,)))
+    await scene.storage.log.commit(fetch(source.feed, **written("c", is_deletion=True)))
 
     assert await keys(scene, feeds) == "abdef"
     beside = await place(scene, feeds, "c")
@@ -102,12 +109,12 @@ async def test_sources_are_feeds_with_the_heads_of_their_documents(
     scene: Scene,
 ) -> None:
     feed, bare = await scene.add_feed("a"), await scene.add_feed("b")
-    await scene.storage.log.commit(fetch(feed, head=b"head"))
+    await scene.storage.log.commit(fetch(feed, head=Feed(title="head")))
 
     first, second = await scene.storage.entries.sources([bare.id, NO_FEED, feed.id])
 
     assert (first.feed.url, first.head) == (bare.url, None)
-    assert (second.feed.url, second.head) == (feed.url, b"head")
+    assert (second.feed.url, second.head) == (feed.url, pack(Feed(title="head")))
 
 
 async def test_whether_an_account_holds_a_subscription_to_a_feed(scene: Scene) -> None:
@@ -128,14 +135,14 @@ async def test_unlisted_entries_and_feeds_can_be_left_out(
 ) -> None:
     sources = await scene.storage.entries.sources(feeds)
     first, second = (each.feed for each in sources)
-    hidden = EntryWrite(key="d", body=b"d", unlisted=True)
+    hidden = entry("d", unlisted=True)
     await scene.storage.log.commit(fetch(first, entries=(hidden,)))
     assert await keys(scene, feeds) == "abcdef"
     assert await keys(scene, feeds, listed_only=True) == "abcef"
     assert await keys(scene, feeds, listed_only=True, limit=4) == "abce"
 
     polling = replace(second.polling, unlisted=True)
-    listed = EntryWrite(key="g", body=b"g", published=at(5))
+    listed = entry("g", published=at(5))
     await scene.storage.log.commit(fetch(second, polling=polling, entries=(listed,)))
     assert await keys(scene, feeds) == "abcdefg"
     assert await keys(scene, feeds, listed_only=True) == "acf"

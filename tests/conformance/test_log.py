@@ -9,11 +9,12 @@ from math import inf
 
 import pytest
 
-from protocols.model import Status
+from protocols.model import Entry, Feed, Status
 from storage.errors import DocumentWanted, WriteFailed
+from storage.packing import pack, pack_bytes, unpack
 from storage.records import (
+    DocumentWrite,
     EntryRef,
-    EntryWrite,
     FeedState,
     FetchCommit,
     Format,
@@ -24,9 +25,19 @@ from storage.records import (
     Retention,
     StoredBody,
 )
-from tests.support.storage_scene import NO_FEED, START, Scene, at, fetch, record
+from tests.support.storage_scene import (
+    NO_FEED,
+    START,
+    Scene,
+    at,
+    entry,
+    fetch,
+    record,
+    written,
+)
 
-DOCUMENT = StoredBody(content_type="text/xml", body=b"packed")
+DOCUMENT = DocumentWrite(content_type="text/xml", body=b"as it came")
+STORED = StoredBody(content_type="text/xml", body=pack_bytes(b"as it came"))
 
 
 def keep(*, soft: int = 0, hard: int = 1_000) -> Retention:
@@ -51,10 +62,9 @@ async def test_positions_are_dense_over_all_feeds(scene: Scene) -> None:
 async def test_a_large_commit_is_one_like_any_other(scene: Scene) -> None:
     feed = await scene.add_feed()
     keys = [f"key {number}" for number in range(300)]
-    writes = tuple(EntryWrite(key=key, body=b"body") for key in keys)
 
     positions = await scene.storage.log.commit(
-        fetch(feed, entries=writes, records=(record(*keys),))
+        fetch(feed, **written(*keys), records=(record(*keys),))
     )
 
     (stored,) = await scene.storage.log.records(after=Position(0), limit=10)
@@ -70,11 +80,11 @@ async def test_a_commit_applies_all_that_a_fetch_found(scene: Scene) -> None:
         feed,
         title="News",
         format="rss",
-        head=b"head",
+        head=Feed(title="News"),
         seen=b"seen",
         body=DOCUMENT,
         state=FeedState.GONE,
-        entries=(EntryWrite(key="k", body=b"entry"),),
+        entries=(entry("k"),),
         records=(record("k"),),
     )
 
@@ -87,13 +97,14 @@ async def test_a_commit_applies_all_that_a_fetch_found(scene: Scene) -> None:
         "rss",
         FeedState.GONE,
     )
-    assert await scene.storage.log.feed_head(feed.id) == b"head"
-    assert await scene.storage.log.body(feed.id) == replace(DOCUMENT, position=1)
-    (written,) = await scene.storage.log.records(after=0, limit=9)
-    (entry,) = await scene.storage.log.latest_entries(feed.id, 9)
-    assert written.entries == (EntryRef(entry.id, 1),)
-    assert written.at == START
-    assert written.status == Status(code=200)
+    assert await scene.storage.log.feed_head(feed.id) == pack(Feed(title="News"))
+    assert await scene.storage.log.body(feed.id) == replace(STORED, position=1)
+    (found,) = await scene.storage.log.records(after=0, limit=9)
+    (stored_entry,) = await scene.storage.log.latest_entries(feed.id, 9)
+    assert unpack(stored_entry.body, Entry) == entry("k")
+    assert found.entries == (EntryRef(stored_entry.id, 1),)
+    assert found.at == START
+    assert found.status == Status(code=200)
 
 
 async def test_a_document_knows_the_last_record_that_is_news_of_it(
@@ -101,7 +112,7 @@ async def test_a_document_knows_the_last_record_that_is_news_of_it(
 ) -> None:
     feed = await scene.add_feed()
     await scene.subscribe(feed, format=Format.AS_IS)
-    known = EntryWrite(key="k", body=b"entry")
+    known = entry("k")
     kinds = ("recovered", "updated", "entries", "error"), ("recovered",), ()
     positions = []
     for each in kinds:
@@ -118,7 +129,7 @@ async def test_a_document_knows_the_last_record_that_is_news_of_it(
 
 async def test_what_a_commit_does_not_name_stays(scene: Scene) -> None:
     feed = await scene.add_feed()
-    first = fetch(feed, title="T", head=b"h", seen=b"s", slices=b"p")
+    first = fetch(feed, title="T", head=Feed(title="T"), seen=b"s", slices=b"p")
     await scene.storage.log.commit(first)
 
     await scene.storage.log.commit(fetch(feed, when=at(5), polling=Polling(code=304)))
@@ -126,7 +137,7 @@ async def test_what_a_commit_does_not_name_stays(scene: Scene) -> None:
     (target,) = await scene.storage.feeds.targets([feed.id])
     assert (target.feed.title, target.seen, target.slices) == ("T", b"s", b"p")
     assert target.feed.polling.code == 304
-    assert await scene.storage.log.feed_head(feed.id) == b"h"
+    assert await scene.storage.log.feed_head(feed.id) == pack(Feed(title="T"))
 
 
 async def test_inventory_and_raw_document_stay_until_there_are_newer_ones(
@@ -135,14 +146,15 @@ async def test_inventory_and_raw_document_stay_until_there_are_newer_ones(
     feed = await scene.add_feed()
     assert await scene.storage.log.raw(feed.id) is None
     for number, part in enumerate((b"first", b"second")):
-        raw = StoredBody(content_type="application/json", body=part)
+        raw = DocumentWrite(content_type="application/json", body=part)
         commit = fetch(feed, when=at(number), inventory=part, raw=raw)
         await scene.storage.log.commit(commit)
         await scene.storage.log.commit(fetch(feed, when=at(number)))
 
         (target,) = await scene.storage.feeds.targets([feed.id])
         assert target.inventory == part
-        assert await scene.storage.log.raw(feed.id) == raw
+        stored = StoredBody(content_type="application/json", body=pack_bytes(part))
+        assert await scene.storage.log.raw(feed.id) == stored
 
 
 async def test_an_entry_is_unlisted_as_it_was_last_even_if_it_is_deleted(
@@ -151,13 +163,13 @@ async def test_an_entry_is_unlisted_as_it_was_last_even_if_it_is_deleted(
     feed = await scene.add_feed()
     found = []
     for unlisted, deleted in ((True, False), (False, True), (False, False)):
-        write = EntryWrite(key="k", body=b"b", unlisted=unlisted, deleted=deleted)
+        changes = written("k", is_deletion=deleted, unlisted=unlisted)
         kind = RecordKind.DELETED if deleted else RecordKind.UPDATED
-        commit = fetch(feed, entries=(write,), records=(record("k", kind=kind),))
+        commit = fetch(feed, **changes, records=(record("k", kind=kind),))
         await scene.storage.log.commit(commit)
         records = await scene.storage.log.records(after=0, limit=9)
-        (entry,) = await scene.storage.log.entries([records[0].entries[0].entry_id])
-        found.append((entry.unlisted, entry.deleted))
+        (stored,) = await scene.storage.log.entries([records[0].entries[0].entry_id])
+        found.append((stored.unlisted, stored.deleted))
 
     assert found == [(True, False), (True, True), (False, False)]
 
@@ -230,18 +242,19 @@ async def test_a_known_key_is_replaced_at_its_next_revision(scene: Scene) -> Non
     feed = await scene.add_feed()
     await scene.publish(feed, "k")
 
-    for body in (b"second", b"third"):
-        entries = (EntryWrite(key="k", body=body),)
+    for text in ("second", "third"):
+        entries = (entry("k", text),)
         await scene.storage.log.commit(
             fetch(feed, entries=entries, records=(record("k", is_fresh=False),))
         )
 
-    (entry,) = await scene.storage.log.latest_entries(feed.id, 9)
-    assert (entry.key, entry.revision, entry.body) == ("k", 3, b"third")
+    (stored,) = await scene.storage.log.latest_entries(feed.id, 9)
+    assert (stored.key, stored.revision) == ("k", 3)
+    assert unpack(stored.body, Entry) == entry("k", "third")
     refs = [each.entries for each in await scene.storage.log.records(after=0, limit=9)]
     assert refs[1:] == [
-        (EntryRef(entry.id, 2, fresh=False),),
-        (EntryRef(entry.id, 3, fresh=False),),
+        (EntryRef(stored.id, 2, fresh=False),),
+        (EntryRef(stored.id, 3, fresh=False),),
     ]
 
 
@@ -262,13 +275,14 @@ async def test_a_deletion_keeps_the_last_body_and_is_not_among_the_latest(
 ) -> None:
     feed = await scene.add_feed()
     await scene.publish(feed, "k")
-    (entry,) = await scene.storage.log.latest_entries(feed.id, 9)
+    (stored,) = await scene.storage.log.latest_entries(feed.id, 9)
 
     await scene.publish(feed, "k", kind=RecordKind.DELETED)
 
     assert await scene.storage.log.latest_entries(feed.id, 9) == []
-    (deleted,) = await scene.storage.log.entries([entry.id])
-    assert (deleted.deleted, deleted.revision, deleted.body) == (True, 2, b"k")
+    (deleted,) = await scene.storage.log.entries([stored.id])
+    assert (deleted.deleted, deleted.revision) == (True, 2)
+    assert deleted.body == stored.body
 
 
 async def test_a_record_may_name_an_entry_that_its_commit_does_not_change(
@@ -301,16 +315,14 @@ async def test_the_latest_entries_go_by_their_date_or_when_they_were_first_store
     old = START - timedelta(days=1)
     ahead = START + timedelta(days=9_000)
     entries = (
-        EntryWrite(key="of yesterday", body=b"", published=old),
-        EntryWrite(key="first in its document", body=b""),
-        EntryWrite(key="from the future", body=b"", published=ahead),
+        entry("of yesterday", published=old),
+        entry("first in its document"),
+        entry("from the future", published=ahead),
     )
     await scene.storage.log.commit(fetch(feed, entries=entries))
+    await scene.storage.log.commit(fetch(feed, when=at(60), entries=(entry("of now"),)))
     await scene.storage.log.commit(
-        fetch(feed, when=at(60), entries=(EntryWrite(key="of now", body=b""),))
-    )
-    await scene.storage.log.commit(
-        fetch(feed, when=at(90), entries=(EntryWrite(key="of yesterday", body=b"2"),))
+        fetch(feed, when=at(90), entries=(entry("of yesterday", "2"),))
     )
 
     latest = await scene.storage.log.latest_entries(feed.id, 9)
@@ -372,7 +384,7 @@ async def test_a_document_is_kept_only_while_a_subscription_is_as_is(
     renewed = await scene.storage.log.body(feed.id)
     await scene.storage.subscriptions.end(as_is.id, "enough", START, tell=False)
 
-    assert (unasked, asked, renewed) == (None, DOCUMENT, DOCUMENT)
+    assert (unasked, asked, renewed) == (None, STORED, STORED)
     assert await scene.storage.log.body(feed.id) is None
 
 
@@ -484,8 +496,7 @@ async def test_entries_go_with_their_records_except_the_latest_fifty(
 ) -> None:
     feed = await scene.add_feed()
     entries = tuple(
-        EntryWrite(key=str(n), body=b"", published=START - timedelta(minutes=n))
-        for n in range(60)
+        entry(str(n), published=START - timedelta(minutes=n)) for n in range(60)
     )
     records = (RecordWrite(kind=RecordKind.BASELINE, status=Status()),)
     await scene.storage.log.commit(fetch(feed, entries=entries, records=records))
@@ -503,11 +514,10 @@ async def test_news_is_not_committed_without_the_document_that_as_is_wants(
 ) -> None:
     feed = await scene.add_feed()
     await scene.subscribe(feed, "as-is", format=Format.AS_IS)
-    write = EntryWrite(key="k", body=b"k")
 
     with pytest.raises(DocumentWanted):
         await scene.storage.log.commit(
-            fetch(feed, entries=(write,), records=(record("k"),))
+            fetch(feed, **written("k"), records=(record("k"),))
         )
 
     assert (await scene.storage.log.head()).position == 0

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from protocols.model import Deletion
 from storage.errors import NotFound, StorageBusy
 from storage.interface import Storage
 from storage.records import (
@@ -24,7 +25,7 @@ from storage.records import (
     ClaimedChunk,
     Credentials,
     DeliveryFlush,
-    EntryWrite,
+    DocumentWrite,
     FeedChange,
     FeedState,
     Format,
@@ -35,7 +36,6 @@ from storage.records import (
     Position,
     RecordKind,
     Retention,
-    StoredBody,
     Straggler,
     StragglerMoved,
     StragglerOpened,
@@ -44,7 +44,7 @@ from storage.records import (
 )
 from tests.support.memory.storage import MemoryStorage
 from tests.support.new_database import open_new
-from tests.support.storage_scene import START, record
+from tests.support.storage_scene import START, entry, record
 from tests.support.storage_scene import fetch as fetch_of
 
 FEEDS = st.integers(1, 3)
@@ -154,15 +154,15 @@ class Comparison(RuleBasedStateMachine):
                 period=3_600.0 if fresh else 60.0,
             ),
             seen=keys[0].encode(),
-            body=StoredBody(content_type="text/xml", body=keys[0].encode()),
+            body=DocumentWrite(content_type="text/xml", body=keys[0].encode()),
+            deletions=tuple(Deletion(key=key, id=key) for key in keys if is_deletion),
             entries=tuple(
-                EntryWrite(
-                    key=key,
-                    body=key.encode(),
-                    deleted=is_deletion,
+                entry(
+                    key,
                     published=self._now - timedelta(hours=ord(key)) if fresh else None,
                 )
                 for key in keys
+                if not is_deletion
             ),
             records=tuple(record(*keys, kind=kind, is_fresh=fresh) for kind in kinds),
         )

@@ -12,7 +12,6 @@ from storage.records import (
     Both,
     Either,
     EntryId,
-    EntryWrite,
     FeedState,
     Phrase,
     Place,
@@ -22,16 +21,15 @@ from storage.records import (
     StoredFeed,
     Term,
 )
-from tests.support.storage_scene import START, Scene, at, fetch, record
+from tests.support.storage_scene import START, Scene, at, entry, fetch, record, written
 
 
 async def publish(scene: Scene, feed: StoredFeed, **texts: str) -> list[EntryId]:
     """Entries a second apart, the first the oldest, all of them in the index."""
-    writes = tuple(
-        EntryWrite(key=key, body=b"body", published=at(number))
-        for number, key in enumerate(texts)
+    entries = tuple(
+        entry(key, published=at(number)) for number, key in enumerate(texts)
     )
-    commit = fetch(feed, when=at(1_000), entries=writes, records=(record(*texts),))
+    commit = fetch(feed, when=at(1_000), entries=entries, records=(record(*texts),))
     (position,) = await scene.storage.log.commit(commit)
     (stored,) = await scene.storage.log.records(after=position - 1, limit=1)
     ids = [ref.entry_id for ref in stored.entries]
@@ -89,8 +87,8 @@ async def test_of_the_same_moment_the_entry_that_came_first_is_the_newest(
     scene: Scene,
 ) -> None:
     feed = await scene.add_feed()
-    writes = tuple(EntryWrite(key=key, body=b"b", published=START) for key in "abc")
-    await scene.storage.log.commit(fetch(feed, entries=writes))
+    entries = tuple(entry(key, published=START) for key in "abc")
+    await scene.storage.log.commit(fetch(feed, entries=entries))
     ids = [entry.id for entry in await scene.storage.log.latest_entries(feed.id, 9)]
     await scene.storage.search.index(ids, [document(each, "word") for each in ids])
 
@@ -133,7 +131,7 @@ async def test_unlisted_entries_are_found_by_subscribers_unless_they_are_left_ou
 ) -> None:
     feed = await scene.add_feed()
     ids = await publish(scene, feed, listed="word", hidden="word")
-    hidden = EntryWrite(key="hidden", body=b"body", unlisted=True)
+    hidden = entry("hidden", unlisted=True)
     await scene.storage.log.commit(fetch(feed, entries=(hidden,)))
     assert len(ids) == 2
     await scene.subscribe(feed, account=OPERATOR)
@@ -187,8 +185,7 @@ async def test_deleted_entries_and_removed_feeds_are_not_found(scene: Scene) -> 
     await publish(scene, feed, a="word", b="word")
     await publish(scene, removed, c="word")
     await scene.storage.feeds.set_state(removed.id, FeedState.REMOVED, START)
-    deletion = EntryWrite(key="a", body=b"", deleted=True)
-    await scene.storage.log.commit(fetch(feed, entries=(deletion,)))
+    await scene.storage.log.commit(fetch(feed, **written("a", is_deletion=True)))
 
     assert await found(scene, Phrase(("word",))) == ["b"]
 

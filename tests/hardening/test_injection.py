@@ -21,9 +21,7 @@ from hub.web.application import create_application
 from hub.web.open_operations import OPEN_OPERATIONS
 from hub.web.superfeedr.table import create_modes
 from protocols.model import Feed
-from storage.packing import pack
 from storage.records import (
-    EntryWrite,
     FetchCommit,
     NewFeed,
     Polling,
@@ -113,8 +111,8 @@ async def show(hub: Hub, title: str, url: str = "https://feeds.example/") -> Non
             polling=Polling(code=500, error=title, last_fetch=now),
             title=title,
             format="atom",
-            head=pack(Feed(title=title, subtitle=title)),
-            entries=(EntryWrite(key="1", body=pack(entry)),),
+            head=Feed(title=title, subtitle=title),
+            entries=(entry,),
         )
     )
     hub.clock.advance(60)  # pages are kept for moments

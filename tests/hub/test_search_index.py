@@ -11,10 +11,9 @@ from structlog.testing import capture_logs
 
 from hub.search_index import SearchIndex
 from hub.services.tokens import ADMINISTRATOR
-from protocols.model import Status
+from protocols.model import Entry, Status
 from storage.errors import StorageClosed, StorageError
 from storage.records import (
-    EntryWrite,
     Position,
     RecordKind,
     RecordWrite,
@@ -152,7 +151,7 @@ async def test_an_entry_that_cannot_be_indexed_is_passed_over(
 ) -> None:
     feed = await hub.storage.feeds.find("https://news.example/feed")
     assert feed is not None
-    unreadable = EntryWrite(key="odd", body=b"no packed entry")
+    unreadable = Entry(key="odd", id=5)  # type: ignore[arg-type]
     record = RecordWrite(
         kind=RecordKind.ENTRIES, status=Status(code=200), entries=(("odd", True),)
     )

@@ -15,10 +15,8 @@ from pathlib import Path
 from time import monotonic
 
 from protocols.model import Entry, Feed, Status
-from storage.packing import pack
 from storage.records import (
     DeliveryFlush,
-    EntryWrite,
     FeedId,
     FetchCommit,
     Polling,
@@ -207,7 +205,7 @@ def _news(feed_id: int, number: int, now: datetime) -> FetchCommit:
         at=now,
         next_fetch=now + _YEAR,
         polling=Polling(),
-        head=pack(Feed(title="Late")),
-        entries=(EntryWrite(key=key, body=pack(entry)),),
+        head=Feed(title="Late"),
+        entries=(entry,),
         records=(record,),
     )

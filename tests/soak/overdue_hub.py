@@ -16,8 +16,7 @@ import msgspec
 
 from hub.runtime.clock import SystemClock
 from protocols.model import Entry, Feed
-from storage.packing import pack
-from storage.records import EntryWrite, FeedId, NewFeed, Polling, Position
+from storage.records import FeedId, NewFeed, Polling, Position
 from storage.sqlite import SqliteStorage, open_database
 from storage.sqlite.feed_choice import hash_resource
 from storage.sqlite.times import to_milliseconds
@@ -60,9 +59,9 @@ async def _publish(storage: SqliteStorage, number: int) -> FeedId:
         fetch(
             feed,
             when=now - OFF,
-            entries=(EntryWrite(key="k", body=pack(entry)),),
+            entries=(entry,),
             records=(record("k"),),
-            head=pack(Feed(title=f"Topic {number}")),
+            head=Feed(title=f"Topic {number}"),
         )
     )
     await storage.feeds.defer([(feed.id, now + timedelta(days=30))])

@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from hub.collections.pages import PageKeeper
-from protocols.model import Feed
+from protocols.model import Deletion, Feed
 from storage.interface import Storage
-from storage.packing import pack
 from storage.records import (
-    EntryWrite,
     FeedChange,
     FeedState,
     JudgedEntry,
@@ -61,13 +59,13 @@ async def keep_feed_out_of_lists(storage: Storage, feed: StoredFeed) -> None:
 
 
 async def keep_entry_out_of_lists(storage: Storage, feed: StoredFeed) -> None:
-    entry = EntryWrite(key="a", body=pack(an_entry("a", unlisted=True)), unlisted=True)
+    entry = an_entry("a", unlisted=True)
     await storage.log.commit(fetch(feed, entries=(entry,)))
 
 
 async def delete(storage: Storage, feed: StoredFeed) -> None:
-    gone = EntryWrite(key="a", body=b"", deleted=True)
-    await storage.log.commit(fetch(feed, entries=(gone,)))
+    gone = Deletion(key="a", id="a")
+    await storage.log.commit(fetch(feed, deletions=(gone,)))
 
 
 @pytest.mark.parametrize(

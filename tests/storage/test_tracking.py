@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from protocols.model import Entry, Feed
 from storage.errors import QueriesWanted
 from storage.interface import Storage
+from storage.packing import pack, unpack
 from storage.records import (
     NOBODY,
     OPERATOR,
     AccountId,
     Credentials,
-    EntryWrite,
     FeedChange,
     FeedId,
     FeedState,
@@ -31,7 +32,7 @@ from storage.records import (
     TrackQuery,
 )
 from tests.support.new_database import open_new
-from tests.support.storage_scene import START, Scene, fetch, record
+from tests.support.storage_scene import START, Scene, entry, fetch, noise, record
 
 DAY = timedelta(days=1)
 LOGIN = Credentials(username="ann")
@@ -58,9 +59,9 @@ async def news_of(
     """New entries, of which the queries match the first."""
     commit = fetch(
         feed,
-        entries=tuple(EntryWrite(key=key, body=key.encode()) for key in keys),
+        entries=tuple(map(entry, keys)),
         records=(record(*keys, kind=RecordKind.ENTRIES),),
-        head=b"head",
+        head=Feed(title="head"),
     )
     matches = tuple(MatchWrite(each, keys[:1]) for each in matching)
     version = await storage.tracking.version()
@@ -386,7 +387,9 @@ async def test_the_source_of_a_match_has_its_url_and_head(
 
     await storage.log.commit(await news_of(storage, feed, "a"))
 
-    assert await storage.log.source(feed.id) == SourceFeed(feed.url, b"head")
+    assert await storage.log.source(feed.id) == SourceFeed(
+        feed.url, pack(Feed(title="head"))
+    )
 
 
 async def test_an_entry_stays_as_long_as_a_record_of_a_query_names_it(
@@ -479,7 +482,7 @@ async def test_a_matched_entry_that_is_unlisted_since_is_shown_no_more(
         await news_of(storage, feed, "a", "b", matching=[query.id])
     )
     [match] = await storage.tracking.matches([query.id], 9)
-    unlisted = EntryWrite(key="a", body=b"changed", unlisted=True)
+    unlisted = entry("a", "changed", unlisted=True)
 
     await storage.log.commit(fetch(feed, entries=(unlisted,)))
 
@@ -503,9 +506,14 @@ async def test_a_sample_is_of_what_was_stored_last_in_public_feeds(
     storage: Storage, feed: StoredFeed
 ) -> None:
     hidden = await Scene(storage).add_feed("hidden", private=True)
-    await storage.log.commit(await news_of(storage, feed, "a", "b", "much longer"))
+    long = noise(500)
+    await storage.log.commit(await news_of(storage, feed, "a", "b", long))
     await storage.log.commit(await news_of(storage, hidden, "c"))
 
-    assert sorted(await storage.tracking.sample(9, 9)) == [b"a", b"b"]
-    assert await storage.tracking.sample(2, 99) == [b"much longer"]
-    assert await storage.tracking.sample(1, 99) == []
+    async def sample(limit: int, largest: int) -> list[str]:
+        bodies = await storage.tracking.sample(limit, largest)
+        return sorted(unpack(each, Entry).key for each in bodies)
+
+    assert await sample(9, 500) == ["a", "b"]
+    assert await sample(2, 5_000) == [long]
+    assert await sample(1, 5_000) == []

@@ -15,12 +15,11 @@ from typing import cast
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.http import Answer, HttpNetwork, Network, Purpose, Request
 from hub.runtime.clock import Clock, SystemClock
-from protocols.model import Entry, Feed, Status
+from protocols.model import Deletion, Entry, Feed, Status
 from storage.interface import Storage
-from storage.packing import pack, pack_bytes
 from storage.records import (
     OPERATOR,
-    EntryWrite,
+    DocumentWrite,
     FeedId,
     FetchCommit,
     NewFeed,
@@ -29,7 +28,6 @@ from storage.records import (
     Position,
     RecordKind,
     RecordWrite,
-    StoredBody,
     Subscription,
 )
 from tests.support.new_database import open_new
@@ -137,14 +135,10 @@ class DeliveryScene:
                 at=now,
                 next_fetch=now,
                 polling=Polling(),
-                head=pack(Feed(title="A feed")),
-                entries=tuple(
-                    EntryWrite(
-                        key=each.key,
-                        body=b"" if deleted else pack(each),
-                        deleted=deleted,
-                    )
-                    for each in entries
+                head=Feed(title="A feed"),
+                entries=() if deleted else tuple(entries),
+                deletions=tuple(
+                    Deletion(key=each.key, id=each.id) for each in entries if deleted
                 ),
                 records=(
                     RecordWrite(
@@ -155,7 +149,7 @@ class DeliveryScene:
                 ),
                 body=None
                 if document is None
-                else StoredBody(content_type=document[0], body=pack_bytes(document[1])),
+                else DocumentWrite(content_type=document[0], body=document[1]),
             )
         )
         assert positions is not None

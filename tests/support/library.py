@@ -10,10 +10,9 @@ from datetime import UTC, datetime, timedelta
 from hub.search_index import SearchIndex
 from hub.services.tokens import CreateToken
 from protocols.model import Author, Entry, Feed, FeedFormat, Link, Status, Text
-from storage.packing import pack
 from storage.records import (
     Credentials,
-    EntryWrite,
+    DocumentWrite,
     FeedChange,
     FeedId,
     FetchCommit,
@@ -28,7 +27,6 @@ from storage.records import (
     Right,
     Standing,
     StandingWrite,
-    StoredBody,
     StoredFeed,
     Subscription,
 )
@@ -137,7 +135,7 @@ class Library:
         self, name: str, *entries: Entry, matching: Sequence[FeedId] = ()
     ) -> None:
         keys = tuple((each.key, True) for each in entries)
-        kept = StoredBody(content_type="text/xml", body=pack("as it came"))
+        kept = DocumentWrite(content_type="text/xml", body=b"as it came")
         commit = FetchCommit(
             feed_id=self.feeds[name],
             at=START + timedelta(days=1),
@@ -151,16 +149,8 @@ class Library:
             ),
             title=f"About {name}",
             format=FeedFormat.RSS,
-            head=pack(Feed(title=f"About {name}", id=f"id of {name}")),
-            entries=tuple(
-                EntryWrite(
-                    key=each.key,
-                    body=pack(each),
-                    published=each.published,
-                    unlisted=each.unlisted,
-                )
-                for each in entries
-            ),
+            head=Feed(title=f"About {name}", id=f"id of {name}"),
+            entries=entries,
             records=(
                 RecordWrite(
                     kind=RecordKind.ENTRIES, status=Status(code=200), entries=keys

@@ -18,11 +18,9 @@ from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits
 from hub.web.server.http_server import create_server, listening_socket
 from protocols.model import Entry, Feed, Status, Text
-from storage.packing import pack
 from storage.records import (
     OPERATOR,
     AccountId,
-    EntryWrite,
     FeedId,
     FetchCommit,
     NewFeed,
@@ -110,8 +108,8 @@ class LiveHub:
             at=at,
             next_fetch=START + timedelta(days=365),
             polling=Polling(),
-            head=pack(Feed(title="A feed")),
-            entries=tuple(EntryWrite(key=it.key, body=pack(it)) for it in entries),
+            head=Feed(title="A feed"),
+            entries=tuple(entries),
             records=(
                 RecordWrite(
                     kind=kind,

@@ -20,7 +20,6 @@ from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently
 from protocols.model import Entry, IdSource
-from storage.packing import unpack
 from storage.records import FetchCommit, FetchTarget, Polling, RecordKind
 from tests.support.fetch_targets import a_target, an_answer
 
@@ -107,7 +106,7 @@ class Reading:
 
     @property
     def entries(self) -> list[Entry]:
-        return [unpack(each.body, Entry) for each in self.commit.entries if each.body]
+        return list(self.commit.entries)
 
     @property
     def sources(self) -> list[IdSource]:
@@ -176,9 +175,7 @@ class Newsreader:
 
 
 def _reading(commit: FetchCommit) -> Reading:
-    titles = {
-        each.key: unpack(each.body, Entry).title for each in commit.entries if each.body
-    }
+    titles = {each.key: each.title for each in commit.entries}
     told: dict[RecordKind, list[tuple[str, bool]]] = {}
     for record in commit.records:
         named = [(titles.get(key, key), is_fresh) for key, is_fresh in record.entries]

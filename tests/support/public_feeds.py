@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from protocols.model import Entry, Feed, Link, Status, Text
+from protocols.model import Deletion, Entry, Feed, Link, Status, Text
 from storage.interface import Storage
-from storage.packing import pack
 from storage.records import (
-    EntryWrite,
     FetchCommit,
     NewFeed,
     Polling,
@@ -42,12 +40,12 @@ class PublicFeeds:
     ) -> StoredFeed:
         new = NewFeed(url=f"https://{name}.example/feed", **more)  # type: ignore[arg-type]
         feed, _ = await self.storage.feeds.add(new, START)
-        await self._commit(feed, head=pack(head or Feed(title=f"Feed {name}")))
+        await self._commit(feed, head=head or Feed(title=f"Feed {name}"))
         return feed
 
     async def read(self, feed: StoredFeed, head: Feed) -> None:
         """Its document is read, and says that of the feed."""
-        await self._commit(feed, head=pack(head), title=head.title)
+        await self._commit(feed, head=head, title=head.title)
 
     async def publish(
         self, feed: StoredFeed, *entries: Entry, when: datetime = START
@@ -56,10 +54,7 @@ class PublicFeeds:
         await self._commit(
             feed,
             when,
-            entries=tuple(
-                EntryWrite(key=each.key, body=pack(each), published=each.published)
-                for each in entries
-            ),
+            entries=entries,
             records=(
                 RecordWrite(
                     kind=RecordKind.ENTRIES,
@@ -75,7 +70,7 @@ class PublicFeeds:
         await self._commit(
             feed,
             when,
-            entries=tuple(EntryWrite(key=key, body=b"", deleted=True) for key in keys),
+            deletions=tuple(Deletion(key=key, id=key) for key in keys),
             records=(
                 RecordWrite(
                     kind=RecordKind.DELETED,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from random import Random
 
-from protocols.model import Status
+from protocols.model import Deletion, Entry, Status
 from storage.interface import Storage
 from storage.records import (
     ANONYMOUS,
@@ -13,7 +15,7 @@ from storage.records import (
     ChunkOutcome,
     ClaimedChunk,
     DeliveryFlush,
-    EntryWrite,
+    DocumentWrite,
     FeedId,
     FetchCommit,
     Flushed,
@@ -23,7 +25,6 @@ from storage.records import (
     Position,
     RecordKind,
     RecordWrite,
-    StoredBody,
     StoredFeed,
     Straggler,
     StragglerOpened,
@@ -77,14 +78,7 @@ class Scene:
             fetch(
                 feed,
                 when=when,
-                entries=tuple(
-                    EntryWrite(
-                        key=key,
-                        body=b"" if kind is RecordKind.DELETED else key.encode(),
-                        deleted=kind is RecordKind.DELETED,
-                    )
-                    for key in keys
-                ),
+                **written(*keys, is_deletion=kind is RecordKind.DELETED),
                 records=(record(*keys, kind=kind, is_fresh=is_fresh),),
                 body=DOCUMENT if kind in DOCUMENT_KINDS else None,
             )
@@ -164,7 +158,23 @@ class Scene:
         return subscription
 
 
-DOCUMENT = StoredBody(content_type="text/xml", body=b"packed")
+DOCUMENT = DocumentWrite(content_type="text/xml", body=b"as it came")
+
+
+def entry(key: str, text: str = "", **more: object) -> Entry:
+    return Entry(key=key, id=key, title=text, **more)  # type: ignore[arg-type]
+
+
+def noise(size: int) -> str:
+    """A text that takes so many bytes when it is packed."""
+    return base64.b64encode(Random(size).randbytes(size)).decode()
+
+
+def written(*keys: str, is_deletion: bool = False, **more: object) -> dict[str, object]:
+    """For `fetch`: entries of these keys, or that they are deleted."""
+    if is_deletion:
+        return {"deletions": tuple(Deletion(key=key, id=key) for key in keys)}
+    return {"entries": tuple(entry(key, key, **more) for key in keys)}
 
 
 def fetch(feed: StoredFeed, *, when: datetime = START, **more: object) -> FetchCommit:

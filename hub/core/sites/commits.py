@@ -17,7 +17,7 @@ from hub.core.decision import Decision
 from hub.core.detect import News
 from hub.core.failure import after_failure
 from hub.core.fetched import Fetched
-from hub.core.news_writes import entry_writes, news_records
+from hub.core.news_writes import news_records, written_entries
 from hub.core.oddities import LONGEST_PROBLEM, MOST_PROBLEMS
 from hub.core.posting import count_posts, with_posts
 from hub.core.seen import day_of
@@ -28,7 +28,6 @@ from hub.core.status import success_line
 from hub.core.success import quiet_commit, succeeded
 from protocols.model import Entry
 from protocols.quick import changed
-from storage.packing import pack
 from storage.records import FetchCommit, Polling, Posting, SitePage, SiteWrite
 
 SOON = timedelta(seconds=10)
@@ -73,8 +72,9 @@ def step_commit(
         polling=polling,
         title=title,
         format=state.format,
-        head=None if step.head is None else pack(step.head),
-        entries=(*entry_writes(baseline), *entry_writes(news)),
+        head=step.head,
+        entries=(*baseline.new, *written_entries(news)),
+        deletions=news.deletions,
         records=(*news_records(baseline, status), *news_records(news, status)),
         site=SiteWrite(
             state=pack_state(after),

@@ -23,7 +23,7 @@ from hub.services.errors import Conflict
 from hub.web.application import create_application
 from protocols.model import Entry, Feed
 from storage.errors import NotFound, StorageClosed
-from storage.packing import pack, unpack
+from storage.packing import unpack
 from storage.records import (
     EntryId,
     FeedState,
@@ -204,7 +204,7 @@ async def test_a_feed_that_is_kept_out_of_lists_is_withdrawn_and_returns(
     await feeds.publish(feed, an_entry("a"))
     crawler = ScpCrawler(client)
     for is_unlisted, count in ((False, 1), (True, 0), (True, 0), (False, 1)):
-        head = pack(Feed(title="A", unlisted=is_unlisted))
+        head = Feed(title="A", unlisted=is_unlisted)
         now = hub.clock.now()
         await hub.storage.log.commit(
             FetchCommit(

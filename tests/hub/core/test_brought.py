@@ -15,7 +15,6 @@ from hub.core.seen import KEPT_DAYS
 from protocols.errors import EmptyDocument, FeedError
 from protocols.feeds import ParseContext, parse
 from protocols.model import Feed, FeedFormat, ParsedFeed
-from storage.packing import unpack
 from storage.records import FeedState, FetchCommit, FetchTarget, RecordKind
 from tests.support import creator
 from tests.support.documents import a_document, entries_named
@@ -170,7 +169,7 @@ def test_the_head_that_is_known_stays_and_one_that_is_not_is_taken() -> None:
     assert (known.head, known.title, known.format) == (None, None, None)
     assert (known.polling.entry_count, known.polling.unlisted) == (1, False)
     assert unknown.head is not None
-    assert unpack(unknown.head, Feed).title == unknown.title == "A bare ping"
+    assert unknown.head.title == unknown.title == "A bare ping"
     assert unknown.format == FeedFormat.ATOM
 
 

@@ -18,7 +18,6 @@ from protocols.errors import (
     MalformedDocument,
     NotAFeed,
 )
-from storage.packing import unpack_bytes
 from storage.records import FetchCommit, FetchTarget, RecordKind
 from tests.support.documents import a_document
 from tests.support.fetch_targets import START, a_feed, a_target, an_answer
@@ -53,7 +52,7 @@ def test_the_first_document_is_no_news() -> None:
     commit, _ = fetch(WANTED, an_answer(200, b"one"))
     assert (kinds(commit), commit.polling.error) == ([], "")
     assert commit.body is not None
-    assert unpack_bytes(commit.body.body) == b"one"
+    assert commit.body.body == b"one"
 
 
 def test_a_changed_body_is_content_with_the_body() -> None:
@@ -62,7 +61,7 @@ def test_a_changed_body_is_content_with_the_body() -> None:
     assert kinds(commit) == [RecordKind.CONTENT]
     assert commit.records[0].status.code == 200
     assert commit.body is not None
-    assert unpack_bytes(commit.body.body) == b"two"
+    assert commit.body.body == b"two"
 
 
 @pytest.mark.parametrize(

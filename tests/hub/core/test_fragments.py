@@ -13,9 +13,7 @@ from hub.core.decision import Decision
 from hub.core.fetched import Occasion, Understood
 from protocols.errors import InvalidDocument
 from protocols.feeds import ParseContext, parse
-from protocols.model import Entry
 from protocols.selectors import selector_of
-from storage.packing import unpack, unpack_bytes
 from storage.records import FetchCommit, FetchTarget, Polling, RecordKind
 from tests.support.fetch_targets import START, a_feed, a_target, an_answer
 
@@ -66,7 +64,7 @@ class Watch:
         }
         return [
             entry.content.value
-            for entry in (unpack(each.body, Entry) for each in commit.entries)
+            for entry in commit.entries
             if entry.key in told and entry.content
         ]
 
@@ -90,7 +88,7 @@ def test_as_it_is_a_part_comes_without_what_is_around_it() -> None:
     watch.fetch(b"<p class=n>3</p><p>4</p>")
 
     assert watch.commit.body is not None
-    assert unpack_bytes(watch.commit.body.body) == b'<p class="n">3</p>'
+    assert watch.commit.body.body == b'<p class="n">3</p>'
     assert watch.commit.body.content_type == "text/html; charset=utf-8"
 
     watch = Watch("$.a")

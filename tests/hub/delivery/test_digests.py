@@ -19,10 +19,8 @@ from protocols.model import Entry, Status
 from protocols.websub.signatures import verify
 from storage.errors import StorageClosed, StorageError
 from storage.interface import DigestStore
-from storage.packing import pack
 from storage.records import (
     OPERATOR,
-    EntryWrite,
     FetchCommit,
     Format,
     NewFeed,
@@ -62,7 +60,7 @@ class Scene:
                 at=now,
                 next_fetch=now + DAY,
                 polling=Polling(code=200),
-                entries=tuple(EntryWrite(key=e.key, body=pack(e)) for e in entries),
+                entries=tuple(entries),
                 records=(
                     RecordWrite(
                         kind=RecordKind.ENTRIES,
@@ -247,14 +245,13 @@ async def test_entries_that_are_not_to_be_found_are_in_it_unless_withheld(
 ) -> None:
     now = scene.clock.now()
     entry = Entry(key="k", id="k", title="hidden", updated=now, unlisted=True)
-    write = EntryWrite(key="k", body=pack(entry), unlisted=True)
     await scene.storage.log.commit(
         FetchCommit(
             feed_id=scene.subscription.feed_id,
             at=now,
             next_fetch=now + DAY,
             polling=Polling(code=200),
-            entries=(write,),
+            entries=(entry,),
         )
     )
     digests = Digests(

@@ -25,14 +25,12 @@ from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.notifications import Notifications
 from protocols.model import Entry
 from storage.interface import LogStore, Storage
-from storage.packing import pack, pack_bytes
 from storage.records import (
     ClaimedChunk,
-    EntryWrite,
+    DocumentWrite,
     Format,
     Position,
     RecordKind,
-    StoredBody,
     StoredFeed,
     Straggler,
     SubscriptionId,
@@ -89,9 +87,9 @@ class Course:
             fetch(
                 self.feed,
                 when=at(self._now),
-                entries=(EntryWrite(key=key, body=pack(Entry(key=key, id=key))),),
+                entries=(Entry(key=key, id=key),),
                 records=tuple(record(key, kind=kind) for kind in kinds),
-                body=StoredBody(content_type="text/xml", body=pack_bytes(document))
+                body=DocumentWrite(content_type="text/xml", body=document)
                 if is_news
                 else None,
             )

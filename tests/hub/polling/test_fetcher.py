@@ -146,7 +146,7 @@ async def test_validators_are_sent_back_byte_for_byte(
     url = origin.url("/feed")
     origin.serve("/feed", ServerAnswer(status=304, headers={"ETag": "unquoted"}))
     validators = Validators(url=url, etag='W/"x-gzip', last_modified="Tue 1 jan 2026")
-    fetched = await fetcher.fetch(replace(asking(url), validators=validators))
+    fetched = await fetcher.fetch(changed(asking(url), validators=validators))
     assert (fetched.status, fetched.error, fetched.body) == (304, "", b"")
     assert fetched.conditional
     assert fetched.etag == "unquoted"
@@ -168,7 +168,7 @@ async def test_a_validator_that_was_never_given_is_never_made_up(
 ) -> None:
     url = origin.url("/feed")
     validators = Validators(url=url, etag=etag, last_modified=last_modified)
-    fetched = await fetcher.fetch(replace(asking(url), validators=validators))
+    fetched = await fetcher.fetch(changed(asking(url), validators=validators))
     found = {name for name in origin.requests[0].headers if name.startswith("if-")}
     assert found == sent
     assert fetched.conditional is bool(sent)
@@ -180,7 +180,7 @@ async def test_validators_of_a_redirect_target_are_sent_only_there(
     origin.serve("/feed", redirect(elsewhere.url("/feed"), 302))
     elsewhere.serve("/feed", ServerAnswer(status=304))
     validators = Validators(url=elsewhere.url("/feed"), etag='"x"')
-    request = replace(asking(origin.url("/feed")), validators=validators)
+    request = changed(asking(origin.url("/feed")), validators=validators)
     fetched = await fetcher.fetch(request)
     assert fetched.status == 304
     assert fetched.conditional
@@ -212,7 +212,7 @@ async def test_validators_do_not_follow_a_redirect_to_another_url(
     origin.serve("/old", redirect("/new"))
     origin.serve("/new", ServerAnswer(body=FEED))
     validators = Validators(url=origin.url("/old"), etag='"x"')
-    request = replace(asking(origin.url("/old")), validators=validators)
+    request = changed(asking(origin.url("/old")), validators=validators)
     fetched = await fetcher.fetch(request)
     assert not fetched.conditional
     assert "if-none-match" in origin.requests[0].headers
@@ -255,7 +255,7 @@ SECRET = Credentials(username="me", password="s\u00e9cret", headers={"X-Key": "k
 async def test_credentials_are_sent_to_the_feed(
     fetcher: Fetcher, origin: Origin
 ) -> None:
-    request = replace(asking(origin.url("/")), credentials=SECRET)
+    request = changed(asking(origin.url("/")), credentials=SECRET)
     await fetcher.fetch(request)
     headers = origin.requests[0].headers
     assert headers["authorization"] == "Basic bWU6c8OpY3JldA=="
@@ -267,7 +267,7 @@ async def test_credentials_stay_with_the_origin_they_belong_to(
 ) -> None:
     origin.serve("/feed", redirect(elsewhere.url("/feed")))
     elsewhere.serve("/feed", redirect(origin.url("/final")))
-    await fetcher.fetch(replace(asking(origin.url("/feed")), credentials=SECRET))
+    await fetcher.fetch(changed(asking(origin.url("/feed")), credentials=SECRET))
     assert "authorization" not in elsewhere.requests[0].headers
     assert "x-key" not in elsewhere.requests[0].headers
     assert [request.target for request in origin.requests] == ["/feed", "/final"]
@@ -278,7 +278,7 @@ async def test_credentials_stay_with_the_origin_they_belong_to(
 async def test_a_moved_feed_does_not_take_its_credentials_along(
     fetcher: Fetcher, origin: Origin, belongs_to: str
 ) -> None:
-    request = replace(
+    request = changed(
         asking(origin.url("/")), credentials=SECRET, credentials_origin=belongs_to
     )
     await fetcher.fetch(request)
@@ -289,7 +289,7 @@ async def test_headers_that_the_operator_set_replace_ours(
     fetcher: Fetcher, origin: Origin
 ) -> None:
     credentials = Credentials(headers={"user-agent": "Curl", "Authorization": "Own"})
-    await fetcher.fetch(replace(asking(origin.url("/")), credentials=credentials))
+    await fetcher.fetch(changed(asking(origin.url("/")), credentials=credentials))
     head = origin.requests[0].head.lower()
     assert head.count(b"user-agent") == 1
     assert origin.requests[0].headers["user-agent"] == "Curl"
@@ -490,7 +490,7 @@ async def test_an_origin_may_answer_by_what_it_was_asked(
     origin.serve("/", by_validator)
     first = await fetcher.fetch(asking(origin.url("/")))
     validators = Validators(url=first.url, etag=first.etag)
-    again = replace(asking(origin.url("/")), validators=validators)
+    again = changed(asking(origin.url("/")), validators=validators)
     assert (await fetcher.fetch(again)).status == 304
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -9,6 +9,7 @@ from hub.core.fetched import Fetched
 from hub.polling import handed_over
 from hub.polling.fetcher import FetchRequest
 from hub.polling.handed_over import HandedOver
+from protocols.quick import changed
 from storage.records import Credentials, Validators
 from tests.support.fetch_targets import an_answer
 
@@ -17,7 +18,7 @@ SEEN = an_answer(200, b"seen already")
 NEWER = an_answer(200, b"seen a little later")
 ASKED = an_answer(200, b"asked for")
 REQUEST = FetchRequest(url=URL, user_agent="Fanfare")
-POLL = replace(REQUEST, subscribers=0)
+POLL = changed(REQUEST, subscribers=0)
 
 
 @dataclass
@@ -58,9 +59,9 @@ async def test_without_an_answer_the_server_is_asked() -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        replace(REQUEST, url=f"{URL}/other"),
-        replace(REQUEST, validators=Validators(url=URL, etag='"1"')),
-        replace(REQUEST, credentials=Credentials(username="ann")),
+        changed(REQUEST, url=f"{URL}/other"),
+        changed(REQUEST, validators=Validators(url=URL, etag='"1"')),
+        changed(REQUEST, credentials=Credentials(username="ann")),
     ],
 )
 async def test_another_request_is_made_all_the_same(request_: FetchRequest) -> None:
@@ -75,7 +76,7 @@ async def test_what_waits_to_be_taken_is_bounded(
 ) -> None:
     monkeypatch.setattr(handed_over, "MOST_BYTES", len(SEEN.body))
     fetcher = HandedOver(Origin())
-    other = replace(REQUEST, url=f"{URL}/other")
+    other = changed(REQUEST, url=f"{URL}/other")
 
     with fetcher.hand_over(URL, SEEN), fetcher.hand_over(other.url, SEEN):
         assert await fetcher.fetch(other) is ASKED
@@ -88,8 +89,8 @@ async def test_what_waits_to_be_taken_is_bounded(
     "request_",
     [
         POLL,
-        replace(POLL, validators=Validators(url=URL, etag='"1"')),
-        replace(POLL, credentials=Credentials(username="ann")),
+        changed(POLL, validators=Validators(url=URL, etag='"1"')),
+        changed(POLL, credentials=Credentials(username="ann")),
     ],
 )
 async def test_what_a_publisher_brought_answers_any_poll_once(
@@ -131,7 +132,7 @@ async def test_what_is_brought_is_bounded_as_well(
     other = f"{URL}/other"
 
     with fetcher.bring(URL, SEEN), fetcher.bring(other, SEEN) as is_taken:
-        assert await fetcher.fetch(replace(REQUEST, url=other)) is ASKED
+        assert await fetcher.fetch(changed(REQUEST, url=other)) is ASKED
         assert not is_taken()
 
 

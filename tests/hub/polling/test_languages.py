@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from structlog.testing import capture_logs
 
@@ -9,8 +7,7 @@ from hub.core.fetched import Occasion
 from hub.polling.languages import load_detector, name_languages
 from protocols.feeds import ParseContext
 from protocols.model import Entry, Feed, ParsedFeed
-from storage.packing import pack, unpack
-from storage.records import EntryWrite, FetchCommit, Polling
+from storage.records import FetchCommit, Polling
 from tests.support.clock import ManualClock
 from tests.support.documents import a_document
 from tests.support.fetch_targets import START, a_feed, a_target
@@ -32,8 +29,8 @@ def a_commit(*entries: Entry, head: Feed | None = None) -> FetchCommit:
         at=START,
         next_fetch=START,
         polling=Polling(),
-        head=pack(head) if head else None,
-        entries=tuple(EntryWrite(key=each.key, body=pack(each)) for each in entries),
+        head=head,
+        entries=entries,
     )
 
 
@@ -42,7 +39,7 @@ def an_entry(title: str, language: str = "") -> Entry:
 
 
 def languages(commit: FetchCommit) -> list[str]:
-    return [unpack(each.body, Entry).language for each in commit.entries]
+    return [each.language for each in commit.entries]
 
 
 async def test_what_does_not_say_its_language_is_guessed_if_it_is_sure(
@@ -72,16 +69,10 @@ async def test_the_language_of_the_feed_counts_for_its_entries(
     assert detector.asked == []
 
 
-async def test_deletions_are_left_alone(detector: LanguageIdentifier) -> None:
-    gone = EntryWrite(key="gone", body=b"", deleted=True)
-    only = replace(a_commit(), entries=(gone,))
-    assert await name_languages(only, detector) is only
+async def test_without_entries_nothing_is_done(detector: LanguageIdentifier) -> None:
+    nothing = a_commit()
 
-    with_news = a_commit(an_entry(GERMAN))
-    commit = replace(with_news, entries=(gone, *with_news.entries))
-    found = await name_languages(commit, detector)
-    assert found.entries[0] == gone
-    assert unpack(found.entries[1].body, Entry).language == "de"
+    assert await name_languages(nothing, detector) is nothing
 
 
 def test_without_the_extra_there_is_no_detector() -> None:

@@ -20,7 +20,6 @@ from hub.polling.identity import Identity
 from hub.polling.poller import Poller
 from hub.polling.poller_options import PollerOptions
 from storage.errors import DocumentWanted, NotFound, StorageFull
-from storage.packing import unpack_bytes
 from storage.records import (
     FeedId,
     FeedState,
@@ -240,7 +239,7 @@ async def test_an_as_is_subscription_that_begins_during_a_fetch_gets_its_documen
     baseline, news = stage.storage.commits
     assert baseline.body is None
     assert news.body is not None
-    assert unpack_bytes(news.body.body) == b"a b"
+    assert news.body.body == b"a b"
     assert len(stage.fetcher.requests) == 2
 
 
@@ -339,7 +338,7 @@ async def test_a_large_document_is_decided_on_like_any_other(stage: Stage) -> No
     async with stage.running():
         await stage.committed(1)
 
-    assert [write.key for write in stage.storage.commits[0].entries] == ["a"]
+    assert [each.key for each in stage.storage.commits[0].entries] == ["a"]
 
 
 async def test_a_body_that_is_no_feed_is_trouble(stage: Stage) -> None:

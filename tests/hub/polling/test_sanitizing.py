@@ -15,7 +15,6 @@ from hub.polling.poller import Poller
 from hub.polling.poller_options import PollerOptions
 from protocols.feeds import ParseContext
 from protocols.model import Deletion, Entry, ParsedFeed, Text
-from storage.packing import unpack
 from storage.records import RecordKind
 from tests.support.clock import ManualClock
 from tests.support.documents import a_document, an_entry
@@ -86,10 +85,9 @@ class Scene:
 
     def contents(self, commit: int) -> dict[str, str | None]:
         """Of the entries that a commit writes; None for a deletion."""
-        return {
-            write.key: None if write.deleted else _content(unpack(write.body, Entry))
-            for write in self.storage.commits[commit].entries
-        }
+        written = self.storage.commits[commit]
+        gone = dict.fromkeys(each.key for each in written.deletions)
+        return gone | {each.key: _content(each) for each in written.entries}
 
 
 def _content(entry: Entry) -> str:

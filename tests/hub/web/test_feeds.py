@@ -5,18 +5,17 @@ from dataclasses import replace
 import httpx2
 import pytest
 
-from storage.packing import pack_bytes
 from storage.records import (
     ANONYMOUS,
     OPERATOR,
     AccountId,
     Credentials,
+    DocumentWrite,
     FeedId,
     FeedState,
     FetchCommit,
     NewSubscription,
     Polling,
-    StoredBody,
 )
 from tests.support.services import Hub
 
@@ -597,7 +596,7 @@ async def test_a_raw_document_comes_as_it_came_with_its_own_type(
     feed = (await client.post("/api/feeds", json={"url": URL})).json()
     missing = await client.get(f"/api/feeds/{feed['id']}/raw")
     now = hub.clock.now()
-    raw = StoredBody(content_type="application/json", body=pack_bytes(b'{"a": 1}'))
+    raw = DocumentWrite(content_type="application/json", body=b'{"a": 1}')
     await hub.storage.log.commit(
         FetchCommit(
             feed_id=feed["id"], at=now, next_fetch=now, polling=Polling(), raw=raw

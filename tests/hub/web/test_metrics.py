@@ -5,9 +5,8 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from protocols.model import Status
+from protocols.model import Entry, Status
 from storage.records import (
-    EntryWrite,
     FetchCommit,
     Polling,
     Position,
@@ -86,7 +85,7 @@ async def test_deliveries_that_wait_show_with_the_age_of_the_oldest(
             at=hub.clock.now(),
             next_fetch=hub.clock.now(),
             polling=Polling(code=200),
-            entries=(EntryWrite(key="1", body=b""),),
+            entries=(Entry(key="1", id="1"),),
             records=(
                 RecordWrite(
                     kind=RecordKind.ENTRIES,

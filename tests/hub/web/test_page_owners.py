@@ -8,7 +8,6 @@ import httpx2
 import pytest
 
 from protocols.model import Entry, Feed, Link
-from storage.packing import pack
 from storage.records import FeedState, FetchCommit, Polling, StoredFeed
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.scp_crawler import ScpCrawler
@@ -160,7 +159,7 @@ async def test_a_feed_that_is_moved_to_the_host_or_says_it_is_of_it_is_judged_an
         at=now,
         next_fetch=now,
         polling=Polling(code=200),
-        head=pack(Feed(links=(Link(href="https://blog.example/"),))),
+        head=Feed(links=(Link(href="https://blog.example/"),)),
     )
     await scene.hub.storage.log.commit(commit)
     assert await scene.titles() == ["Claimed"]

@@ -17,7 +17,6 @@ from hub.collections.shelf import Shelf
 from hub.web.application import create_application
 from protocols.model import Feed
 from protocols.scp.collection import Encoding
-from storage.packing import pack
 from storage.records import FeedChange, FeedState, NewFeed
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.scp_crawler import ScpCrawler
@@ -272,7 +271,7 @@ async def test_each_change_of_a_feeds_language_rewrites_its_pages(
     for language in ("fr", "de", "fr", ""):
         head = Feed(title="A", language=language)
         now = hub.clock.now()
-        await hub.storage.log.commit(fetch(feed, when=now, head=pack(head)))
+        await hub.storage.log.commit(fetch(feed, when=now, head=head))
         hub.clock.advance(HOUR)
         built = await hub.services.collections.build(snapshots=False)
         assert [each.pages for each in built] == [2] * len(built)

@@ -14,9 +14,7 @@ from hub.collections.builder import BuildOptions, CollectionBuilder
 from hub.collections.pages import PageKeeper
 from hub.collections.publisher import Publisher
 from hub.collections.shelf import LIST, Shelf
-from storage.packing import pack
 from storage.records import (
-    EntryWrite,
     FeedChange,
     FeedState,
     NewFeed,
@@ -105,8 +103,7 @@ async def keep_feed_out_of_lists(hub: Hub, feed: StoredFeed) -> None:
 
 
 async def keep_entry_out_of_lists(hub: Hub, feed: StoredFeed) -> None:
-    body = pack(an_entry("x", unlisted=True))
-    entry = EntryWrite(key="x", body=body, unlisted=True)
+    entry = an_entry("x", unlisted=True)
     await hub.storage.log.commit(fetch(feed, entries=(entry,)))
 
 

@@ -17,7 +17,6 @@ from hub.websub.topics import (
     TopicUnready,
 )
 from protocols.model import Feed, Link
-from storage.packing import pack
 from storage.records import Credentials, FeedState, FetchCommit, NewFeed
 from tests.support.fetch_targets import an_answer
 from tests.support.open_hub import (
@@ -116,7 +115,7 @@ async def test_a_private_feed_is_asked_as_always_and_not_anew(
             at=scene.clock.now(),
             next_fetch=scene.clock.now(),
             polling=feed.polling,
-            head=pack(head),
+            head=head,
         )
     )
     scene.poller.fetched.clear()

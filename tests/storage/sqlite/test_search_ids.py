@@ -6,10 +6,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from storage.records import EntryId, EntryWrite, Phrase, SearchDocument
+from storage.records import EntryId, Phrase, SearchDocument
 from storage.sqlite import open_database
 from storage.sqlite.search import ID_BITS
-from tests.support.storage_scene import START, Scene, fetch
+from tests.support.storage_scene import START, Scene, entry, fetch
 
 
 async def test_entries_of_one_moment_whose_ids_look_alike_are_both_found(
@@ -20,8 +20,8 @@ async def test_entries_of_one_moment_whose_ids_look_alike_are_both_found(
         storage = await open_database(tmp_path / "hub.db")
         scene = Scene(storage)
         feed = await scene.add_feed()
-        write = EntryWrite(key=key, body=b"body", published=START)
-        await storage.log.commit(fetch(feed, entries=(write,)))
+        written = entry(key, published=START)
+        await storage.log.commit(fetch(feed, entries=(written,)))
         place = await storage.entries.place([feed.id], [key])
         assert place is not None
         ids.append(place.id)

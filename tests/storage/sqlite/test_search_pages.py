@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from storage.records import EntryWrite, Phrase, SearchDocument
+from storage.records import Phrase, SearchDocument
 from storage.sqlite.search import PAGE_BYTES
 from tests.support.new_database import open_new
-from tests.support.storage_scene import START, Scene, fetch
+from tests.support.storage_scene import START, Scene, entry, fetch, noise
 
 WORD = Phrase(("word",))
 
@@ -21,8 +21,8 @@ async def test_a_page_of_large_entries_has_few_of_them_and_at_least_one(
     feed = await Scene(storage).add_feed()
     for number, (key, size) in enumerate(sizes.items()):
         published = START - timedelta(days=number)
-        write = EntryWrite(key=key, body=b"x" * size, published=published)
-        await storage.log.commit(fetch(feed, entries=(write,)))
+        written = entry(key, noise(size), published=published)
+        await storage.log.commit(fetch(feed, entries=(written,)))
         place = await storage.entries.place([feed.id], [key])
         assert place is not None
         document = SearchDocument(entry_id=place.id, words="word", places=())

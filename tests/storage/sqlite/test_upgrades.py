@@ -17,7 +17,6 @@ from storage.errors import DatabaseOutdated
 from storage.interface import Storage
 from storage.packing import pack
 from storage.records import (
-    EntryWrite,
     Format,
     ListingSearch,
     PageId,
@@ -157,7 +156,7 @@ async def check_content(storage: Storage) -> None:
     [attempt] = await storage.deliveries.attempts(SubscriptionId(2), 9)
     assert attempt.status == 503
     assert await Scene(storage).deliver() == [RECORDS]
-    news = EntryWrite(key="key 4", body=pack(Entry(key="key 4", id="4")))
+    news = Entry(key="key 4", id="4")
     commit = fetch(feed, entries=(news,), records=(record("key 4"),))
     assert await storage.log.commit(commit) == (RECORDS + 1,)
 

@@ -8,12 +8,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from math import inf
 
+from protocols.model import Deletion, Entry
 from storage.errors import DocumentWanted, WriteFailed
+from storage.packing import pack, pack_bytes
 from storage.records import (
+    BEFORE_ALL,
     Cursor,
+    DocumentWrite,
     EntryId,
     EntryRef,
-    EntryWrite,
     FeedId,
     FeedState,
     FeedTrail,
@@ -57,10 +60,10 @@ class MemoryLog:
         feed.seen = feed.seen if fetch.seen is None else fetch.seen
         feed.slices = feed.slices if fetch.slices is None else fetch.slices
         feed.inventory = feed.inventory if fetch.inventory is None else fetch.inventory
-        feed.raw = fetch.raw or feed.raw
+        feed.raw = _packed(fetch.raw) or feed.raw
         if fetch.site is not None:
             put_site(feed, fetch.site)
-        feed.head = feed.head if fetch.head is None else fetch.head
+        feed.head = feed.head if fetch.head is None else pack(fetch.head)
         subscribers = self._state.active(fetch.feed_id)
         format = feed.stored.format
         is_kept = any(keeps_document(each.format, format) for each in subscribers)
@@ -68,7 +71,9 @@ class MemoryLog:
         if fetch.body and is_kept:
             known = feed.body.position if feed.body else Position(0)
             position = max(known, self._document_position(fetch))
-            feed.body = replace(fetch.body, position=position)
+            feed.body = _packed(fetch.body, position)
+        for deletion in fetch.deletions:
+            self._delete(deletion, fetch)
         for entry in fetch.entries:
             self._put(entry, fetch)
         past = superseded([record.kind for record in fetch.records])
@@ -94,7 +99,8 @@ class MemoryLog:
             raise DocumentWanted(f"feed {fetch.feed_id}")
 
     def _refuse_unknown(self, fetch: FetchCommit) -> None:
-        written = {entry.key for entry in fetch.entries}
+        written = {each.key for each in fetch.entries}
+        written |= {each.key for each in fetch.deletions}
         for record in fetch.records:
             for key, _fresh in record.entries:
                 if key not in written and self._find(fetch.feed_id, key) is None:
@@ -106,32 +112,41 @@ class MemoryLog:
                 return each
         return None
 
-    def _put(self, write: EntryWrite, fetch: FetchCommit) -> None:
-        published = write.published and milliseconds(min(write.published, fetch.at))
-        known = self._find(fetch.feed_id, write.key)
+    def _put(self, entry: Entry, fetch: FetchCommit) -> None:
+        date = entry.published or entry.updated
+        published = date and milliseconds(min(date, fetch.at))
+        known = self._known_or_added(entry, fetch)
+        known.stored = replace(
+            known.stored,
+            revision=known.stored.revision + 1,
+            deleted=False,
+            body=pack(entry),
+            unlisted=entry.unlisted,
+        )
+        known.sorted_at = published or known.sorted_at
+
+    def _delete(self, deletion: Deletion, fetch: FetchCommit) -> None:
+        entry = Entry(key=deletion.key, id=deletion.id)
+        known = self._known_or_added(entry, fetch)
+        revision = known.stored.revision + 1
+        known.stored = replace(known.stored, revision=revision, deleted=True)
+
+    def _known_or_added(self, entry: Entry, fetch: FetchCommit) -> ModelEntry:
+        """At revision 0 where it is not known."""
+        known = self._find(fetch.feed_id, entry.key)
         entry_id = EntryId(self._state.next_id("entry"))  # unused ones leave gaps
         if known is None:
             stored = StoredEntry(
                 id=entry_id,
                 feed_id=fetch.feed_id,
-                key=write.key,
-                revision=1,
-                deleted=write.deleted,
-                body=write.body,
-                unlisted=write.unlisted,
+                key=entry.key,
+                revision=0,
+                deleted=False,
+                body=pack(entry),
             )
-            sorted_at = published or milliseconds(fetch.at)
-            self._state.entries[entry_id] = ModelEntry(stored, sorted_at)
-            return
-        known.stored = replace(
-            known.stored,
-            revision=known.stored.revision + 1,
-            deleted=write.deleted,
-            body=known.stored.body if write.deleted else write.body,
-            unlisted=known.stored.unlisted if write.deleted else write.unlisted,
-        )
-        if not write.deleted:
-            known.sorted_at = published or known.sorted_at
+            known = ModelEntry(stored, milliseconds(fetch.at))
+            self._state.entries[entry_id] = known
+        return known
 
     def _append(self, fetch: FetchCommit, index: int, is_superseded: bool) -> Position:
         write = fetch.records[index]
@@ -293,3 +308,12 @@ class MemoryLog:
                 or each.last_position > end
             }
         return len(dropped)
+
+
+def _packed(
+    document: DocumentWrite | None, position: Position = BEFORE_ALL
+) -> StoredBody | None:
+    if document is None:
+        return None
+    body = pack_bytes(document.body)
+    return StoredBody(content_type=document.content_type, body=body, position=position)
