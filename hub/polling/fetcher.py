@@ -8,10 +8,12 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import Protocol
+
+from msgspec import Struct
 
 from hub.core.fetched import Fetched, Hop
 from hub.errors import Blocked, NetworkError, OptedOut
@@ -20,16 +22,13 @@ from hub.polling.hops import RedirectRefused, bare_url, origin, redirect_target
 from hub.polling.opt_outs import OptOuts
 from hub.runtime.clock import Clock
 from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers
-from protocols.quick import quick_init
 from storage.records import Credentials, Validators
 
 _NEVER_ASKED = (Blocked, OptedOut)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchRequest:
+class FetchRequest(Struct, frozen=True, kw_only=True):
     """What to fetch. Validators are sent to their own URL only, credentials only to
     the origin of ``credentials_origin``, a URL; empty, that is ``url``. Servers are
     told of ``subscribers`` unless it is None. With a ``sink`` the body of a 200 goes
@@ -55,9 +54,7 @@ class FeedFetcher(Protocol):
         ...
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Journey:
+class _Journey(Struct, frozen=True, kw_only=True):
     """How far one fetch has come: what it asks now, and the hops behind it."""
 
     started: datetime

@@ -46,7 +46,7 @@ class SiteReading:
             validators = Validators(
                 url=want.url, etag=want.etag, last_modified=want.last_modified
             )
-        return replace(self.request, url=want.url, validators=validators)
+        return changed(self.request, url=want.url, validators=validators)
 
     def count_step(self, commit: FetchCommit, state: SiteState) -> None:
         """Go on from a step that was committed."""

@@ -22,6 +22,7 @@ from hub.http import Limits
 from hub.polling.fetcher import FetchRequest
 from hub.runtime.offloading import run_in_thread
 from protocols.errors import FeedError
+from protocols.quick import changed
 from protocols.scp.reading.collections import CollectionReader, SitePage
 from protocols.scp.reading.entries import entry_of_page
 from protocols.scp.reading.heads import HeadRules
@@ -157,7 +158,7 @@ class Spool:
 
 def spooling_request(request: FetchRequest, spool: Spool) -> FetchRequest:
     limits = Limits(seconds=COLLECTION_SECONDS, body_bytes=COLLECTION_BYTES)
-    return replace(request, sink=spool, limits=limits)
+    return changed(request, sink=spool, limits=limits)
 
 
 def _unkept(error: OSError) -> str:

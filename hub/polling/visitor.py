@@ -8,6 +8,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
+from msgspec import Struct
+
 from hub.core.cadence import PollingRules
 from hub.core.decide import decide
 from hub.core.decision import Decision
@@ -27,7 +29,7 @@ from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
 from protocols.errors import UnsupportedVersion
 from protocols.feeds.creator import older_url
 from protocols.model import SITE_FORMATS, ParsedFeed
-from protocols.quick import changed, quick_init
+from protocols.quick import changed
 from storage.errors import DocumentWanted
 from storage.interface import FeedStore
 from storage.records import FetchCommit, FetchTarget
@@ -41,9 +43,7 @@ def draw_jitter() -> float:
     return _random.uniform(-1.0, 1.0)
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class Visit(Struct, frozen=True, kw_only=True):
     """What came of a visit, committed."""
 
     fetched: Fetched
@@ -87,9 +87,8 @@ class Visitor:
         understood = await self.reader.read(target, fetched)
         failpoint("after-parse")
         if isinstance(understood.error, UnsupportedVersion) and not fetched.is_pushed:
-            older = replace(
-                self._request(target, allowance), url=older_url(fetched.url)
-            )
+            request = self._request(target, allowance)
+            older = changed(request, url=older_url(fetched.url))
             fetched, understood = await self._older(older, target, fetched, understood)
         decision = self._decision(target, fetched, understood, occasion)
         return Visit(fetched=fetched, commit=await self._conclude(decision))

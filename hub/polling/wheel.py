@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from storage.records import FeedId, Pace
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """A feed whose turn it is. ``host`` is "" where requests are not paced; a ``pace``
     of 0 is for what was asked for."""
 

@@ -15,6 +15,7 @@ from hub.http import Answer, HttpNetwork, Limits, Purpose, Request
 from hub.polling.fetcher import Fetcher, FetchRequest
 from hub.polling.hops import RedirectRefused, bare_url, redirect_target
 from hub.polling.opt_outs import OptOuts
+from protocols.quick import changed
 from storage.records import Credentials, Validators
 from tests.support.clock import ManualClock
 from tests.support.http_server import Origin, ServerAnswer, ServerRequest, redirect
@@ -195,7 +196,7 @@ async def test_validators_that_were_stored_under_another_spelling_are_sent(
     stored = origin.url("/feed").replace("http:", "HTTP:")
     request = asking(f"{stored}#top")
     validators = Validators(url=stored, etag='"x"')
-    fetched = await fetcher.fetch(replace(request, validators=validators))
+    fetched = await fetcher.fetch(changed(request, validators=validators))
     assert (fetched.status, fetched.url) == (304, origin.url("/feed"))
     assert origin.requests[0].target == "/feed"
 
@@ -508,8 +509,8 @@ async def test_a_body_that_goes_into_a_sink_has_limits_of_its_own(
     origin.serve("/large", ServerAnswer(body=b"x" * 2_000_000))
     kept = Kept()
     request = asking(origin.url("/large"))
-    refused = await fetcher.fetch(replace(request, sink=kept))
+    refused = await fetcher.fetch(changed(request, sink=kept))
     limits = replace(LIMITS, body_bytes=3_000_000)
-    fetched = await fetcher.fetch(replace(request, sink=kept, limits=limits))
+    fetched = await fetcher.fetch(changed(request, sink=kept, limits=limits))
     assert refused.error == "the answer is larger than 1000000 bytes"
     assert (fetched.error, fetched.body, kept.size) == ("", b"", 2_000_000)
