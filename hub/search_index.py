@@ -6,7 +6,6 @@ takes what came meanwhile together, so that much news costs little more than som
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Protocol
@@ -14,10 +13,9 @@ from typing import Protocol
 import structlog
 
 from hub.core.searching import document_of, searched_subject
-from hub.gathering import gather
+from hub.log_follower import LogFollower
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry, Feed
-from storage.errors import StorageClosed, StorageError
 from storage.interface import EntryStore, LogStore, SearchStore
 from storage.packing import unpack
 from storage.records import (
@@ -34,10 +32,8 @@ from storage.records import (
 PAGE = 200
 """Entries that are read and written together."""
 RECORDS = 200
-WAIT_SECONDS = 10.0
 GATHER_SECONDS = 0.25
 """How long news waits for more, to be written with it; longer while much comes."""
-RETRY_SECONDS = 1.0
 
 log = structlog.get_logger()
 
@@ -61,26 +57,18 @@ class SearchIndex:
         storage: Indexed,
         *,
         gather_seconds: float = GATHER_SECONDS,
-        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self._storage = storage
         self._gather_seconds = gather_seconds
-        self._retry_seconds = retry_seconds
 
     async def run(self) -> None:
-        while True:
-            try:
-                position = await self.catch_up()
-                await self._storage.log.wait(position, WAIT_SECONDS)
-                await gather(self._storage.log, position, self._gather_seconds)
-            except StorageClosed:
-                raise
-            except StorageError as error:
-                log.error("search_indexing_failed", error=str(error))
-                await asyncio.sleep(self._retry_seconds)
-            except Exception:  # search may lag; what feeds send must not end the hub
-                log.exception("search_indexing_failed")
-                await asyncio.sleep(self._retry_seconds)
+        follower = LogFollower(
+            self._storage.log,
+            "search_indexing_failed",
+            self.catch_up,
+            gather_seconds=self._gather_seconds,
+        )
+        await follower.run()
 
     async def catch_up(self) -> Position:
         """Index all there is now; up to where the log was read."""

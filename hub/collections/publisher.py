@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import structlog
 
 from hub.collections.builder import CollectionBuilder
-from hub.gathering import ReadableLog, gather
+from hub.log_follower import GrowingLog, LogFollower
 from hub.runtime.clock import Clock
 from hub.runtime.scheduling import ScheduledJob, scheduled
-from storage.errors import StorageClosed, StorageError
-from storage.records import BEFORE_ALL, Position
+from storage.errors import StorageError
+from storage.records import Cursor, Position
 
 CATCH_UP_SECONDS = 60.0
 """How late is noticed what the log does not tell: feeds hidden, shown or moved."""
@@ -30,10 +29,10 @@ PROMPT_SHARE = 10
 log = structlog.get_logger()
 
 
-class News(ReadableLog, Protocol):
+class News(GrowingLog, Protocol):
     """What is needed of `storage.interface.LogStore`."""
 
-    async def wait(self, after: Position, seconds: float) -> Position: ...
+    async def head(self) -> Cursor: ...
 
 
 class Publisher:
@@ -47,17 +46,21 @@ class Publisher:
         *,
         is_on: bool = True,
         gather_seconds: float = GATHER_SECONDS,
-        retry_seconds: float = CATCH_UP_SECONDS,
     ) -> None:
         self._builder = builder
         self._news = news
-        self._gather_seconds = gather_seconds
-        self._retry_seconds = retry_seconds
         self._clock = clock
         self._is_on = is_on
         self._prompt_at = float("-inf")
         self._is_waiting = False  # for that, with something to be built
-        self._is_gathering = False
+        self._follower = LogFollower(
+            news,
+            "pages_not_kept_up",
+            self._catch_up,
+            wait_seconds=WAIT_SECONDS,
+            retry_seconds=CATCH_UP_SECONDS,
+            gather_seconds=gather_seconds,
+        )
 
     async def run(self) -> None:
         """Build at once what is due, then by the clock until cancelled."""
@@ -73,25 +76,12 @@ class Publisher:
 
     async def follow(self) -> None:
         """Have what the log tells of among the pages soon: readers ask for news."""
-        position = BEFORE_ALL
-        while True:
-            try:
-                head = await self._news.wait(position, WAIT_SECONDS)
-                self._is_gathering = True
-                since = position or head  # not all there ever was, at the start
-                position = head
-                await gather(self._news, since, self._gather_seconds)
-                await self._builder.catch_up()
-            except StorageClosed:
-                raise
-            except StorageError as error:
-                log.warning("pages_not_kept_up", error=str(error))
-                await asyncio.sleep(self._retry_seconds)
-            except Exception:  # what feeds send must not end the hub
-                log.exception("pages_not_kept_up")
-                await asyncio.sleep(self._retry_seconds)
-            finally:
-                self._is_gathering = False
+        await self._follower.run()
+
+    async def _catch_up(self) -> Position:
+        end = (await self._news.head()).position
+        await self._builder.catch_up()
+        return end
 
     async def build(self) -> None:
         """What is due; a failure waits for the next time."""
@@ -111,7 +101,7 @@ class Publisher:
         While much is written it is judged later; what is withdrawn is known without.
         """
         try:
-            if not self._is_gathering:
+            if not self._follower.has_news:
                 await self._builder.catch_up()
             if not self._is_on or not await self._builder.needs_snapshot():
                 return

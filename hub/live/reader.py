@@ -6,27 +6,21 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
-import structlog
-
 from hub.live.prepared import Prepared
 from hub.live.rendering import Rendering
 from hub.live.subscriptions import Channel, Channels, LiveSubscription
+from hub.log_follower import LogFollower
 from hub.runtime.metrics import Metrics
 from protocols.cursor import turn_of
-from storage.errors import StorageClosed, StorageError
 from storage.interface import LogStore
 from storage.records import FeedId, Position, Record
 
 PAGE = 200
-WAIT_SECONDS = 10.0
-RETRY_SECONDS = 1.0
 SLICE = 500
 """Connections written to before others have their turn."""
 
 KEPT_RECENT = 4_000
 """Half a minute of a busy hub."""
-
-log = structlog.get_logger()
 
 
 class RecentRecords:
@@ -103,19 +97,12 @@ class LogReader:
         self._metrics = metrics
 
     async def run(self) -> None:
-        while True:
-            try:
-                await self._read_on()
-            except StorageClosed:
-                raise
-            except StorageError as error:
-                log.error("live_reading_failed", error=str(error))
-                await asyncio.sleep(RETRY_SECONDS)
+        await LogFollower(self._log, "live_reading_failed", self._read_on).run()
 
-    async def _read_on(self) -> None:
-        await self._log.wait(self.position, WAIT_SECONDS)
+    async def _read_on(self) -> Position:
         for record in await self._log.records(after=self.position, limit=PAGE):
             await self._give(record)
+        return self.position
 
     async def _give(self, record: Record) -> None:
         async with self.giving:

@@ -12,12 +12,10 @@ from structlog.testing import capture_logs
 from hub.search_index import SearchIndex
 from hub.services.tokens import ADMINISTRATOR
 from protocols.model import Entry, Status
-from storage.errors import StorageClosed, StorageError
 from storage.records import (
     Position,
     RecordKind,
     RecordWrite,
-    SearchDocument,
 )
 from tests.support.eventually import eventually
 from tests.support.library import Library
@@ -108,44 +106,6 @@ async def test_a_search_gives_up_after_many_that_do_not_match(
     assert len(await found(hub, '"word"')) == 50
 
 
-async def test_an_index_that_cannot_be_written_is_tried_again(
-    hub: Hub, library: Library
-) -> None:
-    await library.publish("news", "one")
-    store = Failing(hub, failures=1)
-    index = SearchIndex(store, gather_seconds=0, retry_seconds=0)
-    running = asyncio.create_task(index.run())
-
-    async def is_found() -> bool:
-        return await found(hub, "one") == ["one"]
-
-    await eventually(is_found)
-    assert store.failures == 0
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-
-
-async def test_a_fault_is_logged_and_does_not_end_it(
-    hub: Hub, library: Library
-) -> None:
-    await library.publish("news", "one")
-    store = Failing(hub, failures=1, fault=ValueError("odd"))
-    index = SearchIndex(store, gather_seconds=0, retry_seconds=0)
-
-    async def is_found() -> bool:
-        return await found(hub, "one") == ["one"]
-
-    with capture_logs() as lines:
-        running = asyncio.create_task(index.run())
-        await eventually(is_found)
-    assert [(line["event"], line["exc_info"]) for line in lines] == [
-        ("search_indexing_failed", True)
-    ]
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
-
-
 async def test_an_entry_that_cannot_be_indexed_is_passed_over(
     hub: Hub, library: Library
 ) -> None:
@@ -165,35 +125,3 @@ async def test_an_entry_that_cannot_be_indexed_is_passed_over(
     assert [(line["event"], line["exc_info"]) for line in lines] == [
         ("entry_not_indexed", True)
     ]
-
-
-async def test_it_ends_with_the_database(hub: Hub) -> None:
-    await hub.storage.close()
-
-    with pytest.raises(StorageClosed):
-        await SearchIndex(hub.storage).run()
-
-
-class Failing:
-    """A storage whose index fails a few times."""
-
-    def __init__(self, hub: Hub, failures: int, fault: Exception | None = None) -> None:
-        self.failures = failures
-        self.fault = fault or StorageError("the disk is full")
-        self.log = hub.storage.log
-        self.entries = hub.storage.entries
-        self.search = self
-        self._search = hub.storage.search
-        self.position = hub.storage.search.position
-        self.waiting = hub.storage.search.waiting
-
-    async def index(
-        self,
-        ids: list[int],
-        documents: list[SearchDocument],
-        position: Position | None = None,
-    ) -> None:
-        if self.failures:
-            self.failures -= 1
-            raise self.fault
-        await self._search.index(ids, documents, position)

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from hub.collections.builder import BuildOptions, CollectionBuilder
 from hub.collections.publisher import PROMPT_SECONDS, Publisher
 from storage.errors import StorageClosed, StorageError
-from storage.records import Position, Record
+from storage.records import Cursor, Position, Record
 from tests.support.clock import ManualClock
 
 
@@ -50,20 +50,20 @@ class FakeBuilder:
 
 @dataclass
 class FakeNews:
-    """A log that tells of so many commits, or fails, and then closes."""
+    """A log that tells of so many commits, and then closes."""
 
-    told: list[Exception | None]
+    commits: int = 0
     position: int = 0
 
     async def wait(self, after: Position, seconds: float) -> Position:
         assert after == self.position
-        if not self.told:
+        if self.position == self.commits:
             raise StorageClosed("the test is over")
-        failure = self.told.pop(0)
-        if failure is not None:
-            raise failure
         self.position += 1
         return Position(self.position)
+
+    async def head(self) -> Cursor:
+        return Cursor("e", Position(self.position))
 
     async def records(self, *, after: Position, limit: int) -> list[Record]:
         return []
@@ -73,7 +73,7 @@ def a_publisher(
     builder: FakeBuilder, clock: ManualClock | None = None, *, is_on: bool = True
 ) -> Publisher:
     made = cast("CollectionBuilder", builder)
-    return Publisher(made, clock or ManualClock(), FakeNews([]), is_on=is_on)
+    return Publisher(made, clock or ManualClock(), FakeNews(), is_on=is_on)
 
 
 @pytest.mark.parametrize(
@@ -185,34 +185,19 @@ async def test_nothing_is_built_that_is_not_wanted(
     assert builder.asked == ["catch_up"]
 
 
-async def follow(builder: FakeBuilder, *told: Exception | None) -> list[str]:
-    """Until the log is closed; what was logged."""
+async def test_news_is_among_the_pages_soon() -> None:
+    builder = FakeBuilder()
     publisher = Publisher(
         cast("CollectionBuilder", builder),
         ManualClock(),
-        FakeNews(list(told)),
+        FakeNews(commits=2),
         gather_seconds=0,
-        retry_seconds=0,
     )
-    with capture_logs() as lines, pytest.raises(StorageClosed):
+
+    with pytest.raises(StorageClosed):
         await publisher.follow()
-    return [each["event"] for each in lines]
 
-
-async def test_news_is_among_the_pages_soon() -> None:
-    builder = FakeBuilder()
-
-    assert await follow(builder, None, None) == []
-
-    assert builder.asked == ["catch_up", "catch_up"]
-
-
-@pytest.mark.parametrize("failure", [StorageError("busy"), ValueError("odd")])
-async def test_a_failure_to_follow_is_logged_and_it_goes_on(failure: Exception) -> None:
-    assert await follow(FakeBuilder(failure), None) == ["pages_not_kept_up"]
-    builder = FakeBuilder()
-    assert await follow(builder, failure, None) == ["pages_not_kept_up"]
-    assert builder.asked == ["catch_up"]
+    assert builder.asked == ["catch_up"] * 3
 
 
 async def test_while_much_is_written_pages_are_judged_later() -> None:
@@ -227,11 +212,9 @@ async def test_while_much_is_written_pages_are_judged_later() -> None:
     publisher = Publisher(
         cast("CollectionBuilder", builder),
         ManualClock(),
-        Busy([None]),
+        Busy(commits=1),
         gather_seconds=0,
     )
     with pytest.raises(StorageClosed):
         await publisher.follow()
-    assert builder.asked == ["catch_up"]
-    await publisher.keep_up()
-    assert builder.asked == ["catch_up", "catch_up"]
+    assert builder.asked == ["catch_up", "catch_up"], "at the start, and of the news"

@@ -1,0 +1,117 @@
+"""Following the log: whoever reads on from it for as long as the hub runs.
+
+What may lag behind waits for a quiet moment first, so that much news costs little more
+than some.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, Never, Protocol
+
+import structlog
+
+from storage.errors import StorageClosed, StorageError
+from storage.records import Position, Record, RecordKind
+
+WAIT_SECONDS: Final = 10.0
+"""After this whoever follows looks again, though the log has not grown."""
+RETRY_SECONDS: Final = 1.0
+LOOK_SECONDS: Final = 1.0
+LIMIT: Final = 500
+"""Records that are read at a look."""
+MUCH_NEWS: Final = 200
+MUCH: Final = 20
+"""Records at a look from which on it is worth waiting: of which some are news, or none:
+those of first documents, which are news to nobody, and of feeds in error."""
+NEWS_SECONDS: Final = 10.0
+OTHER_SECONDS: Final = 300.0
+"""How long either may wait, at most."""
+
+_NEWS: Final = frozenset({RecordKind.ENTRIES, RecordKind.UPDATED, RecordKind.DELETED})
+
+log = structlog.get_logger()
+
+
+class GrowingLog(Protocol):
+    """What is needed of `storage.interface.LogStore`."""
+
+    async def records(self, *, after: Position, limit: int) -> list[Record]: ...
+
+    async def wait(self, after: Position, seconds: float) -> Position: ...
+
+
+class LogFollower:
+    """Has ``handle`` deal with what the log tells, from now until it is cancelled.
+
+    ``handle`` deals with all there is, at the start and whenever the log has grown, and
+    returns the position that it has come to. Whatever it raises is logged under
+    ``name`` and tried again: what feeds send must not end the hub. With
+    ``gather_seconds`` the news waits so long for more, and longer while much comes.
+    """
+
+    def __init__(
+        self,
+        log_store: GrowingLog,
+        name: str,
+        handle: Callable[[], Awaitable[Position]],
+        *,
+        wait_seconds: float = WAIT_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
+        gather_seconds: float | None = None,
+    ) -> None:
+        self._log = log_store
+        self._name = name
+        self._handle = handle
+        self._wait_seconds = wait_seconds
+        self._retry_seconds = retry_seconds
+        self._gather_seconds = gather_seconds
+        self.has_news = False
+        """Since the log has grown until that was dealt with, or has failed."""
+
+    async def run(self) -> Never:
+        """Raises `StorageClosed` when the hub ends."""
+        while True:
+            try:
+                await self._follow()
+            except StorageClosed:
+                raise
+            except StorageError as error:
+                log.error(self._name, error=str(error))
+            except Exception:
+                log.exception(self._name)
+            self.has_news = False
+            await asyncio.sleep(self._retry_seconds)
+
+    async def _follow(self) -> Never:
+        while True:
+            position = await self._handle()
+            self.has_news = False
+            end = await self._log.wait(position, self._wait_seconds)
+            self.has_news = end > position
+            if self.has_news and self._gather_seconds is not None:
+                await gather(self._log, position, self._gather_seconds)
+
+
+async def gather(
+    log_store: GrowingLog,
+    after: Position,
+    seconds: float,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> None:
+    """Wait so many seconds for more to come after a position, and longer while much
+    does: thousands of feeds that are imported are first to be there, and then found.
+
+    Raises `StorageError`.
+    """
+    await sleep(seconds)
+    waited, has_news = seconds, False
+    while records := await log_store.records(after=after, limit=LIMIT):
+        has_news = has_news or any(each.kind in _NEWS for each in records)
+        much, most = (MUCH_NEWS, NEWS_SECONDS) if has_news else (MUCH, OTHER_SECONDS)
+        if len(records) <= much or waited >= most:
+            return
+        await sleep(LOOK_SECONDS)
+        waited += LOOK_SECONDS
+        after = records[-1].position
