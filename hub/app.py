@@ -20,12 +20,11 @@ import structlog
 import hub
 from hub.assembly import BuiltHub, build_hub
 from hub.collections.shelf import ShelfUnusable
-from hub.config import Settings
-from hub.environment import unknown_variables
 from hub.open_files import fit_connections, raise_limit
 from hub.runtime import garbage_collection
 from hub.runtime.background import BackgroundTask
 from hub.runtime.offloading import take_short_turns
+from hub.settings import Settings, unknown_variables
 from hub.tokens import TokenUnreadable, ensure_token, token_file
 from hub.web.server.http_server import (
     DRAIN_SECONDS,

@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from hub.config import Settings
 from hub.core.standing import WordList
 from hub.ground import Ground, Seams, create_network
 from hub.http import Network
@@ -23,6 +22,7 @@ from hub.runtime.clock_watch import ClockWatch
 from hub.runtime.metrics import Metrics
 from hub.search_index import SearchIndex
 from hub.services import OperationsService, Services
+from hub.settings import Settings
 from hub.use_cases import build_use_cases
 from hub.way_in import build_way_in
 from hub.way_out import build_way_out

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from random import Random, SystemRandom
 
 import hub
-from hub.config import Settings
 from hub.http import HttpNetwork, Network
 from hub.http.resolver import Lookup
 from hub.parsing.parser import Parser
@@ -15,6 +14,7 @@ from hub.polling.identity import Identity
 from hub.polling.visitor import draw_jitter
 from hub.runtime.clock import Clock, SystemClock
 from hub.runtime.metrics import Metrics
+from hub.settings import Settings
 from storage.interface import Storage
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import structlog
 
-from hub.config import Settings
 from hub.polling.lanes import slow_places
+from hub.settings import Settings
 
 MOST_FILES = 2**20
 """Asked for where there is no limit; Linux takes no more by default."""

@@ -9,13 +9,13 @@ from hub.collections.builder import BuildOptions, CollectionBuilder
 from hub.collections.pages import PageKeeper
 from hub.collections.publisher import Publisher
 from hub.collections.shelf import Shelf
-from hub.config import Settings
 from hub.openfeeder.gatekeeper import Gatekeeper
 from hub.runtime.background import BackgroundTask
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from hub.services.collections import CollectionService
 from hub.services.openfeeder import OpenFeederOptions, OpenFeederService
+from hub.settings import Settings
 from protocols.openfeeder.serving.choices import AuthorDisplay
 from protocols.scp.collection import Encoding
 from storage.interface import Storage

@@ -13,10 +13,8 @@ from urllib.parse import urlencode, urlsplit
 
 import click
 
-from hub.config import Settings
-from hub.config_fields import PREFIX
-from hub.config_readers import origin_url
-from hub.environment import SettingError, load_settings
+from hub.setting_readers import origin_url
+from hub.settings import PREFIX, SettingError, Settings, load_settings
 from hub.tokens import TokenUnreadable, read_token, token_file
 
 from .failures import Failure, HubUnreachable

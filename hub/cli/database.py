@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import click
 
-from hub.config import Settings
+from hub.settings import Settings
 from storage.errors import DatabaseLocked, StorageError
 from storage.interface import Storage
 from storage.records import DatabaseStatus

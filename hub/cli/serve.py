@@ -11,8 +11,7 @@ from contextlib import suppress
 
 import click
 
-from hub.config import SETTINGS
-from hub.config_fields import Setting
+from hub.settings import SETTINGS, Setting
 
 from . import say
 from .client import read_settings

@@ -15,13 +15,13 @@ from pathlib import Path
 
 from hub.app import run_until_stopped
 from hub.assembly import build_hub
-from hub.config import Settings
 from hub.demo.arrivals import Arrivals, Told
 from hub.demo.hub_requests import DemoFailed, ask_hub
 from hub.demo.listeners import Listeners
 from hub.demo.outside import Outside
 from hub.demo.samples import Kind
 from hub.runtime.clock import SystemClock
+from hub.settings import Settings
 from hub.web.server.http_server import create_server, listening_socket
 from storage.interface import Storage
 from storage.opening import open_storage

@@ -13,9 +13,9 @@ from typing import Protocol
 
 import structlog
 
-from hub.config_openfeeder import OpenFeederSettings
 from hub.errors import NetworkError
 from hub.http import Limits, Network, Purpose, Request
+from hub.settings import Settings
 from protocols.openfeeder.serving.analytics import (
     EVENT,
     AnalyticsEvent,
@@ -117,9 +117,7 @@ class Analytics:
             self._is_failing = True
 
 
-def create_sink(
-    settings: OpenFeederSettings, network: Network, hostname: str
-) -> Sink | None:
+def create_sink(settings: Settings, network: Network, hostname: str) -> Sink | None:
     """As the settings have it; None: nothing is told."""
     base, site = settings.openfeeder_analytics_url, settings.openfeeder_analytics_site
     secret = settings.openfeeder_analytics_secret

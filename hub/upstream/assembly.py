@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from hub.config import Settings
 from hub.ground import identity
 from hub.limits.hub_limiter import HubLimiter
 from hub.open_hub import Surroundings
@@ -13,6 +12,7 @@ from hub.polling.bringing import Bringing
 from hub.polling.opt_outs import OptOuts
 from hub.runtime.background import BackgroundTask
 from hub.services.upstream import UpstreamService
+from hub.settings import Settings
 from hub.upstream.deliveries import Deliveries
 from hub.upstream.polls import Polls
 from hub.upstream.requests import HubRequests

@@ -16,10 +16,10 @@ from ipaddress import IPv6Address, IPv6Network, ip_address
 import structlog
 from starlette.requests import HTTPConnection
 
-from hub.config_readers import Addresses
 from hub.limits.token_bucket import Rate, TokenBuckets
 from hub.runtime.clock import Clock, SystemClock
 from hub.runtime.metrics import Metrics
+from hub.setting_readers import Addresses
 from hub.web.problems import Problem
 
 MOST_KNOWN = 20_000

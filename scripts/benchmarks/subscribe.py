@@ -18,8 +18,8 @@ from itertools import count
 from pathlib import Path
 
 import aiohttp
+from hub.settings import Settings
 
-from hub.config import Settings
 from hub.runtime.clock import SystemClock
 from hub.websub.questions import draw_challenge
 from protocols.websub.verification import verification_url

@@ -10,9 +10,10 @@ from datetime import timedelta
 from ipaddress import ip_network
 from typing import Final
 
+from hub.settings import Settings
+
 from hub.app import run_until_stopped
 from hub.assembly import build_hub
-from hub.config import Settings
 from hub.core.cadence import PollingRules
 from hub.delivery.dispatcher import Dispatcher
 from hub.http import HttpNetwork, Limits

@@ -21,7 +21,7 @@ import aiohttp
 import pytest
 
 from hub.app import run
-from hub.config import Settings
+from hub.settings import Settings
 from tests.support.eventually import eventually
 from tests.support.failing_disk import (
     BROKEN,

@@ -12,8 +12,8 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
+from hub.settings import Settings
 
-from hub.config import Settings
 from hub.delivery.callback_pace import CallbackPace
 from hub.errors import Blocked, NetworkError, Unreachable
 from hub.http import HttpNetwork, Limits, Purpose, Request

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from hub.settings import Settings
 from starlette.applications import Starlette
 from structlog.testing import capture_logs
 
 from hub.app import CannotStart, HubFailed, run, run_until_stopped, stop_signal
 from hub.assembly import BuiltHub
-from hub.config import Settings
 from hub.runtime.background import BackgroundTask
 from hub.web.server.http_server import create_server, listening_socket
 from tests.support.eventually import eventually

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 import hub
-from hub.config import Settings
 from hub.ground import identity
 from hub.polling.identity import Identity
+from hub.settings import Settings
 
 HUB = "https://hub.example"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from hub.config import Settings
 from hub.open_files import MOST_FILES, fit_connections, raise_limit
+from hub.settings import Settings
 from tests.support.hub_process import HubProcess
 
 SETTINGS = Settings(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hub.app import _warn_about
-from hub.config import Settings
 from hub.publishing import FOLDER, build_publishing
+from hub.settings import Settings
 from protocols.scp.collection import Encoding
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.services import open_hub

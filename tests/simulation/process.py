@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
+from hub.settings import Settings
 from starlette.types import ASGIApp
 
 from hub.app import HubFailed, run_until_stopped
 from hub.assembly import BuiltHub, Seams, build_hub
-from hub.config import Settings
 from hub.jobs import Housekeeping
 from hub.runtime.clock import SystemClock
 from hub.web.server.http_server import Server

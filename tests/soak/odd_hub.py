@@ -19,10 +19,10 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import uvloop
+from hub.settings import load_settings
 
 from hub.app import run_until_stopped, stop_signal
 from hub.assembly import build_hub
-from hub.environment import load_settings
 from hub.ground import Seams
 from hub.http import HttpNetwork, Purpose
 from hub.runtime.clock import SystemClock

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from hub.config import SETTINGS
+from hub.settings import SETTINGS
 from tests.support.restored_logs import restored_logs
 
 Fanfare = Callable[..., Result]

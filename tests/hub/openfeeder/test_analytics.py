@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
+from hub.settings import Settings
 from structlog.testing import capture_logs
 
-from hub.config import Settings
 from hub.errors import Unreachable
 from hub.http import Answer, Purpose, Request
 from hub.openfeeder.analytics import Analytics, HttpSink, LogSink, create_sink

@@ -103,10 +103,8 @@ def hosts(value: str) -> tuple[str, ...]:
 
 
 def database(value: str) -> str:
-    """SQLite's names of databases that are no files are none: the hub opens its own
-
-    several times, and what is acknowledged is to be there after a crash.
-    """
+    """The path of a file, none of SQLite's other names: the hub opens its database
+    several times, and what is acknowledged is there after a crash."""
     scheme, _, path = value.partition(":")
     if scheme != "sqlite" or not path:
         raise ValueError("expected sqlite:PATH")

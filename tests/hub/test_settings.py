@@ -5,9 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from hub.config import SETTINGS, Settings
 from hub.core.cadence import PollingRules
-from hub.environment import SettingError, load_settings, unknown_variables
+from hub.settings import (
+    SETTINGS,
+    SettingError,
+    Settings,
+    load_settings,
+    unknown_variables,
+)
 
 
 def test_nothing_set_gives_the_defaults() -> None:

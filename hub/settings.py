@@ -1,0 +1,626 @@
+"""All settings: what the hub is told from outside, and how it is read.
+
+Each setting is one field of `Settings`, with its default, the reader of its text and
+its help. The variable (``FANFARE_PORT``), the option of ``serve`` (``--port``) and the
+row of docs/reference/settings.md are made from that, in the order of the fields.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import timedelta
+from pathlib import Path
+from typing import Final, TypeVar
+
+from hub.core.cadence import PollingRules
+from hub.core.sites.bounds import SiteBounds
+from hub.setting_readers import (
+    DAY,
+    Addresses,
+    database,
+    hosts,
+    language,
+    line,
+    networks,
+    one_of,
+    origin_url,
+    path_prefixes,
+    seconds,
+    some_of,
+    text_file,
+    whole,
+)
+from protocols.openfeeder.serving.choices import AuthorDisplay, PageType
+from protocols.public_urls import is_public_url
+from protocols.superfeedr.parameters import DEFAULT_LENGTHS, Lengths
+from protocols.websub.callbacks import LONGEST_URL
+from protocols.websub.leases import LONGEST_LEASE, SECRET_OVERLAP, SHORTEST_LEASE
+from storage.records import Retention
+
+PREFIX: Final = "FANFARE_"
+NOT_SETTINGS: Final = frozenset({"FANFARE_FAILPOINT"})
+"""Variables with our prefix that only tests use."""
+ANALYTICS_NEEDS: Final = {
+    "umami": ("openfeeder_analytics_url", "openfeeder_analytics_site"),
+    "ga4": ("openfeeder_analytics_site", "openfeeder_analytics_secret"),
+}
+"""The settings that each place of analytics needs."""
+
+_LONGEST_REASON = 500
+_PASSWORD = re.compile(r"(?<=://)[^\s/]*@")
+_WEEK = 7 * DAY
+_RULES = PollingRules()
+_SITES = SiteBounds()
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """How one field of `Settings` is read and described."""
+
+    field: str
+    shown_default: str
+    help: str
+    read: Callable[[str], object]
+    is_secret: bool = False
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.field.upper()
+
+    @property
+    def option(self) -> str:
+        return "--" + self.field.replace("_", "-")
+
+
+def setting(
+    default: T,
+    read: Callable[[str], T],
+    help: str,
+    *,
+    shown: str | None = None,
+    is_secret: bool = False,
+) -> T:
+    """Declare a field of `Settings`; ``shown`` is its default as people write it."""
+    metadata = {
+        "read": read,
+        "help": help,
+        "shown": _written(default) if shown is None else shown,
+        "is_secret": is_secret,
+    }
+    return field(default=default, metadata=metadata)
+
+
+def _written(default: object) -> str:
+    if default in ("", ()):
+        return "none"
+    return f"{default:.15g}" if isinstance(default, float) else str(default)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings of a hub, grouped as the reference lists them."""
+
+    database: str = setting(
+        "sqlite:data/fanfare.db",
+        database,
+        "where everything is kept; keys and the admin token lie beside the file",
+    )
+    host: str = setting("127.0.0.1", line, "the address to listen on")
+    port: int = setting(8080, whole(0, 65_535), "the port to listen on; 0 picks one")
+    public_url: str = setting(
+        "",
+        origin_url,
+        "how others reach this hub; every link to itself is built from it",
+        shown="http://localhost:PORT",
+    )
+    admin_token: str = setting(
+        "",
+        line,
+        "the token of the administration API",
+        shown="generated, in the file admin-token beside the database",
+        is_secret=True,
+    )
+    allow_networks: tuple[Addresses, ...] = setting(
+        (),
+        networks,
+        "networks the address guard lets requests into, unpaced: tests, intranets",
+    )
+    allow_topic_networks: tuple[Addresses, ...] = setting(
+        (), networks, "the same, for fetching feeds only"
+    )
+    allow_callback_networks: tuple[Addresses, ...] = setting(
+        (), networks, "the same, for delivering to callbacks only"
+    )
+    allow_hub_networks: tuple[Addresses, ...] = setting(
+        (), networks, "the same, for hubs that publishers name only"
+    )
+    blocked_hosts: tuple[str, ...] = setting(
+        (),
+        hosts,
+        "hosts that no feed is fetched from, with all below them: publishers who want"
+        " none of it",
+    )
+    robots: str = setting(
+        "off",
+        one_of("off", "on"),
+        "whether feeds that their site's robots.txt disallows are left alone",
+    )
+
+    # The open hub and live streams.
+    open_hub: str = setting(
+        "known",
+        one_of("off", "known", "any"),
+        "who may subscribe at /hub: nobody, whoever names a public topic or one that"
+        " names this hub, or everybody",
+    )
+    min_lease: int = setting(
+        SHORTEST_LEASE,
+        whole(1, LONGEST_LEASE),
+        "seconds a subscription at /hub lasts at least, whatever is asked for",
+    )
+    longest_topic: int = setting(
+        DEFAULT_LENGTHS.topic,
+        whole(1, LONGEST_URL),
+        "characters of a topic at /, at most",
+    )
+    longest_callback: int = setting(
+        DEFAULT_LENGTHS.callback,
+        whole(1, LONGEST_URL),
+        "characters of a callback at /, at most",
+    )
+    open_stream: str = setting(
+        "on",
+        one_of("on", "off"),
+        "whether listening live to public topics takes no token",
+    )
+    stream_connections: int = setting(
+        10_000, whole(0, 1_000_000), "live connections open at the same time"
+    )
+    stream_share: int = setting(
+        25,
+        whole(1, 100),
+        "percent of these that one address may hold without a token; an account may"
+        " hold twice as many, the operator all",
+    )
+    contact: str = setting(
+        "",
+        line,
+        "a URL or mail address shown to publishers in the User-Agent",
+    )
+
+    # Polling, and sites that are read by many requests.
+    min_period: float = setting(
+        _RULES.min_period,
+        seconds(1, _WEEK),
+        "seconds between two polls of a feed, at least",
+    )
+    max_period: float = setting(
+        _RULES.max_period,
+        seconds(1, 4 * _WEEK),
+        "seconds between two polls, at most; wins over every floor",
+    )
+    default_floor: float = setting(
+        _RULES.default_floor,
+        seconds(1, _WEEK),
+        "the floor of the period, in seconds, of feeds that earned no lower one",
+    )
+    earned_floor: float = setting(
+        _RULES.earned_floor,
+        seconds(1, _WEEK),
+        "the floor, in seconds, of feeds that answer 304 and post hourly or ask for it",
+    )
+    patience: float = setting(
+        _RULES.patience,
+        seconds(1, _WEEK),
+        "entry-seconds of waiting that a poll is worth to begin with",
+    )
+    poll_budget: float = setting(
+        0.0,
+        seconds(0, 10_000),
+        "polls a second, for all feeds; 0: 24 a day for each feed, on average",
+    )
+    upstream: str = setting(
+        "auto",
+        one_of("auto", "on", "off"),
+        "whether feeds are subscribed to at the hubs they name, which then push to this"
+        " one; auto: if the public URL is one that they can reach",
+    )
+    backup_period: float = setting(
+        _RULES.backup_period,
+        seconds(1, 4 * _WEEK),
+        "seconds between two polls, at least, of feeds whose hub has proved that it"
+        " pushes what is new",
+    )
+    dead_after: float = setting(
+        _RULES.dead_after,
+        seconds(1, 52 * _WEEK),
+        "seconds of nothing but 404 after which a feed is dead: no longer polled",
+    )
+    entries_of_day: int = setting(
+        _RULES.entries_of_day,
+        whole(1, 10_000_000),
+        "new entries of one feed that are told in a day, UTC; what is more waits",
+    )
+    bytes_of_day: int = setting(
+        _RULES.bytes_of_day,
+        whole(1, 100 * 1024**3),
+        "bytes of new and changed entries of one feed in a day, UTC, as JSON; the one"
+        " that passes them is taken whole, what is more waits",
+    )
+    poll_concurrency: int = setting(
+        64, whole(1, 1_000), "feeds fetched at the same time"
+    )
+    site_requests: int = setting(
+        _SITES.requests,
+        whole(50, 100_000),
+        "requests of one visit to a site that is read by many; the rest comes after",
+    )
+    site_seconds: float = setting(
+        _SITES.seconds,
+        seconds(1, 3_600),
+        "seconds of one visit to such a site",
+    )
+    site_bytes: int = setting(
+        _SITES.bytes,
+        whole(1, 100 * 1024**3),
+        "bytes that one visit to such a site may read",
+    )
+    site_entries: int = setting(
+        _SITES.entries,
+        whole(1, 10_000_000),
+        "new and changed entries of one visit to such a site",
+    )
+    site_entries_of_day: int = setting(
+        _SITES.entries_of_day,
+        whole(1, 10_000_000),
+        "new and changed entries of such a site in a day, UTC",
+    )
+    site_walk_seconds: float = setting(
+        _SITES.walk_every,
+        seconds(1, 4 * _WEEK),
+        "seconds between two looks at all that a site lists, though it reports changes",
+    )
+    site_reread_seconds: float = setting(
+        _SITES.reread_every,
+        seconds(1, 52 * _WEEK),
+        "seconds between two readings of every page, where changes may not be reported",
+    )
+
+    # Deliveries, and what is stored and told.
+    delivery_concurrency: int = setting(
+        256, whole(1, 5_000), "deliveries under way at the same time"
+    )
+    secret_overlap: int = setting(
+        SECRET_OVERLAP,
+        whole(0, LONGEST_LEASE),
+        "seconds for which the secret that a subscription had before signs as well",
+    )
+    sanitize: str = setting(
+        "off",
+        one_of("off", "on"),
+        "whether content of new and changed entries is cleaned until it is safe to show"
+        " in a page",
+    )
+    unlisted: str = setting(
+        "told",
+        one_of("told", "withheld"),
+        "whether subscribers of a feed are told of entries that it wants kept out of"
+        " whatever many can find",
+    )
+    porn_words: str = setting(
+        "",
+        text_file,
+        "a file of words and phrases, one a line, by which feeds get a porn rank",
+    )
+
+    # Collections for crawlers (SCP): how they are built, and how others' are read.
+    scp: str = setting(
+        "on",
+        one_of("on", "off"),
+        "whether collections of all public entries are built for crawlers (SCP)",
+    )
+    scp_delta_seconds: float = setting(
+        3_600.0,
+        seconds(60, 7 * DAY),
+        "seconds between two collections of what has changed",
+    )
+    scp_snapshot_seconds: float = setting(
+        DAY,
+        seconds(60, 52 * 7 * DAY),
+        "seconds between two collections of all there is",
+    )
+    scp_compression: str = setting(
+        "gzip",
+        one_of("gzip", "zstd"),
+        "how collections are compressed, unless it would be by more than 90:1",
+    )
+    scp_language: str = setting(
+        "en",
+        language,
+        "the language of pages whose entry and feed name none, such as en or de-CH",
+    )
+    scp_checksum: str = setting(
+        "lenient",
+        one_of("lenient", "strict", "off"),
+        "how collections of others prove whole: by any checksum that publishers are"
+        " known to make, by the specification's, or not",
+    )
+
+    # The log of records: a late subscriber is waited for by its retention, not by its
+    # limits.
+    log_retention_seconds: float = setting(
+        30 * DAY,
+        seconds(60, 3_650 * DAY),
+        "age at which log records go, unless a late subscriber still needs them",
+    )
+    log_retention_count: int = setting(
+        1_000_000,
+        whole(100, 1_000_000_000),
+        "records kept, more only while a late subscriber needs them",
+    )
+    log_limit_seconds: float = setting(
+        60 * DAY,
+        seconds(60, 3_650 * DAY),
+        "age at which log records go whoever still needs them",
+    )
+    log_limit_count: int = setting(
+        2_000_000,
+        whole(100, 1_000_000_000),
+        "records kept whoever needs more",
+    )
+
+    # The HTTP server, and log lines.
+    rate_limit_token: int = setting(
+        6_000, whole(0, 10_000_000), "requests a minute with one token; 0: no limit"
+    )
+    rate_limit_address: int = setting(
+        6_000,
+        whole(0, 10_000_000),
+        "requests a minute without a token of one address; 0: no limit",
+    )
+    trusted_proxies: tuple[Addresses, ...] = setting(
+        (),
+        networks,
+        "networks of proxies whose X-Forwarded-For says who asks",
+    )
+    keep_alive: int = setting(
+        75,
+        whole(5, 3_600),
+        "seconds after an answer in which a connection may bring another request",
+    )
+    log_level: str = setting(
+        "info", one_of("debug", "info", "warning", "error"), "the least that is logged"
+    )
+    log_format: str = setting(
+        "console", one_of("console", "json"), "how log lines look"
+    )
+
+    # OpenFeeder, whose specification (10) names the gatekeeper's options.
+    openfeeder: str = setting(
+        "on",
+        one_of("on", "off"),
+        "whether public entries can be read by OpenFeeder",
+    )
+    openfeeder_name: str = setting(
+        "",
+        line,
+        "the name of the site in the discovery document",
+        shown="Feeds at the host of the public URL",
+    )
+    openfeeder_key: str = setting(
+        "",
+        line,
+        "the key (apiKey) that readers must show as a Bearer token; none: no key",
+        is_secret=True,
+    )
+    openfeeder_excluded_paths: tuple[str, ...] = setting(
+        (),
+        path_prefixes,
+        "beginnings of paths of pages that are not shown, such as /checkout,/cart",
+    )
+    openfeeder_excluded_types: tuple[str, ...] = setting(
+        (),
+        some_of(*PageType),
+        f"types of pages that are not shown: any of {', '.join(PageType)}",
+    )
+    openfeeder_authors: str = setting(
+        "name",
+        one_of(*AuthorDisplay),
+        "whether names of authors are shown or hidden",
+    )
+    openfeeder_tombstone_seconds: float = setting(
+        90 * DAY,
+        seconds(60, 3_650 * DAY),
+        "how long readers are told that a page is gone",
+    )
+    openfeeder_analytics: str = setting(
+        "none",
+        one_of("none", "log", "umami", "ga4"),
+        "where requests of bots are counted",
+    )
+    openfeeder_analytics_url: str = setting(
+        "",
+        origin_url,
+        "the base URL of Umami; of GA4 only to replace Google's",
+    )
+    openfeeder_analytics_site: str = setting(
+        "",
+        line,
+        "the website id of Umami, or the measurement id of GA4",
+    )
+    openfeeder_analytics_secret: str = setting(
+        "",
+        line,
+        "the API secret of GA4, or a token of Umami",
+        is_secret=True,
+    )
+
+    @property
+    def polling_rules(self) -> PollingRules:
+        return PollingRules(
+            min_period=self.min_period,
+            max_period=self.max_period,
+            default_floor=self.default_floor,
+            earned_floor=self.earned_floor,
+            patience=self.patience,
+            dead_after=self.dead_after,
+            entries_of_day=self.entries_of_day,
+            bytes_of_day=self.bytes_of_day,
+            backup_period=self.backup_period,
+            tells_unlisted=self.tells_unlisted,
+        )
+
+    @property
+    def takes_pushes(self) -> bool:
+        if self.upstream == "auto":
+            return is_public_url(self.public_url)
+        return self.upstream == "on"
+
+    @property
+    def tells_unlisted(self) -> bool:
+        return self.unlisted == "told"
+
+    @property
+    def overlap_of_secrets(self) -> timedelta:
+        return timedelta(seconds=self.secret_overlap)
+
+    @property
+    def lengths(self) -> Lengths:
+        return Lengths(topic=self.longest_topic, callback=self.longest_callback)
+
+    @property
+    def database_path(self) -> Path:
+        return Path(self.database.partition(":")[2])
+
+    @property
+    def site_bounds(self) -> SiteBounds:
+        return SiteBounds(
+            requests=self.site_requests,
+            seconds=self.site_seconds,
+            bytes=self.site_bytes,
+            entries=self.site_entries,
+            entries_of_day=self.site_entries_of_day,
+            walk_every=self.site_walk_seconds,
+            reread_every=self.site_reread_seconds,
+        )
+
+    @property
+    def retention(self) -> Retention:
+        return Retention(
+            soft_age=self.log_retention_seconds,
+            soft_count=self.log_retention_count,
+            hard_age=self.log_limit_seconds,
+            hard_count=self.log_limit_count,
+        )
+
+
+SETTINGS: Final[tuple[Setting, ...]] = tuple(
+    Setting(
+        field=each.name,
+        shown_default=each.metadata["shown"],
+        help=each.metadata["help"],
+        read=each.metadata["read"],
+        is_secret=each.metadata["is_secret"],
+    )
+    for each in fields(Settings)
+)
+
+
+class SettingError(Exception):
+    """A setting has a value that cannot be used; names it and what was expected."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(f"{name}: {reason}")
+
+
+def load_settings(
+    environ: Mapping[str, str], options: Mapping[str, str | None] | None = None
+) -> Settings:
+    """Read all settings; an option wins over the environment.
+
+    Raises `SettingError` for the first value that cannot be used.
+    """
+    values: dict[str, object] = {}
+    for each in SETTINGS:
+        source, raw = _raw_value(each, environ, options or {})
+        if raw is None:
+            continue
+        try:
+            values[each.field] = each.read(raw)
+        except ValueError as error:
+            shown = "" if each.is_secret else f", not {raw!r}"
+            reason = _without_passwords(f"{error}{shown}")
+            raise SettingError(source, reason[:_LONGEST_REASON]) from None
+    settings = Settings(**values)  # type: ignore[arg-type]  # each came from its reader
+    _check_together(settings)
+    return settings
+
+
+def _raw_value(
+    each: Setting, environ: Mapping[str, str], options: Mapping[str, str | None]
+) -> tuple[str, str | None]:
+    """Where a setting's value comes from, and the value; None means the default."""
+    option = options.get(each.field)
+    if option is not None:
+        return each.option, option
+    if each.is_secret and (path := environ.get(f"{each.variable}_FILE")):
+        return f"{each.variable}_FILE", _secret_from(f"{each.variable}_FILE", path)
+    return each.variable, environ.get(each.variable) or None
+
+
+def _without_passwords(reason: str) -> str:
+    """A URL is often given where none is taken, of another database for one."""
+    return _PASSWORD.sub("…@", reason)
+
+
+def _secret_from(name: str, path: str) -> str:
+    try:
+        secret = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(name, f"cannot read {path}: {error}") from None
+    if not secret:
+        raise SettingError(name, f"expected a secret in {path}, which is empty")
+    return secret
+
+
+def _check_together(settings: Settings) -> None:
+    """Refuse pairs of values that contradict each other."""
+    ordered = (
+        ("min_period", "max_period"),
+        ("log_retention_seconds", "log_limit_seconds"),
+        ("log_retention_count", "log_limit_count"),
+    )
+    for low, high in ordered:
+        if getattr(settings, low) > getattr(settings, high):
+            name = PREFIX + low.upper()
+            raise SettingError(name, f"expected no more than {PREFIX}{high.upper()}")
+    chosen = settings.openfeeder_analytics
+    for needed in ANALYTICS_NEEDS.get(chosen, ()):
+        if not getattr(settings, needed):
+            name = PREFIX + needed.upper()
+            raise SettingError(name, f"expected a value, for analytics by {chosen}")
+
+
+def unknown_variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Variables with our prefix that are no setting, each with the likely one."""
+    known = {each.variable for each in SETTINGS}
+    known |= {f"{each.variable}_FILE" for each in SETTINGS if each.is_secret}
+    strange = sorted(
+        name
+        for name in environ
+        if name.startswith(PREFIX) and name not in known | NOT_SETTINGS
+    )
+    return [(name, _likely(name, sorted(known))) for name in strange]
+
+
+def _likely(name: str, known: list[str]) -> str:
+    """The known variable that was probably meant, or ""."""
+    short = [each.removeprefix(PREFIX) for each in known]
+    found = difflib.get_close_matches(name.removeprefix(PREFIX), short, 1, 0.7)
+    return PREFIX + found[0] if found else ""
