@@ -18,8 +18,8 @@ from typing import Final
 import structlog
 
 import hub
-from hub.assembly import BuiltHub, build_hub
 from hub.collections.shelf import ShelfUnusable
+from hub.composition import BuiltHub, build_hub
 from hub.open_files import fit_connections, raise_limit
 from hub.runtime import garbage_collection
 from hub.runtime.background import BackgroundTask
@@ -123,7 +123,7 @@ async def run_until_stopped(
             )
             await stop.wait()
             log.info("hub_stopping")
-            built.operations.stop()
+            built.services.operations.stop()
             loop = asyncio.get_running_loop()
             serves_until = loop.time() + DRAIN_SECONDS
             for task in running:

@@ -475,6 +475,18 @@ class Settings:
         )
 
     @property
+    def topic_networks(self) -> tuple[Addresses, ...]:
+        return self.allow_networks + self.allow_topic_networks
+
+    @property
+    def callback_networks(self) -> tuple[Addresses, ...]:
+        return self.allow_networks + self.allow_callback_networks
+
+    @property
+    def hub_networks(self) -> tuple[Addresses, ...]:
+        return self.allow_networks + self.allow_hub_networks
+
+    @property
     def takes_pushes(self) -> bool:
         if self.upstream == "auto":
             return is_public_url(self.public_url)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import orjson
 
+from hub import __version__
 from hub.core.fetched import Fetched
-from hub.ground import create_network, identity
-from hub.http import Limits
+from hub.http import HttpNetwork, Limits
 from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher, FetchRequest
 from hub.runtime.clock import SystemClock
@@ -82,16 +82,15 @@ def _read(path: Path) -> tuple[str, bytes]:
 
 
 async def _fetch(url: str, clock: SystemClock) -> Fetched:
-    settings = read_settings()
-    who = identity(settings)
+    settings, product = read_settings(), f"Fanfare/{__version__}"
     request = FetchRequest(
         url=url,
         validators=None,
         credentials=None,
-        user_agent=f"{who.product} (+{who.contact})" if who.contact else who.product,
+        user_agent=f"{product} (+{settings.contact})" if settings.contact else product,
         credentials_origin="",
     )
-    async with create_network(settings) as network:
+    async with HttpNetwork(allow_topics=settings.topic_networks) as network:
         fetched = await Fetcher(network, clock, Limits()).fetch(request)
     if fetched.error:
         raise ParseFailed(f"{url}: {fetched.error}")

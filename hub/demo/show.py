@@ -14,7 +14,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from hub.app import run_until_stopped
-from hub.assembly import build_hub
+from hub.composition import build_hub
 from hub.demo.arrivals import Arrivals, Told
 from hub.demo.hub_requests import DemoFailed, ask_hub
 from hub.demo.listeners import Listeners

@@ -10,10 +10,9 @@ from datetime import timedelta
 from ipaddress import ip_network
 from typing import Final
 
-from hub.settings import Settings
+from hub.composition import build_hub
 
 from hub.app import run_until_stopped
-from hub.assembly import build_hub
 from hub.core.cadence import PollingRules
 from hub.delivery.dispatcher import Dispatcher
 from hub.http import HttpNetwork, Limits
@@ -21,6 +20,7 @@ from hub.parsing.parser import WorkerParser
 from hub.polling.fetcher import Fetcher
 from hub.polling.poller import Poller
 from hub.runtime.clock import SystemClock
+from hub.settings import Settings
 from hub.web.server.http_server import listening_socket
 from scripts.benchmarks.peers import loopback_addresses
 from storage.interface import Storage

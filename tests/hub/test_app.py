@@ -7,17 +7,25 @@ import os
 import re
 import signal
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
 import pytest
-from hub.settings import Settings
+from hub.composition import BuiltHub
 from starlette.applications import Starlette
 from structlog.testing import capture_logs
 
-from hub.app import CannotStart, HubFailed, run, run_until_stopped, stop_signal
-from hub.assembly import BuiltHub
+from hub.app import (
+    CannotStart,
+    HubFailed,
+    _warn_about,
+    run,
+    run_until_stopped,
+    stop_signal,
+)
 from hub.runtime.background import BackgroundTask
+from hub.settings import Settings
 from hub.web.server.http_server import create_server, listening_socket
 from tests.support.eventually import eventually
 from tests.support.services import Hub, open_hub
@@ -41,7 +49,6 @@ def built_with(hub: Hub, **parts: BackgroundTask) -> BuiltHub:
     return BuiltHub(
         server=create_server(Starlette()),
         services=hub.services,
-        operations=hub.services.operations,
         live=hub.services.live.stream,
         background=parts,
     )
@@ -151,3 +158,19 @@ async def test_a_token_that_was_set_is_not_written_or_said(tmp_path: Path) -> No
         os.kill(os.getpid(), signal.SIGTERM)
         await running
     assert "admin-token" not in names_in(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("url", "scp", "warns"),
+    [
+        ("http://hub.example", "on", True),
+        ("http://hub.example", "off", False),
+        ("https://hub.example", "on", False),
+        ("", "on", False),
+    ],
+)
+def test_collections_in_the_clear_are_warned_of(
+    url: str, scp: str, warns: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _warn_about(replace(Settings(), public_url=url, scp=scp))
+    assert ("scp_insecure" in capsys.readouterr().out) == warns

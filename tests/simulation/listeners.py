@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from hub.assembly import BuiltHub
+from hub.composition import BuiltHub
 from hub.live.errors import NoRoom, UnknownTopic
 from hub.live.prepared import Prepared
 from protocols.cursor import read_cursor

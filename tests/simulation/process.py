@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-from hub.settings import Settings
+from hub.composition import BuiltHub, build_hub
 from starlette.types import ASGIApp
 
 from hub.app import HubFailed, run_until_stopped
-from hub.assembly import BuiltHub, Seams, build_hub
 from hub.jobs import Housekeeping
 from hub.runtime.clock import SystemClock
+from hub.settings import Settings
 from hub.web.server.http_server import Server
 from storage.records import Retention
 from storage.sqlite import SqliteStorage
@@ -108,16 +108,18 @@ class Process:
             upstream="on",
             poll_concurrency=POLLED_AT_ONCE,
         )
-        seams = Seams(
+        built = await build_hub(
+            settings,
+            self.storage,
+            "token",
+            self.hub_url,
+            self._stack,
             clock=self.clock,
             random=Random(self._random.random()),
             jitter=lambda: self._random.uniform(-1, 1),
             network=self.network,
             parser=DocumentParser(),
             lookup=_look_up,
-        )
-        built = await build_hub(
-            settings, self.storage, "token", self.hub_url, self._stack, seams
         )
         self._application = built.server.config.app
         self.housekeeping = Housekeeping(self.storage, self.clock, _KEPT)

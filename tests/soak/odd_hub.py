@@ -19,14 +19,13 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import uvloop
-from hub.settings import load_settings
+from hub.composition import build_hub
 
 from hub.app import run_until_stopped, stop_signal
-from hub.assembly import build_hub
-from hub.ground import Seams
 from hub.http import HttpNetwork, Purpose
 from hub.runtime.clock import SystemClock
 from hub.runtime.logs import configure_logs
+from hub.settings import load_settings
 from hub.web.server.http_server import listening_socket
 from storage.opening import open_storage
 
@@ -62,10 +61,16 @@ async def main() -> None:
                 lookup=look_up,
             )
         )
-        seams = Seams(network=network, clock=SystemClock(_wall()), lookup=look_up)
-        url = settings.public_url
-        token = settings.admin_token
-        built = await build_hub(settings, storage, token, url, stack, seams)
+        built = await build_hub(
+            settings,
+            storage,
+            settings.admin_token,
+            settings.public_url,
+            stack,
+            clock=SystemClock(_wall()),
+            network=network,
+            lookup=look_up,
+        )
         await run_until_stopped(built, listener, stop)
 
 

@@ -1,0 +1,524 @@
+"""The hub put together: the one place where its parts are made and given each other.
+
+`build_hub` reads from top to bottom as the hub works: feeds are fetched, entries are
+delivered, topics are subscribed to, other hubs push, pages are published, and a server
+offers all of it. Nothing begins to work before `hub.app` starts the background tasks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import Final
+from urllib.parse import urlsplit
+
+import hub
+from hub.collections.builder import BuildOptions, CollectionBuilder
+from hub.collections.pages import PageKeeper
+from hub.collections.publisher import Publisher
+from hub.collections.shelf import Shelf
+from hub.core.budget import Budget
+from hub.core.standing import WordList
+from hub.delivery.callback_pace import CallbackPace
+from hub.delivery.credits import Credits
+from hub.delivery.denials import Denials
+from hub.delivery.digests import Digests
+from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
+from hub.delivery.redelivery import Redeliveries
+from hub.http import HttpNetwork, Limits, Network
+from hub.http.guard import Guard
+from hub.http.messages import MEBIBYTE
+from hub.http.resolver import Lookup, SystemLookup
+from hub.jobs import Housekeeping
+from hub.limits.hub_limiter import HubLimiter
+from hub.limits.token_bucket import Rate, per_minute
+from hub.live.shares import divide
+from hub.live.stream import LiveStream
+from hub.live.watch import LiveWatch
+from hub.maintenance import Maintenance
+from hub.openfeeder.analytics import Analytics, create_sink
+from hub.openfeeder.gatekeeper import Gatekeeper
+from hub.own_topics import OwnTopics
+from hub.parsing.parser import Parser, WorkerParser
+from hub.parsing.sanitizing import WorkerSanitizer
+from hub.polling.bringing import Bringing
+from hub.polling.fetcher import FeedFetcher, Fetcher
+from hub.polling.handed_over import HandedOver
+from hub.polling.identity import Identity
+from hub.polling.languages import load_detector
+from hub.polling.opt_outs import OptOuts
+from hub.polling.paced import PacedFetcher
+from hub.polling.poller import Poller
+from hub.polling.poller_options import PollerOptions
+from hub.polling.robots import RespectfulFetcher
+from hub.polling.scout import Scout
+from hub.polling.tracker import Tracker
+from hub.polling.visitor import draw_jitter
+from hub.runtime.background import BackgroundTask
+from hub.runtime.clock import Clock, SystemClock
+from hub.runtime.clock_watch import ClockWatch
+from hub.runtime.metrics import Metrics
+from hub.search_index import SearchIndex
+from hub.services import (
+    CollectionService,
+    DeliveryService,
+    FeedReportService,
+    FeedService,
+    FrontPageService,
+    HintService,
+    ListService,
+    LiveService,
+    MetricsService,
+    OpenFeederService,
+    OperationsService,
+    PublicService,
+    PublishingService,
+    ReplayService,
+    RetrievalService,
+    SearchService,
+    Services,
+    SubscriptionService,
+    SuperfeedrService,
+    TokenService,
+    TrackTopics,
+    UpstreamService,
+    WebSubService,
+)
+from hub.services.account_subscriptions import AccountSubscriptions
+from hub.services.addresses import AddressCheck
+from hub.services.discovering import Discovering
+from hub.services.openfeeder import OpenFeederOptions
+from hub.settings import Settings
+from hub.upstream.deliveries import Deliveries
+from hub.upstream.polls import Polls
+from hub.upstream.requests import HubRequests
+from hub.upstream.subscriber import Subscriber
+from hub.web.application import create_application
+from hub.web.rate_limits import RateLimits, RequestLimits
+from hub.web.server.http_server import Server, create_server
+from hub.websub.discovery import Discovery
+from hub.websub.intents import Intents
+from hub.websub.pings import Pings
+from hub.websub.questions import Questions
+from hub.websub.topics import OpenHub, Topics
+from hub.websub.validation import Validation
+from hub.websub.verifier import Verifier
+from protocols.http import user_agent
+from protocols.openfeeder.serving.choices import AuthorDisplay
+from protocols.outlines import MOST_BYTES
+from protocols.scp.collection import Encoding
+from protocols.scp.reading.checksums import ChecksumRule
+from storage.interface import Storage
+
+PRODUCT: Final = f"Fanfare/{hub.__version__}"
+COLLECTIONS_FOLDER: Final = "scp"
+"""Beside the database."""
+ROBOTS_LIMITS: Final = Limits(body_bytes=2 * MEBIBYTE)
+LIST_LIMITS: Final = Limits(body_bytes=MOST_BYTES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltHub:
+    """A hub at rest: what `hub.app` starts, and what stops in an order of its own."""
+
+    server: Server
+    services: Services
+    live: LiveStream
+    background: dict[str, BackgroundTask]
+    """By name, each runs until it is cancelled."""
+
+
+async def build_hub(
+    settings: Settings,
+    storage: Storage,
+    token: str,
+    public_url: str,
+    stack: AsyncExitStack,
+    *,
+    clock: Clock | None = None,
+    random: Random | None = None,
+    jitter: Callable[[], float] = draw_jitter,
+    network: Network | None = None,
+    parser: Parser | None = None,
+    lookup: Lookup | None = None,
+) -> BuiltHub:
+    """Make all parts; what must be closed goes on the stack.
+
+    ``token`` is the administrator's. What follows the stack takes the place of the
+    world around a hub, in simulations: ``jitter`` is that of polls, from -1 to 1;
+    without ``parser`` worker processes are started.
+    """
+    clock = clock or SystemClock()
+    random = random or SystemRandom()
+    metrics = Metrics()
+    hub_url = f"{public_url}/hub"
+    if network is None:
+        network = await stack.enter_async_context(_network(settings))
+
+    # Fetching: what asks publishers, and the poller that says when.
+    if parser is None:
+        parser = await stack.enter_async_context(WorkerParser())
+    publisher_identity = identity(settings)
+    blocked_hosts = OptOuts(settings.blocked_hosts)
+    feed_fetcher = HandedOver(_feed_fetcher(settings, network, clock, blocked_hosts))
+    paced_fetcher = PacedFetcher(feed_fetcher, network, clock)
+    list_fetcher = PacedFetcher(
+        Fetcher(network, clock, LIST_LIMITS, blocked_hosts), network, clock
+    )
+    scout = Scout(paced_fetcher, parser, clock, publisher_identity.of_hub)
+    rules = settings.polling_rules
+    if settings.takes_pushes:
+        rules = replace(rules, push_url=public_url)
+    poller = Poller(
+        storage,
+        feed_fetcher,
+        parser,
+        network,
+        clock,
+        rules,
+        PollerOptions(
+            concurrency=settings.poll_concurrency,
+            site_bounds=settings.site_bounds,
+            identity=publisher_identity,
+            hub_url=hub_url,
+            jitter=jitter,
+            metrics=metrics,
+            sanitizer=await _sanitizer(settings, stack),
+            tracker=await _tracker(storage, metrics, stack),
+            detector=await asyncio.to_thread(load_detector),
+            budget=Budget(polls_per_second=settings.poll_budget),
+            scp_checksum=ChecksumRule(settings.scp_checksum),
+            is_in_hand=feed_fetcher.is_in_hand,
+        ),
+    )
+    clock_watch = ClockWatch(storage, clock, poller.wake)
+    await clock_watch.begin()
+
+    # Delivery to callbacks, and to live connections.
+    credits = Credits()
+    callback_pace = CallbackPace(network, clock)
+    dispatcher = Dispatcher(
+        storage,
+        network,
+        clock,
+        hub_url,
+        DeliveryLimits(requests=settings.delivery_concurrency),
+        random,
+        metrics=metrics,
+        credits=credits,
+    )
+    digests = Digests(
+        storage,
+        network,
+        clock,
+        hub_url,
+        f"{PRODUCT} (+{hub_url})",
+        credits,
+        tells_unlisted=settings.tells_unlisted,
+    )
+    denials = Denials(storage, network, clock, callback_pace)
+    redeliveries = Redeliveries(network, clock, hub_url, credits)
+    live = LiveStream(
+        storage.log,
+        hub_url,
+        await storage.log.head(),
+        random=random,
+        metrics=metrics,
+        clock=clock,
+        shares=divide(settings.stream_connections, settings.stream_share),
+    )
+    live_watch = LiveWatch(live, storage.feeds, storage.tokens)
+
+    # Topics: feeds, track queries, and pages of this hub.
+    own_topics = OwnTopics(public_url)
+    tracks = TrackTopics(storage.tracking, clock, public_url)
+    addresses = AddressCheck(
+        topics=Guard(settings.topic_networks),
+        callbacks=Guard(settings.callback_networks),
+        lookup=lookup or _system_lookup(stack),
+        opt_outs=blocked_hosts,
+    )
+    feeds = FeedService(
+        storage,
+        poller,
+        addresses,
+        clock,
+        tracks,
+        live_watch.wake,
+        own_topics,
+        Discovering(scout=scout, answers=feed_fetcher),
+    )
+
+    # Subscribing: by the operator, by accounts, and by strangers at the open hub.
+    asking = user_agent(PRODUCT, url=hub_url, contact=settings.contact)
+    questions = Questions(network, clock, asking, callback_pace)
+    validation = Validation(storage, network, asking, callback_pace)
+    subscriptions = SubscriptionService(
+        storage,
+        feeds,
+        addresses,
+        clock,
+        tracks,
+        own_topics,
+        validation,
+        settings.overlap_of_secrets,
+    )
+    account_subscriptions = AccountSubscriptions(
+        storage, subscriptions, clock, public_url
+    )
+    policy = OpenHub(settings.open_hub)
+    topics = Topics(
+        storage,
+        poller,
+        feed_fetcher,
+        Discovery(parser, hub_url),
+        network,
+        clock,
+        policy,
+        asking,
+        own_topics,
+    )
+    intents = Intents(
+        storage,
+        topics,
+        questions,
+        clock,
+        validation,
+        account_subscriptions,
+        settings.overlap_of_secrets,
+    )
+    verifier = Verifier(storage, intents, questions, clock)
+    pings = Pings(poller, clock)
+    websub = WebSubService(
+        storage,
+        verifier.wake,
+        pings,
+        clock,
+        policy=policy,
+        public_url=public_url,
+        shortest_lease=settings.min_lease,
+    )
+
+    # Other people's hubs, which push. Switched off, those asked before are left.
+    bringing = Bringing(poller, feed_fetcher.bring, clock)
+    pushes = Deliveries(storage, bringing, pings, clock)
+    subscriber = Subscriber(
+        storage,
+        HubRequests(
+            network, clock, public_url, publisher_identity.of_hub, blocked_hosts
+        ),
+        HubLimiter(network),
+        Polls(storage, poller.explain, poller.wake),
+        clock,
+        random,
+        is_on=settings.takes_pushes,
+    )
+
+    # Publishing: collections for crawlers, pages for language models.
+    has_collections = settings.scp == "on"
+    shelf = Shelf(settings.database_path.parent / COLLECTIONS_FOLDER)
+    if has_collections:
+        await asyncio.to_thread(shelf.open)
+    builder = CollectionBuilder(
+        storage,
+        PageKeeper(storage.pages, clock, public_url, settings.scp_language),
+        shelf,
+        clock,
+        BuildOptions(
+            delta_seconds=settings.scp_delta_seconds,
+            snapshot_seconds=settings.scp_snapshot_seconds,
+            encoding=Encoding(settings.scp_compression),
+            language=settings.scp_language,
+        ),
+        metrics,
+    )
+    publisher = Publisher(builder, clock, storage.log, is_on=has_collections)
+    analytics = Analytics(create_sink(settings, network, urlsplit(public_url).netloc))
+
+    # What people and programs may ask of it, and the server that they ask.
+    retrieval = RetrievalService(
+        storage, feeds, tracks, hub_url, tells_unlisted=settings.tells_unlisted
+    )
+    services = Services(
+        feeds=feeds,
+        feed_reports=FeedReportService(storage, poller, clock),
+        lists=ListService(list_fetcher, addresses, publisher_identity.of_hub),
+        subscriptions=subscriptions,
+        superfeedr=SuperfeedrService(
+            storage, account_subscriptions, questions, clock, verifier.wake
+        ),
+        websub=websub,
+        deliveries=DeliveryService(storage, clock),
+        replays=ReplayService(storage, retrieval, redeliveries, public_url),
+        live=LiveService(
+            storage.feeds,
+            live,
+            tracks,
+            is_open=settings.open_stream == "on",
+            own_topics=own_topics,
+        ),
+        tracks=tracks,
+        retrieval=retrieval,
+        search=SearchService(
+            storage, public_url, tells_unlisted=settings.tells_unlisted
+        ),
+        upstream=UpstreamService(
+            storage, pushes, clock, subscriber.wake, is_on=settings.takes_pushes
+        ),
+        hints=HintService(storage, websub),
+        publishing=PublishingService(storage.feeds, bringing, clock),
+        public=PublicService(storage, public_url),
+        collections=CollectionService(
+            builder, shelf, clock, public_url, is_on=has_collections
+        ),
+        openfeeder=OpenFeederService(
+            storage, clock, public_url, _openfeeder_options(settings)
+        ),
+        analytics=analytics,
+        tokens=TokenService(storage.tokens, clock, live_watch.wake),
+        operations=OperationsService(
+            storage,
+            clock,
+            settings.database_path.parent,
+            lambda: clock_watch.warning,
+            lambda: poller.under_way,
+        ),
+        metrics=MetricsService(storage, metrics, clock, lambda: poller.under_way),
+        front=FrontPageService(
+            storage,
+            clock,
+            public_url,
+            settings.contact,
+            heeds_robots=settings.robots == "on",
+        ),
+    )
+    application = create_application(
+        services,
+        token,
+        RateLimits(_request_limits(settings), clock, metrics),
+        settings.lengths,
+        public_url,
+    )
+    housekeeping = Housekeeping(
+        storage,
+        clock,
+        settings.retention,
+        lambda: live.audience.feeds,
+        Maintenance(storage, clock, _word_list(settings)).round,
+    )
+    background: dict[str, BackgroundTask] = {
+        "poller": poller.run,
+        "dispatcher": dispatcher.run,
+        "denials": denials.run,
+        "digests": digests.run,
+        "replays": redeliveries.run,
+        "live stream": live.run,
+        "live watch": live_watch.run,
+        "verifier": verifier.run,
+        "pings": pings.run,
+        "subscriber": subscriber.run,
+        "publisher": publisher.run,
+        "analytics": analytics.run,
+        "search index": SearchIndex(storage).run,
+        "clock": clock_watch.run,
+        "housekeeping": housekeeping.run,
+    }
+    if settings.takes_pushes:
+        background["upstream deliveries"] = pushes.run
+    return BuiltHub(
+        server=create_server(application, settings.keep_alive),
+        services=services,
+        live=live,
+        background=background,
+    )
+
+
+def identity(settings: Settings) -> Identity:
+    """Who publishers are told is asking."""
+    return Identity(
+        product=PRODUCT,
+        url=f"{settings.public_url}/about" if settings.public_url else "",
+        contact=settings.contact,
+    )
+
+
+def _network(settings: Settings) -> HttpNetwork:
+    """The one way out, under the address guard as the settings have it."""
+    return HttpNetwork(
+        allow_topics=settings.topic_networks,
+        allow_callbacks=settings.callback_networks,
+        allow_hubs=settings.hub_networks,
+    )
+
+
+def _feed_fetcher(
+    settings: Settings, network: Network, clock: Clock, blocked_hosts: OptOuts
+) -> FeedFetcher:
+    """What fetches feeds, as politely as the settings have it."""
+    fetcher = Fetcher(network, clock, Limits(), blocked_hosts)
+    if settings.robots == "off":
+        return fetcher
+    files = Fetcher(network, clock, ROBOTS_LIMITS, blocked_hosts)
+    return RespectfulFetcher(fetcher, files, network, clock)
+
+
+async def _sanitizer(
+    settings: Settings, stack: AsyncExitStack
+) -> WorkerSanitizer | None:
+    if settings.sanitize == "off":
+        return None
+    return await stack.enter_async_context(WorkerSanitizer())
+
+
+async def _tracker(
+    storage: Storage, metrics: Metrics, stack: AsyncExitStack
+) -> Tracker:
+    """It is told of new queries from before it reads those there are."""
+    tracker = Tracker(storage.tracking, metrics)
+    stack.enter_context(storage.tracking.watch(tracker.tell))
+    await tracker.load()
+    return tracker
+
+
+def _system_lookup(stack: AsyncExitStack) -> SystemLookup:
+    lookup = SystemLookup()
+    stack.callback(lookup.close)
+    return lookup
+
+
+def _openfeeder_options(settings: Settings) -> OpenFeederOptions:
+    return OpenFeederOptions(
+        is_on=settings.openfeeder == "on",
+        name=settings.openfeeder_name,
+        language=settings.scp_language,
+        contact=settings.contact,
+        tombstone_seconds=settings.openfeeder_tombstone_seconds,
+        gatekeeper=Gatekeeper(
+            excluded_paths=settings.openfeeder_excluded_paths,
+            excluded_types=frozenset(settings.openfeeder_excluded_types),
+            authors=AuthorDisplay(settings.openfeeder_authors),
+            key=settings.openfeeder_key,
+        ),
+    )
+
+
+def _request_limits(settings: Settings) -> RequestLimits:
+    return RequestLimits(
+        of_token=_rate(settings.rate_limit_token),
+        of_address=_rate(settings.rate_limit_address),
+        trusted_proxies=settings.trusted_proxies,
+    )
+
+
+def _rate(requests_a_minute: int) -> Rate | None:
+    return per_minute(requests_a_minute) if requests_a_minute else None
+
+
+def _word_list(settings: Settings) -> WordList | None:
+    if not settings.porn_words:
+        return None
+    return WordList(Path(settings.porn_words).read_text("utf-8", errors="replace"))
