@@ -32,17 +32,29 @@ def track() -> None:
 def test(query: str, source: str | None) -> None:
     """Say how QUERY is understood, and which entries of a feed it matches.
 
-    Exit code 1: the query cannot be read; what was expected is said, and where.
+    A URL that subscribes to a query (HUB/track?query=..., or one of Superfeedr's) is
+    read as a subscription reads it. Exit code 1: the query cannot be read; what was
+    expected is said, and where.
     """
-    from protocols.track import parse_query
-
     try:
-        understood = parse_query(query)
+        understood = _read_query(query)
     except InvalidValue as error:
         raise Failure(str(error)) from error
     say(f"understood as: {printable(str(understood))}")
     if source is not None:
         _print_matches(understood, source)
+
+
+def _read_query(text: str) -> Query:
+    """Of words, or of a topic of any hub. Raises `InvalidValue`."""
+    from protocols.track import parse_query, read_track_topic
+    from protocols.urls import is_web_url
+
+    topic = None
+    if is_web_url(text):
+        hub_url = text.partition("?")[0].removesuffix("/track")
+        topic = read_track_topic(text, hub_url)
+    return parse_query(text) if topic is None else topic.query
 
 
 def _print_matches(query: Query, source: str) -> None:

@@ -18,6 +18,33 @@ def test_a_query_is_shown_as_it_is_understood(alone: Fanfare) -> None:
     assert result.stdout == "understood as: paris (texas | france) -site:a.example\n"
 
 
+@pytest.mark.parametrize(
+    ("url", "understood"),
+    [
+        (
+            "http://superfeedr.com/track?include=apple,pie&exclude=quince",
+            "apple pie -quince",
+        ),
+        ("http://track.superfeedr.com/?query=apple+%7C+quince", "apple | quince"),
+        (
+            "https://hub.example/fanfare/track?query=apple+-pie&format=json",
+            "apple -pie",
+        ),
+    ],
+)
+def test_a_url_is_read_as_a_subscription_reads_it(
+    alone: Fanfare, url: str, understood: str
+) -> None:
+    result = alone("track", "test", url)
+    assert (result.exit_code, result.stdout) == (0, f"understood as: {understood}\n")
+
+
+def test_a_url_without_a_query_is_refused(alone: Fanfare) -> None:
+    result = alone("track", "test", "http://superfeedr.com/track?lat=1&lon=2")
+    assert result.exit_code == 1
+    assert "expected a track query without lat, lon, within" in result.stderr
+
+
 def test_a_query_that_cannot_be_read_is_refused_with_the_place(alone: Fanfare) -> None:
     result = alone("track", "test", "apple (pie")
     assert result.exit_code == 1
