@@ -88,7 +88,6 @@ from hub.services import (
     UpstreamService,
     WebSubService,
 )
-from hub.services.account_subscriptions import AccountSubscriptions
 from hub.services.addresses import AddressCheck
 from hub.services.discovering import Discovering
 from hub.services.openfeeder import OpenFeederOptions
@@ -267,8 +266,13 @@ async def build_hub(
         validation,
         settings.overlap_of_secrets,
     )
-    account_subscriptions = AccountSubscriptions(
-        storage, subscriptions, clock, public_url
+    superfeedr = SuperfeedrService(
+        storage,
+        subscriptions,
+        questions,
+        clock,
+        public_url,
+        wake_verifier=lambda: verifier.wake(),
     )
     policy = OpenHub(settings.open_hub)
     topics = Topics(
@@ -288,7 +292,7 @@ async def build_hub(
         questions,
         clock,
         validation,
-        account_subscriptions,
+        superfeedr,
         settings.overlap_of_secrets,
     )
     verifier = Verifier(storage, intents, questions, clock)
@@ -348,9 +352,7 @@ async def build_hub(
         feed_reports=FeedReportService(storage, poller, clock),
         lists=ListService(list_fetcher, addresses, publisher_identity.of_hub),
         subscriptions=subscriptions,
-        superfeedr=SuperfeedrService(
-            storage, account_subscriptions, questions, clock, verifier.wake
-        ),
+        superfeedr=superfeedr,
         websub=websub,
         deliveries=DeliveryService(storage, clock),
         replays=ReplayService(storage, retrieval, redeliveries, public_url),

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from hub.delivery.notifications import Document
 from hub.services.errors import NotReadable, TooManyWaiting
-from hub.services.null_device import is_null_device
 from hub.services.retrieval import RetrievalService
+from hub.services.superfeedr import is_null_device
 from hub.services.tokens import Principal
 from hub.services.topics import read_topic
 from protocols.errors import InvalidValue

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol
+from enum import StrEnum
+from typing import Protocol, Self
 
 from hub.own_topics import OwnTopics
 from hub.runtime.clock import Clock
@@ -18,6 +19,7 @@ from hub.services.tracking import TrackTopics, format_of
 from protocols.errors import InvalidValue
 from protocols.track import TrackTopic
 from protocols.websub.callbacks import read_callback
+from protocols.websub.leases import ENDLESS_LEASE
 from protocols.websub.requests import LONGEST_SECRET
 from protocols.websub.signatures import SIGNINGS
 from storage.errors import NotFound
@@ -25,32 +27,95 @@ from storage.interface import Storage
 from storage.records import (
     OPERATOR,
     AccountId,
+    AccountWish,
     Attempt,
     Format,
     NewSubscription,
+    NewVerification,
     StoredFeed,
     Straggler,
     Subscription,
     SubscriptionId,
     Updates,
+    Verification,
+    VerificationMode,
 )
 
 SHOWN_ATTEMPTS = 20
 
 
+class Verify(StrEnum):
+    """Whether the callback is asked: before the answer, or after it."""
+
+    SYNC = "sync"
+    ASYNC = "async"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscribe:
-    callback: str
+class SubscriptionRequest:
+    """What an account asks of a topic: to be subscribed, or to be so no more.
+
+    It is also what its callback is asked about (`hub.websub.questions.Question`).
+    """
+
     topic: str
+    callback: str = ""  # to end a subscription: the account's only one
+    mode: VerificationMode = VerificationMode.SUBSCRIBE
     account: AccountId = OPERATOR
     secret: str = ""
     algorithm: str = "sha256"
     format: Format | None = Format.JSON  # None: what suits the topic
     updates: Updates = Updates.FRESH
     batch: bool = False
+    has_digest: bool = False
     is_silent: bool = False  # listed like any other, but never notified
     shown: tuple[tuple[str, str], ...] = ()  # further parameters, for the publisher
     headers: tuple[tuple[str, str], ...] = ()  # of the request, for the publisher
+    verify: Verify | None = None
+    verify_token: str = ""
+
+    @property
+    def lease_seconds(self) -> int:
+        return ENDLESS_LEASE
+
+    def as_verification(self, token: str) -> NewVerification:
+        """As it is stored until its callback was asked; see `from_verification`."""
+        return NewVerification(
+            account=self.account,
+            mode=self.mode,
+            topic=self.topic,
+            callback=self.callback,
+            token=token,
+            lease_seconds=self.lease_seconds,
+            secret=self.secret,
+            algorithm=self.algorithm,
+            verify_token=self.verify_token,
+            asker=f"account {self.account}",
+            wish=AccountWish(
+                format=self.format,
+                has_digest=self.has_digest,
+                shown=self.shown,
+                headers=self.headers,
+            ),
+        )
+
+    @classmethod
+    def from_verification(cls, stored: Verification) -> Self:
+        wish = stored.wish or AccountWish(format=stored.format)
+        return cls(
+            mode=stored.mode,
+            account=stored.account,
+            topic=stored.topic,
+            callback=stored.callback,
+            secret=stored.secret,
+            algorithm=stored.algorithm,
+            format=wish.format,
+            has_digest=wish.has_digest,
+            shown=wish.shown,
+            headers=wish.headers,
+            verify=Verify.ASYNC,
+            verify_token=stored.verify_token,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +168,9 @@ class SubscriptionService:
         self._publishers = publishers
         self._secret_overlap = secret_overlap
 
-    async def add(self, request: Subscribe, *, prefix: str = "") -> Subscribed:
+    async def add(
+        self, request: SubscriptionRequest, *, prefix: str = ""
+    ) -> Subscribed:
         """Subscribe for an account; endless, and without asking the callback.
 
         A topic nobody added becomes a private feed whose first document is fetched
@@ -141,7 +208,7 @@ class SubscriptionService:
         subscription = await self._storage.subscriptions.add(new, now)
         return Subscribed(subscription=subscription, feed=feed, is_new=known is None)
 
-    def check(self, request: Subscribe, *, prefix: str = "") -> None:
+    def check(self, request: SubscriptionRequest, *, prefix: str = "") -> None:
         """What can be said at once. Raises `InvalidValue`."""
         callback = read_callback(request.callback, f"{prefix}callback")
         if self._own.owns(callback) and not request.is_silent:
@@ -151,14 +218,16 @@ class SubscriptionService:
             field = f"{prefix}topic"
             check_path(field, read_topic(field, request.topic).url)
 
-    def _format(self, request: Subscribe, wanted: TrackTopic | None) -> Format:
+    def _format(
+        self, request: SubscriptionRequest, wanted: TrackTopic | None
+    ) -> Format:
         """Who asks for none, and for no page of this hub, gets what suits the topic."""
         if wanted is not None:
             return format_of(wanted, request.format)
         return request.format or self._own.format(request.topic) or Format.BY_TOPIC
 
     async def _ask_publisher(
-        self, request: Subscribe, feed: StoredFeed, field: str
+        self, request: SubscriptionRequest, feed: StoredFeed, field: str
     ) -> None:
         """The operator asks nobody."""
         if self._publishers is None or request.account == OPERATOR:
@@ -250,7 +319,7 @@ class SubscriptionService:
         return known
 
 
-def _check_signing(request: Subscribe, prefix: str) -> None:
+def _check_signing(request: SubscriptionRequest, prefix: str) -> None:
     if request.algorithm not in SIGNINGS:
         expected = f"one of {', '.join(SIGNINGS)}"
         raise InvalidValue(f"{prefix}algorithm", expected, request.algorithm)

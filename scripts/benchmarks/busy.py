@@ -25,9 +25,8 @@ from ipaddress import ip_network
 from pathlib import Path
 from random import Random
 
-from hub.settings import Settings
-
 from hub.runtime.clock import SystemClock
+from hub.settings import Settings
 from scripts.benchmarks.measuring import (
     Finding,
     Sample,

@@ -18,9 +18,9 @@ from itertools import count
 from pathlib import Path
 
 import aiohttp
-from hub.settings import Settings
 
 from hub.runtime.clock import SystemClock
+from hub.settings import Settings
 from hub.websub.questions import draw_challenge
 from protocols.websub.verification import verification_url
 from scripts.benchmarks.bare import bare_session, get_each

@@ -10,9 +10,8 @@ from datetime import timedelta
 from ipaddress import ip_network
 from typing import Final
 
-from hub.composition import build_hub
-
 from hub.app import run_until_stopped
+from hub.composition import build_hub
 from hub.core.cadence import PollingRules
 from hub.delivery.dispatcher import Dispatcher
 from hub.http import HttpNetwork, Limits

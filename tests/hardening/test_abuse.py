@@ -21,22 +21,17 @@ import pytest_asyncio
 from hub.http import Answer, Request
 from hub.runtime.clock import SystemClock
 from hub.services.errors import TooManyWaiting
+from hub.services.subscriptions import SubscriptionRequest
 from hub.services.websub import (
     MOST_PENDING,
     MOST_PENDING_OF_ASKER,
     MOST_PENDING_OF_HOST,
 )
-from hub.services.wishes import Wish
 from hub.web.application import create_application
 from hub.websub import verifier as verifier_module
 from protocols.websub.requests import UnsubscribeRequest
 from protocols.websub.signatures import sign_webhook
-from storage.records import (
-    ANONYMOUS,
-    SubscriptionState,
-    VerificationMode,
-    VerificationState,
-)
+from storage.records import ANONYMOUS, SubscriptionState, VerificationState
 from tests.support.application_client import client_of
 from tests.support.background import in_background
 from tests.support.eventually import eventually
@@ -107,8 +102,7 @@ async def test_no_stranger_fills_the_queue_of_all(tmp_path: Path) -> None:
     """By many hosts, each within its own bound; nor does an account."""
     async with open_hub(tmp_path) as hub:
         application = create_application(hub.services, TOKEN)
-        wish = Wish(mode=VerificationMode.SUBSCRIBE, account=ANONYMOUS, topic=TOPIC)
-        new = wish.put_off("")
+        new = SubscriptionRequest(topic=TOPIC, account=ANONYMOUS).as_verification("")
         await asyncio.gather(
             *(
                 hub.storage.verifications.add(

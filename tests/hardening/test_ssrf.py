@@ -12,7 +12,6 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from hub.settings import Settings
 
 from hub.delivery.callback_pace import CallbackPace
 from hub.errors import Blocked, NetworkError, Unreachable
@@ -20,6 +19,7 @@ from hub.http import HttpNetwork, Limits, Purpose, Request
 from hub.openfeeder.analytics import create_sink
 from hub.polling.fetcher import Fetcher, FetchRequest
 from hub.polling.opt_outs import OptOuts
+from hub.settings import Settings
 from hub.upstream.requests import HubRequests
 from hub.websub.validation import Validation
 from protocols.openfeeder.serving.analytics import AnalyticsEvent, Endpoint

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from hub.composition import BuiltHub
 from starlette.applications import Starlette
 from structlog.testing import capture_logs
 
@@ -24,6 +23,7 @@ from hub.app import (
     run_until_stopped,
     stop_signal,
 )
+from hub.composition import BuiltHub
 from hub.runtime.background import BackgroundTask
 from hub.settings import Settings
 from hub.web.server.http_server import create_server, listening_socket

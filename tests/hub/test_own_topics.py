@@ -8,7 +8,7 @@ import pytest
 
 from hub.own_topics import OwnTopics
 from hub.services.feed_requests import AddFeed
-from hub.services.subscriptions import Subscribe
+from hub.services.subscriptions import SubscriptionRequest
 from hub.services.websub import Ping
 from hub.websub.topics import TopicRefused
 from protocols.errors import InvalidValue
@@ -43,7 +43,7 @@ async def test_a_page_leads_to_its_feed_in_any_spelling(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as hub:
         feed = await PublicFeeds(hub.storage).add()
         for topic in SPELLINGS:
-            asked = Subscribe(callback=CALLBACK, topic=topic)
+            asked = SubscriptionRequest(callback=CALLBACK, topic=topic)
             made = await hub.services.subscriptions.add(asked)
             assert made.feed.id == feed.id
             assert made.subscription.topic == topic
@@ -67,10 +67,12 @@ async def test_a_page_is_never_added_as_a_feed(tmp_path: Path) -> None:
 async def test_the_number_of_a_private_feed_opens_nothing(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as hub:
         feed = await PublicFeeds(hub.storage).add(private=True)
-        asked = Subscribe(callback=CALLBACK, topic=PAGE, account=OTHER_ACCOUNT)
+        asked = SubscriptionRequest(
+            callback=CALLBACK, topic=PAGE, account=OTHER_ACCOUNT
+        )
         with pytest.raises(InvalidValue, match="topic"):
             await hub.services.subscriptions.add(asked)
-        by_operator = Subscribe(callback=CALLBACK, topic=PAGE)
+        by_operator = SubscriptionRequest(callback=CALLBACK, topic=PAGE)
         made = await hub.services.subscriptions.add(by_operator)
         assert made.feed.id == feed.id
         with pytest.raises(InvalidValue, match="url"):
@@ -122,7 +124,7 @@ async def test_subscribers_of_a_page_are_sent_what_the_page_is(
 async def test_the_hub_is_nobodys_callback(tmp_path: Path, path: str) -> None:
     async with open_hub(tmp_path) as hub:
         await PublicFeeds(hub.storage).add()
-        asked = Subscribe(callback=f"HTTP://Hub.example{path}", topic=PAGE)
+        asked = SubscriptionRequest(callback=f"HTTP://Hub.example{path}", topic=PAGE)
         with pytest.raises(InvalidValue, match="callback: expected a URL outside"):
             await hub.services.subscriptions.add(asked)
 

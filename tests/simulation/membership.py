@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 from hub.services.feed_requests import AddFeed
-from hub.services.subscriptions import Subscribe
+from hub.services.subscriptions import SubscriptionRequest
 from protocols.websub.requests import SubscribeRequest
 from storage.records import Format, SubscriptionId
 from tests.simulation.stage import Stage
@@ -96,7 +96,7 @@ class Membership:
     async def _add(self, subscriber: Subscriber) -> None:
         subscriptions = self._stage.process.hub.services.subscriptions
         added = await subscriptions.add(
-            Subscribe(
+            SubscriptionRequest(
                 callback=subscriber.callback,
                 topic=subscriber.topic,
                 secret=subscriber.secret,

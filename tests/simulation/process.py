@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-from hub.composition import BuiltHub, build_hub
 from starlette.types import ASGIApp
 
 from hub.app import HubFailed, run_until_stopped
+from hub.composition import BuiltHub, build_hub
 from hub.jobs import Housekeeping
 from hub.runtime.clock import SystemClock
 from hub.settings import Settings

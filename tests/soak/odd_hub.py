@@ -19,9 +19,9 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import uvloop
-from hub.composition import build_hub
 
 from hub.app import run_until_stopped, stop_signal
+from hub.composition import build_hub
 from hub.http import HttpNetwork, Purpose
 from hub.runtime.clock import SystemClock
 from hub.runtime.logs import configure_logs

@@ -52,7 +52,6 @@ from hub.services import (
     UpstreamService,
     WebSubService,
 )
-from hub.services.account_subscriptions import AccountSubscriptions
 from hub.services.addresses import AddressCheck
 from hub.services.discovering import Discovering
 from hub.services.openfeeder import OpenFeederOptions
@@ -359,11 +358,10 @@ async def open_hub(
             subscriptions=subscriptions,
             superfeedr=SuperfeedrService(
                 storage,
-                AccountSubscriptions(
-                    storage, subscriptions, clock, "http://hub.example"
-                ),
+                subscriptions,
                 asker,
                 clock,
+                "http://hub.example",
                 wake_verifier=lambda: None,
             ),
             deliveries=DeliveryService(storage, clock),

@@ -8,8 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from hub.services import SubscriptionService
-from hub.services.subscriptions import Subscribe
+from hub.services.subscriptions import SubscriptionRequest, SubscriptionService
 from hub.services.tokens import TokenService
 from hub.web.authentication import principal_of, require
 from hub.web.decoding import Document, path_id, query_flag, query_page, read_body
@@ -58,7 +57,7 @@ class SubscriptionRoutes:
     async def add(self, request: Request) -> Response:
         body = await read_body(request, SubscriptionToAdd)
         result = await self._subscriptions.add(
-            Subscribe(
+            SubscriptionRequest(
                 callback=body.callback,
                 topic=body.topic,
                 account=await self._account(request, body.account),

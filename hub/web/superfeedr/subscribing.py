@@ -10,8 +10,8 @@ from starlette.responses import PlainTextResponse, Response
 
 from hub.services.retrieval import RetrievalService
 from hub.services.selections import DEFAULT_COUNT, MOST_COUNT
+from hub.services.subscriptions import SubscriptionRequest, Verify
 from hub.services.superfeedr import SuperfeedrService
-from hub.services.wishes import Verify, Wish
 from hub.web.decoding import combined_field
 from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
 from protocols.errors import InvalidValue
@@ -61,8 +61,7 @@ class Subscribing:
         _check_lease(given)
         shows_feed = given.flag("retrieve")
         count = given.number("count", DEFAULT_COUNT, least=1, most=MOST_COUNT)
-        wish = Wish(
-            mode=VerificationMode.SUBSCRIBE,
+        wanted = SubscriptionRequest(
             account=call.principal.account.id,
             topic=given.topic(),
             callback=given.callback(),
@@ -75,9 +74,9 @@ class Subscribing:
             verify=_verify(given),
             verify_token=_verify_token(given),
         )
-        made = await self._superfeedr.subscribe(wish)
+        made = await self._superfeedr.subscribe(wanted)
         if made is None:
-            return _put_off(wish.mode)
+            return _put_off(wanted.mode)
         if not shows_feed:
             return Response(status_code=HTTPStatus.NO_CONTENT)
         document = await self._retrieval.document(made.subscription, count)
@@ -85,7 +84,7 @@ class Subscribing:
 
     async def unsubscribe(self, call: Call) -> Response:
         given = call.parameters
-        wish = Wish(
+        unwanted = SubscriptionRequest(
             mode=VerificationMode.UNSUBSCRIBE,
             account=call.principal.account.id,
             topic=given.topic(),
@@ -93,9 +92,9 @@ class Subscribing:
             verify=_verify(given),
             verify_token=_verify_token(given),
         )
-        if await self._superfeedr.unsubscribe(wish):
+        if await self._superfeedr.unsubscribe(unwanted):
             return Response(status_code=HTTPStatus.NO_CONTENT)
-        return _put_off(wish.mode)
+        return _put_off(unwanted.mode)
 
 
 def _shown(given: Parameters) -> tuple[tuple[str, str], ...]:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
-from hub.settings import Settings
 from structlog.testing import capture_logs
 
 from hub.errors import Unreachable
 from hub.http import Answer, Purpose, Request
 from hub.openfeeder.analytics import Analytics, HttpSink, LogSink, create_sink
+from hub.settings import Settings
 from hub.web.application import create_application
 from protocols.openfeeder.serving.analytics import AnalyticsEvent, Endpoint
 from tests.hub.web.conftest import TOKEN

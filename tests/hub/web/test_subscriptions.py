@@ -5,7 +5,7 @@ from dataclasses import replace
 import httpx2
 import pytest
 
-from hub.services.subscriptions import Subscribe
+from hub.services.subscriptions import SubscriptionRequest
 from hub.web.api_shapes import SHAPES
 from protocols.errors import InvalidValue
 from storage.records import (
@@ -269,7 +269,7 @@ async def test_an_account_gets_a_topic_as_anybody_does_under_another_spelling(
 ) -> None:
     secret = await client.post("/api/feeds", json={"url": f"{URL}#u", "basic": "u:p"})
     subscriptions = hub.services.subscriptions
-    request = Subscribe(callback=HOOK, topic=URL, account=AccountId(7))
+    request = SubscriptionRequest(callback=HOOK, topic=URL, account=AccountId(7))
 
     plain = await subscriptions.add(request)
     operators = await subscriptions.add(
@@ -291,7 +291,7 @@ async def test_who_may_not_subscribe_to_a_feed_does_not_bring_it_back(
     feed_id = closed.json()["id"]
     await hub.storage.feeds.set_state(feed_id, state, hub.clock.now())
     made = await hub.services.subscriptions.add(
-        Subscribe(callback=HOOK, topic=URL, account=AccountId(7))
+        SubscriptionRequest(callback=HOOK, topic=URL, account=AccountId(7))
     )
     assert made.feed.id != feed_id
     assert not made.feed.has_credentials
@@ -304,6 +304,6 @@ async def test_who_may_not_subscribe_with_credentials_adds_no_feed(hub: Hub) -> 
     topic = URL.replace("//", "//u:p@")
     with pytest.raises(InvalidValue, match="a URL without credentials"):
         await hub.services.subscriptions.add(
-            Subscribe(callback=HOOK, topic=topic, account=AccountId(7))
+            SubscriptionRequest(callback=HOOK, topic=topic, account=AccountId(7))
         )
     assert await hub.storage.feeds.find(URL) is None

@@ -11,7 +11,7 @@ from hub.http.guard import Guard
 from hub.own_topics import OwnTopics
 from hub.services import SubscriptionService, TrackTopics
 from hub.services.addresses import AddressCheck
-from hub.services.subscriptions import Subscribe
+from hub.services.subscriptions import SubscriptionRequest
 from storage.records import AccountId, FeedId, Standing, StoredFeed
 from tests.hub.web.superfeedr.conftest import Ask, make_token
 from tests.support.library import START, Library, id_of, topic_of
@@ -202,6 +202,6 @@ async def test_no_publisher_is_asked_about_a_query(hub: Hub) -> None:
         OwnTopics("http://hub.example"),
         RefusingPublishers(),
     )
-    request = Subscribe(callback=CALLBACK, topic=TOPIC, account=AccountId(3))
+    request = SubscriptionRequest(callback=CALLBACK, topic=TOPIC, account=AccountId(3))
 
     assert (await service.add(request)).is_new

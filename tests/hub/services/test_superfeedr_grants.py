@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.account_subscriptions import AccountSubscriptions
-from hub.services.wishes import Wish
+from hub.services.subscriptions import SubscriptionRequest
+from protocols.websub.signatures import OF_OLD
 from storage.records import (
-    OPERATOR,
     Format,
     Subscription,
     SubscriptionId,
     Verification,
-    VerificationMode,
 )
 from tests.support.services import Hub, open_hub
 
@@ -24,24 +22,20 @@ TOPIC = "https://example.org/feed.xml"
 async def stored(hub: Hub, **changes: object) -> Verification:
     """As it comes back from the database."""
     values = {
-        "mode": VerificationMode.SUBSCRIBE,
-        "account": OPERATOR,
         "topic": TOPIC,
         "callback": "https://you.example/callback",
+        "algorithm": OF_OLD,
+        "format": None,
         **changes,
     }
-    wish = Wish(**values)  # type: ignore[arg-type]
+    asked = SubscriptionRequest(**values)  # type: ignore[arg-type]
     now = hub.clock.now()
     verifications = hub.storage.verifications
-    assert await verifications.add(wish.put_off("t"), now, most=9, most_of_host=9)
+    assert await verifications.add(
+        asked.as_verification("t"), now, most=9, most_of_host=9
+    )
     [found] = await verifications.due(now, per_host=9, limit=9)
     return found
-
-
-def of_accounts(hub: Hub) -> AccountSubscriptions:
-    return AccountSubscriptions(
-        hub.storage, hub.services.subscriptions, hub.clock, "http://hub.example"
-    )
 
 
 async def subscribed(hub: Hub) -> list[Subscription]:
@@ -55,7 +49,7 @@ async def test_it_is_granted_as_it_was_asked_for(
     async with open_hub(tmp_path) as hub:
         asked = await stored(hub, secret="s", format=format, has_digest=True)
 
-        assert await of_accounts(hub).grant(asked) == ""
+        assert await hub.services.superfeedr.grant(asked) == ""
 
         [made] = await subscribed(hub)
         assert (made.secret, made.algorithm) == ("s", "sha1+sha256")
@@ -71,7 +65,7 @@ async def test_granted_twice_it_is_one(tmp_path: Path) -> None:
     async with open_hub(tmp_path) as hub:
         asked = await stored(hub)
         for _ in range(2):
-            assert await of_accounts(hub).grant(asked) == ""
+            assert await hub.services.superfeedr.grant(asked) == ""
         assert len(await subscribed(hub)) == 1
 
 
@@ -84,5 +78,5 @@ async def test_why_it_cannot_be_is_told_and_not_raised(
 ) -> None:
     async with open_hub(tmp_path) as hub:
         asked = await stored(hub, **{field: url})
-        assert f"hub.{field}" in await of_accounts(hub).grant(asked)
+        assert f"hub.{field}" in await hub.services.superfeedr.grant(asked)
         assert await subscribed(hub) == []
