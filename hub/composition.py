@@ -65,7 +65,6 @@ from hub.runtime.metrics import Metrics
 from hub.search_index import SearchIndex
 from hub.services import (
     CollectionService,
-    DeliveryService,
     FeedReportService,
     FeedService,
     FrontPageService,
@@ -345,16 +344,22 @@ async def build_hub(
 
     # What people and programs may ask of it, and the server that they ask.
     retrieval = RetrievalService(
-        storage, feeds, tracks, hub_url, tells_unlisted=settings.tells_unlisted
+        storage,
+        feeds,
+        tracks,
+        own_topics,
+        hub_url,
+        tells_unlisted=settings.tells_unlisted,
     )
     services = Services(
+        storage=storage,
+        clock=clock,
         feeds=feeds,
         feed_reports=FeedReportService(storage, poller, clock),
         lists=ListService(list_fetcher, addresses, publisher_identity.of_hub),
         subscriptions=subscriptions,
         superfeedr=superfeedr,
         websub=websub,
-        deliveries=DeliveryService(storage, clock),
         replays=ReplayService(storage, retrieval, redeliveries, public_url),
         live=LiveService(
             storage.feeds,

@@ -109,8 +109,8 @@ async def test_every_metric_is_in_the_reference_and_no_other(tmp_path: Path) -> 
 class NoServices:
     """Nothing is called while routes are only listed."""
 
-    def __getattr__(self, name: str) -> None:
-        return None
+    def __getattr__(self, name: str) -> NoServices:
+        return self
 
 
 @pytest.mark.parametrize(

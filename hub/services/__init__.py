@@ -1,7 +1,8 @@
-"""Use cases: what web/ and cli/ may ask of the hub, and nothing else.
+"""Use cases: what web/ asks of the hub where a rule lives.
 
-One module per noun. Arguments are checked here, results are frozen, and the errors
-are `protocols.errors.InvalidValue`, `storage.errors.StorageError` and those of
+Lists and single rows web/ reads by the storage contract itself. One module per noun.
+Arguments are checked here, results are frozen, and the errors are
+`protocols.errors.InvalidValue`, `storage.errors.StorageError` and those of
 `hub.services.errors`.
 """
 
@@ -10,9 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hub.openfeeder.analytics import Analytics
+from hub.runtime.clock import Clock
+from storage.interface import Storage
 
 from .collections import CollectionService
-from .deliveries import DeliveryService
 from .feed_reports import FeedReportService
 from .feeds import FeedService
 from .front import FrontPageService
@@ -36,7 +38,6 @@ from .websub import WebSubService
 
 __all__ = [
     "CollectionService",
-    "DeliveryService",
     "FeedReportService",
     "FeedService",
     "FrontPageService",
@@ -63,11 +64,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
+    """All that web/ is given."""
+
+    storage: Storage
+    clock: Clock
     feeds: FeedService
     feed_reports: FeedReportService
     lists: ListService
     subscriptions: SubscriptionService
-    deliveries: DeliveryService
     operations: OperationsService
     tokens: TokenService
     tracks: TrackTopics

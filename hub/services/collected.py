@@ -22,12 +22,14 @@ from storage.records import EntrySource, FeedId, StoredEntry
 class Collected:
     """Entries, newest first, with the feeds they come from.
 
-    ``topic`` is what was asked for, ``title`` the title of the whole if it is not one
-    feed's. ``topics`` are the URLs that each feed was asked for by; of one that is
-    missing it is the feed's own. ``status`` None: that of the feeds.
+    ``topic`` is what was asked for, ``hub`` the URL that subscribers know, ``title``
+    the title of the whole if it is not one feed's. ``topics`` are the URLs that each
+    feed was asked for by; of one that is missing it is the feed's own. ``status`` None:
+    that of the feeds.
     """
 
     topic: str
+    hub: str
     entries: Sequence[StoredEntry]
     sources: Sequence[EntrySource]
     is_merged: bool
@@ -42,29 +44,28 @@ class Collected:
         return sum(unpacked_size(entry.body) for entry in self.entries)
 
 
-async def render(collected: Collected, format: BodyFormat, hub: str) -> Document:
-    """The document; ``hub`` is the URL that subscribers know."""
-    rendering = partial(_rendered, collected, format, hub)
+async def render(collected: Collected, format: BodyFormat) -> Document:
+    rendering = partial(_rendered, collected, format)
     size = collected.size
     is_large = len(collected.entries) > MANY_ENTRIES or size > LARGE_BYTES
     return await run_in_thread(rendering, size) if is_large else rendering()
 
 
-def _rendered(collected: Collected, format: BodyFormat, hub: str) -> Document:
-    notification = notify(collected, hub)
+def _rendered(collected: Collected, format: BodyFormat) -> Document:
+    notification = notify(collected)
     if format is BodyFormat.ATOM:
         return Document(ATOM_TYPE, render_atom(notification))
     return Document(JSON_TYPE, render_json(notification))
 
 
-def notify(collected: Collected, hub: str) -> Notification:
+def notify(collected: Collected) -> Notification:
     entries = [unpack(each.body, Entry) for each in collected.entries]
     if not collected.is_merged:
         (source,) = collected.sources
         return name_topic(
             Notification(
                 topic=collected.topic,
-                hub=hub,
+                hub=collected.hub,
                 status=shown_status(source.feed, source.standing),
                 feed=_head(source),
                 entries=tuple(entries),
@@ -75,7 +76,7 @@ def notify(collected: Collected, hub: str) -> Notification:
     }
     return Notification(
         topic=collected.topic,
-        hub=hub,
+        hub=collected.hub,
         status=collected.status or _status_of_all(collected),
         feed=Feed(title=collected.title),
         entries=tuple(

@@ -14,7 +14,7 @@ from hub.services.feeds import FeedPoller, existing_feed
 from protocols.model import SITE_FORMATS
 from storage.errors import NotFound
 from storage.interface import Storage
-from storage.records import FeedId, PushHub, Standing, StoredBody, StoredFeed
+from storage.records import FeedId, Standing, StoredBody, StoredFeed
 
 SHOWN_RELATED = 10
 
@@ -137,10 +137,6 @@ class FeedReportService:
 
     async def _push(self, feed_id: FeedId) -> PushFacts | None:
         return push_facts(await self._storage.pushes.get(feed_id), self._clock.now())
-
-    async def hubs(self, limit: int) -> list[PushHub]:
-        """Those with the most subscriptions of ours, and "" for all."""
-        return await self._storage.pushes.hubs(limit)
 
     async def _site(self, feed: StoredFeed) -> SiteFacts | None:
         if feed.format not in SITE_FORMATS:

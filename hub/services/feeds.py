@@ -35,7 +35,6 @@ from storage.errors import NotFound
 from storage.interface import FeedStore, Storage
 from storage.records import (
     FEED_REMOVED,
-    AccountId,
     Credentials,
     FeedId,
     FeedState,
@@ -313,12 +312,6 @@ class FeedService:
         feed = await self._own.find(self._storage.feeds, topic.url)
         return None if feed is None or feed.state is FeedState.REMOVED else feed
 
-    async def find_readable(
-        self, url: str, viewer: AccountId | None
-    ) -> StoredFeed | None:
-        """As `find`, of what a viewer may read: see `FeedStore.find_readable`."""
-        return await self._own.find_readable(self._storage.feeds, url, viewer)
-
     async def find_open(self, url: str) -> StoredFeed | None:
         """As `find`, of what anybody gets: nothing that takes credentials."""
         if self._own.owns(url):
@@ -332,11 +325,6 @@ class FeedService:
         if feed is None:
             raise InvalidValue(field, "a URL outside of this hub, or one of its topics")
         return feed
-
-    async def page(
-        self, *, after: FeedId, limit: int, state: FeedState | None = None
-    ) -> Sequence[StoredFeed]:
-        return await self._storage.feeds.page(after=after, limit=limit, state=state)
 
     async def fetch(self, feed_id: FeedId) -> RefreshedFeed:
         """Fetch now; the feed as it is afterwards, or after the longest wait.

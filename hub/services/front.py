@@ -50,7 +50,7 @@ class FrontPageService:
         *,
         heeds_robots: bool = False,
     ) -> None:
-        self._about = AboutPage(
+        self.about = AboutPage(
             url=public_url,
             version=hub.__version__,
             user_agent=f"Fanfare/{hub.__version__}",
@@ -73,9 +73,6 @@ class FrontPageService:
         return FrontPage(
             url=self._public_url, version=hub.__version__, feeds=self._shown
         )
-
-    def about(self) -> AboutPage:
-        return self._about
 
     async def _read(self) -> Sequence[StoredFeed]:
         found: list[StoredFeed] = []

@@ -17,6 +17,7 @@ import structlog
 from hub.core.bodies import part_body
 from hub.core.status import shown_status, track_status
 from hub.delivery.notifications import Document
+from hub.own_topics import OwnTopics
 from hub.runtime.offloading import run_in_thread
 from hub.services.collected import Collected, render
 from hub.services.errors import NotReadable
@@ -82,6 +83,7 @@ class RetrievalService:
         storage: Storage,
         feeds: FeedService,
         tracks: TrackTopics,
+        own_topics: OwnTopics,
         hub_url: str,
         *,
         tells_unlisted: bool = True,
@@ -90,6 +92,7 @@ class RetrievalService:
         self._storage = storage
         self._feeds = feeds
         self._tracks = tracks
+        self._own = own_topics
         self._hub_url = hub_url
         self._tells_unlisted = tells_unlisted
 
@@ -131,6 +134,7 @@ class RetrievalService:
             named = list(dict.fromkeys(each.feed_id for each in entries))
         return Collected(
             topic=selection.name,
+            hub=self._hub_url,
             entries=entries,
             sources=await self._storage.entries.sources(named),
             is_merged=selection.is_merged,
@@ -175,9 +179,7 @@ class RetrievalService:
         )
         is_json = subscription.format is Format.JSON
         format = BodyFormat.JSON if is_json else BodyFormat.ATOM
-        return await self.render(
-            await self.collect(selection, Page(count=count)), format
-        )
+        return await render(await self.collect(selection, Page(count=count)), format)
 
     async def own_document(self, selection: Selection) -> Document | None:
         """Of one topic that is no feed: what is kept of it, as it came or the part.
@@ -209,20 +211,13 @@ class RetrievalService:
         states = await self._storage.entries.newest([feed.id], limit=1)
         return _part_of(states[0]) if states else None
 
-    async def cursor(self) -> str:
-        """Where the log ends: what is stored later comes after it."""
-        return str(await self._storage.log.head())
-
-    async def render(self, collected: Collected, format: BodyFormat) -> Document:
-        return await render(collected, format, self._hub_url)
-
     async def _select_topic(self, principal: Principal, topic: str) -> Selection:
         url = read_topic("hub.topic", topic).url
         query = await self._tracks.ensure(url, principal.account.id)
         if query is not None:
             topics = (SelectedTopic(url, query.id, is_track=True),)
             return Selection(name=url, topics=topics, is_merged=True)
-        feed = await self._feeds.find_readable(url, principal.viewer)
+        feed = await self._own.find_readable(self._storage.feeds, url, principal.viewer)
         if feed is None:  # Superfeedr 1.8: "404 not subscribed / unknown".
             raise NotReadable("hub.topic", "this account subscribes to no such topic")
         is_held = await self._holds(principal, feed)

@@ -14,12 +14,10 @@ from functools import partial
 from typing import Final
 
 from hub.core.searching import searched_subject, term_of
-from hub.delivery.notifications import Document
 from hub.runtime.offloading import FairThread, WaitingLineFull
-from hub.services.collected import Collected, render
+from hub.services.collected import Collected
 from hub.services.errors import TooManyWaiting
 from hub.services.tokens import Principal
-from protocols.live.messages import BodyFormat
 from protocols.model import Entry, Feed
 from protocols.track import Query, parse_query
 from storage.interface import Storage
@@ -85,6 +83,7 @@ class SearchService:
         named = dict.fromkeys(each.feed_id for each in found)
         return Collected(
             topic=f"{self._public_url}/?hub.mode=search",
+            hub=f"{self._public_url}/hub",
             entries=found,
             sources=[sources[feed_id] for feed_id in named],
             is_merged=True,
@@ -139,9 +138,6 @@ class SearchService:
         unknown = {each.feed_id for each in entries} - sources.keys()
         for source in await self._storage.entries.sources(sorted(unknown)):
             sources[source.feed.id] = source
-
-    async def render(self, collected: Collected, format: BodyFormat) -> Document:
-        return await render(collected, format, f"{self._public_url}/hub")
 
 
 def _choose(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -252,20 +252,6 @@ class SubscriptionService:
             subscription=found,
             attempts=tuple(await deliveries.attempts(found.id, SHOWN_ATTEMPTS)),
             straggler=await deliveries.straggler(found.id),
-        )
-
-    async def page(
-        self,
-        *,
-        after: SubscriptionId,
-        limit: int,
-        account: AccountId | None = None,
-        topic: str | None = None,
-        callback: str | None = None,
-    ) -> Sequence[Subscription]:
-        """Subscriptions by id; ``account`` None: of all of them."""
-        return await self._storage.subscriptions.page(
-            after=after, limit=limit, account=account, topic=topic, callback=callback
         )
 
     async def remove(

@@ -11,7 +11,7 @@ import hashlib
 import re
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -139,9 +139,6 @@ class TokenService:
         if found is None:
             raise InvalidValue(field, "an account that a token was made for", written)
         return found
-
-    async def page(self, *, after: TokenId, limit: int) -> Sequence[Token]:
-        return await self._tokens.page(after=after, limit=limit)
 
     async def revoke(self, token_id: TokenId) -> Token:
         """From now on it opens nothing. Raises `NotFound`."""

@@ -113,11 +113,13 @@ def create_application(
     operations = OperationsRoutes(services.operations)
     scp = ScpRoutes(services.collections)
     api = [
-        *FeedRoutes(services.feeds, services.feed_reports).routes(),
+        *FeedRoutes(services.feeds, services.feed_reports, services.storage).routes(),
         *ListRoutes(services.lists).routes(),
-        *SubscriptionRoutes(services.subscriptions, services.tokens).routes(),
-        *DeliveryRoutes(services.deliveries).routes(),
-        *TokenRoutes(services.tokens).routes(),
+        *SubscriptionRoutes(
+            services.subscriptions, services.tokens, services.storage
+        ).routes(),
+        *DeliveryRoutes(services.storage.deliveries, services.clock).routes(),
+        *TokenRoutes(services.tokens, services.storage.tokens).routes(),
         *operations.routes(),
         *scp.routes(),
         *OpenApiRoutes().routes(),

@@ -32,6 +32,7 @@ from hub.polling.tracker import Tracker
 from hub.runtime.clock import SystemClock
 from hub.runtime.metrics import Metrics
 from hub.search_index import SearchIndex
+from hub.services.collected import render
 from hub.services.search import SearchService
 from hub.services.tokens import Principal
 from protocols.live.messages import BodyFormat
@@ -154,7 +155,7 @@ async def _search(search: SearchService) -> None:
 
 async def _find(search: SearchService, principal: Principal) -> None:
     found = await search.find(principal, _WORD, 10)
-    await search.render(found, BodyFormat.JSON)
+    await render(found, BodyFormat.JSON)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
+from hub.own_topics import OwnTopics
 from hub.runtime.clock import SystemClock
+from hub.services.collected import render
 from hub.services.feeds import FeedService
 from hub.services.retrieval import RetrievalService
 from hub.services.selections import Page, Wanted
@@ -40,24 +42,21 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
 class _KnownFeeds:
     """All feeds were fetched before."""
 
-    def __init__(self, storage: Storage) -> None:
-        self.find_readable = storage.feeds.find_readable
-
     async def fetched(self, feed: StoredFeed) -> StoredFeed:
         return feed
 
 
 def _reading(name: str, storage: Storage, count: int) -> Ask:
-    feeds = cast("FeedService", _KnownFeeds(storage))
+    feeds = cast("FeedService", _KnownFeeds())
     hub = "https://hub.example"
     tracks = TrackTopics(storage.tracking, SystemClock(), hub)
-    retrieval = RetrievalService(storage, feeds, tracks, f"{hub}/hub")
+    retrieval = RetrievalService(storage, feeds, tracks, OwnTopics(hub), f"{hub}/hub")
 
     async def read(number: int) -> None:
         wanted, page = _wish(name, number)
         selection = await retrieval.select(OWNER, wanted)
         collected = await retrieval.collect(selection, page)
-        await retrieval.render(collected, BodyFormat.JSON)
+        await render(collected, BodyFormat.JSON)
 
     return read
 

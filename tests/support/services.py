@@ -29,7 +29,6 @@ from hub.polling.scout import Kind, Sight
 from hub.runtime.metrics import Metrics
 from hub.services import (
     CollectionService,
-    DeliveryService,
     FeedReportService,
     FeedService,
     FrontPageService,
@@ -311,6 +310,7 @@ async def open_hub(
             storage,
             feeds,
             tracks,
+            own,
             "http://hub.example/hub",
             tells_unlisted=tells_unlisted,
         )
@@ -342,6 +342,8 @@ async def open_hub(
         bringing = Bringing(poller, HandedOver(NoNetwork()).bring, clock)
         deliveries = Deliveries(storage, bringing, Pings(poller, clock), clock)
         services = Services(
+            storage=storage,
+            clock=clock,
             upstream=UpstreamService(
                 storage, deliveries, clock, lambda: None, is_on=True
             ),
@@ -364,7 +366,6 @@ async def open_hub(
                 "http://hub.example",
                 wake_verifier=lambda: None,
             ),
-            deliveries=DeliveryService(storage, clock),
             operations=OperationsService(
                 storage, clock, directory, lambda: "".join(clock_warnings)
             ),

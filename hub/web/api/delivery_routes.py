@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from hub.services import DeliveryService
+from hub.runtime.clock import Clock
+from hub.services.errors import Conflict
 from hub.web.decoding import (
     LARGEST_ID,
     Document,
@@ -20,6 +21,8 @@ from hub.web.decoding import (
 )
 from hub.web.encoding import dead_document, json_response, straggler_document
 from protocols.errors import InvalidValue
+from storage.errors import StorageBusy
+from storage.interface import DeliveryStore
 from storage.records import SubscriptionId
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
@@ -33,8 +36,9 @@ class Retry(Document):
 
 
 class DeliveryRoutes:
-    def __init__(self, deliveries: DeliveryService) -> None:
+    def __init__(self, deliveries: DeliveryStore, clock: Clock) -> None:
         self._deliveries = deliveries
+        self._clock = clock
 
     def routes(self) -> list[Route]:
         return [
@@ -46,13 +50,14 @@ class DeliveryRoutes:
         after = query_number(request, "stragglers_after", 0, LARGEST_ID)
         dead_after = query_number(request, "dead_after", 0, LARGEST_ID)
         limit = query_limit(request)
-        found = await self._deliveries.troubled(
-            stragglers_after=SubscriptionId(after), dead_after=dead_after, limit=limit
+        stragglers = await self._deliveries.stragglers(
+            after=SubscriptionId(after), limit=limit
         )
+        dead = await self._deliveries.dead(after=dead_after, limit=limit)
         return json_response(
             {
-                "stragglers": [straggler_document(each) for each in found.stragglers],
-                "dead": [dead_document(each) for each in found.dead],
+                "stragglers": [straggler_document(each) for each in stragglers],
+                "dead": [dead_document(each) for each in dead],
             }
         )
 
@@ -60,9 +65,19 @@ class DeliveryRoutes:
         body = await read_body(request, Retry)
         match body:
             case Retry(subscription=int(subscription), dead=None):
-                await self._deliveries.retry_straggler(SubscriptionId(subscription))
+                await self._deliveries.retry_straggler(
+                    SubscriptionId(subscription), self._clock.now()
+                )
             case Retry(subscription=None, dead=int(dead)):
-                await self._deliveries.retry_dead(dead)
+                await self._retry_dead(dead)
             case _:
                 raise InvalidValue("subscription", "either subscription or dead")
         return json_response({"due": "now"}, HTTPStatus.ACCEPTED)
+
+    async def _retry_dead(self, dead_id: int) -> None:
+        try:
+            await self._deliveries.retry_dead(dead_id, self._clock.now())
+        except StorageBusy as error:
+            raise Conflict(
+                "the subscription has another delivery under way; try again later"
+            ) from error

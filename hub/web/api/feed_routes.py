@@ -42,6 +42,7 @@ from hub.web.encoding import (
 )
 from protocols.errors import InvalidValue
 from protocols.outline_walk import DEEPEST, MOST_LISTS, OutlineWalk
+from storage.interface import Storage
 from storage.packing import unpack_bytes, unpacked_size
 from storage.records import Credentials, FeedId, FeedState
 
@@ -171,7 +172,10 @@ class PageToLookAt(Document):
 
 
 class FeedRoutes:
-    def __init__(self, feeds: FeedService, reports: FeedReportService) -> None:
+    def __init__(
+        self, feeds: FeedService, reports: FeedReportService, storage: Storage
+    ) -> None:
+        self._storage = storage
         self._feeds = feeds
         self._reports = reports
 
@@ -257,7 +261,9 @@ class FeedRoutes:
             return json_response({"feeds": found, "next": None})
         after, limit = query_page(request)
         state = query_choice(request, "state", FeedState)
-        feeds = await self._feeds.page(after=FeedId(after), limit=limit, state=state)
+        feeds = await self._storage.feeds.page(
+            after=FeedId(after), limit=limit, state=state
+        )
         return json_response(
             page_document("feeds", [feed_document(feed) for feed in feeds], limit)
         )
@@ -270,7 +276,7 @@ class FeedRoutes:
 
     async def hubs(self, request: Request) -> Response:
         limit = query_number(request, "limit", DEFAULT_PAGE, LARGEST_PAGE)
-        return json_response(hubs_document(await self._reports.hubs(limit)))
+        return json_response(hubs_document(await self._storage.pushes.hubs(limit)))
 
     async def show(self, request: Request) -> Response:
         report = await self._reports.get(_feed_id(request))

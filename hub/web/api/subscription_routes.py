@@ -19,6 +19,7 @@ from hub.web.encoding import (
     subscription_document,
     subscription_report_document,
 )
+from storage.interface import Storage
 from storage.records import AccountId, Format, Right, SubscriptionId, Updates
 
 
@@ -40,8 +41,12 @@ class SubscriptionToAdd(Document):
 
 class SubscriptionRoutes:
     def __init__(
-        self, subscriptions: SubscriptionService, tokens: TokenService
+        self,
+        subscriptions: SubscriptionService,
+        tokens: TokenService,
+        storage: Storage,
     ) -> None:
+        self._storage = storage
         self._subscriptions = subscriptions
         self._tokens = tokens
 
@@ -76,7 +81,7 @@ class SubscriptionRoutes:
 
     async def page(self, request: Request) -> Response:
         after, limit = query_page(request)
-        found = await self._subscriptions.page(
+        found = await self._storage.subscriptions.page(
             after=SubscriptionId(after),
             limit=limit,
             account=await self._listed_account(request),

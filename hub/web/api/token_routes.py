@@ -11,6 +11,7 @@ from starlette.routing import Route
 from hub.services.tokens import CreateToken, TokenService
 from hub.web.decoding import Document, path_id, query_page, read_body
 from hub.web.encoding import json_response, page_document, token_document
+from storage.interface import TokenStore
 from storage.records import Right, TokenId
 
 
@@ -24,8 +25,9 @@ class TokenToAdd(Document):
 
 
 class TokenRoutes:
-    def __init__(self, tokens: TokenService) -> None:
+    def __init__(self, tokens: TokenService, stored: TokenStore) -> None:
         self._tokens = tokens
+        self._stored = stored
 
     def routes(self) -> list[Route]:
         return [
@@ -49,7 +51,7 @@ class TokenRoutes:
 
     async def page(self, request: Request) -> Response:
         after, limit = query_page(request)
-        found = await self._tokens.page(after=TokenId(after), limit=limit)
+        found = await self._stored.page(after=TokenId(after), limit=limit)
         items = [token_document(each) for each in found]
         return json_response(page_document("tokens", items, limit))
 

@@ -72,7 +72,7 @@ class FrontRoutes:
     async def about(self, request: Request) -> Response:
         """What publishers find at the address that the User-Agent names."""
         return Response(
-            render_about(self._front.about()),
+            render_about(self._front.about),
             media_type="text/html",
             headers={**SECURITY, "Cache-Control": "max-age=3600"},
         )

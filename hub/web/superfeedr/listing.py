@@ -7,12 +7,12 @@ from dataclasses import replace
 from starlette.responses import Response
 
 from hub.core.status import shown_status
-from hub.services.superfeedr import SuperfeedrService
 from hub.web.superfeedr.answers import json_answer
 from hub.web.superfeedr.calls import Call, Mode, Modes
 from hub.web.superfeedr.search import read_search, search_of
 from protocols.superfeedr.json_status import status_object
 from protocols.superfeedr.parameters import Parameters
+from storage.interface import ListingStore
 from storage.records import Format, Listed, Listing, ListingSearch, Right, StoredFeed
 
 DEFAULT_PAGE = 20
@@ -26,8 +26,8 @@ Members = dict[str, object]
 
 
 class SubscriptionList:
-    def __init__(self, superfeedr: SuperfeedrService) -> None:
-        self._superfeedr = superfeedr
+    def __init__(self, listings: ListingStore) -> None:
+        self._listings = listings
 
     def modes(self) -> Modes:
         return {"list": Mode(answer=self.answer, right=Right.LIST)}
@@ -42,11 +42,11 @@ class SubscriptionList:
         search = read_search(pairs, "search")
         listing = Listing(items=(), total=0)
         if search is not None:
-            listing = await self._superfeedr.listing(
+            listing = await self._listings.page(
                 call.principal.account.id,
                 _with_callback(search, given),
-                page=page,
-                by_page=by_page,
+                skip=(page - 1) * by_page,
+                limit=by_page,
                 has_total=is_detailed,
             )
         listed = [_listed(each, is_detailed) for each in listing.items]

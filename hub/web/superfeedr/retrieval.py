@@ -12,6 +12,7 @@ from starlette.responses import Response
 from hub.delivery.notifications import Document
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from hub.services import Services
+from hub.services.collected import render
 from hub.services.errors import NotReadable
 from hub.services.replays import ReplayService
 from hub.services.retrieval import RetrievalService
@@ -49,7 +50,7 @@ def retrieval_modes(services: Services) -> Modes:
         services.retrieval,
         services.search,
         services.replays,
-        Streaming(services.live, services.retrieval),
+        Streaming(services.live, services.retrieval, services.storage.log),
     )
     return {
         "retrieve": Mode(answer=retrieval.retrieve, right=Right.RETRIEVE),
@@ -94,7 +95,7 @@ class Retrieving:
             document = await self._streaming.poll(call, selection, page, format)
         else:
             collected = await self._retrieval.collect(selection, page)
-            document = await self._retrieval.render(collected, format)
+            document = await render(collected, format)
         return await answer_document(call, document, format)
 
     async def search(self, call: Call) -> Response:
@@ -104,7 +105,7 @@ class Retrieving:
         found = await self._search.find(
             call.principal, query, read_count(call.parameters)
         )
-        document = await self._search.render(found, format)
+        document = await render(found, format)
         return await answer_document(call, document, format)
 
     async def replay(self, call: Call) -> Response:

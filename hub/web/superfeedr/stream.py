@@ -18,6 +18,7 @@ from hub.delivery.notifications import Document
 from hub.live.connections import Guest
 from hub.live.prepared import Prepared, chunk_of
 from hub.live.subscriptions import ChannelKey, Interest
+from hub.services.collected import render
 from hub.services.live import LiveService
 from hub.services.retrieval import RetrievalService
 from hub.services.selections import Page, Selection
@@ -38,6 +39,7 @@ from protocols.live.messages import BodyFormat, NotificationMessage
 from protocols.live.sse import EVENT_STREAM, event
 from protocols.superfeedr.atom import ATOM_TYPE
 from protocols.superfeedr.json import JSON_TYPE
+from storage.interface import LogStore
 from storage.records import Format, RecordKind, Updates
 
 POLL_SECONDS: Final = 300.0
@@ -53,10 +55,12 @@ class Streaming:
         self,
         live: LiveService,
         retrieval: RetrievalService,
+        log: LogStore,
         poll_seconds: float = POLL_SECONDS,
     ) -> None:
         self._live = live
         self._retrieval = retrieval
+        self._log = log
         self._poll_seconds = poll_seconds
 
     async def documents(
@@ -67,9 +71,9 @@ class Streaming:
         Raises `Problem` 503 and 429, and `InvalidValue`.
         """
         refuse_without_room(self._live.stream, self._guest(call))
-        cursor = await self._retrieval.cursor()
+        cursor = str(await self._log.head())
         collected = await self._retrieval.collect(selection, page)
-        first = await self._retrieval.render(collected, format)
+        first = await render(collected, format)
         return LiveAnswer(
             self._live,
             self._guest(call),
@@ -90,10 +94,10 @@ class Streaming:
         refuse_without_room(self._live.stream, self._guest(call))
         first, cursor = b"", _last_event(call)
         if not cursor:
-            cursor = await self._retrieval.cursor()
+            cursor = str(await self._log.head())
             collected = await self._retrieval.collect(selection, page)
             if collected.entries:
-                stored = await self._retrieval.render(collected, BodyFormat.JSON)
+                stored = await render(collected, BodyFormat.JSON)
                 first = chunk_of(event("notification", stored.body, cursor))
         return LiveAnswer(
             self._live,
@@ -112,10 +116,10 @@ class Streaming:
 
         Raises `Problem` 503 and 429, and `InvalidValue`.
         """
-        cursor = await self._retrieval.cursor()
+        cursor = str(await self._log.head())
         collected = await self._retrieval.collect(selection, page)
         if collected.entries:
-            return await self._retrieval.render(collected, format)
+            return await render(collected, format)
         refuse_without_room(self._live.stream, self._guest(call))
         hold_connection(call.request.scope)
         outlet = PollOutlet()
@@ -133,7 +137,7 @@ class Streaming:
         finally:
             timer.cancel()
         if outlet.body is None:
-            return await self._retrieval.render(collected, format)
+            return await render(collected, format)
         return Document(_CONTENT_TYPES[format], outlet.body)
 
     def _guest(self, call: Call) -> Guest:

@@ -15,7 +15,7 @@ def create_modes(services: Services) -> Modes:
     """The order is that in which people are told of them."""
     return {
         **Subscribing(services.superfeedr, services.retrieval).modes(),
-        **SubscriptionList(services.superfeedr).modes(),
+        **SubscriptionList(services.storage.listings).modes(),
         **Publishing(services.websub, services.publishing).modes(),
         **retrieval_modes(services),
         **rights_modes(),

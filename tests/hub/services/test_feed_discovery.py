@@ -64,7 +64,7 @@ async def test_of_several_feeds_none_is_added(hub: Hub) -> None:
     with pytest.raises(SeveralFeeds, match="names 2 feeds; add the one that is meant"):
         await hub.services.feeds.add(AddFeed(url=PAGE, discover=True))
 
-    assert await hub.services.feeds.page(after=FeedId(0), limit=9) == []
+    assert await hub.storage.feeds.page(after=FeedId(0), limit=9) == []
 
 
 async def test_what_is_known_is_not_looked_at(hub: Hub) -> None:

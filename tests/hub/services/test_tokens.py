@@ -153,11 +153,11 @@ async def test_use_is_noted_to_the_hour(hub: Hub, tokens: TokenService) -> None:
     await tokens.authenticate(made.secret)
     hub.clock.advance(600)
     await tokens.authenticate(made.secret)
-    [token] = await tokens.page(after=TokenId(0), limit=10)
+    [token] = await hub.storage.tokens.page(after=TokenId(0), limit=10)
     assert token.used_at == first_use
     hub.clock.advance(3_600)
     await tokens.authenticate(made.secret)
-    [token] = await tokens.page(after=TokenId(0), limit=10)
+    [token] = await hub.storage.tokens.page(after=TokenId(0), limit=10)
     assert token.used_at == first_use + timedelta(seconds=4_200)
 
 

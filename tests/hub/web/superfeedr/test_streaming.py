@@ -242,7 +242,7 @@ async def test_a_stream_ends_when_its_token_is_revoked(
     client = await ask(hub, library, wait="stream", format="json")
     await document(client)
 
-    (token,) = await hub.hub.services.tokens.page(after=0, limit=9)
+    (token,) = await hub.hub.storage.tokens.page(after=0, limit=9)
     await hub.hub.services.tokens.revoke(token.id)
 
     async with asyncio.timeout(60):
@@ -322,7 +322,9 @@ async def test_a_poll_for_which_nothing_comes_is_answered_in_the_end(
     hub: LiveHub, library: Library
 ) -> None:
     services = hub.hub.services
-    streaming = Streaming(services.live, services.retrieval, poll_seconds=0.0)
+    streaming = Streaming(
+        services.live, services.retrieval, services.storage.log, poll_seconds=0.0
+    )
     wanted = Wanted(topic=NEWS)
     principal = await services.tokens.authenticate(library.token)
     assert principal is not None
