@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
 
 import structlog
 
@@ -21,11 +23,8 @@ from hub.limits.origin_limiter import origin_of
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
 from storage.errors import StorageBusy, WriteFailed
-from storage.interface import DeliveryStore, LogStore
-from storage.records import BEFORE_ALL, ClaimedChunk, Record, Subscription
-
-WATCH_SECONDS = 30.0
-"""How long one look at the log's end lasts."""
+from storage.interface import DeliveryStore
+from storage.records import BEFORE_ALL, ClaimedChunk, ClaimTerms, Record, Subscription
 
 POLL_SECONDS = 5.0
 """How late it may be noticed that somebody else's lease on a chunk is over."""
@@ -53,7 +52,6 @@ class Chunks:
     def __init__(
         self,
         deliveries: DeliveryStore,
-        log_store: LogStore,
         clock: Clock,
         notifications: Notifications,
         first_deliveries: FirstDeliveries,
@@ -63,7 +61,6 @@ class Chunks:
         limit: int,
     ) -> None:
         self._deliveries = deliveries
-        self._log = log_store
         self._clock = clock
         self._notifications = notifications
         self._first_deliveries = first_deliveries
@@ -72,23 +69,39 @@ class Chunks:
         self._limit = limit
         self._open: dict[int, OpenChunk] = {}
         self._held = 0  # members of all that are open
+        self._asked = 0  # chunks that commits under way may bring
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        """Claim chunks as the log grows and as open ones close, until cancelled."""
+        """Claim chunks with each commit and as open ones close, until cancelled."""
         async with asyncio.TaskGroup() as loops:
-            loops.create_task(self._watch_log())
-            loops.create_task(self._keep_leases())
-            loops.create_task(self._claim_all())
+            give = partial(self._take, loops)
+            with self._deliveries.claim_with_commits(self._ask, give):
+                loops.create_task(self._keep_leases())
+                await self._claim_all()
 
     def wake(self) -> None:
         """Look for chunks now: there may be some, or room for them."""
         self._wake.set()
 
-    async def _watch_log(self) -> None:
-        head = BEFORE_ALL
-        while True:
-            head = await self._log.wait(head, WATCH_SECONDS)
+    def _ask(self) -> ClaimTerms | None:
+        """A commit is handed in: it may claim one chunk, if there is room. What it does
+        not claim, of more subscribers or of other feeds, is claimed when it is durable.
+        """
+        if not (self._acknowledgements.healthy and self._room):
+            self.wake()
+            return None
+        self._asked += 1
+        return self._leases.terms(1)
+
+    def _take(
+        self, loops: asyncio.TaskGroup, claimed: Sequence[ClaimedChunk] | None
+    ) -> None:
+        was_full = not self._room
+        self._asked -= 1
+        for one in claimed or ():
+            loops.create_task(self._start(one, self._hold(one)))
+        if claimed or claimed is None or was_full:
             self.wake()
 
     async def _keep_leases(self) -> None:
@@ -134,7 +147,7 @@ class Chunks:
         while room := self._room:
             claimed = await self._claim(min(room, at_once))
             for one in claimed:
-                await self._start(one)
+                await self._start(one, self._hold(one))
             if not claimed:
                 return
             is_small = len(claimed[-1].pending) < SMALL_CHUNK
@@ -143,20 +156,16 @@ class Chunks:
     @property
     def _room(self) -> int:
         """How many chunks may be claimed, each of which may be one of the largest."""
-        members = self._limit * LARGEST_CHUNK - self._held
-        chunks = self._limit * SMALL_PER_LARGE - len(self._open)
+        asked = self._asked
+        members = (self._limit - asked) * LARGEST_CHUNK - self._held
+        chunks = self._limit * SMALL_PER_LARGE - asked - len(self._open)
         return max(0, min(members // LARGEST_CHUNK, chunks))
 
     async def _claim(self, room: int) -> list[ClaimedChunk]:
         if not room:
             return []
         try:
-            return await self._deliveries.claim_chunks(
-                lease_id=self._leases.new_id(),
-                until=self._leases.until(),
-                now=self._clock.now(),
-                limit=room,
-            )
+            return await self._deliveries.claim_chunks(self._leases.terms(room))
         except (WriteFailed, StorageBusy) as error:
             log.warning("chunks_not_claimed", error=str(error))
             return []
@@ -169,7 +178,7 @@ class Chunks:
                 log.warning("chunk_lease_expired", chunk=chunk.id)
                 self._forget(chunk)
 
-    async def _start(self, claimed: ClaimedChunk) -> None:
+    def _hold(self, claimed: ClaimedChunk) -> OpenChunk:
         chunk = OpenChunk(
             id=claimed.id,
             lease_id=claimed.lease_id,
@@ -180,6 +189,9 @@ class Chunks:
         )
         self._open[chunk.id] = chunk
         self._held += chunk.members
+        return chunk
+
+    async def _start(self, claimed: ClaimedChunk, chunk: OpenChunk) -> None:
         rendered: dict[tuple[str, str, str], Document | NotRenderable | None] = {}
         members = []
         for index, subscription in claimed.pending:

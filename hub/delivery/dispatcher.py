@@ -163,7 +163,6 @@ class _Run:
         )
         self._chunks = Chunks(
             deliveries,
-            storage.log,
             clock,
             notifications,
             self._first_deliveries,

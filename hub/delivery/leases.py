@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from random import Random
 
 from hub.runtime.clock import Clock
+from storage.records import ClaimTerms
 
 LEASE_SECONDS = 60.0
 """Three times the longest request, so that progress renews a lease in time."""
@@ -21,6 +22,15 @@ class Leases:
     def new_id(self) -> int:
         """An id nobody else holds; 0 means nobody's, so it is never 0."""
         return self._random.getrandbits(62) | 1
+
+    def terms(self, limit: int) -> ClaimTerms:
+        """On which up to ``limit`` pieces of work are claimed now."""
+        return ClaimTerms(
+            lease_id=self.new_id(),
+            until=self.until(),
+            now=self._clock.now(),
+            limit=limit,
+        )
 
     def until(self) -> datetime:
         """When a lease ends that is taken or renewed now."""

@@ -70,12 +70,7 @@ class Stragglers:
         try:
             if not await self._are_due():
                 return []
-            return await self._deliveries.claim_stragglers(
-                lease_id=self._leases.new_id(),
-                until=self._leases.until(),
-                now=self._clock.now(),
-                limit=room,
-            )
+            return await self._deliveries.claim_stragglers(self._leases.terms(room))
         except StorageError as error:
             log.warning("stragglers_not_claimed", error=str(error))
             return []

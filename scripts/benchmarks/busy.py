@@ -154,19 +154,26 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
 
 
 class SlowDisk:
-    """Takes so long for each COMMIT, on top of what the disk there is takes."""
+    """Takes so long for each COMMIT of something, on top of what the disk there is
+    takes. ``flushes``: how many there were."""
 
     def __init__(self) -> None:
         self.flush_seconds = 0.0
+        self.flushes = 0
 
     def open(self, path: Path) -> sqlite3.Connection:
         connection = open_for_writing(path)
-        connection.set_trace_callback(self._wait)
-        return connection
+        flushed = connection.total_changes
 
-    def _wait(self, statement: str) -> None:
-        if statement == "COMMIT":
-            time.sleep(self.flush_seconds)
+        def flush(statement: str) -> None:
+            nonlocal flushed
+            if statement == "COMMIT" and connection.total_changes > flushed:
+                flushed = connection.total_changes
+                self.flushes += 1
+                time.sleep(self.flush_seconds)
+
+        connection.set_trace_callback(flush)
+        return connection
 
 
 def _settings(directory: Path, period: int) -> Settings:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
 
@@ -10,6 +11,7 @@ from storage.records import (
     AccountId,
     Attempt,
     ClaimedChunk,
+    ClaimTerms,
     DeadRange,
     DeliveryFlush,
     Flushed,
@@ -21,10 +23,8 @@ from storage.records import (
 class DeliveryStore(Protocol):
     """The dispatcher's side. A lease is a random id with a time it ends at."""
 
-    async def claim_chunks(
-        self, *, lease_id: int, until: datetime, now: datetime, limit: int
-    ) -> list[ClaimedChunk]:
-        """Lease up to ``limit`` chunks; those of one feed in order of their records.
+    async def claim_chunks(self, terms: ClaimTerms) -> list[ClaimedChunk]:
+        """Lease chunks; those of one feed in order of their records.
 
         Unfinished chunks whose lease is over come first; then fan-out rows are split
         on, 500 subscriptions at a time in id order: the oldest of the feeds without a
@@ -40,6 +40,21 @@ class DeliveryStore(Protocol):
         """
         ...
 
+    def claim_with_commits(
+        self,
+        ask: Callable[[], ClaimTerms | None],
+        give: Callable[[list[ClaimedChunk] | None], None],
+    ) -> AbstractContextManager[None]:
+        """Within the block each commit with records claims chunks too, if that can be
+        in its own transaction: so they are there as soon as the records are.
+
+        ``ask`` is called when a commit is handed in, and says what may be claimed, None
+        for nothing. Where it asked for something, ``give`` is called when that is
+        durable, with new chunks only, often none; or with None, if it failed. Both are
+        called on the event loop and must not wait. One claimer at a time.
+        """
+        ...
+
     async def renew(
         self, chunk_ids: Sequence[int], *, lease_id: int, until: datetime
     ) -> None: ...
@@ -50,9 +65,7 @@ class DeliveryStore(Protocol):
         """How many requests each account was sent, those never sent any left out."""
         ...
 
-    async def claim_stragglers(
-        self, *, lease_id: int, until: datetime, now: datetime, limit: int
-    ) -> list[Straggler]:
+    async def claim_stragglers(self, terms: ClaimTerms) -> list[Straggler]:
         """Lease stragglers that are due (``next_try`` <= now and nobody's lease)."""
         ...
 

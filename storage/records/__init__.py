@@ -7,21 +7,13 @@ increasing over the whole hub. Packed bodies (``bytes``) are made and read with
 
 from __future__ import annotations
 
-from storage.records.accounts import (
-    Account,
-    NewToken,
-    Right,
-    Token,
-)
-from storage.records.database import (
-    Backlog,
-    DatabaseStatus,
-    Retention,
-)
+from storage.records.accounts import Account, NewToken, Right, Token
+from storage.records.database import Backlog, DatabaseStatus, Retention
 from storage.records.deliveries import (
     Attempt,
     ChunkOutcome,
     ClaimedChunk,
+    ClaimTerms,
     DeadRange,
     DeliveryFlush,
     Flushed,
@@ -70,13 +62,7 @@ from storage.records.identities import (
     SubscriptionId,
     TokenId,
 )
-from storage.records.listings import (
-    Bound,
-    Comparison,
-    Listed,
-    Listing,
-    ListingSearch,
-)
+from storage.records.listings import Bound, Comparison, Listed, Listing, ListingSearch
 from storage.records.log import (
     Cursor,
     DocumentWrite,
@@ -118,15 +104,8 @@ from storage.records.pushes import (
     PushWay,
     PushWrite,
 )
-from storage.records.sites import (
-    SitePage,
-    SiteTally,
-    SiteWrite,
-)
-from storage.records.standings import (
-    Standing,
-    StandingWrite,
-)
+from storage.records.sites import SitePage, SiteTally, SiteWrite
+from storage.records.standings import Standing, StandingWrite
 from storage.records.subscriptions import (
     Format,
     NewSubscription,
@@ -173,6 +152,7 @@ __all__ = [
     "Bound",
     "CallbackState",
     "ChunkOutcome",
+    "ClaimTerms",
     "ClaimedChunk",
     "Comparison",
     "Credentials",

@@ -5,10 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
+
 from protocols.quick import quick_init
 from storage.records.identities import AccountId, Position, SubscriptionId
 from storage.records.log import Record
 from storage.records.subscriptions import Subscription
+
+
+class ClaimTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """Who leases up to ``limit`` chunks or stragglers, at what time, and until when."""
+
+    lease_id: int
+    until: datetime
+    now: datetime
+    limit: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+
+from storage.errors import StorageError
+from storage.records import ClaimedChunk, ClaimTerms
+from storage.secrets import SecretBox
 
 from .chunk_history import acknowledge
-from .delivery_rows import NO_ATTEMPT, pending_indexes
+from .delivery_rows import NO_ATTEMPT, pending_indexes, read_chunk
 from .id_lists import pack_ids, unpack_ids
 from .readers import Row
 from .splitting import Split
+from .times import to_milliseconds
+from .writer import Writer
+
+Ask = Callable[[], ClaimTerms | None]
+Give = Callable[[list[ClaimedChunk] | None], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +33,15 @@ class Claim:
     until: int
     now: int
     limit: int
+
+    @classmethod
+    def of(cls, terms: ClaimTerms) -> Claim:
+        return cls(
+            lease_id=terms.lease_id,
+            until=to_milliseconds(terms.until),
+            now=to_milliseconds(terms.now),
+            limit=terms.limit,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +75,25 @@ def claim_chunks(claim: Claim, connection: sqlite3.Connection) -> Claimed:
     ids = _reclaim(claim, connection)
     split = Split(connection, lease_id=claim.lease_id, until=claim.until)
     has_looked_at_all = split.run(claim.limit - len(ids), claim.now)
-    rows = [
-        connection.execute(_CHUNK, (chunk_id,)).fetchone()
-        for chunk_id in [*ids, *split.chunks]
-    ]
+    rows = _read_chunks([*ids, *split.chunks], connection)
     return Claimed(rows=rows, is_partial=not rows and not has_looked_at_all)
+
+
+def claim_new_chunks(claim: Claim, connection: sqlite3.Connection) -> list[Row]:
+    """Those that the commits before it in the transaction brought, if they did: after
+    most there is nothing to split, which is seen in one statement."""
+    if connection.execute(_ANY_FANOUT).fetchone() is None:
+        return []
+    split = Split(connection, lease_id=claim.lease_id, until=claim.until)
+    split.run(claim.limit, claim.now)
+    return _read_chunks(split.chunks, connection)
+
+
+_ANY_FANOUT = "SELECT 1 FROM fanouts WHERE is_next = 1 LIMIT 1"
+
+
+def _read_chunks(ids: Sequence[int], connection: sqlite3.Connection) -> list[Row]:
+    return [connection.execute(_CHUNK, (id,)).fetchone() for id in ids]
 
 
 def _reclaim(claim: Claim, connection: sqlite3.Connection) -> list[int]:
@@ -120,3 +156,48 @@ def claim_stragglers(claim: Claim, connection: sqlite3.Connection) -> list[Row]:
         (listed,),
     ).fetchall()
     return rows
+
+
+class CommitClaims:
+    """Claims that follow commits to the writer, and so into their transactions.
+
+    On a disk that takes long to flush, whoever claims when a commit is durable waits
+    for the transaction that has begun meanwhile, and then for his own.
+    """
+
+    def __init__(self, writer: Writer, box: SecretBox) -> None:
+        self._writer = writer
+        self._box = box
+        self._claimer: tuple[Ask, Give] | None = None
+
+    @contextmanager
+    def made_by(self, ask: Ask, give: Give) -> Iterator[None]:
+        self._claimer = ask, give
+        try:
+            yield
+        finally:
+            self._claimer = None
+
+    def follow(self) -> None:
+        """A commit with records was handed to the writer just now."""
+        if self._claimer is None:
+            return
+        ask, give = self._claimer
+        if (terms := ask()) is None:
+            return
+        try:
+            rows = self._writer.submit(partial(claim_new_chunks, Claim.of(terms)))
+        except StorageError:
+            give(None)
+        else:
+            rows.add_done_callback(self._give)
+
+    def _give(self, rows: asyncio.Future[list[Row]]) -> None:
+        has_failed = rows.cancelled() or rows.exception() is not None
+        if self._claimer is not None:
+            _ask, give = self._claimer
+            give(
+                None
+                if has_failed
+                else [read_chunk(r, self._box) for r in rows.result()]
+            )

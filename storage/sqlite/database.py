@@ -15,6 +15,7 @@ from storage.secrets import SecretBox
 
 from . import time_columns
 from .backup import copy_database
+from .claims import CommitClaims
 from .deliveries import SqliteDeliveries
 from .digests import SqliteDigests
 from .driving import Worker
@@ -71,7 +72,8 @@ class SqliteStorage:
         queries = QueryWatchers()
         self.standings = SqliteStandings(self._writer, readers)
         self.tracking = SqliteTracking(self._writer, readers, queries)
-        self.log = SqliteLog(self._writer, readers, epoch, self._head)
+        claims = CommitClaims(self._writer, box)
+        self.log = SqliteLog(self._writer, readers, epoch, self._head, claims)
         self.entries = SqliteEntries(readers)
         self.search = SqliteSearch(self._writer, readers)
         ended = EndedSubscriptions(self._head)
@@ -80,7 +82,7 @@ class SqliteStorage:
         self.digests = SqliteDigests(self._writer, readers, box)
         self.listings = SqliteListings(readers, box)
         self.verifications = SqliteVerifications(self._writer, readers, box, ended)
-        self.deliveries = SqliteDeliveries(self._writer, readers, box, ended)
+        self.deliveries = SqliteDeliveries(self._writer, readers, box, ended, claims)
         self.tokens = SqliteTokens(self._writer, readers)
         self.public = SqlitePublic(readers)
         self.sites = SqliteSites(readers)

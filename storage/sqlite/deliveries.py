@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import partial
 
@@ -12,6 +13,7 @@ from storage.records import (
     AccountId,
     Attempt,
     ClaimedChunk,
+    ClaimTerms,
     DeadRange,
     DeliveryFlush,
     Flushed,
@@ -20,7 +22,7 @@ from storage.records import (
 )
 from storage.secrets import SecretBox
 
-from .claims import Claim, claim_chunks, claim_stragglers
+from .claims import Ask, Claim, CommitClaims, Give, claim_chunks, claim_stragglers
 from .dead_ranges import replay
 from .delivery_rows import (
     read_attempt,
@@ -44,20 +46,23 @@ class SqliteDeliveries:
         readers: Readers,
         box: SecretBox,
         ended: EndedSubscriptions,
+        commit_claims: CommitClaims,
     ) -> None:
         self._writer = writer
         self._readers = readers
         self._box = box
         self._ended = ended
+        self._commit_claims = commit_claims
 
-    async def claim_chunks(
-        self, *, lease_id: int, until: datetime, now: datetime, limit: int
-    ) -> list[ClaimedChunk]:
-        unit = partial(claim_chunks, _claim(lease_id, until, now, limit))
+    async def claim_chunks(self, terms: ClaimTerms) -> list[ClaimedChunk]:
+        unit = partial(claim_chunks, Claim.of(terms))
         claimed = await self._writer.submit(unit)
         while claimed.is_partial:
             claimed = await self._writer.submit(unit)
         return [read_chunk(row, self._box) for row in claimed.rows]
+
+    def claim_with_commits(self, ask: Ask, give: Give) -> AbstractContextManager[None]:
+        return self._commit_claims.made_by(ask, give)
 
     async def renew(
         self, chunk_ids: Sequence[int], *, lease_id: int, until: datetime
@@ -79,10 +84,8 @@ class SqliteDeliveries:
         )
         return {AccountId(account): notified for account, notified in rows}
 
-    async def claim_stragglers(
-        self, *, lease_id: int, until: datetime, now: datetime, limit: int
-    ) -> list[Straggler]:
-        unit = partial(claim_stragglers, _claim(lease_id, until, now, limit))
+    async def claim_stragglers(self, terms: ClaimTerms) -> list[Straggler]:
+        unit = partial(claim_stragglers, Claim.of(terms))
         rows = await self._writer.submit(unit)
         return [read_straggler(row, self._box) for row in rows]
 
@@ -171,15 +174,6 @@ WHERE m.value = :subscription
 ORDER BY d.position DESC LIMIT :limit
 """
 """Members of chunks that were answered with a 2xx (C8 to 12B, hexadecimal)."""
-
-
-def _claim(lease_id: int, until: datetime, now: datetime, limit: int) -> Claim:
-    return Claim(
-        lease_id=lease_id,
-        until=to_milliseconds(until),
-        now=to_milliseconds(now),
-        limit=limit,
-    )
 
 
 # --- units of work ---

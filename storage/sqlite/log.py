@@ -23,6 +23,7 @@ from storage.records import (
 )
 
 from .batches import Batches
+from .claims import CommitClaims
 from .commit_encoding import EncodedCommit, encode_commit, encode_values
 from .fetch_commits import apply_commit
 from .id_lists import pack_ids
@@ -42,21 +43,30 @@ packing takes it two milliseconds."""
 
 class SqliteLog:
     def __init__(
-        self, writer: Writer, readers: Readers, epoch: str, head: LogHead
+        self,
+        writer: Writer,
+        readers: Readers,
+        epoch: str,
+        head: LogHead,
+        claims: CommitClaims,
     ) -> None:
         self._writer = writer
         self._quiet = Batches(writer, apply_quiet, pause=PAUSE)
         self._readers = readers
         self._epoch = epoch
         self._head = head
+        self._claims = claims
 
     async def commit(self, fetch: FetchCommit) -> tuple[Position, ...] | None:
         if is_quiet(fetch):
             return await self._quiet.submit(encode_quiet(fetch))
         encoded = await _encode(fetch)
-        return await self._writer.submit(
+        written = self._writer.submit(
             partial(apply_commit, encoded), then=self._head.advance
         )
+        if fetch.records:
+            self._claims.follow()
+        return await written
 
     async def head(self) -> Cursor:
         return Cursor(self._epoch, self._head.position)

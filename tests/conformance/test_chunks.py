@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from itertools import pairwise
 from random import Random
 
@@ -10,6 +11,8 @@ import pytest
 
 from storage.records import (
     OPERATOR,
+    ClaimedChunk,
+    ClaimTerms,
     FeedId,
     Format,
     RecordKind,
@@ -19,6 +22,7 @@ from storage.records import (
 )
 from storage.sqlite.commit_records import FEW_SUBSCRIBERS
 from storage.wanted import wants
+from tests.support.eventually import eventually
 from tests.support.storage_scene import START, Scene, all_of, at, outcome_of
 
 
@@ -394,3 +398,67 @@ async def test_what_accounts_were_sent_is_counted_and_never_less(scene: Scene) -
     await scene.flush(notified=((OPERATOR, 7),))
     await scene.flush(notified=((OPERATOR, 5),))
     assert await scene.storage.deliveries.notified() == {OPERATOR: 7}
+
+
+class Claimer:
+    """Asks with each commit, and notes what it is given."""
+
+    def __init__(self, limit: int = 1) -> None:
+        self.given: list[list[ClaimedChunk] | None] = []
+        self._limit = limit
+
+    def ask(self) -> ClaimTerms | None:
+        terms = ClaimTerms(lease_id=7, until=at(60), now=START, limit=self._limit)
+        return terms if self._limit else None
+
+    async def is_given(self, count: int) -> bool:
+        return len(self.given) == count
+
+
+async def test_a_commit_claims_what_it_brings_for_who_asks(scene: Scene) -> None:
+    feed, unheard = await scene.add_feed("a"), await scene.add_feed("b")
+    members = [await scene.subscribe(feed, name) for name in "12"]
+    claimer = Claimer()
+    with scene.storage.deliveries.claim_with_commits(claimer.ask, claimer.given.append):
+        await scene.publish(unheard)
+        position = await scene.publish(feed)
+        await eventually(partial(claimer.is_given, 2))
+
+    nothing, brought = claimer.given
+    assert nothing == []
+    assert brought is not None
+    (chunk,) = brought
+    assert (chunk.record.position, chunk.lease_id) == (position, 7)
+    assert chunk.pending == tuple(enumerate(members))
+    assert await scene.claim() == [], "it is under a lease"
+    await scene.flush(outcomes=all_of(chunk))
+    assert (await scene.storage.backlog()).chunks == 0
+
+
+async def test_a_commit_claims_in_order_and_no_more_than_was_asked_for(
+    scene: Scene,
+) -> None:
+    feed, other = await scene.add_feed("a"), await scene.add_feed("b")
+    for each in (feed, other):
+        await scene.subscribe(each, each.url)
+    waiting = await scene.publish(other)
+    claimer = Claimer()
+    with scene.storage.deliveries.claim_with_commits(claimer.ask, claimer.given.append):
+        later = await scene.publish(feed)
+        await eventually(partial(claimer.is_given, 1))
+
+    (brought,) = claimer.given
+    assert [each.record.position for each in brought or ()] == [waiting]
+    assert [each.record.position for each in await scene.claim()] == [later]
+
+
+async def test_a_commit_claims_nothing_for_who_asks_for_nothing(scene: Scene) -> None:
+    feed = await scene.add_feed()
+    await scene.subscribe(feed)
+    claimer = Claimer(limit=0)
+    with scene.storage.deliveries.claim_with_commits(claimer.ask, claimer.given.append):
+        await scene.publish(feed)
+    await scene.publish(feed)  # nobody asks any more
+
+    assert len(await scene.claim()) == 1
+    assert claimer.given == []

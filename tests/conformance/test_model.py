@@ -23,6 +23,7 @@ from storage.records import (
     Attempt,
     ChunkOutcome,
     ClaimedChunk,
+    ClaimTerms,
     Credentials,
     DeliveryFlush,
     DocumentWrite,
@@ -261,13 +262,13 @@ class Comparison(RuleBasedStateMachine):
 
     def _claim(self, method: str, limit: int) -> list:
         self._leases += 1
-        lease = {
-            "lease_id": self._leases,
-            "until": self._now + timedelta(seconds=60),
-            "now": self._now,
-            "limit": limit,
-        }
-        return self._do(lambda storage: getattr(storage.deliveries, method)(**lease))
+        terms = ClaimTerms(
+            lease_id=self._leases,
+            until=self._now + timedelta(seconds=60),
+            now=self._now,
+            limit=limit,
+        )
+        return self._do(lambda storage: getattr(storage.deliveries, method)(terms))
 
     @rule(data=st.data())
     def settle_members(self, data: st.DataObject) -> None:

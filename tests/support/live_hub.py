@@ -21,6 +21,7 @@ from protocols.model import Entry, Feed, Status, Text
 from storage.records import (
     OPERATOR,
     AccountId,
+    ClaimTerms,
     FeedId,
     FetchCommit,
     NewFeed,
@@ -131,9 +132,9 @@ class LiveHub:
 
     async def _fan_out(self) -> None:
         """Let go of what the log keeps for webhooks; there are none."""
-        claim = self.hub.storage.deliveries.claim_chunks
+        terms = ClaimTerms(lease_id=1, until=START, now=START, limit=10)
         while (await self.hub.storage.backlog()).fanouts:
-            await claim(lease_id=1, until=START, now=START, limit=10)
+            await self.hub.storage.deliveries.claim_chunks(terms)
 
     async def cursor(self, position: int) -> str:
         head = await self.hub.storage.log.head()

@@ -14,6 +14,7 @@ from storage.records import (
     Attempt,
     ChunkOutcome,
     ClaimedChunk,
+    ClaimTerms,
     DeliveryFlush,
     DocumentWrite,
     FeedId,
@@ -91,14 +92,14 @@ class Scene:
         self, now: datetime = START, *, limit: int = 10, lease_id: int = LEASE
     ) -> list[ClaimedChunk]:
         return await self.storage.deliveries.claim_chunks(
-            lease_id=lease_id, until=now + MINUTE, now=now, limit=limit
+            ClaimTerms(lease_id=lease_id, until=now + MINUTE, now=now, limit=limit)
         )
 
     async def claim_stragglers(
         self, now: datetime, *, lease_id: int = LEASE, limit: int = 10
     ) -> list[Straggler]:
         return await self.storage.deliveries.claim_stragglers(
-            lease_id=lease_id, until=now + MINUTE, now=now, limit=limit
+            ClaimTerms(lease_id=lease_id, until=now + MINUTE, now=now, limit=limit)
         )
 
     async def flush(self, *, when: datetime = START, **parts: object) -> Flushed:

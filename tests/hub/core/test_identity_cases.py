@@ -21,7 +21,7 @@ from hub.core.seen import KEPT_DAYS, SeenSet
 from protocols.model import Feed, IdSource, Notification
 from protocols.superfeedr.atom import render_atom
 from protocols.superfeedr.json import render_json
-from storage.records import OPERATOR, NewSubscription, RecordKind
+from storage.records import OPERATOR, ClaimTerms, NewSubscription, RecordKind
 from tests.support.clock import ManualClock
 from tests.support.eventually import eventually
 from tests.support.golden import golden_documents
@@ -1053,7 +1053,7 @@ async def test_30_a_crash_after_the_commit_leaves_the_delivery_to_be_made_once(
         await hub.fetch(feed)
         until = clock.now() + HOUR
         chunks = await hub.storage.deliveries.claim_chunks(
-            lease_id=1, until=until, now=clock.now(), limit=10
+            ClaimTerms(lease_id=1, until=until, now=clock.now(), limit=10)
         )
         assert [chunk.record.kind for chunk in chunks] == [RecordKind.ENTRIES]
         assert [len(chunk.pending) for chunk in chunks] == [1]

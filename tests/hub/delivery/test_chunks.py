@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from random import Random
 from typing import cast
@@ -17,21 +17,11 @@ from hub.delivery.leases import LEASE_SECONDS, Leases
 from hub.delivery.notifications import Notifications
 from storage.errors import StorageFull
 from storage.interface import DeliveryStore, LogStore
-from storage.records import ClaimedChunk, Position, Record, SubscriptionId
+from storage.records import ClaimedChunk, ClaimTerms, Record, SubscriptionId
 from tests.support.clock import ManualClock
 from tests.support.eventually import eventually
 from tests.support.fake_log import FakeLog
 from tests.support.subscriptions import a_record, a_subscription
-
-
-class QuietLog(FakeLog):
-    """Its end never moves again; whoever waits for that waits until cancelled."""
-
-    async def wait(self, after: Position, seconds: float) -> Position:
-        if after == 0:
-            return Position(1)
-        await asyncio.Event().wait()
-        return after
 
 
 class ClaimableChunks:
@@ -40,6 +30,9 @@ class ClaimableChunks:
         self.limits: list[int] = []
         self.renewals: list[tuple[list[int], int]] = []
         self.failure: Exception | None = None
+        self.asked: list[ClaimTerms | None] = []
+        self._ask: Callable[[], ClaimTerms | None]
+        self._give: Callable[[list[ClaimedChunk] | None], None]
 
     def put(self, number: int, record: Record, members: int = 1) -> None:
         pending = tuple(
@@ -50,22 +43,43 @@ class ClaimableChunks:
             ClaimedChunk(id=number, lease_id=0, record=record, pending=pending)
         )
 
-    async def claim_chunks(
-        self, *, lease_id: int, until: datetime, now: datetime, limit: int
-    ) -> list[ClaimedChunk]:
-        self.limits.append(limit)
+    async def claim_chunks(self, terms: ClaimTerms) -> list[ClaimedChunk]:
+        self.limits.append(terms.limit)
         if self.failure is not None:
             raise self.failure
-        claimed, self.waiting = self.waiting[:limit], self.waiting[limit:]
+        return self._claim(terms)
+
+    def _claim(self, terms: ClaimTerms) -> list[ClaimedChunk]:
+        claimed = self.waiting[: terms.limit]
+        self.waiting = self.waiting[terms.limit :]
         return [
             ClaimedChunk(
                 id=each.id,
-                lease_id=lease_id,
+                lease_id=terms.lease_id,
                 record=each.record,
                 pending=each.pending,
             )
             for each in claimed
         ]
+
+    @contextmanager
+    def claim_with_commits(
+        self,
+        ask: Callable[[], ClaimTerms | None],
+        give: Callable[[list[ClaimedChunk] | None], None],
+    ) -> Iterator[None]:
+        self._ask, self._give = ask, give
+        yield
+
+    def hand_in(self) -> None:
+        """A commit, which is not durable yet."""
+        self.asked.append(self._ask())
+
+    def commit(self, terms: ClaimTerms | None) -> None:
+        """It is durable now."""
+        if terms is not None:
+            failed = self.failure is not None
+            self._give(None if failed else self._claim(terms))
 
     async def renew(
         self, chunk_ids: Sequence[int], *, lease_id: int, until: datetime
@@ -99,14 +113,12 @@ class Scene:
         self.clock = ManualClock()
         self.store = ClaimableChunks()
         self.taken = Taken()
-        self.log = QuietLog(*(a_record(number) for number in range(1, 10)))
+        self.log = FakeLog(*(a_record(number) for number in range(1, 10)))
         deliveries = cast("DeliveryStore", self.store)
-        log = cast("LogStore", self.log)
         self.chunks = Chunks(
             deliveries,
-            log,
             self.clock,
-            Notifications(log, "https://hub.example/hub"),
+            Notifications(cast("LogStore", self.log), "https://hub.example/hub"),
             cast("FirstDeliveries", self.taken),
             Acknowledgements(deliveries, self.clock),
             Leases(self.clock, Random(1)),
@@ -236,4 +248,59 @@ async def test_a_database_that_takes_no_writes_is_asked_again() -> None:
         await eventually(lambda: len(scene.store.limits) >= 1)
         scene.store.failure = None
         scene.chunks.wake()
+        await eventually(lambda: len(scene.taken.members) == 1)
+
+
+async def test_a_commit_brings_a_chunk_that_is_begun_without_another_claim() -> None:
+    scene = Scene()
+    async with scene.running():
+        await eventually(lambda: scene.store.limits == [1])
+        scene.store.hand_in()
+        (terms,) = scene.store.asked
+        scene.store.put(1, a_record(1), members=3)
+        scene.store.commit(terms)
+        await eventually(lambda: len(scene.taken.members) == 3)
+        (chunk,) = scene.taken.chunks()
+        assert terms is not None
+        assert (terms.limit, chunk.lease_id) == (1, terms.lease_id)
+        await eventually(lambda: len(scene.store.limits) == 2)  # for the others of it
+
+
+async def test_a_commit_that_brings_nothing_is_no_reason_to_look() -> None:
+    scene = Scene()
+    async with scene.running():
+        await eventually(lambda: scene.store.limits == [1])
+        scene.store.hand_in()
+        scene.store.commit(scene.store.asked[0])
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    assert scene.store.limits == [1]
+
+
+async def test_commits_claim_no_more_than_there_is_room_for() -> None:
+    scene = Scene(limit=2)
+    async with scene.running():
+        await eventually(lambda: scene.store.limits == [1])
+        for _ in range(3):
+            scene.store.hand_in()
+        first, second, third = scene.store.asked
+        assert first is not None
+        assert second is not None
+        assert third is None
+        for number in range(1, 4):
+            scene.store.put(number, a_record(number))
+        scene.store.commit(first)
+        scene.store.commit(second)
+        await eventually(lambda: len(scene.taken.members) == 3)
+
+
+async def test_what_a_commit_failed_to_claim_is_claimed_without_it() -> None:
+    scene = Scene()
+    async with scene.running():
+        await eventually(lambda: scene.store.limits == [1])
+        scene.store.hand_in()
+        scene.store.failure = StorageFull("disk full")
+        scene.store.put(1, a_record(1))
+        scene.store.commit(scene.store.asked[0])
+        scene.store.failure = None
         await eventually(lambda: len(scene.taken.members) == 1)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import cast
 
 import orjson
 
@@ -17,7 +17,13 @@ from hub.delivery.leases import Leases
 from hub.delivery.notifications import Notifications
 from hub.delivery.poster import Poster
 from storage.interface import DeliveryStore, LogStore, Storage
-from storage.records import ClaimedChunk, Position, Subscription, SubscriptionId
+from storage.records import (
+    ClaimedChunk,
+    ClaimTerms,
+    Position,
+    Subscription,
+    SubscriptionId,
+)
 from tests.support.clock import ManualClock
 from tests.support.delivery_scene import delivery_scene
 from tests.support.eventually import eventually
@@ -74,11 +80,11 @@ class InterruptedClaims:
     def __getattr__(self, name: str) -> object:
         return getattr(self._storage.deliveries, name)
 
-    async def claim_chunks(self, **terms: Any) -> list[ClaimedChunk]:
+    async def claim_chunks(self, terms: ClaimTerms) -> list[ClaimedChunk]:
         meanwhile, self.meanwhile = self.meanwhile, None
         if meanwhile is not None:
             await meanwhile()
-        return await self._storage.deliveries.claim_chunks(**terms)
+        return await self._storage.deliveries.claim_chunks(terms)
 
 
 class StorageWith:

@@ -15,7 +15,7 @@ from hub.delivery.stragglers import Stragglers
 from hub.runtime.background import DrainingTaskGroup
 from storage.errors import StorageError, StorageFull
 from storage.interface import DeliveryStore
-from storage.records import Position, Straggler, SubscriptionId
+from storage.records import ClaimTerms, Position, Straggler, SubscriptionId
 from tests.support.clock import ManualClock
 from tests.support.eventually import eventually
 from tests.support.subscriptions import START, a_subscription
@@ -43,13 +43,12 @@ class DueStragglers:
             raise self.read_failures.pop()
         return self.waiting[0].next_try if self.waiting else None
 
-    async def claim_stragglers(
-        self, *, lease_id: int, until: datetime, now: datetime, limit: int
-    ) -> list[Straggler]:
+    async def claim_stragglers(self, terms: ClaimTerms) -> list[Straggler]:
         if self.failures:
             self.failures -= 1
             raise StorageFull("disk full")
-        claimed, self.waiting = self.waiting[:limit], self.waiting[limit:]
+        claimed = self.waiting[: terms.limit]
+        self.waiting = self.waiting[terms.limit :]
         return claimed
 
 

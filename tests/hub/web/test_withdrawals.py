@@ -15,6 +15,7 @@ from hub.collections.pages import PageKeeper
 from hub.collections.publisher import Publisher
 from hub.collections.shelf import LIST, Shelf
 from storage.records import (
+    ClaimTerms,
     FeedChange,
     FeedState,
     NewFeed,
@@ -115,7 +116,7 @@ async def delete_what_was_too_old_to_be_kept(hub: Hub, feed: StoredFeed) -> None
     more = (an_entry(str(number)) for number in range(60))
     await PublicFeeds(hub.storage).publish(feed, *more)
     assert not await hub.storage.deliveries.claim_chunks(
-        lease_id=1, until=hub.clock.now(), now=hub.clock.now(), limit=9
+        ClaimTerms(lease_id=1, until=hub.clock.now(), now=hub.clock.now(), limit=9)
     )
     hub.clock.advance(HOUR)
     everything = Retention(soft_age=0, soft_count=0, hard_age=0, hard_count=0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -11,6 +12,7 @@ from storage.records import (
     AccountId,
     Attempt,
     ClaimedChunk,
+    ClaimTerms,
     DeadRange,
     DeliveryFlush,
     Flushed,
@@ -34,12 +36,29 @@ class MemoryDeliveries:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    async def claim_chunks(
-        self, *, lease_id: int, until: datetime, now: datetime, limit: int
-    ) -> list[ClaimedChunk]:
-        now, until = milliseconds(now), milliseconds(until)
-        chunks = self._reclaim(now, limit)
-        while len(chunks) < limit:
+    async def claim_chunks(self, terms: ClaimTerms) -> list[ClaimedChunk]:
+        chunks = self._reclaim(milliseconds(terms.now), terms.limit)
+        return self._claim(chunks, terms)
+
+    @contextmanager
+    def claim_with_commits(
+        self,
+        ask: Callable[[], ClaimTerms | None],
+        give: Callable[[list[ClaimedChunk] | None], None],
+    ) -> Iterator[None]:
+        def claim() -> None:
+            if (terms := ask()) is not None:
+                give(self._claim([], terms))
+
+        self._state.claim_after_commit = claim
+        try:
+            yield
+        finally:
+            self._state.claim_after_commit = lambda: None
+
+    def _claim(self, chunks: list[ModelChunk], terms: ClaimTerms) -> list[ClaimedChunk]:
+        now, until = milliseconds(terms.now), milliseconds(terms.until)
+        while len(chunks) < terms.limit:
             position = self._next_fanout()
             if position is None:
                 break
@@ -47,7 +66,7 @@ class MemoryDeliveries:
             if chunk is not None:
                 chunks.append(chunk)
         for chunk in chunks:
-            chunk.lease_id, chunk.due = lease_id, until
+            chunk.lease_id, chunk.due = terms.lease_id, until
         return [self._claimed(chunk) for chunk in chunks]
 
     def _reclaim(self, now: datetime, limit: int) -> list[ModelChunk]:
@@ -146,19 +165,17 @@ class MemoryDeliveries:
     async def notified(self) -> dict[AccountId, int]:
         return dict(self._state.notified)
 
-    async def claim_stragglers(
-        self, *, lease_id: int, until: datetime, now: datetime, limit: int
-    ) -> list[Straggler]:
+    async def claim_stragglers(self, terms: ClaimTerms) -> list[Straggler]:
         due = sorted(
             (each.due, subscription_id)
             for subscription_id, each in self._state.stragglers.items()
-            if each.due <= milliseconds(now)
-        )
-        for _, each in due[:limit]:
+            if each.due <= milliseconds(terms.now)
+        )[: terms.limit]
+        for _, each in due:
             straggler = self._state.stragglers[each]
-            straggler.due = milliseconds(until)
-            straggler.stored = replace(straggler.stored, lease_id=lease_id)
-        return [self._straggler(each) for _, each in due[:limit]]
+            straggler.due = milliseconds(terms.until)
+            straggler.stored = replace(straggler.stored, lease_id=terms.lease_id)
+        return [self._straggler(each) for _, each in due]
 
     def _straggler(self, subscription_id: SubscriptionId) -> Straggler:
         stored = self._state.stragglers[subscription_id].stored

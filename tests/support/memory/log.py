@@ -77,9 +77,12 @@ class MemoryLog:
         for entry in fetch.entries:
             self._put(entry, fetch)
         past = superseded([record.kind for record in fetch.records])
-        return tuple(
-            [self._append(fetch, index, past[index]) for index in range(len(past))]
-        )
+        positions = [
+            self._append(fetch, index, past[index]) for index in range(len(past))
+        ]
+        if positions:
+            self._state.claim_after_commit()
+        return tuple(positions)
 
     def _document_position(self, fetch: FetchCommit) -> Position:
         """Of the last record that is going to be news of the document."""

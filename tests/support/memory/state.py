@@ -103,6 +103,7 @@ class State:
     attempts: list[Attempt] = field(default_factory=list)
     notified: dict[AccountId, int] = field(default_factory=dict)
     watching: list[Callable] = field(default_factory=list)
+    claim_after_commit: Callable[[], None] = lambda: None
     last_ids: dict[str, int] = field(default_factory=dict)
 
     def next_id(self, kind: str) -> int:

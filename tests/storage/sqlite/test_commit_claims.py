@@ -1,0 +1,102 @@
+"""Claims that ride on commits: in one transaction, and at nobody's expense."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from storage.interface import Storage
+from storage.records import ClaimedChunk, ClaimTerms
+from storage.sqlite import open_database
+from storage.sqlite.connections import open_for_writing
+from storage.sqlite.driving import Driving
+from tests.support.eventually import eventually
+from tests.support.storage_scene import START, Scene, at
+
+TERMS = ClaimTerms(lease_id=7, until=at(60), now=START, limit=1)
+
+
+class CountingDisk:
+    """Counts what is committed to it."""
+
+    def __init__(self) -> None:
+        self.commits = 0
+
+    def open(self, path: Path) -> sqlite3.Connection:
+        connection = open_for_writing(path)
+        connection.set_trace_callback(self._count)
+        return connection
+
+    def _count(self, statement: str) -> None:
+        self.commits += statement == "COMMIT"
+
+
+@pytest.fixture
+def disk() -> CountingDisk:
+    return CountingDisk()
+
+
+@pytest.fixture
+async def scene(tmp_path: Path, disk: CountingDisk) -> AsyncIterator[Scene]:
+    driving = Driving(open_for_writing=disk.open)
+    storage = await open_database(tmp_path / "hub.db", driving=driving)
+    try:
+        yield Scene(cast("Storage", storage))
+    finally:
+        await storage.close()
+
+
+async def test_a_record_and_the_claim_on_it_are_one_transaction(
+    scene: Scene, disk: CountingDisk
+) -> None:
+    feed = await scene.add_feed()
+    await scene.subscribe(feed)
+    given: list[list[ClaimedChunk] | None] = []
+    with scene.storage.deliveries.claim_with_commits(lambda: TERMS, given.append):
+        before = disk.commits
+        await scene.publish(feed)
+        await eventually(lambda: bool(given))
+
+    assert disk.commits - before == 1
+    assert [len(each or ()) for each in given] == [1]
+
+
+async def test_a_claim_that_fails_takes_no_commit_with_it(
+    scene: Scene, tmp_path: Path
+) -> None:
+    feed = await scene.add_feed()
+    await scene.subscribe(feed)
+    with sqlite3.connect(tmp_path / "hub.db") as connection:
+        connection.execute(
+            "CREATE TRIGGER no_chunks BEFORE INSERT ON chunks"
+            " BEGIN SELECT raise(ABORT, 'no chunks today'); END"
+        )
+    connection.close()
+    given: list[list[ClaimedChunk] | None] = []
+    with scene.storage.deliveries.claim_with_commits(lambda: TERMS, given.append):
+        position = await scene.publish(feed)
+        await eventually(lambda: bool(given))
+
+    assert given == [None]
+    assert (await scene.storage.log.head()).position == position
+    assert (await scene.storage.backlog()).fanouts == 1
+
+
+async def test_what_is_claimed_after_the_claimer_has_gone_is_given_to_nobody(
+    scene: Scene,
+) -> None:
+    feed = await scene.add_feed()
+    await scene.subscribe(feed)
+    given: list[list[ClaimedChunk] | None] = []
+    with scene.storage.deliveries.claim_with_commits(lambda: TERMS, given.append):
+        publishing = asyncio.create_task(scene.publish(feed))
+        await asyncio.sleep(0)  # handed in
+    await publishing
+    await scene.storage.close()
+
+    assert given == []
