@@ -13,6 +13,7 @@ from email.utils import format_datetime
 from itertools import takewhile
 from typing import Final
 
+from protocols.outlines import SLASH_IN_NAME
 from protocols.safe_urls import is_safe_page
 from protocols.superfeedr.xml import XmlWriter
 
@@ -25,7 +26,8 @@ _HEAD: Final = b'<?xml version="1.0" encoding="UTF-8"?>\n<opml version="2.0">\n<
 class FeedOutline:
     """One feed of the list; ``html_url`` is its site's, "" if that is not known.
 
-    ``section`` is its folders' names with slashes between them, "" for none.
+    ``section`` is its folders' names with slashes between them, "" for none; a slash
+    in a name is `protocols.outlines.SLASH_IN_NAME` there.
     """
 
     title: str
@@ -59,7 +61,8 @@ def render_opml(
 
 
 def _folders(outline: FeedOutline) -> tuple[str, ...]:
-    return tuple(filter(None, map(str.strip, outline.section.split("/"))))
+    names = filter(None, map(str.strip, outline.section.split("/")))
+    return tuple(name.replace(SLASH_IN_NAME, "/") for name in names)
 
 
 def _change_folder(

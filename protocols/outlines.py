@@ -32,6 +32,8 @@ MOST_INCLUSIONS: Final = 1_000
 """Of one list. Far more than are ever read; to make all absolute takes seconds."""
 LONGEST_SECTION: Final = 200
 """Characters."""
+SLASH_IN_NAME: Final = "\u2215"
+"""Stands for a slash in a folder's own name: in a section they are between folders."""
 _LONGEST_TEXT: Final = 1_000
 _MOST_NOTES: Final = 20
 _FEED_SCHEME: Final = re.compile(r"feed:(?://(?=[^/])|(?=https?://))", re.IGNORECASE)
@@ -40,7 +42,10 @@ _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedFeed:
-    """One feed of a list; ``section`` is its folders' names, "" for none."""
+    """One feed of a list; ``section`` is its folders' names, "" for none.
+
+    Between two of them is a slash; one in a name is written `SLASH_IN_NAME`.
+    """
 
     url: str
     title: str = ""
@@ -180,7 +185,8 @@ def _name(outline: Attributes) -> str:
 
 def _inside(section: str, name: str) -> str:
     """Folders inside of folders, with what cannot be shown left out."""
-    return "/".join(filter(None, (section, _printable(name))))[:LONGEST_SECTION]
+    shown = _printable(name).replace("/", SLASH_IN_NAME)
+    return "/".join(filter(None, (section, shown)))[:LONGEST_SECTION]
 
 
 def _printable(name: str) -> str:

@@ -34,6 +34,8 @@ _MOST_PROBLEMS: Final = 50
 _HEAD_KEYS: Final = frozenset(
     {"version", "generator", "generatedAt", "creator", "items"}
 )
+_ENOUGH_KEYS: Final = 3
+"""So many of those tell a later version, whatever it calls the others."""
 _CREATOR_KEYS: Final = frozenset(
     {
         "displayName",
@@ -51,11 +53,14 @@ Members = dict[str, Json]
 def is_creator_feed(document: Members) -> bool:
     """Whether it means to be one, valid or not.
 
-    Unlike JSON Feed's, its version is a number, and it has a ``creator``. What else a
-    later version renames, it is known by these, and so is one that forgot its items.
+    Unlike JSON Feed's, its version is a number, and it has a ``creator``. A later
+    version may rename that, or anything else, as long as its version and two more of
+    the head's names remain. One that forgot its items is known by its creator.
     """
     version = document.get("version")
     is_numbered = isinstance(version, int) and not isinstance(version, bool)
+    if is_numbered and len(_HEAD_KEYS & document.keys()) >= _ENOUGH_KEYS:
+        return True
     if "items" in document:
         return "creator" in document or (is_numbered and set(document) <= _HEAD_KEYS)
     creator = document.get("creator")

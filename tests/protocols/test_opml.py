@@ -71,6 +71,12 @@ def test_what_is_written_is_read_as_it_was() -> None:
         FeedOutline(
             title="B", description="B's", xml_url="https://a.example/2", section="X/Y"
         ),
+        FeedOutline(
+            title="C",
+            description="C's",
+            xml_url="https://a.example/3",
+            section="X/Y/AC\u2215DC",
+        ),
     ]
     found = read_outlines(render_opml("f", feeds, None), "")
     assert [
@@ -82,6 +88,17 @@ def test_what_is_written_is_read_as_it_was() -> None:
         )
         for each in found.feeds
     ] == feeds
+
+
+def test_a_slash_in_a_folders_name_is_one_again() -> None:
+    listed = '<outline text="AC/DC"><outline xmlUrl="https://a.example/"/></outline>'
+    document = f"<opml version='2.0'><body>{listed}</body></opml>".encode()
+    (feed,) = read_outlines(document, "").feeds
+    outline = FeedOutline(
+        title="A", description="", xml_url=feed.url, section=feed.section
+    )
+    (folder,) = outlines(render_opml("f", [outline], None))
+    assert folder["text"] == "AC/DC"
 
 
 def test_the_head_has_the_title_and_the_date_as_mail_has_dates() -> None:

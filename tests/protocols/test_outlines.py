@@ -124,7 +124,7 @@ def test_folders_are_sections() -> None:
     assert [(each.title, each.section) for each in found.feeds] == [
         ("a", ""),
         ("b", "News"),
-        ("c", "News/Far/off"),
+        ("c", "News/Far\u2215off"),
         ("d", "News"),
         ("e", ""),
         ("f", "x" * LONGEST_SECTION),

@@ -57,6 +57,7 @@ def test_it_is_told_from_a_json_feed_by_content_alone() -> None:
         [],
         {"version": 1, "creator": {}},
         {"version": 1, "items": [], "packages": {}},
+        {"version": 2, "generatedAt": "2026-05-01", "packages": {}},
         {"items": []},
         {"version": True, "items": []},
     ],
@@ -97,7 +98,17 @@ def test_a_document_that_is_wrong_as_a_whole_is_refused_with_place_and_rule(
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"items": ..., "entries": []}, {"items": ..., "creator": {}}]
+    "changes",
+    [
+        {},
+        {"items": ..., "entries": []},
+        {"items": ..., "creator": {}},
+        {"creator": ..., "author": {"handle": "mira"}, "generatedAt": "2026-05-01"},
+        {
+            **{"creator": ..., "items": ..., "author": {}, "entries": []},
+            **{"generator": "g", "generatedAt": "2026-05-01"},
+        },
+    ],
 )
 def test_a_later_version_is_refused_with_its_number_whatever_it_renames(
     changes: dict[str, Any],
