@@ -9,8 +9,9 @@ its feeds it would tell once more as news.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from protocols.model import Notification
 from protocols.topic_pages import TopicFormat, notified_links

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b, sha256
 from itertools import chain
 
+from msgspec import Struct
+
 from protocols.model import ActivityObject, Author, Entry, IdSource, Link, Text
 from protocols.noise import without_noise
-from protocols.quick import maker, quick_init
 from protocols.text import LONGEST_PIECE, single_spaced
 from protocols.urls import without_scheme, without_tracking
 
@@ -36,17 +36,12 @@ _HASHED_EXTENSIONS = ("creator",)
 _HASHED_RELATIONS = frozenset({"alternate", "enclosure", "related", "via"})
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class Identity(Struct, frozen=True, kw_only=True, gc=False):
     """An entry's key, the id its readers are shown, and where both came from."""
 
     key: str
     id: str
     source: IdSource
-
-
-_new_identity = maker(Identity)
 
 
 def key_of_id(id: str) -> str:
@@ -75,7 +70,7 @@ def identify(
 ) -> Identity:
     """Find an entry's identity; empty strings are what the document does not have."""
     if id:
-        return _new_identity(key=key_of_id(id), id=id, source=IdSource.FEED)
+        return Identity(key=key_of_id(id), id=id, source=IdSource.FEED)
     if link:
         return Identity(key=key_of_link(link), id=link, source=IdSource.LINK)
     if enclosure:

@@ -9,12 +9,11 @@ invented here. Places follow the Superfeedr schema; what it has no place for is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from protocols.quick import quick_init
+from msgspec import Struct, field
 
 Extensions = Mapping[str, Any]
 """JSON-like: str, int, float, bool, None, lists and mappings with string keys."""
@@ -66,18 +65,14 @@ class IdSource(StrEnum):
     CONTENT = "content"
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class Text(Struct, frozen=True, kw_only=True, gc=False):
     """Text with its Atom type: ``text``, ``html``, ``xhtml`` or a media type."""
 
     value: str
     type: str = "html"
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class Link(Struct, frozen=True, kw_only=True, gc=False):
     href: str
     rel: str = "alternate"
     type: str = "text/html"
@@ -85,9 +80,7 @@ class Link:
     length: int | None = None  # bytes, as enclosures announce it
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Author:
+class Author(Struct, frozen=True, kw_only=True, gc=False):
     name: str = ""
     uri: str = ""
     email: str = ""
@@ -97,24 +90,18 @@ class Author:
     object_types: tuple[str, ...] = ()
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Category:
+class Category(Struct, frozen=True, kw_only=True, gc=False):
     term: str
     scheme: str = ""
     label: str = ""
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Geo:
+class Geo(Struct, frozen=True, kw_only=True, gc=False):
     latitude: float
     longitude: float
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActivityObject:
+class ActivityObject(Struct, frozen=True, kw_only=True, gc=False):
     """An ``as:object`` of the ActivityStreams namespace."""
 
     id: str = ""
@@ -128,9 +115,7 @@ class ActivityObject:
     object_types: tuple[str, ...] = ()
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Feed:
+class Feed(Struct, frozen=True, kw_only=True, gc=False):
     """The head of a feed document, or an entry's ``source``."""
 
     id: str = ""
@@ -152,9 +137,7 @@ class Feed:
     status: Status | None = None  # of a source, where the hub knows it
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, gc=False):  # made by position: a fifth of the time
     """One item of one feed in its current state.
 
     ``key`` is its identity within the feed (see `protocols.identity`); ``id`` is
@@ -184,8 +167,7 @@ class Entry:
     extensions: Extensions = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deletion:
+class Deletion(Struct, frozen=True, kw_only=True, gc=False):
     """A publisher's word that an entry is gone (RFC 6721 ``at:deleted-entry``)."""
 
     key: str
@@ -193,9 +175,7 @@ class Deletion:
     at: datetime | None = None
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hints:
+class Hints(Struct, frozen=True, kw_only=True, gc=False):
     """What a document says about how often to ask for it."""
 
     ttl_minutes: int | None = None
@@ -205,9 +185,7 @@ class Hints:
     skip_days: tuple[int, ...] = ()  # 0 Monday .. 6 Sunday, GMT
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outline:
+class Outline(Struct, frozen=True, kw_only=True, gc=False):
     """All entries of a document in its order, by the bytes that each is written in.
 
     ``slices`` are hashes of these bytes, ``setting`` one of all else that the reading
@@ -234,9 +212,7 @@ class SharedKey(NamedTuple):
     source: IdSource  # of ``shared``
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParsedFeed:
+class ParsedFeed(Struct, frozen=True, kw_only=True, gc=False):
     """A whole document, understood. Entries keep the document's order.
 
     Where known entries were passed over (see `protocols.feeds.ParseContext`) the
@@ -267,8 +243,7 @@ class ParsedFeed:
         return len(self.outline.keys if self.outline else self.entries)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class Status(Struct, frozen=True, kw_only=True, gc=False):
     """The Superfeedr status block, without the topic URL (filled in at rendering)."""
 
     code: int | None = None  # 0: the host could not be reached
@@ -287,8 +262,7 @@ class Status:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notification:
+class Notification(Struct, frozen=True, kw_only=True, gc=False):
     """What one subscriber is told at once, before it is rendered.
 
     ``entries`` is ``None`` for a status-only notification (error, recovered): the

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from protocols.model import ActivityObject, Author, Entry, Feed, Link
 from protocols.people import display_name, without_addresses

@@ -7,11 +7,11 @@ belongs into a worker process with limits.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from html import escape
 from typing import Final
 
 import nh3
+from msgspec.structs import replace
 
 from protocols.model import ActivityObject, Entry, Text
 

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Final, Self
 
 import orjson
+from msgspec import structs
 
 from protocols.json_feed import JSON_FEED_TYPE, render_json_feed
 from protocols.model import Author, Entry, Feed, Link, Notification, Status
@@ -116,7 +117,7 @@ class TopicPage:
 
 
 def render_topic_page(page: TopicPage, format: TopicFormat) -> bytes:
-    head = replace(page.feed, links=_links(page, format))
+    head = structs.replace(page.feed, links=_links(page, format))
     if format is TopicFormat.ATOM:
         return _render_atom(page, head)
     if format is TopicFormat.JSON_FEED:
@@ -141,7 +142,11 @@ def notified_links(links: Iterable[Link], topic: str, hub: str) -> tuple[Link, .
     """Of a notification to who subscribed to such a page at this hub: the source's,
     whose own address becomes ``via``, without those that are the pages' own."""
     given = tuple(links)
-    via = [replace(link, rel="via", type="") for link in given if link.rel == "self"]
+    via = [
+        structs.replace(link, rel="via", type="")
+        for link in given
+        if link.rel == "self"
+    ]
     return (
         Link(href=topic, rel="self", type=""),
         Link(href=hub, rel="hub", type=""),
@@ -159,7 +164,7 @@ def _notification(page: TopicPage, head: Feed) -> Notification:
         topic=page.url,
         hub=page.hub,
         status=Status(),
-        feed=replace(head, updated=updated),
+        feed=structs.replace(head, updated=updated),
         entries=page.entries,
     )
 
@@ -174,7 +179,7 @@ def _render_atom(page: TopicPage, head: Feed) -> bytes:
 
     Nor does an entry without a date get another one when others come.
     """
-    entries = tuple(replace(entry, updated=at) for entry, at in _dated(page))
+    entries = tuple(structs.replace(entry, updated=at) for entry, at in _dated(page))
     notification = _notification(replace(page, entries=entries), head)
     writer = XmlWriter()
     writer.put(

@@ -7,10 +7,11 @@ from datetime import datetime
 from enum import IntEnum
 from functools import lru_cache
 
+from msgspec.structs import replace
+
 from protocols.domains import registrable_domain, site_of
 from protocols.languages import language_tag
 from protocols.model import Entry, Feed
-from protocols.quick import changed
 from protocols.scp.collection import section_name
 from protocols.scp.page import page_url
 from storage.packing import unpack
@@ -156,7 +157,7 @@ def origin_ending(language: str) -> str:
 
 def in_language(entry: Entry, page: PublishedPage) -> Entry:
     """As it is published; as it is before its language was judged."""
-    return changed(entry, language=page.language) if page.language else entry
+    return replace(entry, language=page.language) if page.language else entry
 
 
 @lru_cache(maxsize=1_024)

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+from msgspec import structs
+
 from hub.core.bodies import body_hash, news_body, raw_body
 from hub.core.day_limit import room_of_day, told_of_day
 from hub.core.decision import Decision
@@ -55,7 +57,7 @@ def _as_read(decision: Decision, read: ParsedFeed) -> ParsedFeed:
     if read.format is FeedFormat.PART:
         read = as_news(read, decision.fetched.at)
     if decision.fetched.is_partial:
-        read = replace(read, is_complete=False)
+        read = structs.replace(read, is_complete=False)
     marks = shared_marks(decision.target.seen) | shared_marks(decision.elsewhere)
     return without_shared_ids(read, marks) if marks else read
 

@@ -6,8 +6,9 @@ is seen first, and one that returns after another is news again.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from protocols.identity import content_hash
 from protocols.model import Entry, ParsedFeed

@@ -10,9 +10,10 @@ Entries keep the id that readers were shown first, whatever address they move to
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
+from msgspec.structs import replace
 
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.identity import fingerprint

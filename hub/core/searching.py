@@ -6,8 +6,9 @@ an index cannot tell (case, negations, ranks) may be left out of what it is aske
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import blake2b
+
+from msgspec.structs import replace
 
 from protocols.model import Category, Entry, Feed
 from protocols.track import Query, Subject, subject_of

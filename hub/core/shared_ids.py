@@ -13,7 +13,8 @@ Under an id that was never shared, a new title with a new link is an edit.
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from hub.core.seen import mark_of
 from protocols.identity import Identity, fingerprint, identify, key_of_link

@@ -6,8 +6,9 @@ The line is in the words that Superfeedr used.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched, Occasion
 from protocols.model import Status

@@ -8,11 +8,11 @@ an hour later.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
+from msgspec.structs import replace
 
 from hub.delivery.credits import Credits
 from hub.delivery.feed_documents import read_feed_document, render_feed_document

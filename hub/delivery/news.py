@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from protocols.model import Deletion, Entry, Feed, Link
 from protocols.superfeedr.ids import source_topic

@@ -14,7 +14,6 @@ from protocols.websub.delivery import Delivery, delivery_headers
 from storage.records import Position, Subscription
 
 LIMITS: Final = Limits(seconds=20.0, idle_seconds=20.0)
-_new_delivery = maker(Delivery)
 _new_request = maker(Request)
 
 
@@ -32,7 +31,7 @@ def delivery_of(
 ) -> Delivery:
     """A document for one subscriber, ``at`` a moment in Unix seconds. ``credits``: what
     its account has left, None where it has none."""
-    return _new_delivery(
+    return Delivery(
         topic=subscription.topic,
         callback=subscription.callback,
         hub=hub_url,

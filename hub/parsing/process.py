@@ -6,10 +6,11 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import PIPE, Process
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Self, cast
+
+from msgspec.structs import replace
 
 from hub.parsing.frames import (
     LENGTH,

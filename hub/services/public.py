@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+
+from msgspec.structs import replace
 
 import hub
 from hub.runtime.offloading import run_in_thread
@@ -18,12 +20,7 @@ from protocols.errors import InvalidValue
 from protocols.model import Entry, Feed
 from protocols.opml import FeedOutline, render_opml
 from protocols.safe_urls import safe_entry, safe_feed
-from protocols.topic_pages import (
-    PagePlace,
-    TopicFormat,
-    TopicPage,
-    render_topic_page,
-)
+from protocols.topic_pages import PagePlace, TopicFormat, TopicPage, render_topic_page
 from storage.errors import NotFound
 from storage.interface import Storage
 from storage.packing import unpack

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from protocols.feeds.atomelements import ATOM_ELEMENTS
 from protocols.feeds.drafts import EntryDraft

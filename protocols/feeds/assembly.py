@@ -30,9 +30,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from protocols.feeds.drafts import EntryDraft, HeadDraft
 from protocols.feeds.limits import MAX_ENTRIES
-from protocols.feeds.makers import new_link
 from protocols.feeds.references import make_absolute, may_be_relative
 from protocols.identity import Identity, identify, key_of_id, key_of_link
 from protocols.model import (
@@ -41,10 +42,10 @@ from protocols.model import (
     Entry,
     FeedFormat,
     IdSource,
+    Link,
     ParsedFeed,
     SharedKey,
 )
-from protocols.quick import changed
 from protocols.urls import is_absolute, is_same_site, is_web_url
 
 _MOST_PROBLEMS = 50
@@ -69,7 +70,7 @@ def assemble(
     """
     problems: list[str] = []
     if head.permalink and not head.first_link("alternate"):
-        head.add_link(new_link(head.permalink))
+        head.add_link(Link(href=head.permalink))
     written = written or len(drafts)
     if written > len(drafts):
         problems.append(f"{written} entries: only the newest {MAX_ENTRIES} are kept")
@@ -134,7 +135,7 @@ def _complete(draft: EntryDraft, head: HeadDraft, format: FeedFormat) -> None:
         if not address and format in _WITH_IRIS and is_web_url(draft.id):
             address = draft.id
         if address:
-            draft.add_link(new_link(address))
+            draft.add_link(Link(href=address))
 
 
 def _inherit_authors(drafts: Sequence[EntryDraft], authors: tuple[Author, ...]) -> None:
@@ -297,5 +298,5 @@ def _identify_by_id(draft: EntryDraft) -> Identity:
     identity = identify(id=draft.id)
     if draft.source and draft.source.id and not is_absolute(draft.id):
         # Collected from several feeds, and unique only within its own.
-        return changed(identity, key=key_of_id(f"{draft.source.id} {draft.id}"))
+        return replace(identity, key=key_of_id(f"{draft.source.id} {draft.id}"))
     return identity

@@ -10,7 +10,6 @@ from typing import Final
 from protocols.enclosures import type_by_name
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.longtexts import STAND_IN, StandInFound
-from protocols.feeds.makers import new_author, new_link, new_text
 from protocols.feeds.markup import html_inside, markup_inside, xhtml_inside
 from protocols.feeds.names import ATOM_03, XML, qualified
 from protocols.feeds.scope import Scope
@@ -51,7 +50,7 @@ def make_link(
     if not type:
         type = type_by_name(href) if rel in _RELATIONS_TO_FILES else "text/html"
     size = (whole_number(length) or None) if length else None
-    return new_link(href, rel, type, title, size)
+    return Link(href=href, rel=rel, type=type, title=title, length=size)
 
 
 def read_link(element: Element, scope: Scope) -> Link | None:
@@ -99,7 +98,7 @@ def read_person(element: Element, scope: Scope) -> tuple[Author | None, bool]:
             links.extend([make_link(picture, "picture")] if picture else [])
         else:
             parts.setdefault(name, collapse(text_of(child)))
-    author = new_author(
+    author = Author(
         name=parts.get("name", "") or ("" if parts else collapse(text_of(element))),
         uri=scope.resolve(parts.get("uri") or parts.get("url")),
         email=parts.get("email", ""),
@@ -174,4 +173,4 @@ def _decoded(encoded: str, kind: str) -> Text | None:
 
 
 def _text(value: str, type: str) -> Text | None:
-    return new_text(value, type) if value else None
+    return Text(value=value, type=type) if value else None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from protocols.errors import (
     HTML_PAGE,
@@ -23,22 +25,18 @@ from protocols.feeds.region import find_region
 from protocols.feeds.slices import Slices
 from protocols.feeds.sniff import Kind, leading_junk, refuse_binary, sniff
 from protocols.model import Outline, ParsedFeed
-from protocols.quick import changed, quick_init
 
 _AS_IT_IS: Final = "strict"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repair:
+class Repair(Struct, frozen=True, kw_only=True, gc=False):
     """Something done to make a document readable: for ``path``, and for people."""
 
     name: str
     problem: str
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True, gc=False):
     """``body`` is UTF-8 without mark or document type, though maybe not valid yet."""
 
     kind: Kind
@@ -76,7 +74,7 @@ class Document:
         if parsed.path != _AS_IT_IS:
             names.append(parsed.path)
         problems = tuple(repair.problem for repair in self.repairs)
-        return changed(
+        return replace(
             parsed,
             path="+".join(names),
             problems=problems + parsed.problems,
@@ -116,13 +114,13 @@ def _open_any(body: bytes, context: ParseContext) -> Document:
     if document.body is not body:
         prolog = read_prolog(document.body)
         usual = with_usual_uris(document.body, prolog.root)
-        document = changed(document, body=usual)
+        document = replace(document, body=usual)
     kind = sniff(document.body, prolog.root, prolog.doctype)
     if kind == Kind.HTML:
         raise NotAFeed(HTML_PAGE, discover(document.body, context.url).feeds)
     if kind == Kind.JSON:
         check_json(document.body)
-        return changed(document, kind=kind)
+        return replace(document, kind=kind)
     check_xml(document.body, document.lines_before)
     opened = without_doctype(document.body, prolog)
     if opened is not body:
@@ -147,9 +145,9 @@ def _trimmed(document: Document) -> Document:
     if junk:
         problem = f"{junk} bytes before the document were dropped"
         lines += body.count(b"\n", 0, junk)
-        document = changed(document, lines_before=lines)
+        document = replace(document, lines_before=lines)
         return document.repaired(body[junk:], Repair(name="trimmed", problem=problem))
-    document = changed(document, lines_before=lines) if lines else document
+    document = replace(document, lines_before=lines) if lines else document
     if body is not document.body and body.startswith(b"<?xml"):
         problem = "blanks before the XML declaration were dropped"
         return document.repaired(body, Repair(name="trimmed", problem=problem))

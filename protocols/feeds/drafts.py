@@ -8,14 +8,15 @@ does not count, and the second of what there can be one of only, becomes an exte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from protocols.dates import parse_date
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import Groups, keep_element, keep_value
-from protocols.feeds.makers import new_category, new_entry
 from protocols.feeds.scope import Scope
 from protocols.identity import Identity
 from protocols.languages import language_tag
@@ -48,8 +49,7 @@ def _rank(spare: Spare) -> int:
     return spare.rank
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(Struct):
     """What heads and entries have in common."""
 
     id: str = ""
@@ -151,7 +151,9 @@ class Draft:
         """Add a category, unless it is there or has no name."""
         key = (term, scheme, label)
         if term and key not in self.categories_by_name:
-            self.categories_by_name[key] = new_category(term, scheme, label)
+            self.categories_by_name[key] = Category(
+                term=term, scheme=scheme, label=label
+            )
 
     def all_authors(self) -> tuple[Author, ...]:
         """Authors and creators; one with a name only and one with an address only,
@@ -198,7 +200,6 @@ def date_of_element(entry: Element) -> datetime | None:
 _DATES = ("pubdate", "published", "issued", "created", "date", "updated", "modified")
 
 
-@dataclass(slots=True)
 class HeadDraft(Draft):
     subtitle: str = ""
     generator: str = ""
@@ -246,7 +247,6 @@ class HeadDraft(Draft):
         )
 
 
-@dataclass(slots=True)
 class EntryDraft(Draft):
     content: Text | None = None
     base: str = ""  # what references in its texts are relative to
@@ -262,7 +262,7 @@ class EntryDraft(Draft):
     def finish(self, identity: Identity) -> Entry:
         """The entry as a value, after `settle`."""
         links, categories = self.links_by_use, self.categories_by_name
-        return new_entry(
+        return Entry(
             identity.key,
             identity.id,
             identity.source,
@@ -282,7 +282,7 @@ class EntryDraft(Draft):
             self.language,
             self.rights,
             self.source,
-            extensions=self.extensions,
+            extensions=self.extensions,  # behind ``unlisted``
         )
 
 

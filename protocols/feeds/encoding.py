@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from msgspec import Struct
+
 from protocols.feeds.guess import guess_codec
 from protocols.feeds.mojibake import mend_mojibake
-from protocols.quick import quick_init
 
 BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -103,9 +104,7 @@ _FALLBACK: Final = "cp1252"
 _SAMPLE: Final = 1_024
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Utf8Document:
+class Utf8Document(Struct, frozen=True, kw_only=True, gc=False):
     """``body`` has no byte order mark. It may still hold bad bytes: nobody looked."""
 
     body: bytes

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from io import BytesIO
 from typing import Final
 
 import feedparser
+from msgspec.structs import replace
 
 from protocols.dates import parse_date
 from protocols.errors import MalformedDocument

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from protocols.errors import FeedError
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document
@@ -40,7 +42,6 @@ from protocols.feeds.xml import (
     read_tree,
 )
 from protocols.model import Outline, ParsedFeed
-from protocols.quick import changed
 
 PATH: Final = "incremental"
 
@@ -79,7 +80,7 @@ def _read_all(document: Document, slices: Slices, context: ParseContext) -> Pars
         keys=(0,) * count,
         region=region_of(document.body, slices),
     )
-    return changed(parsed, outline=outline)
+    return replace(parsed, outline=outline)
 
 
 def _read_with_place(
@@ -130,8 +131,8 @@ def _read_unknown(
         return None
     # Of what had to be mended it is not said that it needs no mending.
     region = 0 if document.repairs else region_of(document.body, slices)
-    outline = changed(parsed.outline, slices=slices.hashes, region=region)
-    return changed(parsed, outline=outline)
+    outline = replace(parsed.outline, slices=slices.hashes, region=region)
+    return replace(parsed, outline=outline)
 
 
 def _read_parts(

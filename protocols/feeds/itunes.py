@@ -8,9 +8,9 @@ from protocols.feeds.constructs import make_link
 from protocols.feeds.drafts import Draft, HeadDraft
 from protocols.feeds.element import Element, text_of
 from protocols.feeds.extensions import keep_element
-from protocols.feeds.makers import new_text
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
+from protocols.model import Text
 from protocols.text import text_of_html, text_of_title
 
 SCHEME: Final = "http://www.itunes.com/"
@@ -35,13 +35,13 @@ def _image(draft: Draft, element: Element, scope: Scope) -> None:
 
 def _summary(draft: Draft, element: Element, scope: Scope) -> None:
     keep_element(draft.extensions, element)
-    draft.offer_summary(new_text(text_of(element)))
+    draft.offer_summary(Text(value=text_of(element)))
 
 
 def _subtitle(draft: Draft, element: Element, scope: Scope) -> None:
     """Shorter than a summary, so it only counts when there is none."""
     keep_element(draft.extensions, element)
-    draft.offer_summary(new_text(text_of(element)), rank=2)
+    draft.offer_summary(Text(value=text_of(element)), rank=2)
 
 
 def _title(draft: Draft, element: Element, scope: Scope) -> None:

@@ -11,11 +11,11 @@ from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import orjson
+from msgspec.structs import replace
 
 from protocols.checksum import checksum
 from protocols.feeds.outline import KnownSlices, PassedOver
 from protocols.model import Outline, ParsedFeed
-from protocols.quick import changed
 
 Item = TypeVar("Item")
 
@@ -83,7 +83,7 @@ def _outlined(
     written: WrittenItems,
 ) -> ParsedFeed:
     outline = Outline(setting=setting, slices=slices, keys=keys, region=written.region)
-    return changed(parsed, outline=outline)
+    return replace(parsed, outline=outline)
 
 
 def _is_certain(passed: PassedOver, parsed: ParsedFeed) -> bool:

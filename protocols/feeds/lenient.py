@@ -8,10 +8,10 @@ a worker process with limits.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any, Final
 
 from lxml import etree
+from msgspec.structs import replace
 
 from protocols.errors import LimitExceeded, MalformedDocument
 from protocols.feeds.context import ParseContext

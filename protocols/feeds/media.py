@@ -14,9 +14,9 @@ from protocols.feeds.constructs import make_link
 from protocols.feeds.drafts import Draft
 from protocols.feeds.element import Element, text_of
 from protocols.feeds.extensions import Attributes, Inside, keep_element, parts_of
-from protocols.feeds.makers import new_text
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
+from protocols.model import Text
 from protocols.text import text_of_title
 
 Handler: TypeAlias = Callable[[Draft, Element, Scope], None]
@@ -86,7 +86,7 @@ def _description(
 ) -> None:
     """``type`` is plain by default (Media RSS 1.5.1, media:description)."""
     type = "html" if said.get("type") == "html" else "text"
-    draft.offer_summary(new_text(text_of(element), type), rank=1)
+    draft.offer_summary(Text(value=text_of(element), type=type), rank=1)
 
 
 def _category(draft: Draft, element: Element, said: Attributes, scope: Scope) -> None:

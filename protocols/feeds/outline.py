@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from protocols.feeds.context import ParseContext
 from protocols.feeds.element import Element, local_name
@@ -27,8 +28,7 @@ class KnownSlice(NamedTuple):
     is_link: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PassedOver:
+class PassedOver(Struct, frozen=True):
     """What of a document need not be read.
 
     ``slices`` and ``keys`` are those of its entries in their order, with 0 for those
@@ -68,8 +68,7 @@ class PassedOver:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class KnownSlices:
+class KnownSlices(Struct, frozen=True):
     """Entries that were read before, in one setting, and need not be read again.
 
     If all entries of the last document are known, and nothing stood between them,
@@ -123,8 +122,7 @@ def known_region(packed: bytes) -> int:
     return int(region)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where all entries of a document stand, and what they inherit there."""
 
     holder: Element

@@ -8,12 +8,12 @@ anything into more than it is, nor to make the parser open a file.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from html.entities import name2codepoint
 from typing import Final
 
+from msgspec import Struct
+
 from protocols.errors import MalformedDocument
-from protocols.quick import quick_init
 
 _DOCTYPE: Final = re.compile(rb"<!DOCTYPE\s+([^\s>\[]*)", re.IGNORECASE)
 _ENTITY: Final = re.compile(rb"<!ENTITY\s+([^\s%\"'<>]{1,200})")
@@ -23,9 +23,7 @@ _ROOT: Final = re.compile(rb"<([^\s<>/!?=&\"']{1,200})")
 _SKIPPED: Final = re.compile(rb"\s+|<\?.*?(?:\?>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prolog:
+class Prolog(Struct, frozen=True, kw_only=True, gc=False):
     """``root`` is the first start tag's name as written; "" when there is none."""
 
     root: str

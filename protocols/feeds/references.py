@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from html import unescape
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from protocols.feeds.element import Element
 from protocols.feeds.scope import Scope
 from protocols.model import Text
-from protocols.quick import changed
 from protocols.urls import is_absolute, resolve
 
 _NAMES: Final = (
@@ -94,8 +95,7 @@ _QUOTES: Final = {'"': "%22", "'": "%27", "<": "%3C", ">": "%3E", "&": "&amp;"}
 _ESCAPES: Final = str.maketrans(_QUOTES)
 
 
-@dataclass(frozen=True, slots=True)
-class _Base:
+class _Base(Struct, frozen=True):
     """A base as it stands in an attribute, and what most references need of it."""
 
     url: str
@@ -159,7 +159,7 @@ def make_absolute(text: Text | None, base: str) -> Text | None:
     """The same text with absolute references, if it is markup and there is a base."""
     if text is None or not base or not may_be_relative(text):
         return text
-    return changed(text, value=resolve_references(text.value, base))
+    return replace(text, value=resolve_references(text.value, base))
 
 
 def resolve_references(markup: str, url: str) -> str:

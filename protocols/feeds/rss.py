@@ -8,10 +8,9 @@ from protocols.feeds.channel import read_channel
 from protocols.feeds.drafts import Draft, date_of_element
 from protocols.feeds.element import Element, local_name
 from protocols.feeds.limits import newest
-from protocols.feeds.makers import new_link
 from protocols.feeds.rssitem import read_item
 from protocols.feeds.scope import Scope
-from protocols.model import FeedFormat, ParsedFeed
+from protocols.model import FeedFormat, Link, ParsedFeed
 
 
 def read_rss(root: Element, scope: Scope) -> ParsedFeed:
@@ -30,5 +29,5 @@ def _read_attributes(draft: Draft, element: Element, scope: Scope) -> None:
     """The Channel Definition Format of 1997 has addresses and times as attributes."""
     href = scope.within(element).resolve(element.get("href"))
     if href and not draft.first_link("alternate"):
-        draft.add_link(new_link(href))
+        draft.add_link(Link(href=href))
     draft.updated = draft.updated or parse_date(element.get("lastmod"))

@@ -17,12 +17,11 @@ from protocols.feeds.drafts import Draft, EntryDraft, begin_entry, read_date
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.extensions import keep_element, keep_value
 from protocols.feeds.mailbox import read_mailbox
-from protocols.feeds.makers import new_link, new_text
 from protocols.feeds.markup import markup_inside
 from protocols.feeds.modules import MODULES, Table, read_children
 from protocols.feeds.names import qualified
 from protocols.feeds.scope import Scope
-from protocols.model import Feed, Link
+from protocols.model import Feed, Link, Text
 from protocols.text import text_of_html, text_of_title
 from protocols.urls import is_web_url
 
@@ -46,7 +45,7 @@ def read_page_link(draft: Draft, element: Element, scope: Scope) -> None:
         # Escaped twice: a template did it, and a CDATA section was put around it.
         written = text_of(element).replace("&amp;", "&")
         href = scope.within(element).resolve(written)
-        link = new_link(href) if href else None
+        link = Link(href=href) if href else None
     if link and not draft.add_link(link):
         keep_element(draft.extensions, element)
 
@@ -101,7 +100,7 @@ def _content(draft: EntryDraft, element: Element, scope: Scope) -> None:
 def _body(draft: EntryDraft, element: Element, scope: Scope) -> None:
     markup = markup_inside(element)
     if markup and draft.content is None:
-        draft.content = new_text(markup, "xhtml")
+        draft.content = Text(value=markup, type="xhtml")
     elif markup:
         name = local_name(element.tag)
         keep_value(draft.extensions, "xhtml", name, {"markup": markup})
@@ -119,7 +118,7 @@ def _guid(draft: EntryDraft, element: Element, scope: Scope) -> None:
 
 def _abstract(draft: EntryDraft, element: Element, scope: Scope) -> None:
     """Of the Channel Definition Format."""
-    draft.offer_summary(new_text(text_of(element)), element, rank=2)
+    draft.offer_summary(Text(value=text_of(element)), element, rank=2)
 
 
 def _id(draft: EntryDraft, element: Element, scope: Scope) -> None:
@@ -138,7 +137,7 @@ def _modified(draft: EntryDraft, element: Element, scope: Scope) -> None:
 def _comments(draft: EntryDraft, element: Element, scope: Scope) -> None:
     href = scope.within(element).resolve(text_of(element))
     if href:
-        draft.add_link(new_link(href, "replies"))
+        draft.add_link(Link(href=href, rel="replies"))
 
 
 def _source(draft: EntryDraft, element: Element, scope: Scope) -> None:
@@ -154,7 +153,7 @@ def _source(draft: EntryDraft, element: Element, scope: Scope) -> None:
 def _comment_feed(draft: EntryDraft, element: Element, scope: Scope) -> None:
     href = scope.within(element).resolve(text_of(element))
     if href:
-        draft.add_link(new_link(href, "replies", "application/rss+xml"))
+        draft.add_link(Link(href=href, rel="replies", type="application/rss+xml"))
 
 
 def _original_link(draft: EntryDraft, element: Element, scope: Scope) -> None:
@@ -165,7 +164,7 @@ def _original_link(draft: EntryDraft, element: Element, scope: Scope) -> None:
     keep_element(draft.extensions, element)
     href = scope.within(element).resolve(text_of(element))
     if href:
-        draft.add_link(new_link(href, "canonical"))
+        draft.add_link(Link(href=href, rel="canonical"))
 
 
 _ELEMENTS: Final[Table[EntryDraft]] = {

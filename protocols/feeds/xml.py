@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias, TypeVar
 
 from lxml import etree
+from msgspec.structs import replace
 
 from protocols.errors import FeedError, LimitExceeded, MalformedDocument, NotAFeed
 from protocols.feeds.atom import read_atom
@@ -21,7 +22,6 @@ from protocols.feeds.repair import repair
 from protocols.feeds.rss import read_rss
 from protocols.feeds.scope import Scope
 from protocols.model import ParsedFeed
-from protocols.quick import changed
 from protocols.xml_safety import SAFE
 
 Result = TypeVar("Result")
@@ -128,7 +128,7 @@ def read_whole_tree(
     use_usual_names(root)
     parsed = read_tree(root, body, context, texts)
     problem = "names of elements in capitals were read as the usual ones"
-    return changed(parsed, path="names", problems=(problem, *parsed.problems))
+    return replace(parsed, path="names", problems=(problem, *parsed.problems))
 
 
 def read_tree(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
-from protocols.quick import quick_init
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discovery:
+class Discovery(Struct, frozen=True, kw_only=True, gc=False):
     """``/.well-known/openfeeder.json`` (2.1). URLs are absolute."""
 
     endpoint: str
@@ -19,9 +17,7 @@ class Discovery:
     description: str = ""
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class Listed(Struct, frozen=True, kw_only=True, gc=False):
     """An item of an index, or of a differential answer.
 
     ``reference`` is its URL as the site gives it, which ``?url=`` is asked for;
@@ -38,8 +34,7 @@ class Listed:
     updated: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Index:
+class Index(Struct, frozen=True, kw_only=True, gc=False):
     """One page of the index (3.3). ``is_whole``: no item had to be left out.
 
     ``total_pages`` is 0 where nothing is said, or nothing that can be.
@@ -51,15 +46,13 @@ class Index:
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tombstone:
+class Tombstone(Struct, frozen=True, kw_only=True, gc=False):
     reference: str
     url: str
     at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
+class Changes(Struct, frozen=True, kw_only=True, gc=False):
     """A differential answer (3.4): ``changed`` are those added and updated.
 
     ``cursor`` is what the next one is to be asked with; "" if none was given.
@@ -73,14 +66,12 @@ class Changes:
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class Chunk(Struct, frozen=True, kw_only=True, gc=False):
     text: str
     type: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class Page(Struct, frozen=True, kw_only=True, gc=False):
     """The content of one page (3.2). ``missing``: chunks that were not sent."""
 
     url: str

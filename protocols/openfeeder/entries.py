@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from protocols.identity import content_hash, fingerprint, key_of_id
 from protocols.model import Author, Entry, Feed, Link, Text

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
 import orjson
+from msgspec.structs import replace
 
 from protocols.languages import language_tag
 from protocols.model import Author, Category, Link

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
+from msgspec import Struct
+
 from protocols.http import HeaderLink, format_link_header, header_value
-from protocols.quick import quick_init
 from protocols.websub.signatures import sign_webhook, signature_headers
 
 SHARED_HEADERS_KEPT = 256
 """Topics and formats whose headers are remembered while a record fans out."""
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class Delivery(Struct, frozen=True, kw_only=True, gc=False):
     """A notification that is about to be sent.
 
     ``topic`` and ``hub`` are the URLs the subscriber knows. ``id`` stays the same

@@ -9,8 +9,8 @@ next ten come, and each is timed by the CPU of this one thread.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import make_dataclass, replace
+from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
 from statistics import median
@@ -19,6 +19,7 @@ from time import thread_time
 import feedparser
 import orjson
 from lxml import etree
+from msgspec import Struct
 
 from hub.core.bodies import body_hash
 from hub.core.trouble import is_known_body
@@ -156,7 +157,11 @@ def _rendered(documents: Sequence[FeedDocument], rounds: int) -> list[Finding]:
     spent = _spend(
         rounds,
         [
-            tuple(partial(work, each) for work in (render_json, render_atom, _dump))
+            (
+                partial(render_json, each),
+                partial(render_atom, each),
+                partial(_dump, _as_dataclasses(each.entries)),
+            )
             for each in full
         ],
     )
@@ -205,8 +210,24 @@ def _recognize(polling: Polling, body: bytes) -> None:
         raise AssertionError("a body that was seen is not known")
 
 
-def _dump(notification: Notification) -> None:
-    orjson.dumps(notification.entries)
+def _dump(entries: object) -> None:
+    orjson.dumps(entries)
+
+
+def _as_dataclasses(value: object) -> object:
+    """The same value, of dataclasses where it is of structs: orjson writes those."""
+    if isinstance(value, tuple):
+        return tuple(map(_as_dataclasses, value))
+    if not isinstance(value, Struct):
+        return value
+    fields = {each: getattr(value, each) for each in value.__struct_fields__}
+    made = _dataclass_of(type(value).__name__, tuple(fields))
+    return made(**{name: _as_dataclasses(each) for name, each in fields.items()})
+
+
+@cache
+def _dataclass_of(name: str, fields: tuple[str, ...]) -> Callable[..., object]:
+    return make_dataclass(name, fields, frozen=True, slots=True)
 
 
 # --- how ---

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import resource
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from random import Random
+
+from msgspec.structs import replace
 
 from hub.collections.builder import BuildOptions, CollectionBuilder
 from hub.collections.pages import PageKeeper

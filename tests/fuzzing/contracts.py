@@ -15,6 +15,7 @@ from zlib import crc32
 
 import orjson
 from lxml import etree
+from msgspec import structs
 
 from hub.core.content import content_hash
 from hub.errors import BadAnswer, NetworkError
@@ -137,7 +138,9 @@ def _told(parsed: ParsedFeed) -> object:
 def _cleaned(body: bytes) -> object:
     parsed = read_document(Task(body, ParseContext(url=URL, now=NOW)))
     return _told(
-        replace(parsed, entries=tuple(map(sanitize, parsed.entries)), outline=None)
+        structs.replace(
+            parsed, entries=tuple(map(sanitize, parsed.entries)), outline=None
+        )
     ), tuple(map(disarm, parsed.entries))
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import FrozenInstanceError, dataclass, field, replace
 from typing import Any
 
 import pytest
 
-from protocols.model import Entry, IdSource
 from protocols.quick import changed, maker, maker_by_position, quick_init
 from storage.records import Polling
 
@@ -139,9 +137,3 @@ def test_what_a_maker_makes_is_frozen() -> None:
 
 def test_no_two_of_a_maker_share_what_a_factory_made() -> None:
     assert new_quick(name="a").tags is not new_quick(name="a").tags
-
-
-def test_what_a_maker_makes_can_be_sent_to_another_process() -> None:
-    entry = maker(Entry)(key="k", id="i", id_source=IdSource.LINK, title="t")
-
-    assert pickle.loads(pickle.dumps(entry)) == entry  # noqa: S301

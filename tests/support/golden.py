@@ -7,13 +7,15 @@ specification, and a parser that changes them changes what subscribers get.
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, structs
 
 from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently
@@ -90,10 +92,10 @@ def other_reading_path(path: str) -> Path:
 
 
 def _plain(value: Any) -> Any:
-    if is_dataclass(value):
+    if _is_record(value):
         named = {
             each.name: getattr(value, each.name)
-            for each in fields(value)
+            for each in _fields(value)
             if (each.default, getattr(value, each.name)) != (0, 0)  # nothing counted
         }
         return {name: _plain(each) for name, each in named.items() if _says_much(each)}
@@ -107,8 +109,17 @@ def _plain(value: Any) -> Any:
 
 
 def _says_much(value: Any) -> bool:
-    is_empty_dataclass = is_dataclass(value) and not _plain(value)
-    return value not in ("", None, (), {}) and not is_empty_dataclass
+    is_empty_record = _is_record(value) and not _plain(value)
+    return value not in ("", None, (), {}) and not is_empty_record
+
+
+def _is_record(value: Any) -> bool:
+    return isinstance(value, Struct) or dataclasses.is_dataclass(value)
+
+
+def _fields(value: Any) -> Iterable[Any]:
+    is_struct = isinstance(value, Struct)
+    return structs.fields(value) if is_struct else dataclasses.fields(value)
 
 
 def main() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
 
 from hub.search_index import SearchIndex
 from hub.services.tokens import CreateToken

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from protocols.model import Deletion, Entry, Feed, Link, Status, Text
 from storage.interface import Storage

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.core.hubs import hubs_of_feed, hubs_of_header

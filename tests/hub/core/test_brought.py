@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec import structs
 
 from hub.core.cadence import PollingRules
 from hub.core.decide import decide
@@ -160,7 +161,7 @@ def test_polls_go_on_as_they_were_planned() -> None:
 
 
 def test_the_head_that_is_known_stays_and_one_that_is_not_is_taken() -> None:
-    brought = replace(
+    brought = structs.replace(
         a_document(*entries_named("b"), format=FeedFormat.ATOM),
         feed=Feed(title="A bare ping", unlisted=True),
     )

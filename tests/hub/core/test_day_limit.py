@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
 
+from msgspec import structs
+
 from hub.core.cadence import PollingRules
 from hub.core.decide import decide
 from hub.core.decision import Decision
@@ -121,7 +123,7 @@ LARGE = PollingRules(bytes_of_day=100_000)
 def a_long_entry(number: int, version: str = "") -> Entry:
     """Of somewhat more than 30,000 bytes."""
     text = Text(value=f"content {number} {version} " + "x" * 30_000)
-    return replace(an_entry(number), content=text)
+    return structs.replace(an_entry(number), content=text)
 
 
 def test_new_entries_are_kept_until_a_day_has_had_as_many_bytes_as_it_may() -> None:

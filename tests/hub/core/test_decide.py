@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec import structs
 
 from hub.core.bodies import body_hash
 from hub.core.cadence import PollingRules
@@ -12,13 +13,7 @@ from hub.core.decision import Decision
 from hub.core.fetched import Fetched, Hop, Occasion, Understood
 from hub.core.trouble import is_known_body
 from protocols.errors import EmptyDocument, FeedError, MalformedDocument
-from protocols.model import (
-    Deletion,
-    Entry,
-    FeedFormat,
-    IdSource,
-    ParsedFeed,
-)
+from protocols.model import Deletion, Entry, FeedFormat, IdSource, ParsedFeed
 from storage.records import (
     FeedState,
     FetchCommit,
@@ -192,11 +187,11 @@ def test_a_change_of_format_is_seen_through_by_links() -> None:
     assert commit.records == ()
     assert commit.format == "atom"
     assert commit.polling.bozo_rank == 0.5
-    assert poll.read(replace(moved, title="edited")).polling.bozo_rank == 0.25
+    assert poll.read(structs.replace(moved, title="edited")).polling.bozo_rank == 0.25
 
 
 def test_generated_ids_are_noted() -> None:
-    generated = replace(an_entry("a"), id_source=IdSource.LINK)
+    generated = structs.replace(an_entry("a"), id_source=IdSource.LINK)
 
     assert Poll().read(generated).records[0].status.generated_ids
     assert not Poll().read(an_entry("a")).records[0].status.generated_ids
@@ -234,7 +229,7 @@ def test_a_document_without_a_type_is_kept_under_that_of_its_format(
         feed=replace(poll.target.feed, format=format),
     )
     untyped = replace(an_answer(200, b"<feed/>"), content_type="")
-    document = replace(a_document(*entries_named("b", "a")), format=format)
+    document = structs.replace(a_document(*entries_named("b", "a")), format=format)
     body = poll.fetch(untyped, document).body
     assert body is not None
     assert body.content_type == media_type

@@ -8,6 +8,7 @@ from typing import Any, cast
 import orjson
 import pytest
 from lxml import etree
+from msgspec import structs
 
 from hub.delivery import notifications
 from hub.delivery.notifications import Document, Notifications
@@ -209,7 +210,7 @@ async def test_of_trouble_only_those_hear_who_cannot_tell_it_from_a_resource(
     head: Feed | None, latest: StoredBody | None, code: int, expected: str | None
 ) -> None:
     record = a_record(1, kind=RecordKind.ERROR, entries=0)
-    log = FakeLog(replace(record, status=replace(record.status, code=code)))
+    log = FakeLog(replace(record, status=structs.replace(record.status, code=code)))
     log.head_of_feed, log.latest = head, latest
     assert await sent_by_topic(log, "https://feeds.example/1") == expected
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from hub.parsing.frames import (
     BATCH,

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from itertools import chain
 
 import pytest
+from msgspec import structs
 
 from hub.parsing.frames import LENGTH, Task, decode_batch, decode_result, unwrap
 from hub.parsing.worker import answer, read_document
@@ -28,7 +29,7 @@ def outcome(read: Callable[[Task], ParsedFeed], body: bytes = b"x") -> ParsedFee
     )
     feed = unwrap(decode_result(first))
     batches = map(decode_batch, others)
-    return replace(feed, entries=tuple(chain.from_iterable(batches)))
+    return structs.replace(feed, entries=tuple(chain.from_iterable(batches)))
 
 
 def raising(error: Exception) -> Callable[[Task], ParsedFeed]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec import structs
 from structlog.testing import capture_logs
 
 from hub.core.fetched import Occasion
@@ -186,7 +187,7 @@ async def test_what_is_to_be_kept_out_of_sight_is_not_tracked() -> None:
     tracker = await a_tracker("laurel")
     commit = news("Laurel", "Laurel again")
     hidden, shown = commit.entries
-    partly = replace(commit, entries=(replace(hidden, unlisted=True), shown))
+    partly = replace(commit, entries=(structs.replace(hidden, unlisted=True), shown))
 
     assert await matches_of(tracker, partly) == (
         MatchWrite(FeedId(1), ("Laurel again",)),

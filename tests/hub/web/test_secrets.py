@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import httpx2
+from msgspec.structs import replace
 
 from hub.search_index import SearchIndex
 from protocols.model import Author, Entry, Feed, Link, Text

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import dataclasses
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from protocols.model import (
     Author,
@@ -32,7 +32,7 @@ def told(*entries: Entry, **changes: Any) -> Any:
         feed=Feed(id="feed"),
         entries=entries,
     )
-    return read_xml(render_atom(dataclasses.replace(notification, **changes)))
+    return read_xml(render_atom(replace(notification, **changes)))
 
 
 def the_entry(**facts: Any) -> Any:
@@ -105,7 +105,7 @@ def test_a_feed_without_a_date_is_as_old_as_its_newest_entry() -> None:
 )
 def test_every_feed_has_an_id_and_keeps_it(feed: Feed, expected: str) -> None:
     assert texts(told(feed=feed), "atom:id") == [expected]
-    later = dataclasses.replace(feed, updated=MAY + timedelta(hours=1))
+    later = replace(feed, updated=MAY + timedelta(hours=1))
     assert texts(told(feed=later), "atom:id") == [expected]
 
 

@@ -7,12 +7,12 @@ the values that its two samples share.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from protocols.model import (
     ActivityObject,
@@ -33,7 +33,7 @@ def told(**changes: Any) -> Any:
         status=Status(code=200),
         feed=Feed(id="feed"),
     )
-    return orjson.loads(render_json(dataclasses.replace(notification, **changes)))
+    return orjson.loads(render_json(replace(notification, **changes)))
 
 
 def the_item(**facts: Any) -> Any:

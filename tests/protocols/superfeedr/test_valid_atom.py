@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from datetime import UTC, datetime
 from io import BytesIO
 from typing import Any
@@ -11,6 +10,7 @@ import feedparser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently
@@ -289,7 +289,7 @@ def plain(text: str) -> str:
 @settings(max_examples=40)
 @given(ENTRIES)
 def test_what_is_read_back_says_the_same(entry: Entry) -> None:
-    entry = dataclasses.replace(
+    entry = replace(
         entry, id="tag:a.example,2025:1", title="T", source=None, extensions={}
     )
     read = said_again(entry)
@@ -315,21 +315,17 @@ def test_the_example_comes_back_whole() -> None:
     [entry, _] = EXAMPLE.entries or ()
     made = {"key": entry.key, "id_source": IdSource.FEED}
     read = said_again(entry)
-    authors = tuple(
-        dataclasses.replace(each, id=each.id or "bj-rn-k-") for each in entry.authors
-    )
-    assert dataclasses.replace(read, **made, extensions={}) == dataclasses.replace(
+    authors = tuple(replace(each, id=each.id or "bj-rn-k-") for each in entry.authors)
+    assert replace(read, **made, extensions={}) == replace(
         entry,
         **made,
         authors=authors,
         contributors=(Author(name="Cy", id="cy"),),
-        source=dataclasses.replace(SOURCE, language="en"),  # what is around it says so
+        source=replace(SOURCE, language="en"),  # what is around it says so
         objects=tuple(
-            dataclasses.replace(
+            replace(
                 each,
-                authors=tuple(
-                    dataclasses.replace(one, id="bj-rn-k-") for one in each.authors
-                ),
+                authors=tuple(replace(one, id="bj-rn-k-") for one in each.authors),
             )
             for each in entry.objects
         ),

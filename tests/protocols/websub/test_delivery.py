@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from protocols.websub.delivery import Delivery, delivery_headers, notification_id
 from protocols.websub.signatures import sign, sign_webhook, verify
@@ -39,7 +38,7 @@ def test_without_a_secret_nothing_is_signed() -> None:
 
 @pytest.mark.parametrize("algorithm", ["sha1", "sha256", "sha384", "sha512"])
 def test_with_a_secret_both_signatures_are_sent(algorithm: str) -> None:
-    delivery = dataclasses.replace(DELIVERY, secret="s", algorithm=algorithm)
+    delivery = replace(DELIVERY, secret="s", algorithm=algorithm)
     headers = delivery_headers(delivery)
     assert headers["X-Hub-Signature"].startswith(f"{algorithm}=")
     assert verify(headers["X-Hub-Signature"], "s", b"{}")
@@ -48,17 +47,17 @@ def test_with_a_secret_both_signatures_are_sent(algorithm: str) -> None:
 
 
 def test_a_client_of_old_gets_sha1_where_it_looks_and_sha256_beside_it() -> None:
-    delivery = dataclasses.replace(DELIVERY, secret="s", algorithm="sha1+sha256")
+    delivery = replace(DELIVERY, secret="s", algorithm="sha1+sha256")
     headers = delivery_headers(delivery)
     assert headers["X-Hub-Signature"] == sign("sha1", "s", b"{}")
     assert headers["X-Hub-Signature-256"] == sign("sha256", "s", b"{}")
     for algorithm in ("sha1", "sha256"):
-        chosen = dataclasses.replace(DELIVERY, secret="s", algorithm=algorithm)
+        chosen = replace(DELIVERY, secret="s", algorithm=algorithm)
         assert "X-Hub-Signature-256" not in delivery_headers(chosen)
 
 
 def test_a_former_secret_signs_as_well_where_there_is_place_for_it() -> None:
-    delivery = dataclasses.replace(DELIVERY, secret="new", former_secret="old")
+    delivery = replace(DELIVERY, secret="new", former_secret="old")
     headers = delivery_headers(delivery)
     assert headers["X-Hub-Signature"] == sign("sha256", "new", b"{}")
     assert headers["webhook-signature"].split(" ") == [
@@ -68,24 +67,24 @@ def test_a_former_secret_signs_as_well_where_there_is_place_for_it() -> None:
 
 
 def test_a_former_secret_alone_signs_nothing() -> None:
-    delivery = dataclasses.replace(DELIVERY, former_secret="old")
+    delivery = replace(DELIVERY, former_secret="old")
     assert delivery_headers(delivery) == delivery_headers(DELIVERY)
 
 
 def test_retries_are_counted_from_the_first_retry_on() -> None:
     assert "X-Superfeedr-Retried" not in delivery_headers(DELIVERY)
-    headers = delivery_headers(dataclasses.replace(DELIVERY, retries=3))
+    headers = delivery_headers(replace(DELIVERY, retries=3))
     assert headers["X-Superfeedr-Retried"] == "3"
 
 
 def test_trimmed_records_are_named() -> None:
     assert "Fanfare-Missed" not in delivery_headers(DELIVERY)
-    headers = delivery_headers(dataclasses.replace(DELIVERY, missed=(12, 40)))
+    headers = delivery_headers(replace(DELIVERY, missed=(12, 40)))
     assert headers["Fanfare-Missed"] == "12-40"
 
 
 def test_one_delivery_leaves_nothing_behind_for_the_next() -> None:
-    first = delivery_headers(dataclasses.replace(DELIVERY, secret="s", retries=1))
+    first = delivery_headers(replace(DELIVERY, secret="s", retries=1))
     first["Link"] = "altered"
     second = delivery_headers(DELIVERY)
     assert second["Link"] != "altered"
@@ -117,12 +116,12 @@ def test_no_text_from_outside_can_end_a_header(
 
 def test_a_topic_cannot_add_a_link_of_its_own() -> None:
     topic = 'https://site.example/>; rel="hub", <https://evil.example/'
-    headers = delivery_headers(dataclasses.replace(DELIVERY, topic=topic))
+    headers = delivery_headers(replace(DELIVERY, topic=topic))
     assert headers["Link"].count("<") == headers["Link"].count(">") == 2
 
 
 def test_an_account_is_told_what_is_left_and_when_it_ends() -> None:
-    counted = dataclasses.replace(DELIVERY, credits=99, expires=2_000_000_000)
+    counted = replace(DELIVERY, credits=99, expires=2_000_000_000)
     headers = delivery_headers(counted)
     assert headers["X-Superfeedr-Credits"] == "99"
     assert headers["X-Superfeedr-PubSubHubbub-Expire"] == "2000000000"

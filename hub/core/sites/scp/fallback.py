@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import urljoin
 
+from msgspec.structs import replace
+
 from hub.core.fetched import Fetched
 from hub.core.sites.scp.session import Session
 from hub.core.sites.steps import Failed, Part, ReadPage, ask, parse
@@ -12,7 +14,6 @@ from protocols.feeds.choosing import choose
 from protocols.feeds.discovery import discover_in_header
 from protocols.identity import key_of_id
 from protocols.model import Entry, ParsedFeed
-from protocols.quick import changed
 from protocols.urls import is_web_url
 
 
@@ -72,7 +73,7 @@ def _page(session: Session, entry: Entry) -> ReadPage | None:
         return None
     at = entry.updated or entry.published or session.visit.now
     return ReadPage(
-        entry=changed(entry, key=key_of_id(url), id=url),
+        entry=replace(entry, key=key_of_id(url), id=url),
         reference=url,
         stamp=max(0, int(at.timestamp() * 1000)),
     )

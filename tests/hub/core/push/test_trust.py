@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from hub.core.cadence import DAY, PollingRules
 from hub.core.decide import decide
@@ -56,7 +57,7 @@ OFFER = PushOffer(
 
 
 def document(*keys: str, head: Feed = HEAD) -> ParsedFeed:
-    return replace(a_document(*entries_named(*keys)), feed=head)
+    return structs.replace(a_document(*entries_named(*keys)), feed=head)
 
 
 @dataclass
@@ -189,7 +190,7 @@ def test_a_feed_that_only_we_are_shown_is_not_pushed() -> None:
 
 def test_a_part_of_a_page_is_not_pushed() -> None:
     story = Story()
-    part = replace(document("a"), format=FeedFormat.PART)
+    part = structs.replace(document("a"), format=FeedFormat.PART)
     commit = story._decide(an_answer(200, b"a"), Understood(feed=part), HOUR)
     assert commit.push is None
 
@@ -353,7 +354,7 @@ def test_a_document_of_another_feed_is_not_told_but_the_feed_is_asked_soon() -> 
 
 def test_another_feed_of_the_same_site_is_another_feed() -> None:
     site = Link(href="https://feed.example/", rel="alternate")
-    ours = replace(HEAD, links=(*HEAD.links, site))
+    ours = structs.replace(HEAD, links=(*HEAD.links, site))
     story = Story()
     story.poll("a", head=ours)
     comments = Link(href="https://feed.example/comments", rel="self")
@@ -406,13 +407,13 @@ def test_the_bytes_that_are_known_are_nothing_new() -> None:
 
 
 def test_a_site_is_not_pushed_into_a_feed() -> None:
-    site = replace(document("a"), format=FeedFormat.OPENFEEDER)
+    site = structs.replace(document("a"), format=FeedFormat.OPENFEEDER)
     assert is_useless(Push(offer=OFFER), Understood(feed=site))
 
 
 def test_of_another_hub_nothing_is_known() -> None:
     story = a_trusted_story()
-    moved = replace(
+    moved = structs.replace(
         HEAD, links=(Link(href="https://new.example/", rel="hub"), HEAD.links[1])
     )
     commit = story.poll("a", "b", "c", head=moved)
@@ -421,7 +422,7 @@ def test_of_another_hub_nothing_is_known() -> None:
     assert story.push.record.proofs == 0
     assert story.push.record.brought == 2
     assert not story.is_trusted
-    commit = story.poll("a", "b", "c", head=replace(HEAD, links=()))
+    commit = story.poll("a", "b", "c", head=structs.replace(HEAD, links=()))
     assert commit.push is not None
     assert commit.push.push.offer is None
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec import structs
 
 from protocols.model import Author, Entry, Feed, Link, Text
 from protocols.openfeeder.serving.choices import AuthorDisplay, PageType
@@ -56,7 +57,7 @@ def test_the_entrys_own_summary_comes_first_and_is_no_chunk_beside_content() -> 
     page = page_of(entry, SETTING)
     assert page.facts.summary == "Said."
     assert [each.text for each in page.chunks] == ["Told."]
-    alone = page_of(replace(entry, content=None), SETTING)
+    alone = page_of(structs.replace(entry, content=None), SETTING)
     assert [each.text for each in alone.chunks] == ["Head", "Said."]
     heads = page_of(an_entry(content=Text(value="<h1>Only</h1>")), SETTING)
     assert heads.facts.summary == "Only"
