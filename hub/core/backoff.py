@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 FIRST_REFUSED = 6 * 3_600.0
 FIRST_MISSING = 3_600.0
@@ -12,8 +12,7 @@ LONGEST = 86_400.0
 _MOST_DOUBLINGS = 20  # beyond every limit, and short of an overflow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backoff:
+class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds. The wait is drawn between both; equal, there is only ±5 % of jitter."""
 
     shortest: float

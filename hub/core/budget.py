@@ -12,12 +12,12 @@ the memory used here; a day's rhythm, which is not to be ironed out, moves it li
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from math import exp, log
 
+import msgspec
+
 from hub.limits.token_bucket import Rate, TokenBucket
-from protocols.quick import quick_init
 
 MEMORY = 43_200.0
 """Seconds over which polls are forgotten."""
@@ -38,17 +38,14 @@ DOUBT = 10.0
 _DAY = 86_400.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """Polls a second for all feeds; 0: so many a day for each feed, on average."""
 
     polls_per_second: float = 0.0
     polls_per_feed_day: float = 24.0
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
+class Spending(msgspec.Struct, frozen=True, kw_only=True):
     """A price, and the polls it has led to lately, as of a moment."""
 
     price: float

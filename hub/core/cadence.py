@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import log2
 
+import msgspec
+
 from hub.core.backoff import Backoff, backoff
 from hub.core.forecast import (
     Forecast,
@@ -31,7 +33,6 @@ from hub.core.hints import (
     update_period_seconds,
 )
 from hub.core.outlook import Outlook
-from protocols.quick import quick_init
 from storage.records import Polling
 
 HOUR = 3_600.0
@@ -94,9 +95,7 @@ _Noted = tuple[str, float, str, str]
 """A term before anybody asked for it; see there for the parts."""
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The period in seconds, the next fetch, and every term of both, in order; what it
     was made of is the forecast."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
+
+import msgspec
 
 from hub.core.first_delivery import FirstDelivery
 from hub.core.replies import Reply, Verdict
@@ -21,8 +23,7 @@ NOT_KEPT = "the document is not kept"
 NOT_RENDERABLE = "the hub failed to make the notification"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatchUp:
+class CatchUp(msgspec.Struct, frozen=True, kw_only=True):
     """Where a straggler stands: above ``position``, without what it got before.
 
     ``failures`` are in a row, at the next record; an exhausted subscription has used
@@ -82,7 +83,7 @@ class CatchUp:
 
     def delivered(self, last: Position) -> CatchUp:
         """Where it stands after a 2xx."""
-        return replace(
+        return msgspec.structs.replace(
             self,
             position=last,
             failures=0,
@@ -182,7 +183,7 @@ def held_up(
             at=at,
         )
         return Settlement(given_up=lost, attempt=attempt)
-    failed = replace(
+    failed = msgspec.structs.replace(
         catch_up,
         failures=failures,
         last_status=reply.status,

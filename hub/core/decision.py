@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+import msgspec
 
 from hub.core.cadence import Plan, PollingRules, plan
 from hub.core.fetched import Fetched, Occasion, Understood
@@ -12,13 +13,10 @@ from hub.core.push.trust import is_trusted
 from hub.core.remembered import UNNAMED
 from hub.core.status import status_of
 from protocols.model import Status
-from protocols.quick import quick_init
 from storage.records import FetchTarget, Polling, Push
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """A feed as it was, what a visit to it brought, and what it is judged by.
 
     ``understood`` is empty unless the body of a 200 had to be parsed (see
@@ -36,7 +34,7 @@ class Decision:
     occasion: Occasion
     reader: bytes = UNNAMED
     elsewhere: bytes = b""
-    outlook: Outlook = field(default_factory=Outlook)
+    outlook: Outlook = msgspec.field(default_factory=Outlook)
 
     @property
     def polling(self) -> Polling:
@@ -63,7 +61,7 @@ class Decision:
         )
         if self.fetched.is_partial:  # what it lacks is still to be polled for
             sooner = min(planned.next_fetch, self.target.feed.next_fetch)
-            return replace(planned, next_fetch=sooner)
+            return msgspec.structs.replace(planned, next_fetch=sooner)
         return planned
 
     def status(

@@ -7,15 +7,11 @@ Changed content is an update. Only a publisher's own word makes a deletion.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hub.core.rekeying import (
-    find_continued,
-    find_rekeyed,
-    find_reread,
-    find_unescaped,
-)
+import msgspec
+
+from hub.core.rekeying import find_continued, find_rekeyed, find_reread, find_unescaped
 from hub.core.seen import (
     DELETED,
     PRESENT,
@@ -27,14 +23,7 @@ from hub.core.seen import (
     sighted_again,
 )
 from protocols.identity import fingerprint
-from protocols.model import (
-    Deletion,
-    Entry,
-    FeedFormat,
-    IdSource,
-    ParsedFeed,
-    SharedKey,
-)
+from protocols.model import Deletion, Entry, FeedFormat, IdSource, ParsedFeed, SharedKey
 from storage.packing import encoded_size
 
 FRESH_FOR = timedelta(minutes=3)
@@ -46,8 +35,7 @@ REBUILT_ENTRIES = 5
 """From so many on, a change of most entries at once is a rebuilt site, not fresh."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Update:
+class Update(msgspec.Struct, frozen=True, kw_only=True):
     """A known entry in a new state; ``is_logged``: readers of the log are told."""
 
     entry: Entry
@@ -55,8 +43,7 @@ class Update:
     is_logged: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class News:
+class News(msgspec.Struct, frozen=True, kw_only=True):
     """What a document changes. ``new`` keeps the document's order."""
 
     seen: bytes  # the packed seen-set from now on
@@ -72,8 +59,7 @@ class News:
     is_too_large: bool = False  # it was bytes that there was no room for
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(msgspec.Struct, frozen=True, kw_only=True):
     """For news, as `News` tells of: new entries, and bytes of new and changed ones."""
 
     entries: int

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+import msgspec
 from msgspec import structs
 
 from hub.core.bodies import body_hash, news_body, raw_body
@@ -77,7 +77,7 @@ def _news(decision: Decision, document: ParsedFeed) -> News:
         elsewhere=decision.elsewhere,
         room=None if is_first else room,
     )
-    return replace(news, is_baseline=True) if is_first else news
+    return msgspec.structs.replace(news, is_baseline=True) if is_first else news
 
 
 def _polling(

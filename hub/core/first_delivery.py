@@ -6,13 +6,13 @@ straggler, a dead range or the subscription's end in the same transaction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from hub.core.replies import Reply, Verdict
 from hub.core.retry import FAILURES_ALLOWED, news_pause, retry_delay
 from hub.core.settlement import GONE, Settlement, attempt_of, reason_of
-from protocols.quick import maker, quick_init
 from storage.records import (
     ChunkOutcome,
     ClaimedChunk,
@@ -26,9 +26,7 @@ UNANSWERED = "no answer within a second"
 NOT_STARTED = "held back: the callback's origin is busy or in trouble"
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstDelivery:
+class FirstDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """It brings its subscriber up to ``position``.
 
     That is the record of the chunk; or, ``is_ahead``, a later one, whose document it is
@@ -51,7 +49,7 @@ class FirstDelivery:
     ) -> FirstDelivery:
         """``brought``: the record that brought the document, if that is known."""
         own = chunk.record.position
-        return _new_first_delivery(
+        return FirstDelivery(
             subscription=subscription,
             position=max(own, brought),
             chunk_id=chunk.id,
@@ -61,7 +59,7 @@ class FirstDelivery:
         )
 
     def over(self, status: int = 0, milliseconds: int = 0) -> ChunkOutcome:
-        return _new_outcome(
+        return ChunkOutcome(
             chunk_id=self.chunk_id,
             lease_id=self.lease_id,
             index=self.index,
@@ -79,18 +77,13 @@ class FirstDelivery:
         return Position(self.position - 1)
 
 
-_new_first_delivery = maker(FirstDelivery)
-_new_outcome = maker(ChunkOutcome)
-_new_settlement = maker(Settlement)
-
-
 def nothing_to_send(first: FirstDelivery) -> Settlement:
     return Settlement(outcome=first.over())
 
 
 def delivered(first: FirstDelivery, reply: Reply) -> Settlement:
     subscription = first.subscription
-    return _new_settlement(
+    return Settlement(
         outcome=first.over(reply.status, reply.milliseconds),
         recovered=subscription.id if subscription.exhausted else None,
         advanced=(subscription.id, first.position) if first.is_ahead else None,

@@ -19,16 +19,16 @@ falls due are summed in closed form. Times are Unix seconds, rates are entries a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate
 from math import exp, inf, sqrt
 from operator import mul
 from typing import Protocol
 
+import msgspec
+
 from hub.core.habits import STEP, Counts, Prior, Profile, read_habits
 from hub.core.posting import BURST_MEMORY, burst_of, posting_rate, watched_days
-from protocols.quick import quick_init
 from storage.records import Posting
 
 EXCITED = 0.2
@@ -55,9 +55,7 @@ class Shape(Protocol):
         ...
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """λ(t) from ``start``: ``steady`` times the profile, and ``excited``, decaying."""
 
     start: float

@@ -17,13 +17,13 @@ above are times its trust.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from math import inf, sqrt
 from struct import Struct
 
+import msgspec
+
 from hub.core.trust import FIRST_TRUST, trust_after
-from protocols.quick import quick_init
 
 PRIOR_POSTS = 12.0
 PRIOR_MINUTES = 20.0
@@ -65,9 +65,7 @@ def step_of(moment: float) -> int:
     return int(moment % 3_600) // STEP
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Habits:
+class Habits(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of posts by hour, weekday and part of the hour, with the sum of each, and
     ``trust`` in each of the three, from 0 to 1."""
 
@@ -144,8 +142,7 @@ def _factor(count: float, total: float, parts: int, prior: float) -> float:
     return (parts * count + prior) / (total + prior)
 
 
-@dataclass(frozen=True, slots=True)
-class Prior:
+class Prior(msgspec.Struct, frozen=True, kw_only=True):
     """What the habits of all feeds count for before a feed's own: k g24 and k g7."""
 
     hours: Counts
@@ -181,9 +178,7 @@ def _shrunk(counts: Sequence[float]) -> Counts:
     return tuple([scale * (count + even) for count in counts])
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """By what a feed's rate is multiplied at each hour, weekday and part of an hour.
 
     Each of the three has the mean 1 over its range. Factors are computed when asked

@@ -10,7 +10,6 @@ Entries keep the id that readers were shown first, whatever address they move to
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
 
 import msgspec
 from msgspec.structs import replace
@@ -35,8 +34,7 @@ class _Inventory(msgspec.Struct, frozen=True, array_like=True):
     is_doubted: bool = False  # the last document had lost too many to be believed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stock:
+class Stock(msgspec.Struct, frozen=True, kw_only=True):
     """A document with the deletions it implies, and the inventory from now on.
 
     ``is_doubted``: so much of it is gone that none is taken to be, until it is read

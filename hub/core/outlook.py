@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from hub.core.habits import Prior, prior_of
-from protocols.quick import quick_init
 
 EVEN = prior_of(())
 """The habits of all feeds while none are known."""
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     """``price`` is θ, the expected entry-seconds of waiting that a poll is worth.
 
     The same for all feeds at a moment; the hub steers it to its budget of polls.

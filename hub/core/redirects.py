@@ -6,11 +6,11 @@ target that is gone sends the poller back to the feed's own URL.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
+import msgspec
+
 from hub.core.fetched import Fetched
-from protocols.quick import quick_init
 from protocols.urls import resource_url
 from storage.records import Polling, Redirect, StoredFeed
 
@@ -19,9 +19,7 @@ SIGHTINGS = 3
 WATCHED_FOR = timedelta(days=1)
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class Course(msgspec.Struct, frozen=True, kw_only=True):
     """Where the next request goes ("": the feed's own URL), and what is watched."""
 
     fetch_url: str

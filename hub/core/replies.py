@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
-from protocols.quick import quick_init
+import msgspec
 
 STRAINED_STATUSES = frozenset({0, 429, 502, 503, 504})
 """Answers that speak of the whole origin; 0: none. A 404 or 500 is one callback's."""
@@ -27,9 +26,7 @@ def verdict(status: int) -> Verdict:
     return Verdict.GONE if status == 410 else Verdict.FAILED
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one request. ``status`` 0: no answer, then ``error`` says why."""
 
     status: int

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
+
 from hub.core.replies import Reply
-from protocols.quick import quick_init
 from storage.records import (
     Attempt,
     ChunkOutcome,
@@ -20,9 +20,7 @@ from storage.records import (
 GONE = "the callback answered 410 Gone"
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settlement:
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     """Written in one transaction or not at all."""
 
     outcome: ChunkOutcome | None = None

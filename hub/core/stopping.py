@@ -6,16 +6,16 @@ repairs: it takes many in a row, over days, until the feed counts as dead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched
 from storage.records import FeedState, StoredFeed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Absence:
+class Absence(msgspec.Struct, frozen=True, kw_only=True):
     """Answers in a row that say there is no feed: 410 alone, and both together."""
 
     gone: int = 0

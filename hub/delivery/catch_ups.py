@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 
+import msgspec
 import structlog
 
 from hub.core.catch_up import (
@@ -166,7 +167,7 @@ class CatchUps:
     async def _announce(self, running: RunningCatchUp, last: Position) -> None:
         """Have it written how far a batch goes: it is to be the same after a crash."""
         if running.catch_up.tried_to != last:
-            running.catch_up = replace(running.catch_up, tried_to=last)
+            running.catch_up = msgspec.structs.replace(running.catch_up, tried_to=last)
             until = self._leases.until()
             await asyncio.shield(
                 self._write(running, announced(running.catch_up, until=until))
@@ -218,7 +219,7 @@ class CatchUps:
     async def _finish(self, running: RunningCatchUp, last: Position) -> bool:
         settlement = finished(running.catch_up, last, until=self._leases.until())
         flushed = await asyncio.shield(self._write(running, settlement))
-        running.catch_up = replace(running.catch_up, position=last)
+        running.catch_up = msgspec.structs.replace(running.catch_up, position=last)
         return running.catch_up.subscription.id in flushed.unfinished
 
     def _postpone(self, running: RunningCatchUp) -> bool:

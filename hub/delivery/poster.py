@@ -18,12 +18,10 @@ from hub.limits.origin_limiter import OriginLimiter
 from hub.runtime.clock import Clock
 from hub.runtime.failpoints import failpoint
 from protocols.http import parse_retry_after
-from protocols.quick import maker
 from protocols.websub.delivery import Delivery, notification_id
 from storage.records import Position, Subscription
 
 LONGEST_ERROR = 200
-_new_reply = maker(Reply)
 
 log = structlog.get_logger()
 
@@ -164,7 +162,7 @@ class Poster:
     def _reply(self, answer: Answer) -> Reply:
         status, milliseconds = answer.status, answer.milliseconds
         if verdict(status) is Verdict.DELIVERED:
-            return _new_reply(status=status, milliseconds=milliseconds)
+            return Reply(status=status, milliseconds=milliseconds)
         retry_after = None
         if status in (429, 503):
             header = answer.headers.get("Retry-After", "")

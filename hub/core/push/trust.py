@@ -8,8 +8,9 @@ happened in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from hub.core.fetched import Fetched, Understood
 from hub.core.push.offers import marks_of
@@ -24,8 +25,7 @@ HINT_PAUSE = timedelta(minutes=1)
 """Between a fetch and the next one that a hub's pushes of nonsense can bring about."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushChange:
+class PushChange(msgspec.Struct, frozen=True, kw_only=True):
     """What a fetch makes of a feed's push."""
 
     push: Push

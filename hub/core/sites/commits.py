@@ -133,7 +133,9 @@ def end_commit(
     ``new`` entries were told of in it. ``is_unfinished``: it goes on soon, since there
     was more than one visit may read.
     """
-    decision = replace(decision, fetched=_representative(decision.fetched, ended, at))
+    decision = msgspec.structs.replace(
+        decision, fetched=_representative(decision.fetched, ended, at)
+    )
     if ended.trouble:
         return after_failure(decision, ended.trouble)
     front = decision.fetched

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from hub.core.catch_up import NOT_KEPT, CatchUp
 from hub.delivery.catch_up_requests import (
