@@ -33,6 +33,15 @@ from hub.http import HttpNetwork, Limits, Network
 from hub.http.guard import Guard
 from hub.http.messages import MEBIBYTE
 from hub.http.resolver import Lookup, SystemLookup
+from hub.ingest.committer import load_detector
+from hub.ingest.document_parser import Parser, WorkerParser
+from hub.ingest.entry_sanitizer import WorkerSanitizer
+from hub.ingest.fetcher import BlockedHosts, FeedFetcher, Fetcher, FetcherIdentity
+from hub.ingest.polite_fetchers import RateLimitedFetcher, RobotsFetcher
+from hub.ingest.poller import Poller, PollerOptions
+from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
+from hub.ingest.tracker import Tracker
+from hub.ingest.visitor import draw_jitter
 from hub.jobs import Housekeeping
 from hub.limits.hub_limiter import HubLimiter
 from hub.limits.token_bucket import Rate, per_minute
@@ -43,21 +52,6 @@ from hub.maintenance import Maintenance
 from hub.openfeeder.analytics import Analytics, create_sink
 from hub.openfeeder.gatekeeper import Gatekeeper
 from hub.own_topics import OwnTopics
-from hub.parsing.parser import Parser, WorkerParser
-from hub.parsing.sanitizing import WorkerSanitizer
-from hub.polling.bringing import Bringing
-from hub.polling.fetcher import FeedFetcher, Fetcher
-from hub.polling.handed_over import HandedOver
-from hub.polling.identity import Identity
-from hub.polling.languages import load_detector
-from hub.polling.opt_outs import OptOuts
-from hub.polling.paced import PacedFetcher
-from hub.polling.poller import Poller
-from hub.polling.poller_options import PollerOptions
-from hub.polling.robots import RespectfulFetcher
-from hub.polling.scout import Scout
-from hub.polling.tracker import Tracker
-from hub.polling.visitor import draw_jitter
 from hub.runtime.background import BackgroundTask
 from hub.runtime.clock import Clock, SystemClock
 from hub.runtime.clock_watch import ClockWatch
@@ -91,6 +85,7 @@ from hub.services.addresses import AddressCheck
 from hub.services.discovering import Discovering
 from hub.services.openfeeder import OpenFeederOptions
 from hub.settings import Settings
+from hub.sites.feed_finder import FeedFinder
 from hub.upstream.deliveries import Deliveries
 from hub.upstream.polls import Polls
 from hub.upstream.requests import HubRequests
@@ -161,13 +156,15 @@ async def build_hub(
     if parser is None:
         parser = await stack.enter_async_context(WorkerParser())
     publisher_identity = identity(settings)
-    blocked_hosts = OptOuts(settings.blocked_hosts)
-    feed_fetcher = HandedOver(_feed_fetcher(settings, network, clock, blocked_hosts))
-    paced_fetcher = PacedFetcher(feed_fetcher, network, clock)
-    list_fetcher = PacedFetcher(
+    blocked_hosts = BlockedHosts(settings.blocked_hosts)
+    feed_fetcher = PrefetchedResponses(
+        _feed_fetcher(settings, network, clock, blocked_hosts)
+    )
+    paced_fetcher = RateLimitedFetcher(feed_fetcher, network, clock)
+    list_fetcher = RateLimitedFetcher(
         Fetcher(network, clock, LIST_LIMITS, blocked_hosts), network, clock
     )
-    scout = Scout(paced_fetcher, parser, clock, publisher_identity.of_hub)
+    scout = FeedFinder(paced_fetcher, parser, clock, publisher_identity.of_hub)
     rules = settings.polling_rules
     if settings.takes_pushes:
         rules = replace(rules, push_url=public_url)
@@ -307,7 +304,7 @@ async def build_hub(
     )
 
     # Other people's hubs, which push. Switched off, those asked before are left.
-    bringing = Bringing(poller, feed_fetcher.bring, clock)
+    bringing = PushedContent(poller, feed_fetcher.bring, clock)
     pushes = Deliveries(storage, bringing, pings, clock)
     subscriber = Subscriber(
         storage,
@@ -444,9 +441,9 @@ async def build_hub(
     )
 
 
-def identity(settings: Settings) -> Identity:
+def identity(settings: Settings) -> FetcherIdentity:
     """Who publishers are told is asking."""
-    return Identity(
+    return FetcherIdentity(
         product=PRODUCT,
         url=f"{settings.public_url}/about" if settings.public_url else "",
         contact=settings.contact,
@@ -463,14 +460,14 @@ def _network(settings: Settings) -> HttpNetwork:
 
 
 def _feed_fetcher(
-    settings: Settings, network: Network, clock: Clock, blocked_hosts: OptOuts
+    settings: Settings, network: Network, clock: Clock, blocked_hosts: BlockedHosts
 ) -> FeedFetcher:
     """What fetches feeds, as politely as the settings have it."""
     fetcher = Fetcher(network, clock, Limits(), blocked_hosts)
     if settings.robots == "off":
         return fetcher
     files = Fetcher(network, clock, ROBOTS_LIMITS, blocked_hosts)
-    return RespectfulFetcher(fetcher, files, network, clock)
+    return RobotsFetcher(fetcher, files, network, clock)
 
 
 async def _sanitizer(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import structlog
 
-from hub.polling.lanes import slow_places
+from hub.ingest.visit_slots import slow_slots
 from hub.settings import Settings
 
 MOST_FILES = 2**20
@@ -36,7 +36,7 @@ def fit_connections(settings: Settings, files: int) -> Settings:
 
     would be in the way of all others, one too many is told to come back.
     """
-    polls = settings.poll_concurrency + slow_places(settings.poll_concurrency)
+    polls = settings.poll_concurrency + slow_slots(settings.poll_concurrency)
     used = RESERVED + polls + settings.delivery_concurrency
     room = max(files - used, files // 4)
     wanted = settings.stream_connections

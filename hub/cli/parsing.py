@@ -11,8 +11,8 @@ import orjson
 from hub import __version__
 from hub.core.fetched import Fetched
 from hub.http import HttpNetwork, Limits
-from hub.parsing.parser import WorkerParser
-from hub.polling.fetcher import Fetcher, FetchRequest
+from hub.ingest.document_parser import WorkerParser
+from hub.ingest.fetcher import Fetcher, FetchRequest
 from hub.runtime.clock import SystemClock
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext

@@ -8,8 +8,8 @@ from typing import Protocol
 import structlog
 
 from hub.collections.builder import CollectionBuilder
-from hub.log_follower import GrowingLog, LogFollower
 from hub.runtime.clock import Clock
+from hub.runtime.log_follower import GrowingLog, LogFollower
 from hub.runtime.scheduling import ScheduledJob, scheduled
 from storage.errors import StorageError
 from storage.records import Cursor, Position

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hub.live.prepared import Prepared
 from hub.live.rendering import Rendering
 from hub.live.subscriptions import Channel, Channels, LiveSubscription
-from hub.log_follower import LogFollower
+from hub.runtime.log_follower import LogFollower
 from hub.runtime.metrics import Metrics
 from protocols.cursor import turn_of
 from storage.interface import LogStore

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from hub.http.guard import Guard, parse_literal
 from hub.http.resolver import LOOKUP_SECONDS, Lookup
-from hub.polling.opt_outs import OptOuts
+from hub.ingest.fetcher import BlockedHosts
 from hub.services.errors import AddressRefused
 from protocols.errors import InvalidValue
 
@@ -26,9 +26,9 @@ class AddressCheck:
         topics: Guard,
         callbacks: Guard,
         lookup: Lookup,
-        opt_outs: OptOuts | None = None,
+        opt_outs: BlockedHosts | None = None,
     ) -> None:
-        self._opt_outs = opt_outs or OptOuts()
+        self._opt_outs = opt_outs or BlockedHosts()
         self._topics = topics
         self._callbacks = callbacks
         self._lookup = lookup

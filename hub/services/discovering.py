@@ -7,21 +7,24 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hub.core.fetched import Fetched
-from hub.polling.scout import Kind, Sight
+from hub.sites.feed_finder import LookupKind, LookupResult
 from protocols.errors import InvalidValue
 from storage.records import Credentials
 
 
 class FeedScout(Protocol):
-    """What the use cases need of `hub.polling.scout.Scout`."""
+    """What the use cases need of `hub.sites.feed_finder.Scout`."""
 
     async def look(
-        self, url: str, credentials: Credentials | None = None, kind: Kind = Kind.ANY
-    ) -> Sight: ...
+        self,
+        url: str,
+        credentials: Credentials | None = None,
+        kind: LookupKind = LookupKind.ANY,
+    ) -> LookupResult: ...
 
 
 class HandOver(Protocol):
-    """What the use cases need of `hub.polling.handed_over.HandedOver`."""
+    """What the use cases need of `hub.ingest.prefetched_responses.HandedOver`."""
 
     def hand_over(
         self, url: str, fetched: Fetched | None
@@ -37,20 +40,20 @@ class Discovering:
     answers: HandOver | None = None
 
     async def look(
-        self, url: str, credentials: Credentials | None, kind: Kind
-    ) -> Sight:
+        self, url: str, credentials: Credentials | None, kind: LookupKind
+    ) -> LookupResult:
         if self.scout is None:
-            return Sight()
+            return LookupResult()
         return await self.scout.look(url, credentials, kind)
 
-    def answered(self, url: str, sight: Sight) -> AbstractContextManager[None]:
+    def answered(self, url: str, sight: LookupResult) -> AbstractContextManager[None]:
         """Meanwhile the first fetch of the URL gets the document that was seen."""
         if self.answers is None:
             return nullcontext()
         return self.answers.hand_over(url, sight.fetched)
 
     def best_answered(
-        self, sight: Sight, credentials: Credentials | None
+        self, sight: LookupResult, credentials: Credentials | None
     ) -> AbstractContextManager[None]:
         """The same for the best that was found; not with credentials, for what they
         open is answered to nobody else."""
@@ -60,7 +63,7 @@ class Discovering:
         return self.answers.hand_over(best.href, sight.at_best)
 
 
-def check_kind(field: str, kind: Kind, sight: Sight) -> None:
+def check_kind(field: str, kind: LookupKind, sight: LookupResult) -> None:
     """Who insists on a kind does not want whatever else is there.
 
     Raises `InvalidValue`, which names the ``field``.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from hub.polling.scout import Kind
+from hub.sites.feed_finder import LookupKind
 from protocols.errors import FeedLink, InvalidValue
 from protocols.websub.requests import LONGEST_SECRET
 from storage.records import Credentials, FeedChange, StoredFeed, Subscribers
@@ -33,7 +33,7 @@ class AddFeed:
     subscription_callback: str | None = None  # asked about subscriptions; "": nobody
     wait: float = LONGEST_WAIT  # seconds; 0: do not wait for the first fetch
     discover: bool = False  # of a page, add the feed that it names, or its site
-    kind: Kind = Kind.ANY  # of what is discovered
+    kind: LookupKind = LookupKind.ANY  # of what is discovered
 
     def check(self) -> None:
         """Raises `InvalidValue`."""

@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from hub.core.cadence import Plan
+from hub.ingest.fetcher import origin
 from hub.own_topics import OwnTopics
-from hub.polling.hops import origin
-from hub.polling.scout import Kind, Sight
 from hub.runtime.clock import Clock
 from hub.services.addresses import AddressCheck
 from hub.services.discovering import Discovering, check_kind
@@ -28,6 +27,7 @@ from hub.services.feed_requests import (
 )
 from hub.services.topics import check_path, read_topic
 from hub.services.tracking import TrackTopics
+from hub.sites.feed_finder import LookupKind, LookupResult
 from protocols.errors import InvalidValue
 from protocols.text import collapse
 from protocols.websub.callbacks import read_callback
@@ -50,7 +50,7 @@ END_PAGE = 500
 
 
 class FeedPoller(Protocol):
-    """What the use cases need of `hub.polling.poller.Poller`."""
+    """What the use cases need of `hub.ingest.poller.Poller`."""
 
     async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
         """Fetch, or join the fetch under way; the feed as it is afterwards."""
@@ -183,7 +183,7 @@ class FeedService:
         url: str,
         credentials: Credentials | None,
         request: AddFeed,
-        sight: Sight,
+        sight: LookupResult,
     ) -> AddedFeed:
         if sight.choice.best is None:
             raise SeveralFeeds(url, sight.choice.feeds)
@@ -193,8 +193,8 @@ class FeedService:
             return await self.add(replace(best, credentials=given), field=field)
 
     async def discover(
-        self, url: str, *, kind: Kind = Kind.ANY, field: str = "url"
-    ) -> Sight:
+        self, url: str, *, kind: LookupKind = LookupKind.ANY, field: str = "url"
+    ) -> LookupResult:
         """What is at a URL, or named there. Nothing is registered.
 
         Raises `InvalidValue` and `AddressRefused`, which name the ``field``.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
-from hub.polling.fetcher import FeedFetcher, FetchRequest
+from hub.ingest.fetcher import FeedFetcher, FetchRequest
 from hub.runtime.offloading import run_in_thread
 from hub.services.addresses import AddressCheck
 from hub.services.topics import read_topic

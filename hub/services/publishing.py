@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 
 from hub.core.fetched import Fetched
-from hub.polling.bringing import Bringing
+from hub.ingest.prefetched_responses import PushedContent
 from hub.runtime.clock import Clock
 from hub.services.errors import NotSigned, TooManyWaiting
 from protocols.errors import InvalidValue
@@ -21,7 +21,7 @@ _LENGTHS = {hmac.new(b"", b"", name).digest_size * 2: name for name in ALGORITHM
 
 
 class PublishingService:
-    def __init__(self, feeds: FeedStore, bringing: Bringing, clock: Clock) -> None:
+    def __init__(self, feeds: FeedStore, bringing: PushedContent, clock: Clock) -> None:
         self._feeds = feeds
         self._bringing = bringing
         self._clock = clock

@@ -18,7 +18,7 @@ from datetime import datetime
 import structlog
 
 from hub.core.fetched import Fetched
-from hub.polling.bringing import Bringing
+from hub.ingest.prefetched_responses import PushedContent
 from hub.runtime.clock import Clock
 from hub.websub.pings import Pings
 from protocols.checksum import checksum
@@ -81,7 +81,7 @@ class Deliveries:
     def __init__(
         self,
         storage: Storage,
-        bringing: Bringing,
+        bringing: PushedContent,
         pings: Pings,
         clock: Clock,
         pauses: Sequence[float] = RETRY_SECONDS,

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from hub.core.push.steps import LEASE
 from hub.errors import NetworkError, OptedOut
 from hub.http import Answer, Limits, Network, Purpose, Request
-from hub.polling.opt_outs import OptOuts
+from hub.ingest.fetcher import BlockedHosts
 from hub.runtime.clock import Clock
 from protocols.errors import InvalidValue
 from protocols.http import parse_retry_after
@@ -54,7 +54,7 @@ class HubRequests:
         clock: Clock,
         public_url: str,
         user_agent: str,
-        opt_outs: OptOuts,
+        opt_outs: BlockedHosts,
     ) -> None:
         self._network = network
         self._clock = clock

@@ -12,11 +12,11 @@ from http import HTTPStatus
 import orjson
 from starlette.responses import Response
 
-from hub.polling.scout import Sight
 from hub.services.feed_reports import ExplainedFeed, FeedReport, FindingsPage
 from hub.services.feed_requests import ImportedFeed
 from hub.services.operations import Health
 from hub.services.subscriptions import SubscriptionReport
+from hub.sites.feed_finder import LookupResult
 from protocols.errors import FeedLink
 from storage.records import (
     Attempt,
@@ -129,7 +129,7 @@ def imported_document(imported: ImportedFeed) -> Members:
     }
 
 
-def sight_document(sight: Sight) -> Members:
+def sight_document(sight: LookupResult) -> Members:
     """What was found at a URL: a feed, or the feeds that are named there."""
     best = sight.choice.best
     return {

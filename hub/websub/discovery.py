@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hub.core.fetched import Fetched
 from hub.core.hubs import hubs_of_feed, hubs_of_header
-from hub.parsing.parser import Parser
+from hub.ingest.document_parser import Parser
 from protocols.errors import FeedError, NotAFeed
 from protocols.feeds import ParseContext
 from protocols.feeds.discovery import discover

@@ -35,7 +35,7 @@ class Taken(StrEnum):
 
 
 class PingedPoller(Protocol):
-    """What is needed of `hub.polling.poller.Poller`, which paces pings by host."""
+    """What is needed of `hub.ingest.poller.Poller`, which paces pings by host."""
 
     def ping(self, feed: StoredFeed) -> bool: ...
 

@@ -18,9 +18,9 @@ from weakref import WeakValueDictionary
 from hub.core.fetched import Fetched
 from hub.errors import Blocked
 from hub.http import Network, Purpose
+from hub.ingest.fetcher import FetchRequest
+from hub.ingest.prefetched_responses import PrefetchedResponses
 from hub.own_topics import OwnTopics
-from hub.polling.fetcher import FetchRequest
-from hub.polling.handed_over import HandedOver
 from hub.runtime.clock import Clock
 from hub.websub.discovery import Discovery
 from hub.websub.topic_pace import TopicPace
@@ -69,7 +69,7 @@ class TopicBusy(Exception):
 
 
 class BaselinePoller(Protocol):
-    """What is needed of `hub.polling.poller.Poller`."""
+    """What is needed of `hub.ingest.poller.Poller`."""
 
     async def fetch_now(self, feed_id: FeedId) -> StoredFeed: ...
 
@@ -81,7 +81,7 @@ class Topics:
         self,
         storage: Storage,
         poller: BaselinePoller,
-        fetcher: HandedOver,
+        fetcher: PrefetchedResponses,
         discovery: Discovery,
         network: Network,
         clock: Clock,

@@ -24,11 +24,10 @@ from random import Random
 from hub.core.cadence import PollingRules
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.http import HttpNetwork, Limits
-from hub.parsing.parser import WorkerParser
-from hub.polling.fetcher import Fetcher
-from hub.polling.poller import Poller
-from hub.polling.poller_options import PollerOptions
-from hub.polling.tracker import Tracker
+from hub.ingest.document_parser import WorkerParser
+from hub.ingest.fetcher import Fetcher
+from hub.ingest.poller import Poller, PollerOptions
+from hub.ingest.tracker import Tracker
 from hub.runtime.clock import SystemClock
 from hub.runtime.metrics import Metrics
 from hub.search_index import SearchIndex

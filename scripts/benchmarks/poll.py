@@ -19,9 +19,9 @@ import aiohttp
 
 from hub.core.cadence import PollingRules
 from hub.http import HttpNetwork, Limits
-from hub.parsing.parser import WorkerParser
-from hub.polling.fetcher import Fetcher
-from hub.polling.poller import Poller
+from hub.ingest.document_parser import WorkerParser
+from hub.ingest.fetcher import Fetcher
+from hub.ingest.poller import Poller
 from hub.runtime.clock import SystemClock
 from scripts.benchmarks.bare import bare_session, get_all
 from scripts.benchmarks.measuring import (

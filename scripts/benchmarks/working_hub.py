@@ -15,9 +15,9 @@ from hub.composition import build_hub
 from hub.core.cadence import PollingRules
 from hub.delivery.dispatcher import Dispatcher
 from hub.http import HttpNetwork, Limits
-from hub.parsing.parser import WorkerParser
-from hub.polling.fetcher import Fetcher
-from hub.polling.poller import Poller
+from hub.ingest.document_parser import WorkerParser
+from hub.ingest.fetcher import Fetcher
+from hub.ingest.poller import Poller
 from hub.runtime.clock import SystemClock
 from hub.settings import Settings
 from hub.web.server.http_server import listening_socket

@@ -20,8 +20,8 @@ from msgspec import structs
 from hub.core.content import content_hash
 from hub.errors import BadAnswer, NetworkError
 from hub.http.response_parser import ResponseParser
-from hub.parsing.frames import Task
-from hub.parsing.worker import read_document
+from hub.ingest.parse_worker import read_document
+from hub.ingest.worker_frames import Task
 from protocols.errors import FeedError, InvalidValue
 from protocols.feeds import ParseContext, parse
 from protocols.feeds.discovery import discover, discover_in_header

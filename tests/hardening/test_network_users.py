@@ -17,10 +17,10 @@ import pytest
 from tests.hardening.test_ssrf_doors import DOORS
 
 ROOT = Path(__file__).parents[2]
-REQUESTS = {"Request": "hub.http", "FetchRequest": "hub.polling.fetcher"}
+REQUESTS = {"Request": "hub.http", "FetchRequest": "hub.ingest.fetcher"}
 """What is made by whoever asks, and where it is from."""
 WISHES = {"Ask", "Download"}
-"""What the pure readers of sites make, for `hub.polling.sites` to fetch."""
+"""What the pure readers of sites make, for `hub.sites.site_reader` to fetch."""
 
 ASKING = {
     # callbacks
@@ -35,10 +35,10 @@ ASKING = {
         "a callback that is asked before the answer",
     },
     # feeds and topics
-    "hub.polling.fetcher": {"a redirect of a feed"},
-    "hub.polling.visitor": {"a feed that is added", "a topic that is pinged"},
-    "hub.polling.scout": {"a page that is looked at", "a feed that a page names"},
-    "hub.polling.robots": {"test_a_site_s_robots_txt_leads_nowhere_forbidden"},
+    "hub.ingest.fetcher": {"a redirect of a feed"},
+    "hub.ingest.visitor": {"a feed that is added", "a topic that is pinged"},
+    "hub.sites.feed_finder": {"a page that is looked at", "a feed that a page names"},
+    "hub.ingest.polite_fetchers": {"test_a_site_s_robots_txt_leads_nowhere_forbidden"},
     "hub.websub.topics": {"a topic of the open hub"},
     "hub.services.lists": {"a list of feeds", "a list that another includes"},
     "hub.core.sites.": {
@@ -180,7 +180,7 @@ def test_the_doors_that_are_named_are_there(name: str) -> None:
     [
         "from hub.http import Request\nRequest()",
         "from hub.http.messages import Request\ndef ask(): return Request(url='')",
-        "from hub.polling.fetcher import FetchRequest\nFetchRequest()",
+        "from hub.ingest.fetcher import FetchRequest\nFetchRequest()",
     ],
 )
 def test_a_module_that_begins_to_ask_is_found(source: str) -> None:

@@ -16,9 +16,8 @@ import pytest
 from hub.delivery.callback_pace import CallbackPace
 from hub.errors import Blocked, NetworkError, Unreachable
 from hub.http import HttpNetwork, Limits, Purpose, Request
+from hub.ingest.fetcher import BlockedHosts, Fetcher, FetchRequest
 from hub.openfeeder.analytics import create_sink
-from hub.polling.fetcher import Fetcher, FetchRequest
-from hub.polling.opt_outs import OptOuts
 from hub.settings import Settings
 from hub.upstream.requests import HubRequests
 from hub.websub.validation import Validation
@@ -216,7 +215,9 @@ async def _post(network: HttpNetwork, named: str, url: str, directory: Path) -> 
         await storage.close()
         return
     way = PushWay.CLOUD if named == "cloud" else PushWay.WEBSUB
-    requests = HubRequests(network, clock, "https://us.example", "Fanfare", OptOuts())
+    requests = HubRequests(
+        network, clock, "https://us.example", "Fanfare", BlockedHosts()
+    )
     await requests.subscribe(
         NewPushCallback(
             feed_id=FeedId(1),

@@ -10,7 +10,7 @@ import pytest
 
 import hub
 from hub.composition import COLLECTIONS_FOLDER, BuiltHub, build_hub, identity
-from hub.polling.identity import Identity
+from hub.ingest.fetcher import FetcherIdentity
 from hub.settings import Settings
 from protocols.scp.collection import Encoding
 from storage.interface import Storage
@@ -39,7 +39,7 @@ async def build(
 def test_publishers_are_told_the_public_url_and_the_contact_that_are_set(
     settings: Settings,
 ) -> None:
-    assert identity(settings) == Identity(
+    assert identity(settings) == FetcherIdentity(
         product=f"Fanfare/{hub.__version__}",
         url=settings.public_url and f"{HUB}/about",
         contact=settings.contact,

@@ -20,10 +20,8 @@ from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched
 from hub.http import Answer, HttpNetwork, Limits, Purpose
 from hub.http import Request as NetworkRequest
-from hub.polling.fetcher import Fetcher, FetchRequest
-from hub.polling.identity import Identity
-from hub.polling.poller import Poller
-from hub.polling.poller_options import PollerOptions
+from hub.ingest.fetcher import Fetcher, FetcherIdentity, FetchRequest
+from hub.ingest.poller import Poller, PollerOptions
 from storage.interface import Storage
 from storage.records import OPERATOR, FeedId, FeedState, NewFeed, NewSubscription
 from storage.sqlite import open_database
@@ -35,7 +33,7 @@ from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
 from tests.support.polled_site import DocumentParser
 
 LOOPBACK = ip_network("127.0.0.0/8")
-IDENTITY = Identity(
+IDENTITY = FetcherIdentity(
     product="Fanfare/1.0", url="https://hub.test", contact="mailto:ops@hub.test"
 )
 _LOOKS, _CAREFUL_LOOKS = 3, 20

@@ -6,8 +6,8 @@ import os
 import time
 from pathlib import Path
 
-from hub.parsing.frames import Task
-from hub.parsing.worker import serve
+from hub.ingest.parse_worker import serve
+from hub.ingest.worker_frames import Task
 from protocols.model import Feed, FeedFormat, ParsedFeed
 
 

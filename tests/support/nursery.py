@@ -29,7 +29,7 @@ from typing import NoReturn
 
 from hub.cli import COMMANDS
 from hub.http.dialling import system_tls
-from hub.parsing.reader import reader_name
+from hub.ingest.document_reader import reader_name
 from hub.runtime import failpoints
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ _IMPORTED = (
     "encodings.idna",
     "hub.app",
     "hub.runtime.logs",
-    "hub.parsing.parser",
+    "hub.ingest.document_parser",
     "storage.sqlite",
     "uvicorn.lifespan.off",
     "uvloop",

@@ -12,9 +12,9 @@ from urllib.parse import parse_qs, urlsplit
 from hub.core.fetched import Fetched
 from hub.errors import NetworkError
 from hub.http import Answer, Purpose, Request
+from hub.ingest.fetcher import FetchRequest
+from hub.ingest.prefetched_responses import PrefetchedResponses
 from hub.own_topics import OwnTopics
-from hub.polling.fetcher import FetchRequest
-from hub.polling.handed_over import HandedOver
 from hub.services.websub import WebSubService
 from hub.websub.discovery import Discovery
 from hub.websub.intents import Intents
@@ -182,7 +182,7 @@ async def open_hub_scene(
         topics = Topics(
             storage,
             poller,
-            HandedOver(fetches),
+            PrefetchedResponses(fetches),
             Discovery(InlineParser(), HUB_URL),
             callbacks,
             clock,

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from hub.core.fetched import Fetched
 from hub.http import Purpose
-from hub.polling.fetcher import FetchRequest
+from hub.ingest.fetcher import FetchRequest
 from protocols.errors import EmptyDocument
 from protocols.feeds import ParseContext
 from protocols.model import ParsedFeed

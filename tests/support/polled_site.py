@@ -15,8 +15,8 @@ import pytest
 
 from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched, Hop
-from hub.polling.fetcher import FetchRequest
-from hub.polling.poller import Poller
+from hub.ingest.fetcher import FetchRequest
+from hub.ingest.poller import Poller
 from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently
 from protocols.model import Entry, ParsedFeed

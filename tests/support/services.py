@@ -17,15 +17,13 @@ from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.fetched import Fetched
 from hub.delivery.notifications import Document
 from hub.http.guard import Guard
+from hub.ingest.fetcher import FetchRequest
+from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
 from hub.live.shares import divide
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.openfeeder.analytics import Analytics
 from hub.own_topics import OwnTopics
-from hub.polling.bringing import Bringing
-from hub.polling.fetcher import FetchRequest
-from hub.polling.handed_over import HandedOver
-from hub.polling.scout import Kind, Sight
 from hub.runtime.metrics import Metrics
 from hub.services import (
     CollectionService,
@@ -54,6 +52,7 @@ from hub.services import (
 from hub.services.addresses import AddressCheck
 from hub.services.discovering import Discovering
 from hub.services.openfeeder import OpenFeederOptions
+from hub.sites.feed_finder import LookupKind, LookupResult
 from hub.upstream.deliveries import Deliveries
 from hub.websub.pings import Pings
 from hub.websub.questions import Question, Reply
@@ -213,15 +212,20 @@ class FakeScout:
         self.handed_over: list[str] = []
 
     async def look(
-        self, url: str, credentials: Credentials | None = None, kind: Kind = Kind.ANY
-    ) -> Sight:
+        self,
+        url: str,
+        credentials: Credentials | None = None,
+        kind: LookupKind = LookupKind.ANY,
+    ) -> LookupResult:
         self.looked.append((url, credentials))
         named = {
             PAGE: (("https://a.example/", "A"), ("https://b.example/", "B")),
             BLOG: (("https://you.example/feed", ""),),
             FOLDER: (("https://example.org/folder/feed", ""),),
         }.get(url, ())
-        return Sight(choice=choose([FeedLink(href=h, title=t) for h, t in named]))
+        return LookupResult(
+            choice=choose([FeedLink(href=h, title=t) for h, t in named])
+        )
 
     @contextmanager
     def hand_over(self, url: str, fetched: Fetched | None) -> Iterator[None]:
@@ -339,7 +343,7 @@ async def open_hub(
             policy=OpenHub.KNOWN,
             public_url="http://hub.example",
         )
-        bringing = Bringing(poller, HandedOver(NoNetwork()).bring, clock)
+        bringing = PushedContent(poller, PrefetchedResponses(NoNetwork()).bring, clock)
         deliveries = Deliveries(storage, bringing, Pings(poller, clock), clock)
         services = Services(
             storage=storage,

@@ -14,10 +14,9 @@ from hub.core.outlook import Outlook
 from hub.core.remembered import UNNAMED
 from hub.core.sites.bounds import SiteBounds
 from hub.core.sites.walks import WALKS
-from hub.polling.fetcher import FetchRequest
-from hub.polling.site_documents import SiteDocuments
-from hub.polling.site_places import SitePlaces
-from hub.polling.sites import SiteReader
+from hub.ingest.fetcher import FetchRequest
+from hub.ingest.visit_slots import SiteSlots
+from hub.sites.site_reader import SiteDocuments, SiteReader
 from protocols.feeds import ParseContext, parse
 from protocols.model import Entry
 from storage.packing import unpack
@@ -54,7 +53,7 @@ class Reading:
     shows_front: bool = False  # though it is known
     meanwhile: Callable[[], Awaitable[object]] | None = None  # before a request
     position: Position = BEFORE_ALL
-    places: SitePlaces = field(default_factory=lambda: SitePlaces(4))
+    places: SiteSlots = field(default_factory=lambda: SiteSlots(4))
 
     async def visit(self, *, seconds: float = 3_600.0) -> StoredFeed:
         """One visit, so much later; the feed as it is afterwards."""

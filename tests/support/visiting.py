@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from hub.core.cadence import PollingRules
 from hub.core.outlook import Outlook
-from hub.parsing.parser import Parser
-from hub.polling.committer import Committer
-from hub.polling.documents import DocumentReader
-from hub.polling.fetcher import FeedFetcher
-from hub.polling.identity import Identity
-from hub.polling.languages import Detector
-from hub.polling.tracker import Tracker
-from hub.polling.visitor import Visitor
+from hub.ingest.committer import Committer, Detector
+from hub.ingest.document_parser import Parser
+from hub.ingest.document_reader import DocumentReader
+from hub.ingest.fetcher import FeedFetcher, FetcherIdentity
+from hub.ingest.tracker import Tracker
+from hub.ingest.visitor import Visitor
 from hub.runtime.metrics import Metrics
 from storage.interface import FeedStore, LogStore
 from tests.support.clock import ManualClock
@@ -37,7 +35,7 @@ def a_visitor(
             log=log, clock=clock, metrics=metrics, tracker=tracker, detector=detector
         ),
         rules=PollingRules(),
-        identity=Identity(),
+        identity=FetcherIdentity(),
         outlook=Outlook,
         jitter=lambda: 0.0,
     )

@@ -11,12 +11,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from hub.core.findings import FindingKind
-from hub.polling.scout import Kind
 from hub.runtime.offloading import run_in_thread
 from hub.services import FeedReportService, FeedService
 from hub.services.errors import SeveralFeeds
 from hub.services.feed_requests import LONGEST_WAIT, AddFeed, EditFeed
 from hub.services.lists import ListService
+from hub.sites.feed_finder import LookupKind
 from hub.web.decoding import (
     DEFAULT_PAGE,
     LARGEST_PAGE,
@@ -122,7 +122,7 @@ class FeedTerms(Document, kw_only=True):
     publish_secret: str = ""
     subscription_callback: str | None = None
     discover: bool = False
-    kind: Kind = Kind.ANY
+    kind: LookupKind = LookupKind.ANY
 
 
 class FeedToAdd(FeedTerms, kw_only=True):
@@ -168,7 +168,7 @@ class PageToLookAt(Document):
     """The body of ``POST /api/discover``."""
 
     url: str
-    kind: Kind = Kind.ANY
+    kind: LookupKind = LookupKind.ANY
 
 
 class FeedRoutes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hub.http.guard import Guard
-from hub.polling.opt_outs import OptOuts
+from hub.ingest.fetcher import BlockedHosts
 from hub.services.addresses import AddressCheck
 from protocols.errors import InvalidValue
 
@@ -19,7 +19,7 @@ async def test_a_host_that_wants_no_requests_is_no_topic_but_a_callback() -> Non
         topics=Guard(),
         callbacks=Guard(),
         lookup=look_up,
-        opt_outs=OptOuts(["quiet.example"]),
+        opt_outs=BlockedHosts(["quiet.example"]),
     )
     with pytest.raises(InvalidValue) as refused:
         await check.check_topic("url", "https://www.quiet.example/feed")

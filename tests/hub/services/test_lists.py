@@ -6,7 +6,7 @@ import asyncio
 
 from hub.core.fetched import Fetched
 from hub.http.guard import Guard
-from hub.polling.fetcher import FetchRequest
+from hub.ingest.fetcher import FetchRequest
 from hub.services.addresses import AddressCheck
 from hub.services.lists import KEPT_SECONDS, MOST_KEPT, ListService
 from tests.support.fetch_targets import an_answer

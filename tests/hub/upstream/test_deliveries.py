@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 
 from hub.core.fetched import Fetched
-from hub.polling.bringing import Bringing
+from hub.ingest.prefetched_responses import PushedContent
 from hub.upstream.deliveries import (
     MOST_BYTES,
     MOST_OF_FEED,
@@ -104,7 +104,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         offer = PushOffer(way=PushWay.WEBSUB, hub="https://h.example/", topic=feed.url)
         push = PushWrite(push=Push(offer=offer))
         await storage.log.commit(replace(fetch(feed), push=push))
-        bringing = Bringing(poller, brought.bring, clock)
+        bringing = PushedContent(poller, brought.bring, clock)
         deliveries = Deliveries(
             storage, bringing, Pings(poller, clock), clock, pauses=(0.0, 0.01)
         )
@@ -247,7 +247,7 @@ async def test_what_is_given_up_while_hints_are_read_is_kept_in_mind(
     hints, clock = SlowHints(scene.storage), ManualClock()
     deliveries = Deliveries(
         cast(Storage, hints),
-        Bringing(scene.poller, scene.brought.bring, clock),
+        PushedContent(scene.poller, scene.brought.bring, clock),
         Pings(scene.poller, clock),
         clock,
     )

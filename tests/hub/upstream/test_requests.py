@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hub.http import Answer, Purpose, Request
-from hub.polling.opt_outs import OptOuts
+from hub.ingest.fetcher import BlockedHosts
 from hub.upstream.requests import DOWN_TO_HTTP, HubReply, HubRequests
 from storage.records import FeedId, NewPushCallback, PushWay
 from tests.support.clock import ManualClock
@@ -38,7 +38,9 @@ class Redirecting:
 
 async def subscribe(network: Redirecting, hub: str = HUB) -> HubReply:
     clock = ManualClock()
-    requests = HubRequests(network, clock, "https://us.example", "Fanfare", OptOuts())
+    requests = HubRequests(
+        network, clock, "https://us.example", "Fanfare", BlockedHosts()
+    )
     return await requests.subscribe(
         NewPushCallback(
             feed_id=FeedId(1),

@@ -19,8 +19,8 @@ from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.push.steps import LEASE
 from hub.errors import NetworkError, Unreachable
 from hub.http import Answer, Purpose, Request
+from hub.ingest.fetcher import BlockedHosts
 from hub.limits.hub_limiter import FIRST_PAUSE, LONGEST_PAUSE, HubLimiter, Turn
-from hub.polling.opt_outs import OptOuts
 from hub.services.errors import Gone
 from hub.services.upstream import UpstreamService
 from hub.upstream.deliveries import Delivery, Reading
@@ -218,7 +218,7 @@ def build_scene(
     hosts = HubLimiter(hub)
     subscriber = Subscriber(
         storage,
-        HubRequests(hub, clock, OUR_URL, "Fanfare", OptOuts(["no.exempt"])),
+        HubRequests(hub, clock, OUR_URL, "Fanfare", BlockedHosts(["no.exempt"])),
         hosts,
         Polls(storage, normal_plan, lambda: woken.append(True)),
         clock,

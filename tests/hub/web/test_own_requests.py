@@ -8,13 +8,15 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from hub.polling.identity import Identity
+from hub.ingest.fetcher import FetcherIdentity
 from hub.web.application import create_application
 from tests.support.application_client import client_of
 from tests.support.services import open_hub
 
 PUBLIC_URL = "http://hub.example"
-OWN = Identity(product="Fanfare/1.0", url=f"{PUBLIC_URL}/about", contact="a@b.example")
+OWN = FetcherIdentity(
+    product="Fanfare/1.0", url=f"{PUBLIC_URL}/about", contact="a@b.example"
+)
 DELIVERING = f"Fanfare/1.0 (+{PUBLIC_URL}/hub)"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 import pytest
 
-from hub.polling.tracker import Tracker
+from hub.ingest.tracker import Tracker
 from hub.services.websub import Ping
 from protocols.websub.requests import PublishRequest
 from storage.records import FeedState

@@ -1,0 +1,314 @@
+"""Sources whose documents took a worker's time not long ago.
+
+One feed must not have the workers to itself, however often its publisher says that
+there is news. What took the whole time is not tried again for a while; and from then on
+all documents of that owner wait in a line of their own.
+
+Documents that wait for a worker, in the order they came.
+
+Documents to feeds: the easy ones here, the others in a process that may be killed.
+
+A small well-formed document costs a millisecond or two and is read at once. A large one
+would hold up everything else, and an ill-formed one goes through repairs that know no
+bounds: both go to a worker, with limits on its time and memory. The way there and back
+costs half a millisecond, and a tenth of what reading it here would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+import structlog
+
+from hub.ingest.worker_frames import Task, unwrap
+from hub.ingest.worker_process import WORKER_MODULE, Closing, WorkerDied, WorkerProcess
+from hub.runtime.clock import Clock, SystemClock
+from protocols.domains import zone_of
+from protocols.errors import FeedError, LimitExceeded, MalformedDocument
+from protocols.feeds import ParseContext, parse
+from protocols.model import ParsedFeed
+from protocols.scp.reading.unpacking import GZIP, ZSTD
+
+REST: Final = 600.0
+"""Seconds: sixty times what a worker gives it."""
+KEPT: Final = 86_400.0
+MOST_KEPT: Final = 10_000
+
+
+Key = TypeVar("Key")
+
+
+class CostlySources:
+    """All times are monotonic seconds, given. A document of no URL has no source."""
+
+    def __init__(self) -> None:
+        self._rests: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._zones: OrderedDict[str, float] = OrderedDict()
+
+    def was_slow(self, context: ParseContext, now: float) -> None:
+        """What a path makes of a document is not the fault of who publishes it."""
+        zone = _zone(context)
+        if zone and not context.selector:
+            _keep(self._zones, zone, now + KEPT)
+
+    def failed(self, context: ParseContext, now: float) -> None:
+        """It took all the time there is, or the worker's life."""
+        self.was_slow(context, now)
+        if context.url:
+            _keep(self._rests, (context.url, context.selector), now + REST)
+
+    def is_at_rest(self, context: ParseContext, now: float) -> bool:
+        """Whether it is not to be tried again yet."""
+        return now < self._rests.get((context.url, context.selector), now)
+
+    def is_slow(self, context: ParseContext, now: float) -> bool:
+        """Whether it is for the line of the slow, as all parts of documents are: a path
+        that takes any time there is may be subscribed to."""
+        return bool(context.selector) or now < self._zones.get(_zone(context), now)
+
+
+def _keep(kept: OrderedDict[Key, float], key: Key, until: float) -> None:
+    kept[key] = until
+    kept.move_to_end(key)
+    if len(kept) > MOST_KEPT:
+        kept.popitem(last=False)
+
+
+def _zone(context: ParseContext) -> str:
+    host = urlsplit(context.url).hostname
+    return zone_of(host) if host else ""
+
+
+class WaitingLine:
+    """Of those in it ``workers`` have their turn at a time; ``most`` wait, which have
+    ``most_bytes`` together, or one does that has more, each for ``seconds``."""
+
+    def __init__(
+        self,
+        *,
+        workers: int,
+        most: int,
+        most_bytes: int | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        self._turns = asyncio.Semaphore(workers)
+        self._most = most
+        self._most_bytes = most_bytes
+        self._seconds = seconds
+        self._waiting = 0
+        self._bytes = 0
+
+    @asynccontextmanager
+    async def turn(self, size: int) -> AsyncIterator[None]:
+        """Entered when it has come. Raises `LimitExceeded` if too many wait, or it
+        does not come in time."""
+        await self._wait(size)
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    async def _wait(self, size: int) -> None:
+        if self._waiting >= self._most:
+            raise LimitExceeded("documents waiting to be parsed", self._most)
+        most_bytes = self._most_bytes
+        if most_bytes and self._waiting and self._bytes + size > most_bytes:
+            raise LimitExceeded("bytes of documents waiting to be parsed", most_bytes)
+        self._waiting += 1
+        self._bytes += size
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._turns.acquire()
+        except TimeoutError:
+            what = "the seconds to wait until the document is parsed"
+            raise LimitExceeded(what, round(self._seconds or 0)) from None
+        finally:
+            self._waiting -= 1
+            self._bytes -= size
+
+
+log = structlog.get_logger(__name__)
+
+INLINE_BYTES = 64 * 1024
+"""Such a document is read in 2 to 4 ms."""
+INLINE_TAGS = 4_000
+"""As many as a document of that size has; one of nothing else would take 200 ms."""
+_COSTLY = ((b"<", INLINE_TAGS), (b"=", INLINE_TAGS), (b"{", INLINE_TAGS // 2))
+"""Tags, attributes (an element of nothing else takes squared time), objects of JSON."""
+SLOW_BYTES = 64 << 20
+"""Of documents that wait in the line of the slow."""
+SLOW_WAIT = 60.0
+"""Seconds in that line, where one document may take ten: whoever waits there holds a
+place of the poller."""
+SLOW_SHARE = 0.5
+"""Of the time that a worker gives a document: with so much of it the source is slow."""
+_PACKED = (GZIP, ZSTD)
+"""Such a document is larger than it seems."""
+
+
+class Parser(Protocol):
+    """The seam behind which documents become feeds."""
+
+    async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
+        """Raises a `protocols.errors.FeedError`."""
+        ...
+
+
+class WorkerParser(Closing):
+    """A `Parser` with at most ``workers`` worker processes, started when needed.
+
+    A worker gets ``seconds`` for a document, its own start not counted, and is then
+    killed; after ``documents`` of them it is replaced, for whatever memory it may have
+    lost. At most ``waiting`` documents wait for a worker, a further one is refused.
+    One worker more there is for parts of documents and for sources that were slow
+    (`hub.ingest.document_parser`), which wait in a line of their own.
+    ``read`` is the strict parser, ``module`` the worker's program. Use it as an async
+    context manager; no process outlives it.
+    """
+
+    def __init__(
+        self,
+        *,
+        workers: int = 2,
+        seconds: float = 10.0,
+        documents: int = 500,
+        waiting: int = 256,
+        inline_bytes: int = INLINE_BYTES,
+        module: str = WORKER_MODULE,
+        read: Callable[[bytes, ParseContext], ParsedFeed] = parse,
+        clock: Clock | None = None,
+    ) -> None:
+        self._line = WaitingLine(workers=workers, most=waiting)
+        self._slow_line = WaitingLine(
+            workers=1, most=waiting, most_bytes=SLOW_BYTES, seconds=SLOW_WAIT
+        )
+        self._costly = CostlySources()
+        self._clock = clock or SystemClock()
+        self._seconds = seconds
+        self._documents = documents
+        self._inline_bytes = inline_bytes
+        self._module = module
+        self._read = read
+        self._idle: list[WorkerProcess] = []
+        self._killed: list[WorkerProcess] = []
+
+    async def aclose(self) -> None:
+        """Kill the workers; see `Closing`."""
+        while self._idle:
+            self._retire(self._idle.pop())
+        await self._bury_killed()
+
+    async def parse(self, body: bytes, context: ParseContext) -> ParsedFeed:
+        """See `Parser`."""
+        is_large = len(body) > self._inline_bytes or any(
+            body.count(sign) > most for sign, most in _COSTLY
+        )
+        if is_large or body.startswith(_PACKED) or context.selector:
+            return await self._parse_in_worker(Task(body, context))
+        try:
+            return self._read(body, context)
+        except MalformedDocument:
+            pass
+        except FeedError:
+            raise
+        except Exception:  # whatever a document does to a parser is that feed's trouble
+            log.exception("parser_failed", host=_host(context))
+        return await self._parse_in_worker(Task(body, context, is_malformed=True))
+
+    async def _parse_in_worker(self, task: Task) -> ParsedFeed:
+        if not self._is_slow(task):
+            async with self._line.turn(len(task.body)):
+                if not self._is_slow(task):  # nor was another of its kind meanwhile
+                    return await self._ask_worker(task)
+        async with self._slow_line.turn(len(task.body)):
+            if self._costly.is_at_rest(task.context, self._clock.monotonic()):
+                raise self._out_of_time()
+            return await self._ask_worker(task)
+
+    def _is_slow(self, task: Task) -> bool:
+        return self._costly.is_slow(task.context, self._clock.monotonic())
+
+    async def _ask_worker(self, task: Task) -> ParsedFeed:
+        worker = await self._take_worker()
+        has_idled = worker.documents > 0
+        with suppress(WorkerDied):
+            return await self._ask(worker, task)
+        if has_idled:  # it may have died of something else, unnoticed yet
+            with suppress(WorkerDied):
+                return await self._ask(await self._start_worker(), task)
+        self._costly.failed(task.context, self._clock.monotonic())
+        raise MalformedDocument("no parser survives this document")
+
+    async def _ask(self, worker: WorkerProcess, task: Task) -> ParsedFeed:
+        """Raises `WorkerDied`, and what `WorkerParser.parse` does."""
+        is_done = False
+        begun = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(self._seconds):
+                result = await worker.ask(task)
+            is_done = True
+        except TimeoutError:
+            log.warning("parse_worker_killed", host=_host(task.context), pid=worker.pid)
+            self._costly.failed(task.context, self._clock.monotonic())
+            raise self._out_of_time() from None
+        except WorkerDied:
+            log.warning("parse_worker_died", host=_host(task.context), pid=worker.pid)
+            raise
+        finally:
+            now = self._clock.monotonic()
+            if now - begun >= self._seconds * SLOW_SHARE:
+                self._costly.was_slow(task.context, now)
+            if is_done and worker.documents < self._documents:
+                self._idle.append(worker)
+            else:
+                self._retire(worker)
+        return unwrap(result)
+
+    def _out_of_time(self) -> LimitExceeded:
+        what = "the time to parse the document, in seconds,"
+        return LimitExceeded(what, round(self._seconds))
+
+    async def _take_worker(self) -> WorkerProcess:
+        await self._bury_killed()
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.is_alive:
+                return worker
+            self._retire(worker)
+        return await self._start_worker()
+
+    async def _start_worker(self) -> WorkerProcess:
+        worker = await WorkerProcess.start(self._module)
+        try:
+            await worker.wait_ready()
+        except WorkerDied:
+            self._retire(worker)
+            log.error("parse_worker_not_started", pid=worker.pid)
+            raise MalformedDocument("no parser could be started for it") from None
+        except BaseException:
+            self._retire(worker)
+            raise
+        return worker
+
+    async def _bury_killed(self) -> None:
+        while self._killed:
+            worker = self._killed.pop()
+            try:
+                await worker.wait()
+            except asyncio.CancelledError:
+                self._killed.append(worker)
+                raise
+
+    def _retire(self, worker: WorkerProcess) -> None:
+        worker.kill()
+        self._killed.append(worker)
+
+
+def _host(context: ParseContext) -> str:
+    """For log lines: the rest of a URL may be a secret."""
+    return urlsplit(context.url).hostname or ""

@@ -1,0 +1,102 @@
+"""Which program it is that makes entries of bytes.
+
+From an answer to what its document says; it is parsed only if it has to be.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from functools import cache, partial
+from hashlib import blake2b
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from lxml import etree
+
+from hub.core.bodies import body_hash
+from hub.core.fetched import NOT_PARSED, Fetched, Understood
+from hub.core.remembered import READER_BYTES, known_slices
+from hub.core.trouble import is_known_body
+from hub.ingest.document_parser import Parser
+from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics, Reading
+from hub.runtime.offloading import LARGE_BYTES, run_in_thread
+from protocols.errors import FeedError
+from protocols.feeds import ParseContext
+from protocols.selectors import selector_of
+from storage.records import FetchTarget
+
+
+@cache
+def reader_name() -> bytes:
+    """Of this program. What another one read is not relied upon: after an upgrade
+    each feed is read whole once."""
+    return name_of(files("protocols"), files("hub.core"))
+
+
+def name_of(*code: Traversable) -> bytes:
+    """Another one with every change of the code, or of what it is built upon."""
+    versions = (sys.version_info[:2], etree.LXML_VERSION, etree.LIBXML_VERSION)
+    name = blake2b(repr(versions).encode(), digest_size=READER_BYTES)
+    for folder in code:
+        _add(name, folder)
+    return name.digest()
+
+
+def _add(name: blake2b, folder: Traversable) -> None:
+    for each in sorted(folder.iterdir(), key=lambda each: each.name):
+        if each.is_dir():
+            _add(name, each)
+        elif each.name.endswith(".py"):
+            source = each.read_bytes()
+            name.update(f"{each.name} {len(source)} ".encode() + source)
+
+
+_LARGE_SLICES = 16 * 1024  # of six hundred entries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentReader:
+    """``name`` is that of the program that reads, as `hub.core.remembered` wants it."""
+
+    parser: Parser
+    clock: Clock
+    metrics: Metrics
+    name: bytes = field(default_factory=reader_name)
+
+    async def read(self, target: FetchTarget, fetched: Fetched) -> Understood:
+        """Parse a whole 200, unless its bytes are known to be a feed."""
+        if fetched.error or fetched.status != 200:
+            return NOT_PARSED
+        if is_known_body(target.feed.polling, await _body_hash(fetched.body)):
+            self._count(Reading.UNCHANGED)
+            return NOT_PARSED
+        context = ParseContext(
+            url=fetched.url,
+            content_type=fetched.content_type,
+            now=self.clock.now(),
+            known=await self._known(target),
+            selector=selector_of(target.feed.url),
+        )
+        try:
+            feed = await self.parser.parse(fetched.body, context)
+        except FeedError as error:
+            self._count(Reading.UNREADABLE)
+            return Understood(error=error)
+        self._count(Reading.INCREMENTAL if feed.is_partial else Reading.FULL)
+        return Understood(feed=feed)
+
+    async def _known(self, target: FetchTarget) -> bytes:
+        known = partial(known_slices, target.slices, target.seen, self.name)
+        is_large = len(target.slices) > _LARGE_SLICES
+        return await run_in_thread(known) if is_large else known()
+
+    def _count(self, reading: Reading) -> None:
+        self.metrics.documents.add(reading.value)
+
+
+async def _body_hash(body: bytes) -> str:
+    if len(body) > LARGE_BYTES:
+        return await run_in_thread(partial(body_hash, body))
+    return body_hash(body)

@@ -1,0 +1,197 @@
+"""Where due feeds go that their host has no time for: to a later time of their own.
+
+A host with a thousand due feeds gets them spread out behind each other once, instead
+of all of them coming back together. Feeds of each pace have a line of their own, and
+the lines share the host's time: a feed that is asked every minute does not wait behind
+a hundred thousand that are asked once a day.
+
+Due feeds in memory: bounded, by host, handed out in turns.
+
+One host gets one request at a time, and many due feeds of one host never hold up
+those of others. Exempt hosts are not told apart. Times are monotonic seconds.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from storage.records import FeedId, Pace
+
+MOST_HOSTS = 10_000
+
+
+class Deferrals:
+    """The last time given out in each line of a crowded host; all lines of a host
+    together have one time every ``interval`` seconds."""
+
+    def __init__(self, interval: float) -> None:
+        self._interval = timedelta(seconds=interval)
+        self._last: dict[str, dict[Pace, datetime]] = {}
+        self._now: datetime | None = None  # at the last call
+
+    def __len__(self) -> int:
+        return len(self._last)
+
+    def next_time(
+        self, host: str, pace: Pace, not_before: datetime, now: datetime
+    ) -> datetime:
+        """A time that no other deferred feed of the host and pace has."""
+        if self._now is not None and now < self._now:
+            self._last.clear()  # the clock went back: times given out lie too far ahead
+        self._now = now
+        known = self._last.pop(host, {})
+        lines = {each: last for each, last in known.items() if last > now}
+        last = max(lines.get(pace, now), not_before)
+        sharing = len(lines.keys() | {pace})
+        lines[pace] = last + sharing * self._interval
+        if len(self._last) >= MOST_HOSTS:
+            self._forget(now)
+        self._last[host] = lines
+        return lines[pace]
+
+    def _forget(self, now: datetime) -> None:
+        """Drop hosts whose times have passed, or else the one longest unused."""
+        self._last = {
+            host: lines
+            for host, lines in self._last.items()
+            if max(lines.values()) > now
+        }
+        if len(self._last) >= MOST_HOSTS:
+            del self._last[next(iter(self._last))]
+
+
+class Due(Struct, frozen=True):
+    """A feed whose turn it is. ``host`` is "" where requests are not paced; a ``pace``
+    of 0 is for what was asked for."""
+
+    feed_id: FeedId
+    host: str
+    pace: Pace = 0
+
+
+class DueQueue:
+    """Holds up to ``capacity`` due feeds, ``per_host`` of one host."""
+
+    def __init__(self, *, capacity: int, per_host: int) -> None:
+        self._capacity = capacity
+        self._per_host = per_host
+        self._feeds: dict[FeedId, Due] = {}
+        self._unpaced: deque[Due] = deque()
+        self._queues: dict[str, deque[Due]] = {}
+        self._ready: deque[str] = deque()
+        self._lined_up: set[str] = set()  # ready or waiting
+        self._waiting: list[tuple[float, str]] = []
+        self._taken: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._feeds)
+
+    def __contains__(self, feed_id: FeedId) -> bool:
+        return feed_id in self._feeds
+
+    @property
+    def room(self) -> int:
+        return max(0, self._capacity - len(self._feeds))
+
+    def add(self, due: Due) -> Due | None:
+        """Queue a feed behind its host's others. If the host has its share, one is
+        without a place: the slowest, which is the new one unless it is faster."""
+        displaced = self._displaced(due)
+        if displaced is not due:
+            self._line(due.host).append(due)
+            self._feeds[due.feed_id] = due
+        if displaced is not None:
+            self._feeds.pop(displaced.feed_id, None)
+        return displaced
+
+    def _displaced(self, due: Due) -> Due | None:
+        queue = self._queues.get(due.host, ())
+        if not due.host or len(queue) < self._per_host:
+            return None
+        slowest = max(queue, key=lambda each: each.pace)
+        if slowest.pace <= due.pace:
+            return due
+        self._queues[due.host].remove(slowest)
+        return slowest
+
+    def add_first(self, due: Due) -> None:
+        """Queue a feed, or move it, before all others, room or not; its host's pace
+        holds, unless it comes without a host."""
+        known = self._feeds.get(due.feed_id)
+        if known is not None:
+            self._remove(known)
+        is_paced_elsewhere = known is not None and bool(due.host)
+        due = Due(due.feed_id, known.host if known and is_paced_elsewhere else due.host)
+        self._line(due.host).appendleft(due)
+        self._feeds[due.feed_id] = due
+        if due.host in self._ready:
+            self._ready.remove(due.host)
+            self._ready.appendleft(due.host)
+
+    def _remove(self, due: Due) -> None:
+        line = self._line(due.host)
+        line.remove(due)
+        if due.host and not line:
+            del self._queues[due.host]
+
+    def take(self, now: float, limit: int) -> list[Due]:
+        """Feeds to ask now, hosts in turn. Each host's next waits for `release`."""
+        while self._waiting and self._waiting[0][0] <= now:
+            self._ready.append(heapq.heappop(self._waiting)[1])
+        taken: list[Due] = []
+        while len(taken) < limit and (self._ready or self._unpaced):
+            if self._unpaced:
+                taken.append(self._unpaced.popleft())
+            if self._ready and len(taken) < limit:
+                taken.extend(self._take_from(self._ready.popleft()))
+        for due in taken:
+            del self._feeds[due.feed_id]
+        return taken
+
+    def release(self, host: str, ready_at: float) -> bool:
+        """A taken feed is done; its host may be asked again at that time.
+
+        True if it will be: another feed of the host waits.
+        """
+        self._taken.discard(host)
+        if self._queues.get(host):
+            heapq.heappush(self._waiting, (ready_at, host))
+            self._lined_up.add(host)
+            return True
+        self._queues.pop(host, None)
+        return False
+
+    def withdraw(self, host: str) -> list[Due]:
+        """Take back all feeds of a host: it will not be ready soon."""
+        withdrawn = list(self._queues.pop(host, ()))
+        for due in withdrawn:
+            del self._feeds[due.feed_id]
+        return withdrawn
+
+    def next_ready(self) -> float | None:
+        """When `take` will give something; None if nothing waits for a time."""
+        if self._ready or self._unpaced:
+            return 0.0
+        return self._waiting[0][0] if self._waiting else None
+
+    def _line(self, host: str) -> deque[Due]:
+        if not host:
+            return self._unpaced
+        if host not in self._queues:
+            self._queues[host] = deque()
+            if host not in self._taken and host not in self._lined_up:
+                self._ready.append(host)
+                self._lined_up.add(host)
+        return self._queues[host]
+
+    def _take_from(self, host: str) -> list[Due]:
+        """The host's next feed; none if all were withdrawn since it lined up."""
+        self._lined_up.discard(host)
+        if not self._queues.get(host):
+            return []
+        self._taken.add(host)
+        return [self._queues[host].popleft()]

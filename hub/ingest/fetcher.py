@@ -1,0 +1,367 @@
+"""Fetching one feed politely: conditional, within limits, along redirects.
+
+Every failure is a value: `Fetched.error`, in words for people.
+
+Publishers who want no requests at all: the operator's list of their hosts.
+
+Where a redirect leads, and which are not followed. Pure.
+
+Only what can be said of the URL is decided here; whether its address may be reached is
+the guard's to say.
+
+Who publishers are told is asking.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from http import HTTPStatus
+from typing import Protocol
+from urllib.parse import urljoin, urlsplit
+
+from msgspec import Struct
+
+from hub.core.fetched import Fetched, Hop
+from hub.errors import Blocked, NetworkError, OptedOut
+from hub.http import Allowance, Answer, Limits, Network, Purpose, Request, Sink
+from hub.runtime.clock import Clock
+from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers, user_agent
+from protocols.urls import requested_url
+from storage.records import Credentials, FetchTarget, Validators
+
+
+class BlockedHosts:
+    """Names of hosts, each of them with all that are below it."""
+
+    def __init__(self, hosts: Iterable[str] = ()) -> None:
+        self._hosts = frozenset(host.lower().strip(".") for host in hosts)
+
+    def cover(self, url: str) -> bool:
+        """Whether a URL is of a listed host; False for what is no URL."""
+        if not self._hosts:
+            return False
+        try:
+            host = urlsplit(url).hostname or ""
+        except ValueError:
+            return False
+        labels = host.rstrip(".").split(".")
+        return any(".".join(labels[at:]) in self._hosts for at in range(len(labels)))
+
+
+MOST_HOPS = 5
+
+_USER_INFORMATION = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?#]*@", re.IGNORECASE)
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+Origin = tuple[str, str, int | None]
+"""Scheme, host in lower case, port."""
+
+
+class RedirectRefused(Exception):
+    """A redirect that is not followed; the message is for people."""
+
+
+def bare_url(url: str) -> str:
+    """The URL as it is requested: no fragment, no user information, no spaces.
+
+    All spellings of scheme, host and port are one; the rest stays as it is.
+    """
+    bare = url.strip()
+    if "@" in bare:
+        bare = _USER_INFORMATION.sub(r"\1", bare)
+    return requested_url(bare.replace(" ", "%20"))
+
+
+def origin(url: str) -> Origin:
+    """The origin (RFC 6454, 4) that credentials belong to; raises ValueError."""
+    parts = urlsplit(url)
+    port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    return parts.scheme, parts.hostname or "", port
+
+
+def redirect_target(url: str, location: str, visited: Collection[str]) -> str:
+    """The URL a redirect of ``url`` leads to; ``visited`` were requested before.
+
+    Raises RedirectRefused for more than five hops, loops, a step from https down to
+    http, and whatever is no http or https URL.
+    """
+    if not location:
+        raise RedirectRefused("the redirect names no target")
+    try:
+        target = bare_url(urljoin(url, _printable(location)))
+        scheme, host, _ = origin(target)
+    except ValueError:
+        raise RedirectRefused("the redirect's target is not a valid URL") from None
+    if scheme not in _DEFAULT_PORTS or not host:
+        raise RedirectRefused("the redirect's target is not an http or https URL")
+    if scheme == "http" and url.startswith("https:"):
+        raise RedirectRefused("a redirect from https to http is not followed")
+    if target in visited:
+        raise RedirectRefused("the redirects go round in a circle")
+    if len(visited) > MOST_HOPS:
+        raise RedirectRefused(f"more than {MOST_HOPS} redirects")
+    return target
+
+
+def _printable(location: str) -> str:
+    """`urljoin` would drop tabs and line breaks silently; they are refused."""
+    if not location.isprintable():
+        raise ValueError
+    return location
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetcherIdentity:
+    """What is "" is left out."""
+
+    product: str = "Fanfare"  # with its version: Fanfare/1.0
+    url: str = ""
+    contact: str = ""  # a URL or mail address
+
+    @property
+    def of_hub(self) -> str:
+        """For a request that is made for no feed yet."""
+        return user_agent(self.product, url=self.url, contact=self.contact)
+
+    def user_agent(self, target: FetchTarget) -> str:
+        return user_agent(
+            self.product,
+            url=self.url,
+            contact=self.contact,
+            subscribers=target.subscribers,
+            feed_id=target.feed.id,
+        )
+
+
+_NEVER_ASKED = (Blocked, OptedOut)
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class FetchRequest(Struct, frozen=True, kw_only=True):
+    """What to fetch. Validators are sent to their own URL only, credentials only to
+    the origin of ``credentials_origin``, a URL; empty, that is ``url``. Servers are
+    told of ``subscribers`` unless it is None. With a ``sink`` the body of a 200 goes
+    there as it came over the wire; ``limits`` replace the fetcher's own. What a body
+    holds is taken from the ``allowance``."""
+
+    url: str
+    user_agent: str
+    validators: Validators | None = None
+    credentials: Credentials | None = None
+    credentials_origin: str = ""
+    subscribers: int | None = None
+    sink: Sink | None = None
+    limits: Limits | None = None
+    allowance: Allowance | None = None
+
+
+class FeedFetcher(Protocol):
+    """`Fetcher`, and what stands before it."""
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        """Failures are values."""
+        ...
+
+
+class _Journey(Struct, frozen=True, kw_only=True):
+    """How far one fetch has come: what it asks now, and the hops behind it."""
+
+    started: datetime
+    url: str
+    headers: Mapping[str, str]
+    conditional: bool
+    hops: tuple[Hop, ...] = ()
+
+
+class Fetcher:
+    """Fetches through a network; follows at most five redirects.
+
+    ``limits`` hold for each request, and ``limits.seconds`` for all of one fetch.
+    Hosts among the ``opt_outs`` are not asked, wherever a redirect leads.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        clock: Clock,
+        limits: Limits,
+        opt_outs: BlockedHosts | None = None,
+    ) -> None:
+        self._network = network
+        self._clock = clock
+        self._limits = limits
+        self._opt_outs = opt_outs or BlockedHosts()
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        """One fetch, redirects included. Raises nothing but cancellation."""
+        journey = _depart(request, bare_url(request.url), self._clock.now())
+        limits = request.limits or self._limits
+        deadline = self._clock.monotonic() + limits.seconds
+        while True:
+            try:
+                answer = await self._ask(request, journey, limits, deadline)
+                if answer.status not in _REDIRECTS:
+                    return self._arrive(journey, answer, _trouble(journey, answer))
+                journey = _follow(request, journey, answer)
+            except RedirectRefused as refusal:
+                return self._arrive(journey, answer, str(refusal))
+            except NetworkError as error:
+                return self._fail(journey, error)
+
+    async def _ask(
+        self,
+        request: FetchRequest,
+        journey: _Journey,
+        limits: Limits,
+        deadline: float,
+    ) -> Answer:
+        if self._opt_outs.cover(journey.url):
+            raise OptedOut
+        if journey.hops:
+            left = math.ceil(deadline - self._clock.monotonic())
+            limits = replace(limits, seconds=max(1, left))
+        return await self._network.send(
+            Request(
+                method="GET",
+                url=journey.url,
+                purpose=Purpose.TOPIC,
+                headers=journey.headers,
+                limits=limits,
+                sink=request.sink,
+                allowance=request.allowance,
+            )
+        )
+
+    def _arrive(self, journey: _Journey, answer: Answer, error: str) -> Fetched:
+        return Fetched(
+            at=self._clock.now(),
+            started=journey.started,
+            url=journey.url,
+            status=answer.status,
+            error=error,
+            hops=journey.hops,
+            body=answer.body if answer.status == 200 else b"",
+            conditional=journey.conditional,
+            etag=_header(answer, "ETag"),
+            last_modified=_header(answer, "Last-Modified"),
+            content_type=_text(answer, "Content-Type"),
+            cache_control=_header(answer, "Cache-Control"),
+            expires=_header(answer, "Expires"),
+            date=_header(answer, "Date"),
+            age=_header(answer, "Age"),
+            retry_after=_header(answer, "Retry-After"),
+            rate_limit_reset=_header(answer, "X-RateLimit-Reset"),
+            refusal=answer.body if answer.status == 429 else b"",
+            link=_header(answer, "Link"),
+            speaks_openfeeder=bool(answer.headers.get("X-OpenFeeder")),
+        )
+
+    def _fail(self, journey: _Journey, error: NetworkError) -> Fetched:
+        return Fetched(
+            at=self._clock.now(),
+            started=journey.started,
+            url=journey.url,
+            status=error.status,
+            error=error.reason,
+            is_lasting=error.is_lasting,
+            is_unanswered=not error.status and not isinstance(error, _NEVER_ASKED),
+            hops=journey.hops,
+            conditional=journey.conditional,
+        )
+
+
+def _depart(
+    request: FetchRequest, url: str, started: datetime, hops: tuple[Hop, ...] = ()
+) -> _Journey:
+    validators = request.validators
+    if validators is not None and validators.url != url != bare_url(validators.url):
+        validators = None  # they say nothing about another URL
+    headers = {
+        "User-Agent": request.user_agent,
+        "Accept": ACCEPT,
+        "Accept-Encoding": ACCEPT_ENCODING,
+    }
+    if request.subscribers is not None:
+        headers["X-Hub-Subscribers"] = str(request.subscribers)
+    conditions = {}
+    if validators is not None:
+        conditions = conditional_headers(validators.etag, validators.last_modified)
+        headers |= conditions
+    if request.credentials is not None and _is_entitled(request, url):
+        headers = _with_credentials(headers, request.credentials)
+    return _Journey(
+        started=started,
+        url=url,
+        headers=headers,
+        conditional=bool(conditions),
+        hops=hops,
+    )
+
+
+def _follow(request: FetchRequest, journey: _Journey, answer: Answer) -> _Journey:
+    source = journey.url
+    visited = [*(hop.source for hop in journey.hops), source]
+    target = redirect_target(source, answer.headers.get("Location", ""), visited)
+    hop = Hop(status=answer.status, source=source, target=target)
+    return _depart(request, target, journey.started, (*journey.hops, hop))
+
+
+def _is_entitled(request: FetchRequest, url: str) -> bool:
+    try:
+        return origin(url) == origin(request.credentials_origin or request.url)
+    except ValueError:
+        return False
+
+
+def _with_credentials(
+    headers: Mapping[str, str], credentials: Credentials
+) -> dict[str, str]:
+    """What the operator set for the feed replaces what the hub would send."""
+    secret = dict(credentials.headers)
+    if credentials.username or credentials.password:
+        pair = f"{credentials.username}:{credentials.password}".encode()
+        secret["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+    replaced = {name.lower() for name in secret}
+    kept = {
+        name: text for name, text in headers.items() if name.lower() not in replaced
+    }
+    return kept | secret
+
+
+def _trouble(journey: _Journey, answer: Answer) -> str:
+    """Why this answer is of no use; "" for a 200, or a 304 that was asked for."""
+    if answer.status == 200:
+        return ""
+    if answer.status == 304:
+        return "" if journey.conditional else "answered 304 to an unconditional request"
+    try:
+        phrase = HTTPStatus(answer.status).phrase
+    except ValueError:
+        phrase = ""
+    return f"answered {answer.status} {phrase}".rstrip()
+
+
+def _text(answer: Answer, name: str) -> str:
+    """A header that is read; what is not Unicode counts as Latin-1 (RFC 9110 5.5)."""
+    value = answer.headers.get(name, "")
+    if value.isascii():
+        return value
+    raw = value.encode(errors="surrogateescape")
+    return _header(answer, name) or raw.decode("latin-1")
+
+
+def _header(answer: Answer, name: str) -> str:
+    """A header as sent, or "" if it is not Unicode: it could not be sent back."""
+    value = answer.headers.get(name, "")
+    if value.isascii():
+        return value
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return ""
+    return value

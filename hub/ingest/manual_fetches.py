@@ -1,0 +1,149 @@
+"""Feeds that somebody asked for: who waits for them, and what is to be asked again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from hub.ingest.schedule import Schedule
+from hub.runtime.clock import Clock
+from storage.errors import StorageError
+from storage.records import FeedId, Polling, StoredFeed
+
+
+@dataclass(frozen=True, slots=True)
+class PendingFetch:
+    """``done``, with what storage failed with, when the feed was visited."""
+
+    feed: StoredFeed
+    done: asyncio.Future[StorageError | None]
+
+
+class ManualFetches:
+    """Puts feeds first in a schedule; ``awake`` is set when there is something new."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        clock: Clock,
+        awake: asyncio.Event,
+        is_in_hand: Callable[[str], bool] = lambda url: False,
+    ) -> None:
+        """``is_in_hand``: whether a URL's answer was brought, and nobody is asked."""
+        self._is_in_hand = is_in_hand
+        self._serverless: set[FeedId] = set()  # whose servers are not to be asked now
+        self._schedule = schedule
+        self._clock = clock
+        self._awake = awake
+        self._waiting: dict[FeedId, PendingFetch] = {}
+        self._again: dict[FeedId, StoredFeed] = {}  # pinged while under way
+        self._cut: dict[FeedId, StoredFeed] = {}  # of these nothing could be stored
+        self._retried: set[FeedId] = set()
+        self._is_over = False
+
+    def __contains__(self, feed_id: FeedId) -> bool:
+        """Whether a feed is to be visited, or is visited now, because it was asked."""
+        return feed_id in self._waiting
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._again)
+
+    def may_be_asked(self, feed: StoredFeed) -> bool:
+        """False if its server asked for patience, and would have to be asked."""
+        return self._is_in_hand(_fetch_url(feed)) or self._may_ask_server(feed)
+
+    def is_wanted(self, feed: StoredFeed) -> bool:
+        """Still: what was brought may have been withdrawn before its turn."""
+        return feed.id in self._waiting and (
+            feed.id not in self._serverless or self.may_be_asked(feed)
+        )
+
+    def _may_ask_server(self, feed: StoredFeed) -> bool:
+        patience = feed.polling.retry_after
+        is_early = patience is not None and self._clock.now() < patience
+        return not is_early and not self._schedule.is_held(_fetch_url(feed))
+
+    def ask(self, feed: StoredFeed) -> asyncio.Future[StorageError | None]:
+        """Done when the feed was visited, with what storage failed with, if it did."""
+        if feed.id not in self._waiting:
+            done = asyncio.get_running_loop().create_future()
+            if self._is_over:
+                done.set_result(None)
+                return done
+            self._waiting[feed.id] = PendingFetch(feed, done)
+            self._put_first(feed)
+            self._awake.set()
+        return self._waiting[feed.id].done
+
+    def _put_first(self, feed: StoredFeed) -> None:
+        """At its host's pace, or at nobody's where no host is asked."""
+        if self._may_ask_server(feed):
+            self._schedule.ask(feed.id, _fetch_url(feed))
+            return
+        self._serverless.add(feed.id)
+        self._schedule.ask(feed.id, "")
+
+    def ping(self, feed: StoredFeed) -> bool:
+        """Visit a feed soon, and once more if it is being visited; nobody waits.
+
+        False, and nothing is done, if its server asked for patience.
+        """
+        if not self.may_be_asked(feed):
+            return False
+        if self._schedule.is_under_way(feed.id):
+            self._again[feed.id] = feed
+        else:
+            self.ask(feed)
+        return True
+
+    def is_pinged(self, feed_id: FeedId) -> bool:
+        """Whether a visit that was asked for is yet to begin."""
+        if feed_id in self._again:
+            return True
+        return feed_id in self._waiting and not self._schedule.is_under_way(feed_id)
+
+    def learn(self, feed_id: FeedId, polling: Polling) -> None:
+        """A ping that came meanwhile is answered by what the feed is now."""
+        if feed_id in self._again:
+            feed = self._again[feed_id]
+            self._again[feed_id] = replace(feed, polling=polling)
+
+    def answer(self, feed_id: FeedId, failure: StorageError | None) -> None:
+        """Nobody waits for the feed any more."""
+        wish = self._waiting.pop(feed_id, None)
+        self._serverless.discard(feed_id)
+        if wish is None:
+            return
+        wish.done.set_result(failure)
+        if failure is None:
+            self._retried.discard(feed_id)
+        elif feed_id not in self._retried:
+            self._cut[feed_id] = wish.feed
+
+    def resume(self, *, after_outage: bool) -> None:
+        """Storage works again: visit those of which nothing could be stored.
+
+        Once, lest a feed whose news cannot be stored is visited for ever, unless there
+        was an ``after_outage``: then it was no feed's fault.
+        """
+        cut, self._cut = self._cut, {}
+        self._retried = set() if after_outage else self._retried | cut.keys()
+        for feed in cut.values():
+            self.ping(feed)
+
+    def answer_all(self) -> None:
+        """There are no visits any more: nobody waits for one, now or later."""
+        self._is_over = True
+        for feed_id in list(self._waiting):
+            self.answer(feed_id, None)
+
+    def ask_again(self, feed_id: FeedId) -> None:
+        """A visit is over: to whoever pinged while it was under way it was none."""
+        again = self._again.pop(feed_id, None)
+        if again is not None:
+            self.ping(again)
+
+
+def _fetch_url(feed: StoredFeed) -> str:
+    return feed.polling.fetch_url or feed.url

@@ -1,0 +1,160 @@
+"""Requests for what is no feed yet, no faster than a host is ever asked.
+
+Feeds that a site's robots.txt asks automatic clients to leave alone.
+
+A setting: feeds that somebody subscribes to are commonly fetched without it. A site's
+file is asked for once a day, before its feeds, by the same name and at the same pace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+from hub.core.fetched import Fetched
+from hub.http import Network, Purpose
+from hub.ingest.fetcher import FeedFetcher, FetchRequest, bare_url
+from hub.ingest.schedule import HOST_INTERVAL
+from hub.limits.host_limiter import HostLimiter
+from hub.runtime.clock import Clock
+from hub.runtime.offloading import run_in_thread
+from protocols.http import Robots, read_robots
+
+
+class RateLimitedFetcher:
+    """Fetches through another fetcher; hosts that are exempt do not wait."""
+
+    def __init__(
+        self,
+        fetcher: FeedFetcher,
+        network: Network,
+        clock: Clock,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._sleep = sleep
+        self._fetcher = fetcher
+        self._network = network
+        self._clock = clock
+        self._pacer = HostLimiter()
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        """One fetch, when it is its turn."""
+        host = urlsplit(request.url).hostname or ""
+        if not self._network.is_exempt(host, Purpose.TOPIC):
+            now = self._clock.monotonic()
+            await self._sleep(self._pacer.reserve(host, now) - now)
+        return await self._fetcher.fetch(request)
+
+
+KEPT: Final = 86_400.0
+"""RFC 9309 2.4: "Crawlers SHOULD NOT use the cached version for more than 24 hours"."""
+KEPT_UNREACHABLE: Final = 3_600.0
+"""Seconds after which a file that could not be had is asked for again."""
+MOST_SITES: Final = 10_000
+MOST_RULES: Final = 200_000
+"""Of all sites together; each takes some 300 bytes."""
+_INLINE_BYTES: Final = 16 * 1024
+_INLINE_PARTS: Final = 500
+"""Between the asterisks of all rules: to search for one in a path takes up to 10 µs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    robots: Robots | None  # None: it could not be had
+    until: float
+    is_long: bool = False  # it takes milliseconds to hold a path against it
+
+    @property
+    def rules(self) -> int:
+        return len(self.robots.rules) if self.robots else 0
+
+
+class RobotsFetcher:
+    """Fetches through another fetcher what robots.txt allows.
+
+    ``files`` fetches those files, which are small. Only the URL that is asked for is
+    held against them, not where a redirect leads.
+    """
+
+    def __init__(
+        self,
+        fetcher: FeedFetcher,
+        files: FeedFetcher,
+        network: Network,
+        clock: Clock,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._fetcher = fetcher
+        self._files = files
+        self._network = network
+        self._clock = clock
+        self._sleep = sleep
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._rules = 0
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        """One fetch; what is not allowed fails without one."""
+        url = bare_url(request.url)
+        site = urljoin(url, "/")
+        known = await self._robots_of(site, request.user_agent)
+        if known.robots is None:
+            return self._refused(url, "its robots.txt cannot be read")
+        parts = urlsplit(url)
+        path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        asking = partial(known.robots.allows, path)
+        if not (await run_in_thread(asking) if known.is_long else asking()):
+            return self._refused(url, "its robots.txt asks us not to fetch it")
+        return await self._fetcher.fetch(request)
+
+    async def _robots_of(self, site: str, user_agent: str) -> _Known:
+        known = self._known.get(site)
+        if known is None or known.until <= self._clock.monotonic():
+            known = await self._ask(site, user_agent)
+            self._keep(site, known)
+        else:
+            self._known.move_to_end(site)
+        return known
+
+    def _keep(self, site: str, known: _Known) -> None:
+        """In the place of those that were not asked for the longest."""
+        if (before := self._known.pop(site, None)) is not None:
+            self._rules -= before.rules
+        self._known[site] = known
+        self._rules += known.rules
+        while len(self._known) > MOST_SITES or self._rules > MOST_RULES:
+            _, oldest = self._known.popitem(last=False)
+            self._rules -= oldest.rules
+
+    async def _ask(self, site: str, user_agent: str) -> _Known:
+        request = FetchRequest(url=urljoin(site, "robots.txt"), user_agent=user_agent)
+        fetched = await self._files.fetch(request)
+        host = urlsplit(site).hostname or ""
+        if not self._network.is_exempt(host, Purpose.TOPIC):
+            await self._sleep(HOST_INTERVAL)  # between two requests to a host
+        now = self._clock.monotonic()
+        if _is_unreachable(fetched):
+            return _Known(None, now + KEPT_UNREACHABLE)
+        product = user_agent.partition("/")[0]
+        reading = partial(read_robots, fetched.body, product)
+        is_large = len(fetched.body) > _INLINE_BYTES
+        robots = await run_in_thread(reading) if is_large else reading()
+        parts = sum(len(rule.parts) for rule in robots.rules)
+        return _Known(robots, now + KEPT, is_long=parts > _INLINE_PARTS)
+
+    def _refused(self, url: str, reason: str) -> Fetched:
+        now = self._clock.now()
+        return Fetched(at=now, started=now, url=url, status=0, error=reason)
+
+
+def _is_unreachable(fetched: Fetched) -> bool:
+    """RFC 9309 2.3.1.4: "If the robots.txt file is unreachable due to server or network
+
+    errors, … the crawler MUST assume complete disallow." 2.3.1.3: any other status than
+    success means that there is none, and all is allowed.
+    """
+    return fetched.status >= 500 or (not fetched.status and bool(fetched.error))

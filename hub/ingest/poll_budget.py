@@ -1,0 +1,93 @@
+"""The hours and weekdays at which all feeds post, as of a sample of them.
+
+Each feed's state has its own habits, so there is nothing else to store: a start knows
+what the hub knew before.
+
+What polls have cost lately: keeps the price of a poll while the hub runs.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from hub.core.budget import Budget, Spending, after_poll
+from hub.core.habits import Prior, prior_of, read_habits
+from hub.core.outlook import EVEN, Outlook
+from hub.core.posting import watched_days
+from hub.runtime.clock import Clock
+from protocols.quick import changed
+from storage.interface import FeedStore
+from storage.records import StoredFeed
+
+SAMPLE = 500
+"""Feeds that stand for all."""
+EVERY = 600.0
+"""Seconds between two samples; habits change over weeks."""
+
+
+class CommonHabits:
+    """``prior`` is what all feeds' habits count for before a feed's own."""
+
+    def __init__(self, feeds: FeedStore, clock: Clock) -> None:
+        self._feeds = feeds
+        self._clock = clock
+        self._next_look = 0.0
+        self.prior: Prior = EVEN
+
+    async def look(self) -> bool:
+        """Take a sample, if it is time to; whether it was. Raises `StorageError`."""
+        now = self._clock.monotonic()
+        if now < self._next_look:
+            return False
+        at = self._clock.now()
+        self.prior = prior_of(
+            (read_habits(posting.habits), watched_days(posting, at))
+            for posting in await self._feeds.postings(SAMPLE)
+        )
+        self._next_look = now + EVERY
+        return True
+
+
+class PollBudget:
+    """Counts polls and steers their price.
+
+    Each feed's state has the price at which it was planned, so the first feed visited
+    after a start tells where the price was.
+    """
+
+    def __init__(self, budget: Budget, first_price: float) -> None:
+        self._budget = budget
+        self._outlook = Outlook(price=first_price)
+        self._spending: Spending | None = None
+        self._is_resumed = False
+
+    def outlook(self) -> Outlook:
+        """What is planned with now."""
+        return self._outlook
+
+    def expect_habits(self, prior: Prior) -> None:
+        """What all feeds' habits are said to be, from now on."""
+        self._outlook = changed(self._outlook, prior=prior)
+
+    def resume(self, price: float) -> None:
+        """Go on from the price of the first feed that was planned with one."""
+        if price and not self._is_resumed:
+            self._outlook = changed(self._outlook, price=price)
+            self._is_resumed = True
+
+    def count(self, feed: StoredFeed, now: datetime) -> None:
+        """A feed was polled, as it was before; a first fetch is nobody's choice and
+        does not count.
+
+        Time in which it was overdue is not allowed for: else a hub that stood still
+        would make up for it with polls that nobody misses any more.
+        """
+        last_fetch = feed.polling.last_fetch
+        if last_fetch is None:
+            return
+        self._is_resumed = True
+        spending = self._spending or Spending(price=self._outlook.price, at=now)
+        watched = min(now, feed.next_fetch) - last_fetch
+        gap = max(0.0, watched.total_seconds())
+        self._spending = after_poll(spending, self._budget, gap, now)
+        self._outlook = changed(self._outlook, price=self._spending.price)

@@ -1,0 +1,354 @@
+"""The poller: asks every feed when it is due, politely and with bounded means.
+
+Due feeds are a query; a bounded wheel holds the next of them by host, and a fixed
+number of workers visit them, as many as there are places in both lanes. Nothing here
+grows with the number of feeds.
+
+What a poller may be told beside its means, and the visitor that it makes of both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from hub.core.budget import Budget
+from hub.core.cadence import Plan, PollingRules, explain
+from hub.core.outlook import Outlook
+from hub.core.sites.bounds import SiteBounds
+from hub.core.sites.walks import WALKS
+from hub.http import Network
+from hub.ingest.committer import Committer, Detector
+from hub.ingest.document_parser import Parser
+from hub.ingest.document_reader import DocumentReader
+from hub.ingest.due_queue import Due
+from hub.ingest.entry_sanitizer import Sanitizer
+from hub.ingest.fetcher import FeedFetcher, FetcherIdentity
+from hub.ingest.manual_fetches import ManualFetches
+from hub.ingest.poll_budget import CommonHabits, PollBudget
+from hub.ingest.schedule import Schedule
+from hub.ingest.tracker import Tracker
+from hub.ingest.visit_runner import Outage, VisitRunner
+from hub.ingest.visit_slots import SiteSlots, Slot, VisitSlots, slow_slots
+from hub.ingest.visitor import Visitor, draw_jitter
+from hub.runtime.background import wait_for
+from hub.runtime.clock import Clock
+from hub.runtime.metrics import Metrics
+from hub.sites.site_reader import SiteDocuments, SiteReader
+from protocols.scp.reading.checksums import ChecksumRule
+from storage.errors import NotFound, StorageError
+from storage.interface import Storage
+from storage.records import FeedId, FeedState, FetchTarget, StoredFeed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollerOptions:
+    concurrency: int = 64  # feeds visited at the same time
+    identity: FetcherIdentity = field(default_factory=FetcherIdentity)
+    hub_url: str = ""  # that documents of sites name
+    budget: Budget = field(default_factory=Budget)
+    jitter: Callable[[], float] = draw_jitter  # from -1 to 1
+    metrics: Metrics = field(default_factory=Metrics)
+    sanitizer: Sanitizer | None = None  # of what is stored; None: stored as it came
+    tracker: Tracker | None = None  # None: there are no track queries
+    detector: Detector | None = None  # of languages; None: none is guessed
+    site_bounds: SiteBounds = field(default_factory=SiteBounds)
+    scp_checksum: ChecksumRule = ChecksumRule.LENIENT
+    is_in_hand: Callable[[str], bool] = lambda url: False
+    """Whether a URL's answer was brought, so that its server is not asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisitorMeans:
+    """What a visitor needs that is no option."""
+
+    storage: Storage
+    fetcher: FeedFetcher
+    parser: Parser
+    clock: Clock
+    rules: PollingRules
+    accounts: PollBudget
+    schedule: Schedule
+    site_places: SiteSlots
+
+    def create(self, options: PollerOptions) -> Visitor:
+        return Visitor(
+            feeds=self.storage.feeds,
+            fetcher=self.fetcher,
+            reader=DocumentReader(
+                parser=self.parser, clock=self.clock, metrics=options.metrics
+            ),
+            committer=Committer(
+                log=self.storage.log,
+                clock=self.clock,
+                metrics=options.metrics,
+                sanitizer=options.sanitizer,
+                tracker=options.tracker,
+                detector=options.detector,
+            ),
+            rules=self.rules,
+            identity=options.identity,
+            outlook=self.accounts.outlook,
+            jitter=options.jitter,
+            sites=self._sites(options),
+        )
+
+    def _sites(self, options: PollerOptions) -> SiteReader:
+        return SiteReader(
+            store=self.storage.sites,
+            clock=self.clock,
+            walks=WALKS,
+            fetch=self.fetcher.fetch,
+            wait=self._wait_for_host,
+            documents=SiteDocuments(storage=self.storage, hub_url=options.hub_url),
+            parser=self.parser,
+            bounds=options.site_bounds,
+            checksum=options.scp_checksum,
+            places=self.site_places,
+        )
+
+    async def _wait_for_host(self, url: str) -> None:
+        """Before each further request of a visit, by the same pace as visits."""
+        wait = self.schedule.turn_of(url)
+        if wait > 0:
+            await asyncio.sleep(wait)
+
+
+LONGEST_SPREAD = timedelta(minutes=5)
+"""For so long feeds that are overdue at the start are spread, or for their period."""
+LEAST_SPREAD = 20.0
+"""Of them a second, at least: of few nobody notices."""
+MOST_ASKED = 256
+"""Callers that may wait for `Poller.fetch_now` at once; others queue up."""
+
+
+class Poller:
+    """Visits feeds when they are due, or when asked to.
+
+    While storage cannot be written nothing is fetched: a full disk makes no storm.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        fetcher: FeedFetcher,
+        parser: Parser,
+        network: Network,
+        clock: Clock,
+        rules: PollingRules,
+        options: PollerOptions | None = None,
+    ) -> None:
+        options = options or PollerOptions()
+        self._storage = storage
+        self._clock = clock
+        self._rules = rules
+        self._concurrency = options.concurrency
+        self._has_pace = bool(options.budget.polls_per_second)
+        self._is_begun = False
+        self._site_places = SiteSlots(options.concurrency)
+        self._accounts = PollBudget(options.budget, rules.patience)
+        self._habits = CommonHabits(storage.feeds, clock)
+        self._schedule = Schedule(storage.feeds, network, clock, options.budget)
+        self._jobs: asyncio.Queue[tuple[Due, FetchTarget]] = asyncio.Queue(
+            options.concurrency
+        )
+        self._awake = asyncio.Event()
+        self._asked = ManualFetches(
+            self._schedule, clock, self._awake, options.is_in_hand
+        )
+        self._askers = asyncio.Semaphore(MOST_ASKED)
+        self._outage = Outage(storage)
+        self._lanes = VisitSlots(options.concurrency, options.metrics)
+        means = VisitorMeans(
+            storage=storage,
+            fetcher=fetcher,
+            parser=parser,
+            clock=clock,
+            rules=rules,
+            accounts=self._accounts,
+            schedule=self._schedule,
+            site_places=self._site_places,
+        )
+        self._turns = VisitRunner(
+            schedule=self._schedule,
+            asked=self._asked,
+            visitor=means.create(options),
+            accounts=self._accounts,
+            outage=self._outage,
+            lanes=self._lanes,
+            clock=clock,
+            awake=self._awake,
+        )
+
+    async def run(self) -> None:
+        """Poll until cancelled; what is under way then never happened."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._plan_visits(), name="poller")
+                workers = self._concurrency + slow_slots(self._concurrency)
+                for number in range(workers):
+                    group.create_task(self._work(), name=f"poller-{number}")
+        finally:
+            self._asked.answer_all()
+
+    def wake(self) -> None:
+        """A feed was added or resumed: look at once at what is due."""
+        self._schedule.look_again()
+        self._awake.set()
+
+    def explain(self, feed: StoredFeed, *, is_pushed: bool = False) -> Plan:
+        """The period as it was planned after the last fetch, term by term.
+
+        ``is_pushed``: while its hub is believed to push what is new.
+        """
+        polling = feed.polling
+        planned_at = polling.last_fetch or self._clock.now()
+        price = polling.price or self._rules.patience
+        outlook = Outlook(price=price, prior=self._habits.prior)
+        return explain(
+            polling,
+            polling.subscribers,
+            self._rules,
+            planned_at,
+            outlook,
+            is_pushed=is_pushed and bool(self._rules.push_url),
+        )
+
+    def ping(self, feed: StoredFeed) -> bool:
+        """Fetch a feed soon, and once more if it is being fetched; nobody waits.
+
+        False, and nothing is done, if its server asked for patience.
+        """
+        return self._asked.ping(feed)
+
+    def is_pinged(self, feed_id: FeedId) -> bool:
+        """Whether a fetch that was asked for is yet to begin."""
+        return self._asked.is_pinged(feed_id)
+
+    @property
+    def pinged(self) -> int:
+        """Feeds that were asked for."""
+        return len(self._asked)
+
+    @property
+    def under_way(self) -> Set[FeedId]:
+        """Feeds that are being visited, or wait for a place among the slow."""
+        return self._schedule.under_way
+
+    async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
+        """Fetch a feed, or join its fetch under way; the feed as it is afterwards.
+
+        Conditional like any other fetch. A server that asked for patience (Retry-After,
+        429) gets it: then nothing is fetched, unless the answer is here already, nor
+        while too many sites are being read: the site follows in a while. Cancelling the
+        call does not stop the fetch. Raises `NotFound` for an unknown or removed feed,
+        and `StorageError`.
+        """
+        feed = await self._existing(feed_id)
+        if self._asked.may_be_asked(feed):
+            async with self._askers:
+                if self._outage.failure is not None:
+                    await self._outage.probe()
+                failure = await asyncio.shield(self._asked.ask(feed))
+            if failure is not None:
+                raise failure
+        return await self._existing(feed_id)
+
+    async def _existing(self, feed_id: FeedId) -> StoredFeed:
+        feed = await self._storage.feeds.get(feed_id)
+        if feed is None or feed.state in (FeedState.REMOVED, FeedState.TRACK):
+            raise NotFound("feed", feed_id)
+        return feed
+
+    async def _plan_visits(self) -> None:
+        """Keep the workers supplied; reads storage in batches, never per feed."""
+        while True:
+            self._awake.clear()
+            try:
+                if self._outage.is_open:
+                    was_of_all = await self._outage.wait()
+                    self._turns.resume(after_outage=was_of_all)
+                await self._begin()
+                if await self._habits.look():
+                    self._accounts.expect_habits(self._habits.prior)
+                await self._schedule.put_off()
+                await self._schedule.load()
+                await self._hand_out()
+            except StorageError as error:
+                self._turns.storage_failed(error)
+                continue
+            await self._rest()
+
+    async def _begin(self) -> None:
+        """What is overdue at the start does not come all at once: feeds of the same
+        period would stay together for ever. A budget of polls a second sees to that by
+        itself."""
+        if not self._is_begun and not self._has_pace:
+            now = self._clock.now()
+            await self._storage.feeds.spread(
+                now, longest=LONGEST_SPREAD, per_second=LEAST_SPREAD
+            )
+        self._is_begun = True
+
+    async def _rest(self) -> None:
+        """Until there may be something to do; a full queue is woken by its workers."""
+        is_supplied = self._jobs.qsize() > self._concurrency // 2
+        seconds = None if is_supplied else self._schedule.seconds_to_next()
+        await wait_for(self._awake, seconds)
+
+    async def _hand_out(self) -> None:
+        """Load what visits start from, for as many feeds as the queue takes."""
+        room = self._jobs.maxsize - self._jobs.qsize()
+        if room < self._jobs.maxsize // 2:
+            return
+        taken = {due.feed_id: due for due in self._schedule.take(room)}
+        if not taken:
+            return
+        try:
+            targets = await self._storage.feeds.targets(list(taken))
+        except StorageError as error:
+            self._give_up(taken.values(), error)
+            raise
+        for target in targets:
+            self._jobs.put_nowait((taken.pop(target.feed.id), target))
+        self._give_up(taken.values(), None)  # removed meanwhile
+
+    def _give_up(self, dues: Iterable[Due], failure: StorageError | None) -> None:
+        for due in dues:
+            self._turns.give_up(due, failure)
+
+    async def _work(self) -> None:
+        while True:
+            async with self._lanes.enter() as place:
+                # In frames of its own: who waits keeps no target, which is large.
+                await self._take(*await self._next_job(), place)
+                await self._serve_line(place)
+
+    async def _next_job(self) -> tuple[Due, FetchTarget]:
+        job = await self._jobs.get()
+        if self._jobs.qsize() <= self._concurrency // 2:
+            self._awake.set()
+        return job
+
+    async def _take(self, due: Due, target: FetchTarget, place: Slot) -> None:
+        with self._site_places.hold(target.feed) as is_free:
+            if is_free:
+                await self._turns.take(due, target, place)
+            else:
+                self._turns.put_off(due, target)
+
+    async def _serve_line(self, place: Slot) -> None:
+        """A slow place goes on to feeds that wait for one."""
+        while place.is_slow and (due := self._lanes.next_in_line()):
+            try:
+                targets = await self._storage.feeds.targets([due.feed_id])
+            except StorageError as error:
+                self._turns.give_up(due, error)
+                self._turns.storage_failed(error)
+                continue
+            for target in targets:
+                await self._take(due, target, place)
+            if not targets:
+                self._turns.give_up(due, None)  # removed meanwhile

@@ -1,0 +1,137 @@
+"""Content that is brought along instead of being asked for, taken for a fetch.
+
+Answers that were fetched for one purpose and serve another, so as to ask once.
+
+Whether strangers may subscribe to a topic shows in its document, which is then its
+first: "exactly one unconditional request per feed URL".
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+from weakref import WeakValueDictionary
+
+from hub.core.fetched import Fetched
+from hub.ingest.fetcher import FeedFetcher, FetchRequest, bare_url
+from hub.runtime.clock import Clock
+from protocols.quick import changed
+from storage.records import FeedId, StoredFeed
+
+TAKEN_SECONDS = 20.0
+"""How long the content may wait to be committed; a fetch may come first."""
+TRIES = 3
+
+Bring = Callable[[str, Fetched], AbstractContextManager[Callable[[], bool]]]
+"""Have the next fetch of a URL answered with this; tells whether it was."""
+
+
+class FetchingPoller(Protocol):
+    """What is needed of `hub.ingest.poller.Poller`."""
+
+    async def fetch_now(self, feed_id: FeedId) -> StoredFeed: ...
+
+
+class PushedContent:
+    """One at a time of each feed."""
+
+    def __init__(self, poller: FetchingPoller, bring: Bring, clock: Clock) -> None:
+        self._poller = poller
+        self._bring = bring
+        self._clock = clock
+        self._locks: WeakValueDictionary[FeedId, asyncio.Lock] = WeakValueDictionary()
+
+    async def take(self, feed: StoredFeed, fetched: Fetched) -> bool:
+        """Whether it was committed in time, as what the feed answered then.
+
+        Raises `StorageError`, and `NotFound` if the feed was removed.
+        """
+        lock = self._locks.setdefault(feed.id, asyncio.Lock())
+        try:
+            async with asyncio.timeout(TAKEN_SECONDS), lock:
+                return await self._commit(feed, fetched)
+        except TimeoutError:
+            return False
+
+    async def _commit(self, feed: StoredFeed, fetched: Fetched) -> bool:
+        """A fetch that was under way may end first: it brings something else."""
+        now = self._clock.now()
+        fetched = changed(fetched, at=now, started=now)
+        with self._bring(fetched.url, fetched) as is_taken:
+            for _ in range(TRIES):
+                await self._poller.fetch_now(feed.id)
+                if is_taken():
+                    return True
+        return False
+
+
+MOST_BYTES = 32 * 1024 * 1024
+"""Of bodies that wait to be taken; beyond them a topic is asked again."""
+
+
+class PrefetchedResponses:
+    """Fetches through another fetcher, unless the answer is here already."""
+
+    def __init__(self, fetcher: FeedFetcher) -> None:
+        self._fetcher = fetcher
+        self._answers: dict[str, Fetched] = {}
+        self._brought: dict[str, Fetched] = {}
+        self._bytes = 0
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        """One that is unconditional and as anybody makes it may be answered already.
+
+        What the publisher has brought answers any of the poller, which alone tells of
+        subscribers, and nobody who looks what a stranger is shown.
+        """
+        if request.subscribers is not None:
+            brought = self._brought.pop(bare_url(request.url), None)
+            if brought is not None:
+                return brought
+        if request.validators is None and request.credentials is None:
+            fetched = self._answers.pop(bare_url(request.url), None)
+            if fetched is not None:
+                return fetched
+        return await self._fetcher.fetch(request)
+
+    @contextmanager
+    def hand_over(self, url: str, fetched: Fetched | None) -> Iterator[None]:
+        """Meanwhile the next fetch of the URL, and only that, is answered with it."""
+        size = 0 if fetched is None else len(fetched.body)
+        if fetched is None or self._bytes + size > MOST_BYTES:
+            yield
+            return
+        key = bare_url(url)
+        self._answers[key] = fetched
+        self._bytes += size
+        try:
+            yield
+        finally:
+            if self._answers.get(key) is fetched:
+                del self._answers[key]
+            self._bytes -= size
+
+    def is_in_hand(self, url: str) -> bool:
+        """Whether the next fetch of a URL for the poller asks no server."""
+        return bare_url(url) in self._brought
+
+    @contextmanager
+    def bring(self, url: str, fetched: Fetched) -> Iterator[Callable[[], bool]]:
+        """Meanwhile the next fetch of the URL is answered with what its publisher sent.
+
+        What is entered tells whether it was; never, if there is no room for more. One
+        at a time of a URL.
+        """
+        key, size = bare_url(url), len(fetched.body)
+        if self._bytes + size > MOST_BYTES:
+            yield lambda: False
+            return
+        self._brought[key] = fetched
+        self._bytes += size
+        try:
+            yield lambda: key not in self._brought
+        finally:
+            self._brought.pop(key, None)
+            self._bytes -= size

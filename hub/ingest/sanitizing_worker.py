@@ -1,0 +1,26 @@
+"""The worker that cleans entries: a parse worker whose documents are entries."""
+
+from __future__ import annotations
+
+from msgspec import json
+
+from hub.ingest.parse_worker import serve
+from hub.ingest.worker_frames import Task
+from protocols.model import Entry, Feed, FeedFormat, ParsedFeed
+from protocols.sanitizing import sanitize
+
+_entries = json.Decoder(tuple[Entry, ...])
+
+
+def main() -> None:
+    serve(sanitize_entries)
+
+
+def sanitize_entries(task: Task) -> ParsedFeed:
+    """The entries in the task's body, cleaned, in a feed of which nothing is known."""
+    entries = tuple(map(sanitize, _entries.decode(task.body)))
+    return ParsedFeed(format=FeedFormat.ATOM, feed=Feed(), entries=entries)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""Which feeds are visited next: what is due in storage, taken into the wheel.
+
+What is latest by its own period comes first, so after a standstill the polls that end
+the most waiting do. It is read in pages, each behind the places of the last, so that
+feeds under way are not read again and again, and from the beginning at times, for what
+has become due before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from hub.core.budget import Budget, poll_tokens
+from hub.http import Network, Purpose
+from hub.ingest.due_queue import Deferrals, Due, DueQueue
+from hub.limits.host_circuit_breaker import HostCircuitBreaker
+from hub.limits.host_limiter import HostLimiter
+from hub.runtime.clock import Clock
+from storage.interface import FeedStore
+from storage.records import DueFeed, FeedId, Pace
+
+CAPACITY = 2_000
+"""Due feeds that are held in memory, at most."""
+LEAST_CAPACITY = 100
+HELD = 30.0
+"""Seconds' worth of polls that are held, where the budget is so many a second: whoever
+is taken in waits behind them, however late it gets."""
+PAGES = 4
+"""That the feeds held are read in."""
+HOST_INTERVAL = 1.0
+"""Seconds between the starts of two requests to one host."""
+HOST_SHARE = 4
+"""Due feeds of one host that wait in memory; more of them are put off durably."""
+LONGEST_HOLD = 30.0
+"""A host that asks for more patience than these seconds has its feeds put off."""
+TICK = 0.25
+"""Seconds between looks at what has become due while feeds are being visited."""
+LONGEST_REST = 60.0
+"""Seconds after which all that is due is read again, whatever is expected."""
+MOST_RESTING = 10_000
+SITE_PAUSE = timedelta(seconds=10)
+"""Before a site is looked at again that there was no place for."""
+_SITES = " sites"
+"""No host: sites that wait for a place have one line."""
+
+
+class Schedule:
+    """Due feeds, in the order and at the pace in which they may be visited."""
+
+    def __init__(
+        self, feeds: FeedStore, network: Network, clock: Clock, budget: Budget
+    ) -> None:
+        self._feeds = feeds
+        self._network = network
+        self._clock = clock
+        self._budget = budget
+        self._tokens = poll_tokens(budget, clock.monotonic())
+        capacity = _capacity(budget)
+        self._page = capacity // PAGES
+        self._wheel = DueQueue(capacity=capacity, per_host=HOST_SHARE)
+        self._pacer = HostLimiter(interval=HOST_INTERVAL)
+        self._deferrals = Deferrals(HOST_INTERVAL)
+        self._dead = HostCircuitBreaker()
+        self._deferred: list[tuple[FeedId, datetime]] = []
+        self._under_way: set[FeedId] = set()
+        self._resting: dict[FeedId, float] = {}
+        self._places: dict[Pace, tuple[datetime, FeedId]] = {}
+        self._finished: set[FeedId] = set()  # since what is due was last read
+        self._read_at = 0.0  # the next look at what is due
+        self._looks_again = False
+        self._restart_at = 0.0
+
+    async def load(self) -> None:
+        """Fill the wheel from storage, if there is room and it is time to look."""
+        now = self._clock.monotonic()
+        if now < self._read_at or self._wheel.room < self._page:
+            return
+        if now >= self._restart_at:
+            self._places.clear()
+            self._restart_at = now + LONGEST_REST
+        self._wake_resting(now)
+        self._finished.clear()
+        self._looks_again = False
+        page = await self._feeds.due(
+            self._clock.now(), after=self._places, limit=self._page
+        )
+        for feed in page:
+            self._admit(feed, now)
+            self._places[feed.pace] = (feed.next_fetch, feed.id)
+        await self.put_off()
+        if len(page) < self._page:
+            next_look = await self._next_look()
+            self._read_at = 0.0 if self._looks_again else next_look
+
+    def take(self, limit: int) -> list[Due]:
+        """Feeds whose turn it is, as the budget allows. Each is under way until
+        `finish`."""
+        now = self._clock.monotonic()
+        if self._tokens is not None:
+            limit = min(limit, int(self._tokens.left(now)))
+        taken = self._wheel.take(now, limit)
+        if self._tokens is not None:
+            self._tokens.take(now, len(taken))
+        self._under_way.update(due.feed_id for due in taken)
+        return taken
+
+    def turn(self, due: Due, *, is_ping: bool) -> float:
+        """Seconds until the request may start, by the pace of its host."""
+        return self._reserve(due.host, is_ping=is_ping)
+
+    def turn_of(self, url: str) -> float:
+        """Seconds until one more request of a visit under way may start."""
+        return self._reserve(self._host(url), is_ping=False)
+
+    def _reserve(self, host: str, *, is_ping: bool) -> float:
+        if not host:
+            return 0.0
+        now = self._clock.monotonic()
+        return self._pacer.reserve(host, now, is_ping=is_ping) - now
+
+    def finish(self, due: Due, started: float) -> bool:
+        """The visit that began then is over; True: another of its host waits."""
+        self._under_way.discard(due.feed_id)
+        self._finished.add(due.feed_id)
+        return self._wheel.release(due.host, started + HOST_INTERVAL)
+
+    def ask(self, feed_id: FeedId, url: str) -> None:
+        """Visit a feed next, due or not, unless it is under way. ``url`` "": at no
+        host's pace."""
+        if feed_id not in self._under_way:
+            self._wheel.add_first(Due(feed_id, self._host(url)))
+
+    @property
+    def under_way(self) -> Set[FeedId]:
+        return self._under_way
+
+    def is_under_way(self, feed_id: FeedId) -> bool:
+        return feed_id in self._under_way
+
+    def expect(self, next_fetch: datetime) -> bool:
+        """A feed will be due then; True if that is before the next look."""
+        wait = (next_fetch - self._clock.now()).total_seconds()
+        due_at = self._clock.monotonic() + wait
+        is_sooner = due_at < self._read_at
+        self._read_at = min(self._read_at, due_at)
+        return is_sooner
+
+    def look_again(self) -> None:
+        """Feeds may have become due before the places of the last page."""
+        self._read_at = self._restart_at = 0.0
+        self._looks_again = True
+
+    def rest(self, feed_id: FeedId, seconds: float) -> None:
+        """Leave a feed alone that stays due, because nothing could be stored of it."""
+        if len(self._resting) >= MOST_RESTING:
+            del self._resting[next(iter(self._resting))]
+        self._resting[feed_id] = self._clock.monotonic() + seconds
+
+    def end_rest(self, feed_id: FeedId) -> None:
+        self._resting.pop(feed_id, None)
+
+    def put_site_off(self, due: Due) -> None:
+        """There is no place for a visit to a site: it comes back, durably."""
+        now = self._clock.now()
+        later = self._deferrals.next_time(_SITES, due.pace, now + SITE_PAUSE, now)
+        self._deferred.append((due.feed_id, later))
+        self.expect(later)
+
+    def hold(self, url: str, until: datetime) -> list[FeedId]:
+        """Its host wants no request before then; the feeds that were put off."""
+        host = self._host(url)
+        if not host:
+            return []
+        now = self._clock.monotonic()
+        wait = (until - self._clock.now()).total_seconds()
+        self._pacer.hold(host, now + wait, now)
+        return self._withdraw(host, now)
+
+    def silent(self, url: str) -> list[FeedId]:
+        """Its host gave no answer; the feeds that were put off, if it seems dead.
+
+        Whoever is asked for by hand or by a ping is visited all the same.
+        """
+        host, now = self._host(url), self._clock.monotonic()
+        if not host or not self._dead.silent(host, now):
+            return []
+        return self._withdraw(host, now)
+
+    def answered(self, url: str) -> None:
+        """Its host is there."""
+        if len(self._dead):
+            self._dead.answered(self._host(url))
+
+    def _withdraw(self, host: str, now: float) -> list[FeedId]:
+        withdrawn = self._wheel.withdraw(host)
+        for due in withdrawn:
+            self._defer(due, now)
+        return [due.feed_id for due in withdrawn]
+
+    def is_held(self, url: str) -> bool:
+        return self._hold(self._host(url), self._clock.monotonic()) > 0
+
+    async def put_off(self) -> None:
+        """Store the later times of feeds that their host has no time for."""
+        while self._deferred:
+            page = self._page
+            moves, self._deferred = self._deferred[:page], self._deferred[page:]
+            await self._feeds.defer(moves)
+
+    @property
+    def held(self) -> int:
+        """Due feeds in memory."""
+        return len(self._wheel)
+
+    def seconds_to_next(self) -> float:
+        """How long until there may be something to `load` or to `take`."""
+        now = self._clock.monotonic()
+        times = [now + LONGEST_REST]
+        ready = self._wheel.next_ready()
+        if ready is not None:
+            times.append(max(ready, self._allowed_at(now)))
+        if self._wheel.room >= self._page:
+            times.append(self._read_at)
+        return max(0.0, min(times) - now)
+
+    def _allowed_at(self, now: float) -> float:
+        """When the budget has a poll to take."""
+        return now + (self._tokens.wait(now) if self._tokens is not None else 0.0)
+
+    def _admit(self, feed: DueFeed, now: float) -> None:
+        if self._is_known(feed.id):
+            return
+        host = self._host(feed.url)
+        due = Due(feed.id, host, feed.pace)
+        is_held = self._alone(host, now) > LONGEST_HOLD
+        displaced = due if is_held else self._wheel.add(due)
+        if displaced is not None:
+            self._defer(displaced, now)
+
+    def _is_known(self, feed_id: FeedId) -> bool:
+        """In hand, left alone, or no longer due since the page was read."""
+        return (
+            feed_id in self._wheel
+            or feed_id in self._under_way
+            or feed_id in self._finished
+            or feed_id in self._resting
+        )
+
+    def _defer(self, due: Due, now: float) -> None:
+        wall = self._clock.now()
+        allowed = wall + timedelta(seconds=self._alone(due.host, now))
+        later = self._deferrals.next_time(due.host, due.pace, allowed, wall)
+        self._deferred.append((due.feed_id, later))
+
+    def _hold(self, host: str, now: float) -> float:
+        return max(0.0, self._pacer.held_until(host) - now)
+
+    def _alone(self, host: str, now: float) -> float:
+        """Seconds for which a host is left alone, by its wish or for its silence."""
+        return max(self._hold(host, now), self._dead.rest(host, now))
+
+    def _host(self, url: str) -> str:
+        """Whose pace counts for a URL; "" if nobody's does."""
+        host = urlsplit(url).hostname or ""
+        return "" if self._network.is_exempt(host, Purpose.TOPIC) else host
+
+    def _wake_resting(self, now: float) -> None:
+        rested = [feed for feed, until in self._resting.items() if until <= now]
+        for feed_id in rested:
+            del self._resting[feed_id]
+        if rested:
+            self._places.clear()
+
+    async def _next_look(self) -> float:
+        """When more will be due; soon, while what is due is being worked on."""
+        now = self._clock.monotonic()
+        next_due = await self._feeds.next_due()
+        wait = LONGEST_REST
+        if next_due is not None:
+            wait = (next_due - self._clock.now()).total_seconds()
+        return now + min(max(wait, TICK), LONGEST_REST)
+
+
+def _capacity(budget: Budget) -> int:
+    """How many due feeds are held; fewer where they would have to wait for long."""
+    if not budget.polls_per_second:
+        return CAPACITY
+    wanted = int(HELD * budget.polls_per_second)
+    return min(max(wanted, LEAST_CAPACITY), CAPACITY)

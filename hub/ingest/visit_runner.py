@@ -1,0 +1,241 @@
+"""When storage fails: nothing is fetched until it can be written again.
+
+The turn of one feed: from waiting for it to all that is learned of its visit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import structlog
+
+from hub.core.fetched import Fetched, Occasion
+from hub.ingest.due_queue import Due
+from hub.ingest.manual_fetches import ManualFetches
+from hub.ingest.poll_budget import PollBudget
+from hub.ingest.schedule import Schedule
+from hub.ingest.visit_slots import NoSiteSlot, Slot, SlowFeeds, TooSlow, VisitSlots
+from hub.ingest.visitor import Visit, Visitor
+from hub.runtime.clock import Clock
+from storage.errors import StorageError
+from storage.interface import Storage
+from storage.records import FeedId, FeedState, FetchTarget
+
+FIRST_CHECK = 1.0
+LONGEST_CHECK = 5.0
+"""Seconds between trials whether storage works again, doubling from the first."""
+
+log = structlog.get_logger()
+
+
+class Outage:
+    """Begins with a failure of storage, ends with a trial write that succeeds."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._failure: StorageError | None = None
+        self._is_of_all = False
+        self._over = asyncio.Event()
+        self.is_open = False
+        """Since one began, until `wait` has told that it is over."""
+
+    @property
+    def failure(self) -> StorageError | None:
+        """The last failure while there is an outage."""
+        return self._failure
+
+    def begin(self, failure: StorageError) -> None:
+        if self._failure is None:
+            log.error("polling_stopped", error=str(failure))
+            self._over.clear()
+        self.is_open = True
+        self._failure = failure
+
+    async def probe(self) -> None:
+        """End it now if something can be written. Raises `StorageError`: it goes on."""
+        try:
+            await self._storage.check()
+        except StorageError as error:
+            self._failure = error
+            self._is_of_all = True
+            raise
+        self._failure = None
+        self._over.set()
+
+    async def wait(self) -> bool:
+        """Until something can be written, tried now and then in growing pauses.
+
+        Whether storage took nothing at all: else only what one feed brought was too
+        much for it, and will be so again.
+        """
+        pause = FIRST_CHECK
+        while self._failure is not None:
+            try:
+                async with asyncio.timeout(pause):
+                    await self._over.wait()
+            except TimeoutError:
+                pause = min(2 * pause, LONGEST_CHECK)
+                with suppress(StorageError):
+                    await self.probe()
+        log.info("polling_resumed")
+        was_of_all, self._is_of_all, self.is_open = self._is_of_all, False, False
+        return was_of_all
+
+
+STORAGE_PAUSE = 300.0
+"""Seconds before a feed is asked again whose fetch could not be stored."""
+FAULT_PAUSE = 3_600.0
+"""Seconds before a feed is asked again whose visit failed by the hub's own fault."""
+LINE_PAUSE = 300.0
+"""Seconds before a slow feed is asked again that found the line of such feeds full."""
+UNSAID_PATIENCE = timedelta(hours=1)
+"""How long a host is left alone after a 429 that does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisitRunner:
+    """``awake`` is set when there may be more to visit, or to plan anew."""
+
+    schedule: Schedule
+    asked: ManualFetches
+    visitor: Visitor
+    accounts: PollBudget
+    outage: Outage
+    lanes: VisitSlots
+    clock: Clock
+    awake: asyncio.Event
+    slow: SlowFeeds = field(default_factory=SlowFeeds)
+    cut_short: set[FeedId] = field(default_factory=set)
+    """Of which nothing could be stored in this outage: what was under way, no more."""
+
+    async def take(self, due: Due, target: FetchTarget, place: Slot) -> None:
+        """One visit from its turn to its end; it harms no other, however it ends. One
+        that is too slow for its place is in line afterwards, and not over."""
+        started = self.clock.monotonic()
+        failure = self.outage.failure
+        is_over = True
+        try:
+            if failure is None and self._is_wanted(target):
+                occasion = self._occasion(due)
+                self._choose_lane(target, occasion, place)
+                await self._wait(due, occasion)
+                started = self.clock.monotonic()
+                await self._visit(target, occasion, place)
+        except NoSiteSlot:
+            self._come_back(due)
+        except TooSlow:
+            is_over = not self._line_up(due)
+        except StorageError as error:
+            failure = error
+            self.schedule.rest(due.feed_id, STORAGE_PAUSE)
+            self.cut_short.add(due.feed_id)
+            self.storage_failed(error)
+        except Exception:
+            log.exception("visit_failed", feed=due.feed_id)
+            self.schedule.rest(due.feed_id, FAULT_PAUSE)
+        finally:
+            if is_over:
+                self._finish(due, started, failure)
+
+    def put_off(self, due: Due, target: FetchTarget) -> None:
+        """The worker is left to feeds; whoever waits for the site does so no longer."""
+        if self._is_wanted(target):
+            self._come_back(due)
+        self.give_up(due, None)
+
+    def give_up(self, due: Due, failure: StorageError | None) -> None:
+        """Without a visit."""
+        self._finish(due, self.clock.monotonic(), failure)
+
+    def storage_failed(self, error: StorageError) -> None:
+        """No feed gets a turn until it works again."""
+        self.outage.begin(error)
+        self.awake.set()
+
+    def resume(self, *, after_outage: bool) -> None:
+        """Storage works again. Feeds that were cut short by an outage of all of it need
+        not rest, for it was none of them that it could not take."""
+        if after_outage:
+            for feed_id in self.cut_short:
+                self.schedule.end_rest(feed_id)
+        self.cut_short.clear()
+        self.asked.resume(after_outage=after_outage)
+        self.schedule.look_again()
+
+    def _choose_lane(
+        self, target: FetchTarget, occasion: Occasion, place: Slot
+    ) -> None:
+        """Who gave no answer the last time, or took long, has no claim to a quick
+        place, unless it is asked for. Raises `TooSlow`."""
+        feed = target.feed
+        was_slow = feed.polling.code == 0 or feed.id in self.slow
+        if was_slow and occasion is not Occasion.PING and not place.become_slow():
+            raise TooSlow
+
+    async def _visit(
+        self, target: FetchTarget, occasion: Occasion, place: Slot
+    ) -> None:
+        self.accounts.resume(target.feed.polling.price)
+        with self.lanes.memory.reserve() as share:
+            visit = await self.visitor.visit(target, occasion, place.asking(), share)
+        self.slow.note(target.feed.id, visit.fetched)
+        self.accounts.count(target.feed, visit.fetched.at)
+        self.asked.learn(target.feed.id, visit.commit.polling)
+        self._heed(visit)
+
+    def _line_up(self, due: Due) -> bool:
+        is_in_line = self.lanes.line_up(due)
+        if not is_in_line:
+            self.schedule.rest(due.feed_id, LINE_PAUSE)
+        return is_in_line
+
+    def _come_back(self, due: Due) -> None:
+        self.schedule.put_site_off(due)
+        self.awake.set()
+
+    def _occasion(self, due: Due) -> Occasion:
+        return Occasion.PING if due.feed_id in self.asked else Occasion.RING
+
+    def _is_wanted(self, target: FetchTarget) -> bool:
+        """Still: it may have been paused, or visited, since it was read as due."""
+        feed = target.feed
+        is_due = feed.next_fetch <= self.clock.now()
+        if feed.id in self.asked:
+            return self.asked.is_wanted(feed)
+        return is_due and feed.state is FeedState.ACTIVE
+
+    async def _wait(self, due: Due, occasion: Occasion) -> None:
+        wait = self.schedule.turn(due, is_ping=occasion is Occasion.PING)
+        if wait > 0:
+            await asyncio.sleep(wait)
+
+    def _heed(self, visit: Visit) -> None:
+        """Plan on by what the visit brought; a host that is throttled, or dead, is left
+        alone whole."""
+        polling = visit.commit.polling
+        self._mind_silence(visit.fetched)
+        if self.schedule.expect(visit.commit.next_fetch):
+            self.awake.set()
+        if polling.code == 429 or (polling.code == 503 and polling.retry_after):
+            until = min(
+                polling.retry_after or visit.fetched.at + UNSAID_PATIENCE,
+                visit.commit.next_fetch,
+            )
+            for feed_id in self.schedule.hold(visit.fetched.url, until):
+                self.asked.answer(feed_id, None)
+
+    def _mind_silence(self, fetched: Fetched) -> None:
+        if not fetched.is_unanswered:
+            self.schedule.answered(fetched.url)
+            return
+        for feed_id in self.schedule.silent(fetched.url):
+            self.asked.answer(feed_id, None)
+
+    def _finish(self, due: Due, started: float, failure: StorageError | None) -> None:
+        self.asked.answer(due.feed_id, failure)
+        if self.schedule.finish(due, started):
+            self.awake.set()
+        self.asked.ask_again(due.feed_id)

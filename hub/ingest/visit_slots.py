@@ -1,0 +1,236 @@
+"""Feeds whose publishers took long the last time, whatever came of it.
+
+How many of the workers may read sites at a time.
+
+A visit to a site takes minutes, one to a feed a second or two: were all workers with
+sites, no feed would be asked.
+
+Two lanes for visits: slow publishers by the thousand do not hold up the others.
+
+Most visits are over within a second or two; one to a publisher who never answers takes
+ten times that. A visit begins in the quick lane, which has the poller's places. Is it
+not over in time, it goes on in the slow lane, and its place is free for the next. Is
+that lane full too, a publisher who has not answered yet is asked anew later: the visit
+is broken off, and its feed waits in line for a place among the slow ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+from hub.core.fetched import Fetched
+from hub.http.messages import MEBIBYTE
+from hub.ingest.due_queue import Due
+from hub.limits.memory_budget import MemoryBudget
+from hub.runtime.metrics import Metrics
+from protocols.model import SITE_FORMATS
+from storage.records import FeedId, StoredFeed
+
+MOST_FEEDS: Final = 10_000
+
+
+class SlowFeeds:
+    """The latest ``most`` of them, since this process began; a quick answer, and a feed
+    is forgotten. So a publisher who drips, and is never without an answer for long, is
+    known as one that never answers is."""
+
+    def __init__(self, most: int = MOST_FEEDS) -> None:
+        self._most = most
+        self._slow: OrderedDict[FeedId, None] = OrderedDict()
+
+    def __contains__(self, feed_id: FeedId) -> bool:
+        return feed_id in self._slow
+
+    def note(self, feed_id: FeedId, fetched: Fetched) -> None:
+        """By what it took to ask for the feed, and to get the whole answer."""
+        self._slow.pop(feed_id, None)
+        if (fetched.at - fetched.started).total_seconds() < PATIENCE:
+            return
+        self._slow[feed_id] = None
+        if len(self._slow) > self._most:
+            self._slow.popitem(last=False)
+
+
+SHARE: Final = 4
+"""One worker of so many, and one at least."""
+
+
+class NoSiteSlot(Exception):
+    """A feed has turned out to be a site, and nothing more of it may be read now."""
+
+
+class SiteSlots:
+    """Of ``concurrency`` workers. What is not known to be a site yet needs no place
+    before it shows to be one."""
+
+    def __init__(self, concurrency: int) -> None:
+        self._free = max(1, concurrency // SHARE)
+
+    @contextmanager
+    def hold(self, feed: StoredFeed) -> Iterator[bool]:
+        """Whether the feed may be visited now; its place is held meanwhile."""
+        if feed.format not in SITE_FORMATS:
+            yield True
+            return
+        with self._take() as is_free:
+            yield is_free
+
+    @contextmanager
+    def hold_for_new(self, feed: StoredFeed) -> Iterator[None]:
+        """For the rest of a visit, if it began as any feed's. Raises `NoSiteSlot`.
+
+        Were there none to be had, a hundred sites that are added at once would have all
+        workers.
+        """
+        if feed.format in SITE_FORMATS:
+            yield
+            return
+        with self._take() as is_free:
+            if not is_free:
+                raise NoSiteSlot
+            yield
+
+    @contextmanager
+    def _take(self) -> Iterator[bool]:
+        if not self._free:
+            yield False
+            return
+        self._free -= 1
+        try:
+            yield True
+        finally:
+            self._free += 1
+
+
+PATIENCE: Final = 3.0
+"""Seconds in the quick lane. A new site's robots.txt and its feed, a second apart, are
+asked within them."""
+SLOW_SHARE: Final = 4
+"""Slow visits for each place of the quick lane."""
+MOST_SLOW: Final = 500
+MOST_IN_LINE: Final = 1_000
+
+
+class TooSlow(Exception):
+    """A visit is broken off, or not begun: it is for the slow lane, which is full."""
+
+
+BYTES_A_PLACE: Final = 5 * MEBIBYTE
+"""Of documents for each place of the quick lane, and half of what they may take in all:
+no more than if each of these alone had the largest one."""
+_LEAST_PLACES: Final = 8
+"""For which there is room however few there are: large ones may meet."""
+
+
+def slow_slots(concurrency: int) -> int:
+    """Visits beyond those of the quick lane: sockets, and documents in memory."""
+    return min(SLOW_SHARE * concurrency, MOST_SLOW)
+
+
+class VisitSlots:
+    """``concurrency`` places for quick visits, and `slow_slots` more. The documents of
+    all of them share the ``memory``."""
+
+    def __init__(self, concurrency: int, metrics: Metrics | None = None) -> None:
+        self._quick = asyncio.Semaphore(concurrency)
+        self._slow_left = slow_slots(concurrency)
+        self._line: deque[Due] = deque()
+        self._counted = (metrics or Metrics()).slow_polls
+        self.memory = MemoryBudget(max(concurrency, _LEAST_PLACES) * BYTES_A_PLACE)
+
+    @asynccontextmanager
+    async def enter(self) -> AsyncIterator[Slot]:
+        """A place in the quick lane, as soon as there is one."""
+        await self._quick.acquire()
+        place = Slot(self)
+        try:
+            yield place
+        finally:
+            place.leave()
+
+    def line_up(self, due: Due) -> bool:
+        """Wait for the slow lane, still under way; False if the line is full."""
+        if len(self._line) >= MOST_IN_LINE:
+            return False
+        self._line.append(due)
+        self._counted.add("waiting")
+        return True
+
+    def next_in_line(self) -> Due | None:
+        """For who holds a slow place. There is a line only while all of these are
+        taken, so whoever has done with one serves it."""
+        if not self._line:
+            return None
+        self._counted.add("waiting", -1)
+        return self._line.popleft()
+
+    def take_slow(self) -> bool:
+        """A slow place in exchange for a quick one, if there is any."""
+        if not self._slow_left:
+            return False
+        self._slow_left -= 1
+        self._counted.add("under_way")
+        self._quick.release()
+        return True
+
+    def give_back(self, *, is_slow: bool) -> None:
+        if is_slow:
+            self._slow_left += 1
+            self._counted.add("under_way", -1)
+        else:
+            self._quick.release()
+
+
+class Slot:
+    """Held by one visit at a time: quick at first, and once slow it stays so."""
+
+    def __init__(self, lanes: VisitSlots) -> None:
+        self._lanes = lanes
+        self._timer: asyncio.TimerHandle | None = None
+        self._asking: asyncio.Timeout | None = None
+        self.is_slow = False
+
+    def become_slow(self) -> bool:
+        """False if the slow lane is full."""
+        self.is_slow = self.is_slow or self._lanes.take_slow()
+        return self.is_slow
+
+    @asynccontextmanager
+    async def asking(self) -> AsyncIterator[None]:
+        """While a publisher is asked, of whom nothing is known yet: what may be broken
+        off. Raises `TooSlow`. Whatever follows in the visit is seen to its end."""
+        if self.is_slow:
+            yield
+            return
+        self._watch()
+        self._asking = asking = asyncio.timeout(None)
+        try:
+            async with asking:
+                yield
+        except TimeoutError:
+            if asking.expired():
+                raise TooSlow from None
+            raise
+        finally:
+            self._asking = None
+
+    def leave(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._lanes.give_back(is_slow=self.is_slow)
+
+    def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(PATIENCE, self._run_out)
+
+    def _run_out(self) -> None:
+        if self.become_slow():
+            return
+        if self._asking is not None:
+            self._asking.reschedule(asyncio.get_running_loop().time())
+        else:
+            self._watch()

@@ -1,0 +1,219 @@
+"""One visit to one feed: fetch, understand, decide, commit."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+
+from msgspec import Struct
+
+from hub.core.cadence import PollingRules
+from hub.core.decide import decide
+from hub.core.decision import Decision
+from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.outlook import Outlook
+from hub.core.redirects import lands_elsewhere
+from hub.core.sites.reformatting import page_keys, seen_as_pages
+from hub.core.trouble import diagnose
+from hub.http import Allowance
+from hub.ingest.committer import Committer
+from hub.ingest.document_reader import DocumentReader
+from hub.ingest.fetcher import FeedFetcher, FetcherIdentity, FetchRequest
+from hub.runtime.failpoints import failpoint
+from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
+from hub.sites.site_reader import SiteReader
+from protocols.errors import UnsupportedVersion
+from protocols.feeds.creator import older_url
+from protocols.model import SITE_FORMATS, ParsedFeed
+from protocols.quick import changed
+from storage.errors import DocumentWanted
+from storage.interface import FeedStore
+from storage.records import FetchCommit, FetchTarget
+
+_random = random.Random()  # noqa: S311 - spreads load, hides nothing, and is cheap
+
+_AT_LEISURE: AbstractAsyncContextManager[None] = nullcontext()
+
+
+def draw_jitter() -> float:
+    return _random.uniform(-1.0, 1.0)
+
+
+class Visit(Struct, frozen=True, kw_only=True):
+    """What came of a visit, committed."""
+
+    fetched: Fetched
+    commit: FetchCommit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor:
+    """Visits feeds; knows nothing of when, or of how many at once.
+
+    Without ``sites`` the documents of sites are feeds like any other.
+    """
+
+    feeds: FeedStore
+    fetcher: FeedFetcher
+    reader: DocumentReader
+    committer: Committer
+    rules: PollingRules
+    identity: FetcherIdentity
+    outlook: Callable[[], Outlook]
+    jitter: Callable[[], float] = draw_jitter
+    sites: SiteReader | None = None
+
+    async def visit(
+        self,
+        target: FetchTarget,
+        occasion: Occasion,
+        asking: AbstractAsyncContextManager[None] = _AT_LEISURE,
+        allowance: Allowance | None = None,
+    ) -> Visit:
+        """Fetch a feed and commit what that changes; validators are always sent.
+
+        ``asking`` surrounds the first request, and what it raises ends the visit before
+        anything came of it. What the feed's document holds is taken from the
+        ``allowance``. Raises `StorageError`: then nothing is stored and the fetch
+        never happened.
+        """
+        async with asking:
+            fetched = await self.fetcher.fetch(self._request(target, allowance))
+        failpoint("after-fetch")
+        understood = await self.reader.read(target, fetched)
+        failpoint("after-parse")
+        if isinstance(understood.error, UnsupportedVersion) and not fetched.is_pushed:
+            request = self._request(target, allowance)
+            older = changed(request, url=older_url(fetched.url))
+            fetched, understood = await self._older(older, target, fetched, understood)
+        decision = self._decision(target, fetched, understood, occasion)
+        return Visit(fetched=fetched, commit=await self._conclude(decision))
+
+    def _request(
+        self, target: FetchTarget, allowance: Allowance | None = None
+    ) -> FetchRequest:
+        polling = target.feed.polling
+        return FetchRequest(
+            url=polling.fetch_url or target.feed.url,
+            # A topic that is wanted as it is, and was no more than looked at before,
+            # is got whole.
+            validators=None
+            if target.keeps_body and not target.feed.format and not polling.is_resource
+            else polling.validators,
+            credentials=target.credentials,
+            user_agent=self.identity.user_agent(target),
+            credentials_origin=target.feed.url,
+            subscribers=target.subscribers,
+            allowance=allowance,
+        )
+
+    def _decision(
+        self,
+        target: FetchTarget,
+        fetched: Fetched,
+        understood: Understood,
+        occasion: Occasion,
+    ) -> Decision:
+        return Decision(
+            target=target,
+            fetched=fetched,
+            understood=understood,
+            rules=self.rules,
+            jitter=self.jitter(),
+            occasion=occasion,
+            reader=self.reader.name,
+            outlook=self.outlook(),
+        )
+
+    async def _older(
+        self,
+        request: FetchRequest,
+        target: FetchTarget,
+        fetched: Fetched,
+        understood: Understood,
+    ) -> tuple[Fetched, Understood]:
+        """The form of a document that is published for those who do not read the
+        newest one, if there is one; else what was found."""
+        if request.url == fetched.url:
+            return fetched, understood
+        older = replace(await self.fetcher.fetch(request), instead_of=fetched.url)
+        if older.error:
+            return fetched, understood
+        read = await self.reader.read(target, older)
+        return (fetched, understood) if read.error else (older, read)
+
+    async def _conclude(self, decision: Decision) -> FetchCommit:
+        site = _site_format(decision)
+        if site and self.sites is not None:
+            request = self._request(decision.target)
+            return await self.sites.visit(
+                decision, site, request, self.committer.commit
+            )
+        decision = await self._with_what_is_known(decision)
+        try:
+            return await self._commit(decision)
+        except DocumentWanted:  # the first as-is subscription came during the fetch
+            target = replace(decision.target, keeps_body=True)
+            return await self._commit(changed(decision, target=target))
+
+    async def _commit(self, decision: Decision) -> FetchCommit:
+        commit = (
+            await run_in_thread(partial(decide, decision), len(decision.fetched.body))
+            if _is_large(decision)
+            else decide(decision)
+        )
+        return await self.committer.commit(decision.target, commit)
+
+    async def _with_what_is_known(self, decision: Decision) -> Decision:
+        """By the feed under other names: as the site that it was, or where it was
+        redirected to."""
+        target, fetched = decision.target, decision.fetched
+        feed = decision.understood.feed
+        if feed is None:
+            return decision
+        if target.feed.format in SITE_FORMATS:
+            target = await self._no_longer_site(target, fetched, feed)
+            decision = changed(decision, target=target)
+        if lands_elsewhere(target.feed, fetched):
+            elsewhere = await self._seen_elsewhere(target, fetched)
+            decision = changed(decision, elsewhere=elsewhere)
+        return decision
+
+    async def _no_longer_site(
+        self, target: FetchTarget, fetched: Fetched, feed: ParsedFeed
+    ) -> FetchTarget:
+        """A feed now: it knows what it had as a site."""
+        if self.sites is None:
+            return target
+        pages = await self.sites.store.known(target.feed.id, page_keys(feed))
+        return replace(target, seen=seen_as_pages(target.seen, pages, fetched.at))
+
+    async def _seen_elsewhere(self, target: FetchTarget, fetched: Fetched) -> bytes:
+        """What the feed knows that this one has just been redirected to, if any."""
+        other = await self.feeds.find(fetched.url)
+        if other is None or other.id == target.feed.id:
+            return b""
+        return b"".join(each.seen for each in await self.feeds.targets([other.id]))
+
+
+def _site_format(decision: Decision) -> str:
+    """Of a site, whose document says where to read on; "" for any other feed."""
+    known, understood = decision.target.feed.format, decision.understood
+    if decision.fetched.is_pushed:  # nobody pushes where to read on
+        return ""
+    if understood.feed is not None:
+        found = understood.feed.format
+        return found if found.is_site else ""
+    if diagnose(decision.polling, decision.fetched, understood):
+        return ""
+    return known if known in SITE_FORMATS else ""
+
+
+def _is_large(decision: Decision) -> bool:
+    """Whether it takes long: it hashes bodies, and compresses entries."""
+    feed = decision.understood.feed
+    entries = len(feed.entries) if feed else 0
+    return len(decision.fetched.body) > LARGE_BYTES or entries > MANY_ENTRIES

@@ -1,0 +1,163 @@
+"""What is used as an async context manager and owns processes that end with it.
+
+The hub's end of one parse worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from abc import ABC, abstractmethod
+from asyncio.subprocess import PIPE, Process
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self, cast
+
+from msgspec.structs import replace
+
+from hub.ingest.worker_frames import (
+    LENGTH,
+    MOST_BYTES,
+    READY,
+    Parsed,
+    Result,
+    Task,
+    decode_batch,
+    decode_result,
+    encode_task,
+)
+from hub.runtime.offloading import LARGE_BYTES, run_in_thread
+from protocols.model import Entry
+
+
+class Closing(ABC):
+    """Closes itself where its ``async with`` ends, however that ends."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Until no process is left."""
+
+
+WORKER_MODULE = "hub.ingest.parse_worker"
+START_SECONDS = 60.0
+"""For Python and its libraries to be loaded, however busy the machine is."""
+_SOURCE_ROOT = Path(__file__).parents[2]
+
+
+class WorkerDied(Exception):
+    """The worker ended, or said what is no result, instead of answering."""
+
+
+class WorkerProcess:
+    """A worker that was started; one task at a time.
+
+    A worker whose answer was not awaited to its end is of no more use: `kill` it.
+    """
+
+    def __init__(
+        self,
+        process: Process,
+        tasks: asyncio.StreamWriter,
+        results: asyncio.StreamReader,
+    ) -> None:
+        self._process = process
+        self._tasks = tasks
+        self._results = results
+        self.documents = 0  # it has been given
+
+    @classmethod
+    async def start(cls, module: str = WORKER_MODULE) -> Self:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", module, stdin=PIPE, stdout=PIPE, env=_environment()
+        )
+        # both are there, since pipes were asked for
+        tasks = cast(asyncio.StreamWriter, process.stdin)
+        results = cast(asyncio.StreamReader, process.stdout)
+        return cls(process, tasks, results)
+
+    async def wait_ready(self) -> None:
+        """Until it can read documents. Raises WorkerDied."""
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                if await self._results.readexactly(len(READY)) != READY:
+                    raise WorkerDied
+        except (OSError, EOFError) as error:  # TimeoutError is an OSError
+            raise WorkerDied from error
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.returncode is None
+
+    async def ask(self, task: Task) -> Result:
+        """Raises WorkerDied."""
+        self.documents += 1
+        try:
+            for piece in encode_task(task):
+                self._tasks.write(piece)
+            await self._tasks.drain()
+            return await self._read_result()
+        except (OSError, EOFError, ValueError) as error:
+            raise WorkerDied from error
+
+    async def _read_result(self) -> Result:
+        """Its entries batch by batch, and what else is ready to run in between."""
+        payload = await self._read_frame(MOST_BYTES)
+        decoding = partial(decode_result, payload)
+        is_large = len(payload) > LARGE_BYTES
+        result = await run_in_thread(decoding, len(payload)) if is_large else decoding()
+        if not isinstance(result, Parsed):
+            return result
+        room = MOST_BYTES - len(payload)
+        entries: list[Entry] = []
+        for _ in range(result.batches):
+            payload = await self._read_frame(room)
+            room -= len(payload)
+            if len(payload) > LARGE_BYTES:
+                entries += await run_in_thread(
+                    partial(decode_batch, payload), len(payload)
+                )
+            else:
+                entries += decode_batch(payload)
+            await asyncio.sleep(0)
+        return Parsed(replace(result.feed, entries=tuple(entries)))
+
+    async def _read_frame(self, most_bytes: int) -> bytes:
+        (length,) = LENGTH.unpack(await self._results.readexactly(LENGTH.size))
+        if length > most_bytes:
+            raise WorkerDied
+        return await self._results.readexactly(length)
+
+    def kill(self) -> None:
+        if self.is_alive:
+            self._process.kill()
+
+    async def wait(self) -> None:
+        """Until it has ended and its pipes are closed; `kill` it first."""
+        self._tasks.close()
+        while await self._results.read(1 << 16):
+            pass
+        await self._process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """What Python needs to find us, and none of the hub's settings and secrets."""
+    inherited = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR")
+    kept = {name: os.environ[name] for name in inherited if name in os.environ}
+    return kept | {"PYTHONPATH": str(_SOURCE_ROOT), "PYTHONUTF8": "1"}

@@ -1,0 +1,334 @@
+"""Sites that offer all they have to programs, looked for from one of their pages.
+
+What is at a URL, before it is followed: a feed, a site, or a page that names feeds.
+
+A site's own address stands for all the site has: where that is offered to programs it
+is taken before feeds, which have the newest only. Of any other page it is what the
+page names that is meant. All is asked one after the other, no faster than a host is
+ever asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from typing import Final, TypeAlias
+from urllib.parse import urljoin, urlsplit
+
+from hub.core.fetched import Fetched
+from hub.ingest.document_parser import Parser
+from hub.ingest.fetcher import FeedFetcher, FetchRequest, origin
+from hub.runtime.clock import Clock
+from hub.runtime.offloading import run_in_thread
+from protocols.errors import FeedError, FeedLink, NotAFeed
+from protocols.feeds import ParseContext
+from protocols.feeds.choosing import Choice, choose
+from protocols.feeds.discovery import discover_in_header
+from protocols.model import FeedFormat, ParsedFeed
+from protocols.openfeeder.places import LLMS, discovery_places, places_in_llms
+from protocols.scp.reading.robots import sitemaps_of_robots
+from protocols.scp.reading.sitemaps import read_sitemap
+from protocols.selectors import selector_of
+from protocols.urls import is_web_url
+from storage.records import Credentials
+
+MOST_SITEMAPS: Final = 3
+"""That are looked at: of those named by robots.txt, and by others."""
+LARGEST_INDEX: Final = 256 * 1024
+"""Bytes of a sitemap that may name others."""
+LARGEST_UNPACKED: Final = 2 * 1024 * 1024
+
+Fetch: TypeAlias = Callable[[str], Awaitable[Fetched]]
+"""By the pace of hosts; failures are values."""
+Read: TypeAlias = Callable[[Fetched], Awaitable[ParsedFeed | FeedError | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundSite:
+    """``link`` is what the site is registered by, ``fetched`` the document there."""
+
+    link: FeedLink
+    format: FeedFormat
+    fetched: Fetched
+
+
+SiteFinder: TypeAlias = Callable[[Fetched, Fetch, Read], Awaitable[FoundSite | None]]
+"""From the answer at a page's address. Asks a handful of times at most."""
+
+
+async def find_openfeeder(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
+    places = await run_in_thread(
+        lambda: discovery_places(
+            page.url, page.link, page.body, is_spoken=page.speaks_openfeeder
+        )
+    )
+    return await _find_among(places, fetch, read)
+
+
+async def find_in_llms(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
+    """Where ``llms.txt`` says; it is asked for last of all."""
+    fetched = await fetch(urljoin(page.url, LLMS))
+    if fetched.error:
+        return None
+    places = await run_in_thread(partial(places_in_llms, fetched.body, fetched.url))
+    return await _find_among(places, fetch, read)
+
+
+async def _find_among(
+    places: Sequence[str], fetch: Fetch, read: Read
+) -> FoundSite | None:
+    for place in places:
+        found = await find_at(place, FeedFormat.OPENFEEDER, fetch, read)
+        if found is not None:
+            return found
+    return None
+
+
+async def find_scp(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
+    """In a sitemap that ``robots.txt`` names, or the usual one, or one that these
+    name."""
+    robots = await fetch(urljoin(page.url, "/robots.txt"))
+    reading = partial(sitemaps_of_robots, robots.body, robots.url)
+    named = () if robots.error else await run_in_thread(reading)
+    places = dict.fromkeys((*named[:MOST_SITEMAPS], urljoin(page.url, "/sitemap.xml")))
+    children: dict[str, None] = {}
+    for place in places:
+        found, named = await _look_at_sitemap(place, fetch, read)
+        if found is not None:
+            return found
+        children.update(dict.fromkeys(named))
+    others = [url for url in children if url not in places]
+    likely = sorted(others, key=lambda url: "scp" not in url)
+    for place in likely[:MOST_SITEMAPS]:
+        found, _ = await _look_at_sitemap(place, fetch, read)
+        if found is not None:
+            return found
+    return None
+
+
+async def _look_at_sitemap(
+    url: str, fetch: Fetch, read: Read
+) -> tuple[FoundSite | None, tuple[str, ...]]:
+    """The site that it is of, or other sitemaps that it names."""
+    fetched = await fetch(url)
+    feed = await read(fetched)
+    if isinstance(feed, ParsedFeed):
+        return _found(fetched, feed, FeedFormat.SCP), ()
+    if fetched.error or len(fetched.body) > LARGEST_INDEX:
+        return None, ()
+    reading = partial(read_sitemap, fetched.body, fetched.url, largest=LARGEST_UNPACKED)
+    try:
+        return None, (await run_in_thread(reading)).children
+    except FeedError:
+        return None, ()
+
+
+async def find_at(
+    url: str, format: FeedFormat, fetch: Fetch, read: Read
+) -> FoundSite | None:
+    """The site whose front document a URL leads to, if it does."""
+    fetched = await fetch(url)
+    feed = await read(fetched)
+    return _found(fetched, feed, format) if isinstance(feed, ParsedFeed) else None
+
+
+def _found(fetched: Fetched, feed: ParsedFeed, format: FeedFormat) -> FoundSite | None:
+    if feed.format is not format:
+        return None
+    link = FeedLink(
+        href=fetched.url, title=feed.feed.title, type=feed.format.media_type
+    )
+    return FoundSite(link=link, format=format, fetched=fetched)
+
+
+SITE_FINDERS: Final[Sequence[tuple[FeedFormat, SiteFinder]]] = (
+    (FeedFormat.OPENFEEDER, find_openfeeder),
+    (FeedFormat.SCP, find_scp),
+    (FeedFormat.OPENFEEDER, find_in_llms),
+)
+"""The best kind first."""
+
+
+SECONDS: Final = 20.0
+"""For one look, everything included."""
+SITE_SECONDS: Final = 8.0
+"""Of these, for the search for a site where feeds will do as well: a server that hangs
+there does not keep anybody from them."""
+USUAL_PLACES: Final = ("/feed", "/feed.xml", "/atom.xml", "/rss.xml", "/feed.json")
+_NOTHING = Choice(feeds=(), best=None, reason="no feed was found")
+
+
+class LookupKind(StrEnum):
+    """What is looked for beside the very document at a URL."""
+
+    ANY = ""
+    FEED = "feed"
+    OPENFEEDER = "openfeeder"
+    SCP = "scp"
+
+    @property
+    def takes_feeds(self) -> bool:
+        return self in (LookupKind.ANY, LookupKind.FEED)
+
+    def takes(self, format: FeedFormat) -> bool:
+        """Whether sites of a format are wanted."""
+        return self is LookupKind.ANY or self.value == format.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupResult:
+    """What was found. ``fetched`` is None if the look took too long; ``trouble`` says
+    why there is no ``feed``. ``at_best`` is what answered at the best of what was
+    found, if that was asked for as well."""
+
+    fetched: Fetched | None = None
+    feed: ParsedFeed | None = None
+    trouble: str = ""
+    choice: Choice = _NOTHING
+    site: FoundSite | None = None  # the best, if that is one
+    at_best: Fetched | None = None
+
+
+class FeedFinder:
+    """``fetcher`` keeps the pace of hosts."""
+
+    def __init__(
+        self,
+        fetcher: FeedFetcher,
+        parser: Parser,
+        clock: Clock,
+        user_agent: str,
+        seconds: float = SECONDS,
+        site_seconds: float = SITE_SECONDS,
+    ) -> None:
+        self._seconds = seconds
+        self._site_seconds = site_seconds
+        self._fetcher = fetcher
+        self._parser = parser
+        self._clock = clock
+        self._user_agent = user_agent
+
+    async def look(
+        self,
+        url: str,
+        credentials: Credentials | None = None,
+        kind: LookupKind = LookupKind.ANY,
+    ) -> LookupResult:
+        """Look at a URL for sources of a kind; raises nothing but cancellation."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._look(url, credentials, kind)
+        except TimeoutError:
+            return LookupResult(trouble=f"looking at it took over {self._seconds:g} s")
+
+    async def _look(
+        self, url: str, credentials: Credentials | None, kind: LookupKind
+    ) -> LookupResult:
+        fetched = await self._fetch(url, credentials)
+        found = await self._read(fetched)
+        if isinstance(found, ParsedFeed):
+            return LookupResult(fetched=fetched, feed=found)
+        is_page = isinstance(found, NotAFeed) and found.is_page
+        named = () if fetched.error else discover_in_header(fetched.link, fetched.url)
+        if isinstance(found, NotAFeed):
+            named += found.feeds
+        if not kind.takes_feeds:
+            named = ()
+        is_own = fetched.status and origin(fetched.url) == origin(url)
+        given = credentials if is_own else None  # they are for no other
+        sight = LookupResult(
+            fetched=fetched,
+            trouble=fetched.error or str(found),
+            choice=choose(named),
+        )
+        if not selector_of(url) and _may_be_site(
+            fetched, is_page=is_page, is_named=bool(named)
+        ):
+            site = await self._find_site(fetched, given, kind)
+            if site is not None:
+                return _with_site(sight, site)
+        if not named and is_page and kind.takes_feeds:
+            return await self._try_usual_places(sight, fetched.url, given)
+        return sight
+
+    async def _find_site(
+        self, page: Fetched, credentials: Credentials | None, kind: LookupKind
+    ) -> FoundSite | None:
+        """The first there is of the kinds that are wanted, if it is found in time."""
+        try:
+            async with asyncio.timeout(
+                self._site_seconds if kind.takes_feeds else None
+            ):
+                return await self._search(page, credentials, kind)
+        except TimeoutError:
+            return None
+
+    async def _search(
+        self, page: Fetched, credentials: Credentials | None, kind: LookupKind
+    ) -> FoundSite | None:
+        home = origin(page.url)
+
+        async def fetch(url: str) -> Fetched:
+            is_own = is_web_url(url) and origin(url) == home
+            return await self._fetch(url, credentials if is_own else None)
+
+        for format, find in SITE_FINDERS:
+            if kind.takes(format):
+                found = await find(page, fetch, self._read)
+                if found is not None:
+                    return found
+        return None
+
+    async def _try_usual_places(
+        self, sight: LookupResult, page: str, credentials: Credentials | None
+    ) -> LookupResult:
+        """With the first of them that a feed is at."""
+        for place in USUAL_PLACES:
+            fetched = await self._fetch(urljoin(page, place), credentials)
+            found = await self._read(fetched)
+            if isinstance(found, ParsedFeed):
+                title, type = found.feed.title, found.format.media_type
+                link = FeedLink(href=fetched.url, title=title, type=type)
+                return replace(sight, choice=choose((link,)), at_best=fetched)
+        return sight
+
+    async def _fetch(self, url: str, credentials: Credentials | None) -> Fetched:
+        if not is_web_url(url):  # named by a page, or by robots.txt
+            now = self._clock.now()
+            error = "it is not a valid URL"
+            return Fetched(at=now, started=now, url=url, status=0, error=error)
+        return await self._fetcher.fetch(
+            FetchRequest(url=url, user_agent=self._user_agent, credentials=credentials)
+        )
+
+    async def _read(self, fetched: Fetched) -> ParsedFeed | FeedError | None:
+        if fetched.error:
+            return None
+        context = ParseContext(
+            url=fetched.url, content_type=fetched.content_type, now=self._clock.now()
+        )
+        try:
+            return await self._parser.parse(fetched.body, context)
+        except FeedError as error:
+            return error
+
+
+def _may_be_site(fetched: Fetched, *, is_page: bool, is_named: bool) -> bool:
+    """A site's own address may answer anything, as long as it answers; of another page
+    that names feeds these are meant."""
+    if not 200 <= fetched.status < 500:
+        return False
+    is_address = urlsplit(fetched.url).path in ("", "/")
+    return is_address or (is_page and not is_named)
+
+
+def _with_site(sight: LookupResult, site: FoundSite) -> LookupResult:
+    choice = Choice(
+        feeds=(site.link, *sight.choice.feeds),
+        best=site.link,
+        reason=f"the site offers all it has to programs ({site.format})",
+    )
+    return replace(sight, choice=choice, site=site, at_best=site.fetched)

@@ -1,0 +1,399 @@
+"""What subscribers who want a site as it is are sent: an Atom document of its newest
+pages, for it has no document of its own that says what is new.
+
+One visit to a site under way: how far it has come, and what it has left to spend.
+
+Visits to sites: a walk says what it wants, and here it is done.
+
+Each step is committed as it comes, so a hub that dies between two goes on from the
+last one: nothing is lost, and nothing is told twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from hub.core.decision import Decision
+from hub.core.fetched import Fetched
+from hub.core.seen import day_of
+from hub.core.sites.bounds import SiteBounds, Spent
+from hub.core.sites.commits import end_commit, step_commit
+from hub.core.sites.reformatting import news_since_feed
+from hub.core.sites.state import SiteState, begin_anew, read_state
+from hub.core.sites.steps import (
+    Ask,
+    Count,
+    Download,
+    Downloaded,
+    Ended,
+    Exhausted,
+    FindUnlisted,
+    Parse,
+    Recall,
+    Reply,
+    Save,
+    SiteVisit,
+    Unroll,
+    Walk,
+    WalkOf,
+    Want,
+)
+from hub.ingest.document_parser import Parser
+from hub.ingest.fetcher import FetchRequest
+from hub.ingest.visit_slots import SiteSlots
+from hub.runtime.clock import Clock
+from hub.runtime.offloading import run_in_thread
+from hub.sites.spool import Spool, Spools, spooling_request, unroll, verify
+from protocols.errors import FeedError
+from protocols.feeds import ParseContext
+from protocols.model import SITE_FORMATS, Entry, Feed, ParsedFeed
+from protocols.quick import changed
+from protocols.scp.reading.checksums import ChecksumRule
+from protocols.topic_pages import TopicFormat, TopicPage, render_topic_page
+from storage.errors import DocumentWanted
+from storage.interface import SiteStore, Storage
+from storage.packing import unpack
+from storage.records import (
+    DocumentWrite,
+    FeedId,
+    FetchCommit,
+    FetchTarget,
+    RecordKind,
+    SitePage,
+    StoredFeed,
+    Validators,
+)
+from storage.wanted import DOCUMENT_KINDS
+
+MOST_ENTRIES = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteDocuments:
+    storage: Storage
+    hub_url: str
+
+    async def add(self, target: FetchTarget, commit: FetchCommit) -> FetchCommit:
+        """The commit with the document as it is once this is committed, if it has
+        news. Raises `StorageError`."""
+        if not any(record.kind in DOCUMENT_KINDS for record in commit.records):
+            return commit
+        feed_id = target.feed.id
+        head = None
+        if commit.head is None:
+            head = await self.storage.log.feed_head(feed_id)
+        stored = await self.storage.entries.newest([feed_id], limit=MOST_ENTRIES)
+        written = {each.key for each in commit.entries}
+        written |= {each.key for each in commit.deletions}
+        packed = [each.body for each in stored if each.key not in written]
+        document = await run_in_thread(
+            lambda: self._render(target, commit, head, packed)
+        )
+        body = DocumentWrite(content_type=TopicFormat.ATOM.media_type, body=document)
+        return changed(commit, body=body)
+
+    def _render(
+        self,
+        target: FetchTarget,
+        commit: FetchCommit,
+        head: bytes | None,
+        packed: list[bytes],
+    ) -> bytes:
+        """Entries that the commit writes come first; ``head`` and ``packed`` are what
+        is stored."""
+        entries = commit.entries[:MOST_ENTRIES]
+        further = packed[: MOST_ENTRIES - len(entries)]
+        entries += tuple(unpack(body, Entry) for body in further)
+        page = TopicPage(
+            url=target.feed.url,
+            hub=self.hub_url,
+            source=target.feed.url,
+            feed=commit.head or (unpack(head, Feed) if head else Feed()),
+            entries=entries,
+            dates=(commit.at,) * len(entries),
+            undated=commit.at,
+        )
+        return render_topic_page(page, TopicFormat.ATOM)
+
+
+@dataclass(slots=True)
+class SiteReading:
+    """``decision`` starts from what was committed last."""
+
+    decision: Decision
+    state: SiteState
+    spent: Spent
+    request: FetchRequest  # as the front document was asked for
+    is_news: Callable[[Entry], bool]
+    new: int = 0
+    spool: Spool | None = None  # the last collection
+
+    @property
+    def feed_id(self) -> FeedId:
+        return self.decision.target.feed.id
+
+    def request_for(self, want: Ask | Download) -> FetchRequest:
+        """Credentials go to the feed's own origin only."""
+        validators = None
+        if want.etag or want.last_modified:
+            validators = Validators(
+                url=want.url, etag=want.etag, last_modified=want.last_modified
+            )
+        return changed(self.request, url=want.url, validators=validators)
+
+    def count_step(self, commit: FetchCommit, state: SiteState) -> None:
+        """Go on from a step that was committed."""
+        told = state.entries_of_day - self.spent.entries_of_day
+        self.spent.entries += max(0, told)
+        self.spent.entries_of_day = state.entries_of_day
+        self.new += _told(commit)
+        self.state = state
+        target = _after(self.decision.target, commit)
+        self.decision = changed(self.decision, target=target)
+
+
+def entries_of_day(state: SiteState, decision: Decision) -> int:
+    """That were told of already, the day it is."""
+    is_today = state.day == day_of(decision.fetched.at)
+    return state.entries_of_day if is_today else 0
+
+
+def _told(commit: FetchCommit) -> int:
+    records = (each for each in commit.records if each.kind is RecordKind.ENTRIES)
+    return sum(len(each.entries) for each in records)
+
+
+def _after(target: FetchTarget, commit: FetchCommit) -> FetchTarget:
+    """The feed as a step has left it."""
+    feed = changed(
+        target.feed,
+        polling=commit.polling,
+        next_fetch=commit.next_fetch,
+        format=commit.format or target.feed.format,
+        title=target.feed.title if commit.title is None else commit.title,
+    )
+    return replace(target, feed=feed)
+
+
+Apply = Callable[[FetchTarget, FetchCommit], Awaitable[FetchCommit]]
+"""Commits, with all that is done to any commit before; what was committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteReader:
+    """Visits sites. ``walks`` has the walk for each format; ``wait`` waits until a
+    URL's host may be asked once more, and ``fetch`` asks. ``checksum`` is the rule
+    for collections."""
+
+    store: SiteStore
+    clock: Clock
+    walks: Mapping[str, WalkOf]
+    fetch: Callable[[FetchRequest], Awaitable[Fetched]]
+    wait: Callable[[str], Awaitable[None]]
+    documents: SiteDocuments
+    parser: Parser
+    bounds: SiteBounds = field(default_factory=SiteBounds)
+    checksum: ChecksumRule = ChecksumRule.LENIENT
+    spools: Spools = field(default_factory=Spools)
+    places: SiteSlots
+
+    async def visit(
+        self, decision: Decision, format: str, request: FetchRequest, apply: Apply
+    ) -> FetchCommit:
+        """Walk from the front document, which was fetched already; the last commit.
+
+        Raises `StorageError`: then what was committed before stays. Raises `NoPlace`
+        before anything is read, where too many sites are.
+        """
+        with self.places.hold_for_new(decision.target.feed):
+            return await self._visit(decision, format, request, apply)
+
+    async def _visit(
+        self, decision: Decision, format: str, request: FetchRequest, apply: Apply
+    ) -> FetchCommit:
+        reading = await self._begin(decision, format, request)
+        try:
+            ended = await self._walk(self._walk_of(reading, format), reading, apply)
+        finally:
+            self._close(reading)
+        commit = end_commit(
+            reading.decision,
+            ended or Ended(),
+            at=self.clock.now(),
+            new=reading.new,
+            is_unfinished=ended is None and reading.spent.has_day_left,
+        )
+        return await apply(reading.decision.target, commit)
+
+    async def _begin(
+        self, decision: Decision, format: str, request: FetchRequest
+    ) -> SiteReading:
+        target = decision.target
+        state = read_state(await self.store.state(target.feed.id), format)
+        if target.feed.format != format:
+            state = begin_anew(state, format, _feed_until(target.feed))
+        bounds = self.bounds.of(format)
+        return SiteReading(
+            decision=decision,
+            state=state,
+            spent=Spent(
+                bounds,
+                until=self.clock.monotonic() + bounds.seconds,
+                entries_of_day=entries_of_day(state, decision),
+            ),
+            request=request,
+            is_news=news_since_feed(target.seen, state.feed_until),
+        )
+
+    def _walk_of(self, reading: SiteReading, format: str) -> Walk:
+        return self.walks[format](
+            SiteVisit(
+                url=reading.decision.target.feed.url,
+                front=reading.decision.fetched,
+                state=reading.state.walk,
+                now=self.clock.now(),
+                is_read=reading.state.is_read,
+                walk_every=self.bounds.walk_every,
+                reread_every=self.bounds.reread_every,
+                checksum=self.checksum,
+            )
+        )
+
+    async def _walk(
+        self, walk: Walk, reading: SiteReading, apply: Apply
+    ) -> Ended | None:
+        """None: the visit has used up what it may."""
+        reply: Reply | None = None
+        while True:
+            try:
+                want = await run_in_thread(partial(_advance, walk, reply))
+            except Exhausted:
+                return None
+            if isinstance(want, Ended):
+                return want
+            reply = await self._serve(want, reading, apply)
+
+    async def _serve(self, want: Want, reading: SiteReading, apply: Apply) -> Reply:
+        feed_id = reading.feed_id
+        match want:
+            case Ask():
+                return await self._ask(want, reading)
+            case Download():
+                return await self._download(want, reading)
+            case Unroll():
+                return await unroll(reading.spool, want.after, reading.spent)
+            case Parse():
+                return await self._parse(want.fetched)
+            case Recall():
+                return await self._known(want.keys, reading)
+            case FindUnlisted():
+                return await self.store.unlisted(
+                    feed_id, want.walk, after=want.after, limit=want.limit
+                )
+            case Count():
+                return await self.store.tally(feed_id, want.walk)
+            case Save():
+                return await self._save(want, reading, apply)
+
+    async def _ask(self, want: Ask, reading: SiteReading) -> Fetched | bool:
+        """False instead of an answer if no more may be asked."""
+        if not reading.spent.may_ask(self.clock.monotonic()):
+            return False
+        fetched = await self._fetch(want, reading.request_for(want), reading)
+        reading.spent.bytes += len(fetched.body)
+        return fetched
+
+    async def _fetch(
+        self, want: Ask | Download, request: FetchRequest, reading: SiteReading
+    ) -> Fetched:
+        await self.wait(want.url)
+        fetched = await self.fetch(request)
+        reading.spent.requests += 1
+        return fetched
+
+    async def _download(
+        self, want: Download, reading: SiteReading
+    ) -> Downloaded | bool:
+        """False as in `_ask`. Of the file nothing is in memory."""
+        self._close(reading)
+        spent, now = reading.spent, self.clock.monotonic
+        if not spent.may_ask(now()):
+            return False
+        spool = await self.spools.open(want.rules, lambda: now() >= spent.until)
+        if spool is None:
+            return False
+        reading.spool = spool
+        request = spooling_request(reading.request_for(want), spool)
+        fetched = await self._fetch(want, request, reading)
+        spent.bytes += spool.size
+        return await verify(spool, fetched, spent)
+
+    def _close(self, reading: SiteReading) -> None:
+        if reading.spool is not None:
+            self.spools.close(reading.spool)
+            reading.spool = None
+
+    async def _parse(self, fetched: Fetched) -> ParsedFeed | FeedError:
+        context = ParseContext(
+            url=fetched.url, content_type=fetched.content_type, now=self.clock.now()
+        )
+        try:
+            return await self.parser.parse(fetched.body, context)
+        except FeedError as error:
+            return error
+
+    async def _known(
+        self, keys: Sequence[str], reading: SiteReading
+    ) -> Mapping[str, SitePage]:
+        found = await self.store.known(reading.feed_id, keys)
+        return {page.key: page for page in found}
+
+    async def _commit(
+        self, target: FetchTarget, commit: FetchCommit, apply: Apply
+    ) -> FetchCommit:
+        """With its document, if somebody wants that."""
+        if target.keeps_body:
+            return await apply(target, await self.documents.add(target, commit))
+        try:
+            return await apply(target, commit)
+        except DocumentWanted:  # the first as-is subscription came meanwhile
+            return await apply(target, await self.documents.add(target, commit))
+
+    async def _save(self, step: Save, reading: SiteReading, apply: Apply) -> bool:
+        """Whether more may be saved in this visit."""
+        keys = [each.entry.key for each in step.pages]
+        keys += [each.key for each in step.deletions]
+        known = await self._known(keys, reading)
+        decision = reading.decision
+        commit, state = await run_in_thread(
+            partial(
+                step_commit,
+                decision,
+                step,
+                known,
+                reading.state,
+                self.clock.now(),
+                reading.is_news,
+            )
+        )
+        commit = await self._commit(decision.target, commit, apply)
+        reading.count_step(commit, state)
+        return reading.spent.may_tell()
+
+
+def _feed_until(feed: StoredFeed) -> float:
+    """When it was last read as the feed that it was; 0 if it never was one."""
+    read = feed.polling.last_success
+    was_feed = bool(feed.format) and feed.format not in SITE_FORMATS
+    return read.timestamp() if read and was_feed else 0.0
+
+
+def _advance(walk: Walk, reply: Reply | None) -> Want | Ended:
+    """To its next want, or to its end. Raises `Exhausted`."""
+    try:
+        return next(walk) if reply is None else walk.send(reply)
+    except StopIteration as stop:
+        ended: Ended = stop.value
+        return ended

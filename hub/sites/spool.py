@@ -1,0 +1,238 @@
+"""A collection of a site, kept on disk while it is read.
+
+It is read twice: once to its end, since whatever is wrong with it anywhere makes all of
+it unusable, and then for its pages. Neither takes memory, and both are done in slices
+beside the event loop.
+
+Collections under way in all visits, a few at a time; and what a visit has time for.
+
+A file that takes all of a visit by itself cannot be used. One for which others have
+left too little time is for the next visit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import IO, Final
+
+from hub.core.fetched import Fetched
+from hub.core.sites.bounds import COLLECTION_BYTES, COLLECTION_SECONDS, Spent
+from hub.core.sites.steps import Downloaded, ReadPage, Unrolled
+from hub.errors import BadAnswer
+from hub.http import Limits
+from hub.ingest.fetcher import FetchRequest
+from hub.runtime.offloading import run_in_thread
+from protocols.errors import FeedError, LimitExceeded
+from protocols.quick import changed
+from protocols.scp.reading.collections import CollectionReader, SitePage
+from protocols.scp.reading.entries import entry_of_page
+from protocols.scp.reading.heads import HeadRules
+
+SLICE: Final = 128 * 1024
+"""Bytes of the file, of which a hundred times as much may come."""
+MOST_PAGES: Final = 200
+MOST_BYTES: Final = 1 << 20
+"""Of lines, in one step; the last line may exceed it."""
+
+
+class OutOfTime(Exception):
+    """A visit's time is over, and a file not yet read."""
+
+
+class Spool:
+    """A file without a name, gone with the process however that ends. `write` what
+    comes, `check` it, then `unroll` its pages; `close` it.
+
+    ``is_over`` says whether the time to read it is, and is asked before each slice.
+    """
+
+    def __init__(
+        self, rules: HeadRules, is_over: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._rules = rules
+        self._is_over = is_over
+        self._file: IO[bytes] | None = None
+        self._pages: Iterator[SitePage | None] = iter(())
+        self._reader = CollectionReader(rules)
+        self._line = 0
+        self.size = 0
+        self.has_unrolled = False
+
+    def write(self, piece: bytes) -> None:
+        """See `hub.http.Sink`."""
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile()  # noqa: SIM115 - see `close`
+            self._file.write(piece)
+        except OSError as error:
+            raise BadAnswer(_unkept(error)) from None
+        self.size += len(piece)
+
+    async def verify(self, fetched: Fetched) -> Downloaded:
+        """What came of the request whose answer was written. Raises `OutOfTime`."""
+        if fetched.error or fetched.status != 200:
+            return Downloaded(fetched=fetched)
+        try:
+            reader = await self.check()
+        except FeedError as error:
+            return Downloaded(fetched=fetched, error=error)
+        except OSError as error:  # what was written may not be on the disk yet
+            return Downloaded(fetched=replace(fetched, error=_unkept(error)))
+        return Downloaded(
+            fetched=fetched,
+            head=reader.head,
+            lines=reader.lines,
+            unknown=reader.unknown,
+            warnings=tuple(reader.warnings.lines),
+        )
+
+    async def check(self) -> CollectionReader:
+        """Read all of it: a reader that is at its end. Raises a `FeedError`, an
+        `OSError` of the disk, and `OutOfTime`."""
+        reader = CollectionReader(self._rules)
+        pieces = self._read()
+        while piece := await run_in_thread(partial(next, pieces, b"")):
+            self._hurry()
+            await run_in_thread(partial(_pass_over, reader.feed(piece)))
+        await run_in_thread(partial(_pass_over, reader.finish()))
+        return reader
+
+    async def unroll(self, after: int) -> Unrolled:
+        """The next pages behind a line. None are left if there are none. Raises
+        `OutOfTime` rather than look longer for the first of them."""
+        if self._line != after or not after:
+            self._reader = CollectionReader(self._rules)
+            self._pages = self._read_pages(self._reader)
+        try:
+            while (
+                unrolled := await run_in_thread(partial(self._unroll, after))
+            ) is None:
+                self._hurry()
+        except OSError as error:
+            return Unrolled(pages=(), line=after, error=_unkept(error))
+        self._line = unrolled.line
+        self.has_unrolled = True
+        return unrolled
+
+    def close(self) -> None:
+        if self._file is not None:
+            with suppress(OSError):  # of what is in memory still
+                self._file.close()
+
+    def _hurry(self) -> None:
+        if self._is_over():
+            raise OutOfTime
+
+    def _read(self) -> Iterator[bytes]:
+        if self._file is None:  # nothing came
+            return
+        self._file.seek(0)
+        while piece := self._file.read(SLICE):
+            yield piece
+
+    def _read_pages(self, reader: CollectionReader) -> Iterator[SitePage | None]:
+        """None after each slice."""
+        for piece in self._read():
+            yield from reader.feed(piece)
+            yield None
+        yield from reader.finish()
+
+    def _unroll(self, after: int) -> Unrolled | None:
+        """None: there are none in this slice."""
+        pages: list[ReadPage] = []
+        line, reader = after, self._reader
+        begun = reader.output
+        for page in self._pages:
+            if page is None and not pages:
+                return None
+            if page is not None and page.line <= after:
+                begun = reader.output
+                continue
+            if page is not None:
+                pages.append(_read_page(page, reader))
+                line = page.line
+            if len(pages) >= MOST_PAGES or reader.output - begun >= MOST_BYTES:
+                break
+        warnings = tuple(reader.warnings.lines)
+        return Unrolled(pages=tuple(pages), line=line, warnings=warnings)
+
+
+def spooling_request(request: FetchRequest, spool: Spool) -> FetchRequest:
+    limits = Limits(seconds=COLLECTION_SECONDS, body_bytes=COLLECTION_BYTES)
+    return changed(request, sink=spool, limits=limits)
+
+
+def _unkept(error: OSError) -> str:
+    return f"cannot be kept: {error.strerror}"
+
+
+def _pass_over(pages: Iterator[SitePage]) -> None:
+    for _ in pages:
+        pass
+
+
+def _read_page(page: SitePage, reader: CollectionReader) -> ReadPage:
+    entry = entry_of_page(page, reader.warnings)
+    milliseconds = int(page.modified.timestamp() * 1000)
+    return ReadPage(entry=entry, reference=page.url, stamp=milliseconds)
+
+
+MOST_SPOOLS: Final = 2
+"""At a time: each may take a GiB of disk."""
+TURN_SECONDS: Final = 60.0
+"""As long a visit waits for the others, before it is put off."""
+
+
+class Spools:
+    """`open` one, and `close` it: until then it takes one of ``most`` turns."""
+
+    def __init__(self, most: int = MOST_SPOOLS, seconds: float = TURN_SECONDS) -> None:
+        self._turns = asyncio.Semaphore(most)
+        self._seconds = seconds
+
+    async def open(self, rules: HeadRules, is_over: Callable[[], bool]) -> Spool | None:
+        """None if no turn comes in time."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._turns.acquire()
+        except TimeoutError:
+            return None
+        return Spool(rules, is_over)
+
+    def close(self, spool: Spool) -> None:
+        """Once for each."""
+        try:
+            spool.close()
+        finally:
+            self._turns.release()
+
+
+async def verify(spool: Spool, fetched: Fetched, spent: Spent) -> Downloaded | bool:
+    """See `Spool.verify`; False if the visit has no time left for it."""
+    try:
+        return await spool.verify(fetched)
+    except OutOfTime:
+        is_alone = spent.requests == 1
+        return is_alone and Downloaded(fetched=fetched, error=_too_slow(spent))
+
+
+async def unroll(spool: Spool | None, after: int, spent: Spent) -> Unrolled | bool:
+    """See `Spool.unroll`; False as above."""
+    if spool is None:
+        raise AssertionError("no collection was downloaded")
+    try:
+        return await spool.unroll(after)
+    except OutOfTime:
+        is_alone = spent.requests == 1 and not spool.has_unrolled
+        error = str(_too_slow(spent))
+        return is_alone and Unrolled(pages=(), line=after, error=error)
+
+
+def _too_slow(spent: Spent) -> LimitExceeded:
+    what = "the time to read the file, in seconds,"
+    return LimitExceeded(what, round(spent.bounds.seconds))

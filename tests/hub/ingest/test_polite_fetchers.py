@@ -1,0 +1,195 @@
+"""Requests for what is no feed yet keep the pace of their hosts.
+
+With the setting, feeds are left alone that a site's robots.txt disallows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from hub.core.fetched import Fetched
+from hub.ingest.fetcher import FetchRequest
+from hub.ingest.polite_fetchers import (
+    KEPT,
+    KEPT_UNREACHABLE,
+    MOST_RULES,
+    MOST_SITES,
+    RateLimitedFetcher,
+    RobotsFetcher,
+)
+from protocols.http.robots import MOST_RULES as MOST_RULES_OF_ONE
+from tests.support.clock import ManualClock
+from tests.support.fetch_targets import an_answer
+from tests.support.polled import ExemptNetwork, ScriptedFetcher
+
+
+@pytest.mark.parametrize(
+    ("host", "waits"), [("a.exempt", []), ("a.example", [0.0, 1.0, 2.0])]
+)
+async def test_a_host_is_asked_once_a_second_unless_it_is_exempt(
+    host: str, waits: list[float]
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    clock = ManualClock()
+    fetcher = ScriptedFetcher(clock)
+    paced = RateLimitedFetcher(fetcher, ExemptNetwork(), clock, sleep)
+
+    for _ in range(3):
+        await paced.fetch(FetchRequest(url=f"https://{host}/", user_agent="Fanfare"))
+
+    assert slept == waits
+    assert len(fetcher.requests) == 3
+
+
+FEED = "https://site.example/feed.xml?n=1"
+DISALLOWED = b"User-agent: Fanfare\nDisallow: /feed.xml?n=1$\n"
+
+
+@dataclass
+class Site:
+    """Answers with its robots.txt, or that there is trouble; and with a feed."""
+
+    robots: Fetched
+    asked: list[FetchRequest] = field(default_factory=list)
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        self.asked.append(request)
+        if request.url.endswith("/robots.txt"):
+            return self.robots
+        return an_answer(200, b"feed", url=request.url)
+
+    @property
+    def urls(self) -> list[str]:
+        return [request.url for request in self.asked]
+
+
+@dataclass
+class Guest:
+    """A fetcher before a site, with a clock; the pauses it made are kept."""
+
+    site: Site
+    clock: ManualClock = field(default_factory=ManualClock)
+    pauses: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._fetcher = RobotsFetcher(
+            self.site, self.site, ExemptNetwork(), self.clock, self._pause
+        )
+
+    async def _pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+    async def fetch(self, url: str = FEED) -> Fetched:
+        return await self._fetcher.fetch(
+            FetchRequest(url=url, user_agent="Fanfare/1.0 (1 subscriber)")
+        )
+
+
+async def test_a_feed_that_is_disallowed_is_not_asked_for() -> None:
+    guest = Guest(Site(an_answer(200, DISALLOWED)))
+    fetched = await guest.fetch()
+    assert (fetched.status, fetched.error) == (
+        0,
+        "its robots.txt asks us not to fetch it",
+    )
+    assert guest.site.urls == ["https://site.example/robots.txt"]
+
+
+async def test_a_feed_is_held_against_thousands_of_rules() -> None:
+    rules = b"Disallow: /*a*b\n" * MOST_RULES_OF_ONE
+    guest = Guest(Site(an_answer(200, DISALLOWED + rules)))
+    assert (await guest.fetch()).error == "its robots.txt asks us not to fetch it"
+    assert (await guest.fetch("https://site.example/feed.xml")).body == b"feed"
+
+
+async def test_any_other_feed_is_a_second_after_the_file() -> None:
+    guest = Guest(Site(an_answer(200, DISALLOWED)))
+    fetched = await guest.fetch("https://site.example/feed.xml")
+    assert fetched.body == b"feed"
+    assert guest.pauses == [1.0]
+
+
+async def test_an_exempt_host_does_not_wait() -> None:
+    guest = Guest(Site(an_answer(200, b"")))
+    assert (await guest.fetch("https://site.exempt/feed.xml")).body == b"feed"
+    assert guest.pauses == []
+
+
+async def test_the_file_is_asked_for_by_the_name_that_asks_for_the_feed() -> None:
+    guest = Guest(Site(an_answer(200, b"")))
+    await guest.fetch()
+    names = {request.user_agent for request in guest.site.asked}
+    assert names == {"Fanfare/1.0 (1 subscriber)"}
+
+
+@pytest.mark.parametrize("status", [204, 301, 401, 403, 404, 410, 429])
+async def test_a_site_without_the_file_allows_all(status: int) -> None:
+    guest = Guest(Site(an_answer(status)))
+    assert (await guest.fetch()).body == b"feed"
+
+
+async def test_a_file_that_is_too_large_is_as_good_as_none() -> None:
+    guest = Guest(Site(an_answer(200, error="the answer is larger than 5 bytes")))
+    assert (await guest.fetch()).body == b"feed"
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [an_answer(500), an_answer(503), an_answer(0, error="connection refused")],
+)
+async def test_a_file_that_cannot_be_had_disallows_all_for_an_hour(
+    trouble: Fetched,
+) -> None:
+    guest = Guest(Site(trouble))
+    for _ in range(2):
+        assert (await guest.fetch()).error == "its robots.txt cannot be read"
+    assert len(guest.site.asked) == 1
+    guest.site.robots = an_answer(200, b"")
+    guest.clock.advance(KEPT_UNREACHABLE)
+    assert (await guest.fetch()).body == b"feed"
+
+
+async def test_the_file_is_asked_for_once_a_day() -> None:
+    guest = Guest(Site(an_answer(200, b"")))
+    for _ in range(3):
+        await guest.fetch()
+    guest.clock.advance(KEPT - 1)
+    await guest.fetch()
+    assert guest.site.urls.count("https://site.example/robots.txt") == 1
+    guest.clock.advance(1)
+    await guest.fetch()
+    assert guest.site.urls.count("https://site.example/robots.txt") == 2
+
+
+async def assert_remembered(guest: Guest, most: int) -> None:
+    """Of one site more the first has been forgotten, and the second has not."""
+    for number in range(most + 1):
+        await guest.fetch(f"https://s{number}.exempt/feed")
+    guest.site.asked.clear()
+    await guest.fetch("https://s1.exempt/feed")
+    await guest.fetch("https://s0.exempt/feed")
+    assert guest.site.urls == [
+        "https://s1.exempt/feed",
+        "https://s0.exempt/robots.txt",
+        "https://s0.exempt/feed",
+    ]
+
+
+@pytest.mark.bulk
+async def test_files_of_so_many_sites_are_remembered_and_the_oldest_forgotten() -> None:
+    guest = Guest(Site(an_answer(404)))
+    await assert_remembered(guest, MOST_SITES)
+
+
+@pytest.mark.bulk
+async def test_of_many_long_files_only_the_latest_are_remembered() -> None:
+    """One of as many rules as it may have takes a megabyte."""
+    rules = b"User-agent: *\n" + b"Disallow: /x\n" * MOST_RULES_OF_ONE
+    guest = Guest(Site(an_answer(200, rules)))
+    await assert_remembered(guest, MOST_RULES // MOST_RULES_OF_ONE)

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from hub.core.budget import Budget
+from hub.core.habits import NOTHING_KNOWN, count_habits, prior_of
+from hub.ingest.poll_budget import PollBudget
+from storage.records import Polling, StoredFeed
+from tests.support.fetch_targets import START, a_feed
+
+HOUR = timedelta(hours=1)
+
+
+def a_feed_of(last_fetch: datetime, next_fetch: datetime) -> StoredFeed:
+    return a_feed(polling=Polling(last_fetch=last_fetch), next_fetch=next_fetch)
+
+
+def test_the_first_price_is_that_of_the_rules() -> None:
+    assert PollBudget(Budget(), 75).outlook().price == 75
+
+
+def test_after_a_start_the_price_goes_on_where_a_feed_left_it() -> None:
+    accounts = PollBudget(Budget(), 75)
+    for price in (0.0, 20.0, 30.0):
+        accounts.resume(price)
+
+    assert accounts.outlook().price == 20
+
+
+def test_polls_beyond_the_budget_raise_the_price() -> None:
+    accounts = PollBudget(Budget(), 75)
+    for number in range(500):
+        now = START + number * HOUR / 100
+        accounts.count(a_feed_of(now - HOUR / 10, now), now)
+
+    assert accounts.outlook().price > 75
+
+
+def test_a_first_fetch_costs_nothing() -> None:
+    accounts = PollBudget(Budget(), 75)
+    for number in range(500):
+        accounts.count(a_feed(), START + number * HOUR)
+
+    assert accounts.outlook().price == 75
+
+
+def test_time_in_which_a_feed_was_overdue_is_no_allowance() -> None:
+    """As many feeds are polled as are planned for: the price stays."""
+    accounts = PollBudget(Budget(polls_per_feed_day=24), 75)
+    standstill = timedelta(days=3)
+    for number in range(500):
+        now = START + standstill + number * HOUR / 100
+        accounts.count(a_feed_of(START - HOUR, START), now)
+
+    assert accounts.outlook().price == pytest.approx(75)
+
+
+def test_a_feed_that_was_pinged_was_watched_until_then() -> None:
+    planned, pinged = PollBudget(Budget(), 75), PollBudget(Budget(), 75)
+    for number in range(50):
+        now = START + number * HOUR
+        planned.count(a_feed_of(now - HOUR / 2, now), now)
+        pinged.count(a_feed_of(now - HOUR / 2, now + HOUR), now)
+
+    assert pinged.outlook() == planned.outlook()
+
+
+def test_the_habits_of_all_stay_while_the_price_moves() -> None:
+    accounts = PollBudget(Budget(), 75)
+    prior = prior_of([(count_habits(NOTHING_KNOWN, [START.timestamp()]), 20)])
+
+    accounts.expect_habits(prior)
+    accounts.resume(20.0)
+    accounts.count(a_feed_of(START - HOUR, START), START)
+
+    assert accounts.outlook().prior == prior

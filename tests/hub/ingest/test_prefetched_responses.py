@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import pytest
+
+from hub.core.fetched import Fetched
+from hub.ingest import prefetched_responses
+from hub.ingest.fetcher import FetchRequest
+from hub.ingest.prefetched_responses import PrefetchedResponses
+from protocols.quick import changed
+from storage.records import Credentials, Validators
+from tests.support.fetch_targets import an_answer
+
+URL = "http://host.example/feed"
+SEEN = an_answer(200, b"seen already")
+NEWER = an_answer(200, b"seen a little later")
+ASKED = an_answer(200, b"asked for")
+REQUEST = FetchRequest(url=URL, user_agent="Fanfare")
+POLL = changed(REQUEST, subscribers=0)
+
+
+@dataclass
+class Origin:
+    requests: list[FetchRequest] = field(default_factory=list)
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        self.requests.append(request)
+        return ASKED
+
+
+async def test_an_answer_that_is_there_is_taken_once_and_not_asked_for() -> None:
+    origin = Origin()
+    fetcher = PrefetchedResponses(origin)
+
+    with fetcher.hand_over("HTTP://HOST.example/feed#top", SEEN):
+        assert await fetcher.fetch(REQUEST) is SEEN
+        assert origin.requests == []
+        assert await fetcher.fetch(REQUEST) is ASKED
+
+
+async def test_what_was_not_taken_is_forgotten() -> None:
+    fetcher = PrefetchedResponses(Origin())
+
+    with fetcher.hand_over(URL, SEEN):
+        pass
+
+    assert await fetcher.fetch(REQUEST) is ASKED
+
+
+async def test_without_an_answer_the_server_is_asked() -> None:
+    fetcher = PrefetchedResponses(Origin())
+
+    with fetcher.hand_over(URL, None):
+        assert await fetcher.fetch(REQUEST) is ASKED
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        changed(REQUEST, url=f"{URL}/other"),
+        changed(REQUEST, validators=Validators(url=URL, etag='"1"')),
+        changed(REQUEST, credentials=Credentials(username="ann")),
+    ],
+)
+async def test_another_request_is_made_all_the_same(request_: FetchRequest) -> None:
+    fetcher = PrefetchedResponses(Origin())
+
+    with fetcher.hand_over(URL, SEEN):
+        assert await fetcher.fetch(request_) is ASKED
+
+
+async def test_what_waits_to_be_taken_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(prefetched_responses, "MOST_BYTES", len(SEEN.body))
+    fetcher = PrefetchedResponses(Origin())
+    other = changed(REQUEST, url=f"{URL}/other")
+
+    with fetcher.hand_over(URL, SEEN), fetcher.hand_over(other.url, SEEN):
+        assert await fetcher.fetch(other) is ASKED
+        assert await fetcher.fetch(REQUEST) is SEEN
+    with fetcher.hand_over(other.url, SEEN):
+        assert await fetcher.fetch(other) is SEEN
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        POLL,
+        changed(POLL, validators=Validators(url=URL, etag='"1"')),
+        changed(POLL, credentials=Credentials(username="ann")),
+    ],
+)
+async def test_what_a_publisher_brought_answers_any_poll_once(
+    request_: FetchRequest,
+) -> None:
+    fetcher = PrefetchedResponses(Origin())
+
+    with fetcher.bring(URL, SEEN) as is_taken:
+        assert not is_taken()
+        assert fetcher.is_in_hand(f"{URL}#top")
+        assert await fetcher.fetch(request_) is SEEN
+        assert is_taken()
+        assert not fetcher.is_in_hand(URL)
+        assert await fetcher.fetch(request_) is ASKED
+
+
+async def test_who_looks_what_a_stranger_is_shown_is_not_answered_with_it() -> None:
+    fetcher = PrefetchedResponses(Origin())
+
+    with fetcher.bring(URL, SEEN) as is_taken:
+        assert await fetcher.fetch(REQUEST) is ASKED
+        assert not is_taken()
+
+
+async def test_what_was_brought_and_not_taken_is_forgotten() -> None:
+    fetcher = PrefetchedResponses(Origin())
+
+    with fetcher.bring(URL, SEEN) as is_taken:
+        assert not is_taken()
+
+    assert await fetcher.fetch(REQUEST) is ASKED
+
+
+async def test_what_is_brought_is_bounded_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(prefetched_responses, "MOST_BYTES", len(SEEN.body))
+    fetcher = PrefetchedResponses(Origin())
+    other = f"{URL}/other"
+
+    with fetcher.bring(URL, SEEN), fetcher.bring(other, SEEN) as is_taken:
+        assert await fetcher.fetch(changed(REQUEST, url=other)) is ASKED
+        assert not is_taken()
+
+
+async def test_one_that_ends_takes_no_later_answer_with_it() -> None:
+    fetcher = PrefetchedResponses(Origin())
+    earlier, later = fetcher.hand_over(URL, SEEN), fetcher.hand_over(URL, NEWER)
+
+    with ExitStack() as stack:
+        with earlier:
+            stack.enter_context(later)
+        assert await fetcher.fetch(REQUEST) is NEWER
