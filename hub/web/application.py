@@ -15,33 +15,32 @@ from starlette.routing import BaseRoute, Match, Mount, Route, Router
 from hub.services import Services
 from hub.services.errors import ServiceError
 from hub.web.api.delivery_routes import DeliveryRoutes
-from hub.web.api.feed_routes import FeedRoutes, ListRoutes
-from hub.web.api.openapi import OpenApiRoutes
-from hub.web.api.operator_routes import OperationsRoutes
+from hub.web.api.feed_routes import FeedRoutes
+from hub.web.api.openapi import RIGHTS, OpenApiRoutes
+from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
-from hub.web.api_operations import RIGHTS
 from hub.web.authentication import Authenticator, RequireRight
 from hub.web.loop_guard import RefuseOwnRequests
-from hub.web.monitoring_routes import MetricsRoutes
+from hub.web.monitoring_routes import MonitoringRoutes
 from hub.web.problems import Problem, answer_error, problem_response
-from hub.web.publishing.crawler_routes import ScpRoutes
-from hub.web.publishing.front_page_routes import FrontRoutes
+from hub.web.publishing.crawler_routes import CrawlerRoutes
+from hub.web.publishing.front_page_routes import FrontPageRoutes
 from hub.web.publishing.openfeeder_routes import (
     CONTENT,
     DISCOVERY,
     UPDATE,
     OpenFeederRoutes,
 )
-from hub.web.publishing.topic_routes import PublicRoutes
+from hub.web.publishing.topic_routes import TopicRoutes
 from hub.web.rate_limits import RateLimits
 from hub.web.request_limits import LimitRequests
 from hub.web.streams.stream_routes import StreamRoutes
 from hub.web.superfeedr.door import SuperfeedrDoor
 from hub.web.superfeedr.table import create_modes
-from hub.web.websub.hub_routes import HubDoor, WebSubRoutes
-from hub.web.websub.ping_routes import WeblogPingRoutes
-from hub.web.websub.push_routes import UpstreamRoutes
+from hub.web.websub.hub_routes import HubMiddleware, HubRoutes
+from hub.web.websub.ping_routes import PingRoutes
+from hub.web.websub.push_routes import PushRoutes
 from protocols.errors import ProtocolError
 from protocols.superfeedr.parameters import Lengths
 from storage.errors import StorageError
@@ -57,7 +56,7 @@ async def answer_not_found(request: Request, error: Exception) -> Response:
 
 
 def wrong_method_answer(
-    top: Sequence[BaseRoute], mounted: Sequence[Route]
+    top: Sequence[BaseRoute], mounted: Sequence[BaseRoute]
 ) -> Callable[[Request, Exception], Awaitable[Response]]:
     """An exception handler. ``Allow`` names the methods of all routes with that path
 
@@ -110,18 +109,16 @@ def create_application(
     """
     limits = limits or RateLimits()
     authenticator = Authenticator(services.tokens, token)
-    operations = OperationsRoutes(services.operations)
-    scp = ScpRoutes(services.collections)
     api = [
-        *FeedRoutes(services.feeds, services.feed_reports, services.storage).routes(),
-        *ListRoutes(services.lists).routes(),
+        *FeedRoutes(
+            services.feeds, services.feed_reports, services.lists, services.storage
+        ).routes(),
         *SubscriptionRoutes(
             services.subscriptions, services.tokens, services.storage
         ).routes(),
         *DeliveryRoutes(services.storage.deliveries, services.clock).routes(),
         *TokenRoutes(services.tokens, services.storage.tokens).routes(),
-        *operations.routes(),
-        *scp.routes(),
+        *OperatorRoutes(services.operations, services.collections).routes(),
         *OpenApiRoutes().routes(),
     ]
     guard = [
@@ -133,7 +130,7 @@ def create_application(
             rights=RIGHTS,
         )
     ]
-    websub = WebSubRoutes(services.websub, limits)
+    websub = HubRoutes(services.websub, limits)
     known_errors = (
         Problem,
         HTTPException,
@@ -143,15 +140,14 @@ def create_application(
         Exception,
     )
     top = [
-        *FrontRoutes(services.front).routes(),
-        *operations.public_routes(),
-        *MetricsRoutes(services.metrics).routes(),
+        *FrontPageRoutes(services.front).routes(),
+        *MonitoringRoutes(services.operations, services.metrics).routes(),
         *StreamRoutes(services.live, authenticator, limits=limits).routes(),
         *websub.routes(),
-        *WeblogPingRoutes(services.hints).routes(),
-        *UpstreamRoutes(services.upstream).routes(),
-        *PublicRoutes(services.public).routes(),
-        *scp.public_routes(),
+        *PingRoutes(services.hints).routes(),
+        *PushRoutes(services.upstream).routes(),
+        *TopicRoutes(services.public).routes(),
+        *CrawlerRoutes(services.collections).routes(),
         *OpenFeederRoutes(
             services.openfeeder,
             services.hints,
@@ -173,7 +169,7 @@ def create_application(
                 authenticator=authenticator,
                 covers=_is_counted,
             ),
-            Middleware(HubDoor, websub=websub),
+            Middleware(HubMiddleware, websub=websub),
             Middleware(
                 SuperfeedrDoor,
                 modes=create_modes(services),

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hub.services.tokens import ADMINISTRATOR, Principal, TokenService
@@ -125,7 +125,7 @@ class RequireRight:
         app: ASGIApp,
         authenticator: Authenticator,
         limits: RateLimits,
-        routes: Sequence[Route],
+        routes: Sequence[BaseRoute],
         rights: RightOfRoute,
     ) -> None:
         self._app = app
@@ -168,7 +168,8 @@ class RequireRight:
     def _route(self, request: Request) -> Route | None:
         """The one that will answer; None if that is only to be told what is wrong."""
         for route in self._routes:
-            if route.matches(request.scope)[0] is Match.FULL:
+            is_met = route.matches(request.scope)[0] is Match.FULL
+            if is_met and isinstance(route, Route):
                 return route
         return None
 

@@ -1,12 +1,34 @@
-"""What is said of an operation of the API, for its guard and its description."""
+"""An operation of the HTTP interface, declared at the handler that answers it.
+
+Routes, the guard of ``/api`` and the OpenAPI document are made of what is declared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
 from hub.web.decoding import DEFAULT_PAGE, LARGEST_ID, LARGEST_PAGE, Document
 from storage.records import Right
+
+JSON = "application/json"
+TEXT = "text/plain"
+HTML = "text/html"
+ANY_TOKEN = ("bearer", "basic", "query")
+"""Schemes by which a token may open more of what is open to all."""
+
+Contents = type[Any] | Mapping[str, type[Any]] | None
+"""What an answer holds: a type as JSON, types by media type, or nothing."""
+
+_Handler = TypeVar("_Handler", bound=Callable[[Any, Request], Awaitable[Response]])
+_BODY_PROBLEMS = (400, 408, 413, 415, 422)
+_TOKEN_PROBLEMS = (401, 403)
+_ANY_PROBLEMS = (429, 503)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,16 +50,70 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """A method on a path below ``/api``. ``right`` None: everybody may."""
+    """A method on a path that anybody may ask. It decorates its handler.
+
+    ``id`` is what generated clients call it by. ``plain_problems`` are told as text,
+    ``problems`` as JSON. ``security`` names the schemes that open more of it.
+    """
 
     method: str
     path: str
-    right: Right | None
+    id: str
     summary: str
-    answers: Mapping[int, str]  # the shape of the answer by status
+    answers: Mapping[int, Contents]  # by status
+    description: str = ""
     query: tuple[Parameter, ...] = ()
-    body: type[Document] | None = None
-    problems: tuple[int, ...] = field(default=())  # besides those all have
+    form: tuple[Parameter, ...] = ()
+    body: Document | None = None  # an example of it
+    headers: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    problems: tuple[int, ...] = (429,)
+    plain_problems: tuple[int, ...] = ()
+    security: tuple[str, ...] = ()
+
+    def __call__(self, handler: _Handler) -> _Handler:
+        declared = getattr(handler, "operations", ())
+        handler.operations = (self, *declared)  # type: ignore[attr-defined]
+        return handler
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiOperation(Operation):
+    """A method on a path below ``/api``; ``right`` None: everybody may."""
+
+    right: Right | None
+    problems: tuple[int, ...] = ()  # besides those that all have
+
+    @property
+    def all_problems(self) -> set[int]:
+        """Also those that a body, a token, or anything may have."""
+        return {
+            *self.problems,
+            *(_BODY_PROBLEMS if self.body else ()),
+            *(_TOKEN_PROBLEMS if self.right else ()),
+            *_ANY_PROBLEMS,
+        }
+
+
+class Routes:
+    """Handlers that declare their operations; ``tag`` is what these are about."""
+
+    tag: ClassVar[str]
+
+    @classmethod
+    def operations(cls) -> tuple[Operation, ...]:
+        return tuple(each for _, each in _declared(cls))
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route(each.path, getattr(self, name), methods=[each.method])
+            for name, each in _declared(type(self))
+        ]
+
+
+def _declared(kind: type[Routes]) -> Iterator[tuple[str, Operation]]:
+    for name, member in vars(kind).items():
+        for each in getattr(member, "operations", ()):
+            yield name, each
 
 
 PAGE = (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-import orjson
+import msgspec
 import structlog
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -23,6 +23,7 @@ from hub.services.errors import (
     NotSigned,
     TooManyWaiting,
 )
+from hub.web.encoding import JsonObject
 from protocols.errors import InvalidValue
 from storage.errors import (
     DestinationTaken,
@@ -54,16 +55,24 @@ class Problem(Exception):
         super().__init__(detail)
 
 
+class ProblemJson(JsonObject):
+    """An error (RFC 9457); ``field`` names what is at fault, where something is."""
+
+    status: int
+    title: str
+    detail: str
+    field: str | msgspec.UnsetType = msgspec.UNSET
+
+
 def problem_response(problem: Problem) -> Response:
-    document: dict[str, object] = {
-        "status": problem.status.value,
-        "title": problem.status.phrase,
-        "detail": problem.detail,
-    }
-    if problem.field:
-        document["field"] = problem.field
+    document = ProblemJson(
+        status=problem.status.value,
+        title=problem.status.phrase,
+        detail=problem.detail,
+        field=problem.field or msgspec.UNSET,
+    )
     return Response(
-        orjson.dumps(document),
+        msgspec.json.encode(document),
         status_code=problem.status,
         headers=problem.headers,
         media_type=PROBLEM_TYPE,

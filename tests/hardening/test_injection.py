@@ -16,9 +16,8 @@ import httpx2
 import pytest
 from lxml import etree, html
 
-from hub.web.api_operations import OPERATIONS
+from hub.web.api.openapi import API_OPERATIONS, OPEN_OPERATIONS
 from hub.web.application import create_application
-from hub.web.open_operations import OPEN_OPERATIONS
 from hub.web.superfeedr.table import create_modes
 from protocols.model import Feed
 from storage.records import (
@@ -284,10 +283,10 @@ async def test_no_text_is_a_statement(
     """Each parameter there is, by the tables of operations and modes."""
     await show(hub, "A title")
     before = await tables(client)
-    for operation in (*OPERATIONS, *OPEN_OPERATIONS):
+    for operation in (*API_OPERATIONS, *OPEN_OPERATIONS):
         if operation.method != "GET" or operation.path == "/stream":
             continue
-        prefix = "/api" if operation in OPERATIONS else ""
+        prefix = "/api" if operation in API_OPERATIONS else ""
         path = prefix + re.sub(r"{\w+}", quote(text, safe=""), operation.path)
         for parameter in operation.query:
             query = f"?{parameter.name}={quote(text, safe='')}"

@@ -17,9 +17,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
 from hub.services.tokens import CreateToken
-from hub.web.api_operations import RIGHTS
+from hub.web.api.openapi import OPEN_OPERATIONS, RIGHTS
 from hub.web.application import create_application
-from hub.web.open_operations import OPEN_OPERATIONS
 from hub.web.superfeedr.table import create_modes
 from storage.records import (
     NewFeed,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Self
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from hub.runtime.clock import Clock
 from hub.services.errors import Conflict
@@ -19,11 +19,12 @@ from hub.web.decoding import (
     query_number,
     read_body,
 )
-from hub.web.encoding import dead_document, json_response, straggler_document
+from hub.web.encoding import JsonObject, Time, json_response
+from hub.web.operation import PAGE, ApiOperation, Routes
 from protocols.errors import InvalidValue
 from storage.errors import StorageBusy
 from storage.interface import DeliveryStore
-from storage.records import SubscriptionId
+from storage.records import Right, Straggler, SubscriptionId
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
 
@@ -35,17 +36,77 @@ class Retry(Document):
     dead: Id | None = None
 
 
-class DeliveryRoutes:
+class StragglerJson(JsonObject):
+    """A subscription that is late, and is tried again."""
+
+    subscription: int
+    topic: str
+    callback: str
+    position: int
+    attempts: int
+    next_try: Time
+    under_way: bool
+    failing_since: Time
+    last_status: int
+    last_error: str
+
+    @classmethod
+    def of_straggler(cls, straggler: Straggler) -> Self:
+        subscription = straggler.subscription
+        return cls.of(
+            straggler,
+            subscription=subscription.id,
+            topic=subscription.topic,
+            callback=subscription.callback,
+            under_way=straggler.lease_id != 0,
+        )
+
+
+class DeadRangeJson(JsonObject):
+    """Records ``first`` to ``last`` that a subscription did not get, and why."""
+
+    id: int
+    subscription: int
+    topic: str
+    callback: str
+    first: int
+    last: int
+    reason: str
+    at: Time
+
+
+class DeliveriesJson(JsonObject):
+    stragglers: list[StragglerJson]
+    dead: list[DeadRangeJson]
+
+
+class RetriedJson(JsonObject):
+    """``due``: when it is tried."""
+
+    due: str
+
+
+class DeliveryRoutes(Routes):
+    tag = "deliveries"
+
     def __init__(self, deliveries: DeliveryStore, clock: Clock) -> None:
         self._deliveries = deliveries
         self._clock = clock
 
-    def routes(self) -> list[Route]:
-        return [
-            Route("/deliveries", self.page, methods=["GET"]),
-            Route("/deliveries/retry", self.retry, methods=["POST"]),
-        ]
-
+    @ApiOperation(
+        method="GET",
+        path="/deliveries",
+        id="list_deliveries",
+        right=Right.ADMIN,
+        summary="What is late, and what was given up",
+        answers={200: DeliveriesJson},
+        query=(
+            replace(PAGE[0], name="stragglers_after", help="a subscription's id"),
+            replace(PAGE[0], name="dead_after", help="a dead range's id"),
+            PAGE[1],
+        ),
+        problems=(422,),
+    )
     async def page(self, request: Request) -> Response:
         after = query_number(request, "stragglers_after", 0, LARGEST_ID)
         dead_after = query_number(request, "dead_after", 0, LARGEST_ID)
@@ -55,12 +116,25 @@ class DeliveryRoutes:
         )
         dead = await self._deliveries.dead(after=dead_after, limit=limit)
         return json_response(
-            {
-                "stragglers": [straggler_document(each) for each in stragglers],
-                "dead": [dead_document(each) for each in dead],
-            }
+            DeliveriesJson(
+                stragglers=[StragglerJson.of_straggler(each) for each in stragglers],
+                dead=[
+                    DeadRangeJson.of(each, subscription=each.subscription_id)
+                    for each in dead
+                ],
+            )
         )
 
+    @ApiOperation(
+        method="POST",
+        path="/deliveries/retry",
+        id="retry_delivery",
+        right=Right.ADMIN,
+        summary="Try a late subscription, or a dead range, now",
+        answers={202: RetriedJson},
+        body=Retry(subscription=7),
+        problems=(404, 409),
+    )
     async def retry(self, request: Request) -> Response:
         body = await read_body(request, Retry)
         match body:
@@ -72,7 +146,7 @@ class DeliveryRoutes:
                 await self._retry_dead(dead)
             case _:
                 raise InvalidValue("subscription", "either subscription or dead")
-        return json_response({"due": "now"}, HTTPStatus.ACCEPTED)
+        return json_response(RetriedJson(due="now"), HTTPStatus.ACCEPTED)
 
     async def _retry_dead(self, dead_id: int) -> None:
         try:

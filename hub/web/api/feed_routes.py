@@ -8,7 +8,6 @@ from http import HTTPStatus
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from hub.core.findings import FindingKind
 from hub.runtime.offloading import run_in_thread
@@ -17,6 +16,26 @@ from hub.services.errors import SeveralFeeds
 from hub.services.feed_requests import LONGEST_WAIT, AddFeed, EditFeed
 from hub.services.lists import ListService
 from hub.sites.feed_finder import LookupKind
+from hub.web.api.feed_json import (
+    AddedFeedJson,
+    EditedFeedJson,
+    FeedChoicesJson,
+    FeedFindingsJson,
+    FeedJson,
+    FeedLinkJson,
+    FeedPlanJson,
+    FeedReportJson,
+    FeedsJson,
+    FetchedFeedJson,
+    FoundFeedJson,
+    ImportedFeedJson,
+    ImportedFeedsJson,
+    PushHubJson,
+    PushHubsJson,
+    SightJson,
+    SubscriptionsEndedJson,
+    WalkedListsJson,
+)
 from hub.web.decoding import (
     DEFAULT_PAGE,
     LARGEST_PAGE,
@@ -27,79 +46,16 @@ from hub.web.decoding import (
     query_page,
     read_body,
 )
-from hub.web.encoding import (
-    Members,
-    explanation_document,
-    feed_document,
-    feed_links,
-    feed_report_document,
-    findings_document,
-    hubs_document,
-    imported_document,
-    json_response,
-    page_document,
-    sight_document,
-)
+from hub.web.encoding import json_response, next_after
+from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
 from protocols.errors import InvalidValue
-from protocols.outline_walk import DEEPEST, MOST_LISTS, OutlineWalk
+from protocols.outline_walk import DEEPEST, MOST_LISTS
 from storage.interface import Storage
 from storage.packing import unpack_bytes, unpacked_size
-from storage.records import Credentials, FeedId, FeedState
+from storage.records import Credentials, FeedId, FeedState, Right
 
-PART = 5_000
-"""Feeds in one answer."""
-
-
-class ListsToRead(Document):
-    """The body of ``POST /api/lists``; ``depth``: how deep these are themselves,
-    ``skip``: feeds that are known from the parts before."""
-
-    urls: list[str]
-    depth: int = 0
-    skip: int = 0
-
-
-class ListRoutes:
-    def __init__(self, lists: ListService) -> None:
-        self._lists = lists
-
-    def routes(self) -> list[Route]:
-        return [Route("/lists", self.read, methods=["POST"])]
-
-    async def read(self, request: Request) -> Response:
-        body = await read_body(request, ListsToRead)
-        if not 1 <= len(body.urls) <= MOST_LISTS:
-            raise InvalidValue("urls", f"1 to {MOST_LISTS} of them")
-        if not 0 <= body.depth <= DEEPEST:
-            raise InvalidValue("depth", f"0 to {DEEPEST}")
-        if body.skip < 0:
-            raise InvalidValue("skip", "a number of feeds")
-        walk = await self._lists.part(body.urls, depth=body.depth, skip=body.skip)
-        return json_response(walk_document(walk, body.skip))
-
-
-def walk_document(walk: OutlineWalk, skip: int) -> Members:
-    end = skip + PART
-    return {
-        "feeds": [
-            {
-                "url": feed.url,
-                "title": feed.title,
-                "description": feed.description,
-                "section": feed.section,
-            }
-            for feed in walk.feeds[skip:end]
-        ],
-        "total": len(walk.feeds),
-        "next": end if end < len(walk.feeds) else None,
-        "lists": [
-            {"url": each.url, "feeds": each.feeds, "trouble": each.trouble}
-            for each in walk.lists
-        ],
-        "notes": walk.notes,
-    }
-
-
+LISTED_AT_ONCE = 5_000
+"""Feeds of lists in one answer."""
 _NO_CREDENTIALS = frozenset(
     {
         *("host", "content-length", "transfer-encoding", "connection", "te"),
@@ -171,47 +127,112 @@ class PageToLookAt(Document):
     kind: LookupKind = LookupKind.ANY
 
 
-class FeedRoutes:
+class ListsToRead(Document):
+    """The body of ``POST /api/lists``; ``depth``: how deep these are themselves,
+    ``skip``: feeds that are known from the parts before."""
+
+    urls: list[str]
+    depth: int = 0
+    skip: int = 0
+
+
+def _wait(help: str, default: int) -> Parameter:
+    return Parameter(
+        name="wait",
+        help=help,
+        kind="integer",
+        default=default,
+        least=0,
+        largest=int(LONGEST_WAIT),
+    )
+
+
+class FeedRoutes(Routes):
+    tag = "feeds"
+
     def __init__(
-        self, feeds: FeedService, reports: FeedReportService, storage: Storage
+        self,
+        feeds: FeedService,
+        reports: FeedReportService,
+        lists: ListService,
+        storage: Storage,
     ) -> None:
         self._storage = storage
         self._feeds = feeds
         self._reports = reports
+        self._lists = lists
 
-    def routes(self) -> list[Route]:
-        one = "/feeds/{id}"
-        return [
-            Route("/feeds", self.page, methods=["GET"]),
-            Route("/feeds", self.add, methods=["POST"]),
-            Route("/imports", self.add_all, methods=["POST"]),
-            Route("/discover", self.discover, methods=["POST"]),
-            Route("/hubs", self.hubs, methods=["GET"]),
-            Route("/findings", self.findings, methods=["GET"]),
-            Route(one, self.show, methods=["GET"]),
-            Route(one, self.edit, methods=["PATCH"]),
-            Route(one, self.remove, methods=["DELETE"]),
-            Route(f"{one}/raw", self.raw, methods=["GET"]),
-            Route(f"{one}/plan", self.explain, methods=["GET"]),
-            Route(f"{one}/fetch", self.fetch, methods=["POST"]),
-            Route(f"{one}/pause", self.pause, methods=["POST"]),
-            Route(f"{one}/resume", self.resume, methods=["POST"]),
-        ]
+    @ApiOperation(
+        method="GET",
+        path="/feeds",
+        id="list_feeds",
+        right=Right.ADMIN,
+        summary="The feeds, a page of them",
+        answers={200: FeedsJson},
+        query=(
+            *PAGE,
+            Parameter(name="state", help="only these", choices=tuple(FeedState)),
+            Parameter(name="url", help="only the one behind this topic"),
+        ),
+        problems=(422,),
+    )
+    async def page(self, request: Request) -> Response:
+        url = request.query_params.get("url")
+        if url is not None:
+            feed = await self._feeds.find(url)
+            found = [] if feed is None else [FeedJson.of_feed(feed)]
+            return json_response(FeedsJson(feeds=found, next=None))
+        after, limit = query_page(request)
+        state = query_choice(request, "state", FeedState)
+        feeds = await self._storage.feeds.page(
+            after=FeedId(after), limit=limit, state=state
+        )
+        return json_response(
+            FeedsJson(
+                feeds=[FeedJson.of_feed(feed) for feed in feeds],
+                next=next_after([feed.id for feed in feeds], limit),
+            )
+        )
 
+    @ApiOperation(
+        method="POST",
+        path="/feeds",
+        id="add_feed",
+        right=Right.ADMIN,
+        summary="Add a feed, and say what its first fetch found",
+        answers={201: AddedFeedJson, 200: AddedFeedJson, 300: FeedChoicesJson},
+        query=(_wait("seconds to wait for the first fetch", int(LONGEST_WAIT)),),
+        body=FeedToAdd(url="https://example.org/feed.xml", section="news"),
+        problems=(409,),
+    )
     async def add(self, request: Request) -> Response:
         wait = query_number(request, "wait", int(LONGEST_WAIT), int(LONGEST_WAIT))
         body = await read_body(request, FeedToAdd)
         try:
             added = await self._feeds.add(_request(body, body, wait))
         except SeveralFeeds as several:
+            feeds = FeedLinkJson.of_all(several.feeds)
             return json_response(
-                {"url": several.url, "feeds": feed_links(several.feeds)},
+                FeedChoicesJson(url=several.url, feeds=feeds),
                 HTTPStatus.MULTIPLE_CHOICES,
             )
         status = HTTPStatus.CREATED if added.is_new else HTTPStatus.OK
-        document = feed_document(added.feed)
-        return json_response({**document, "added": added.is_new}, status)
+        return json_response(
+            AddedFeedJson.of_feed(added.feed, added=added.is_new), status
+        )
 
+    @ApiOperation(
+        method="POST",
+        path="/imports",
+        id="import_feeds",
+        right=Right.ADMIN,
+        summary="Add many feeds, and say what became of each",
+        answers={200: ImportedFeedsJson},
+        query=(_wait("seconds to wait for each first fetch", 0),),
+        body=FeedsToAdd(
+            feeds=[FeedOfMany(url="https://example.org/feed.xml")], section="news"
+        ),
+    )
     async def add_all(self, request: Request) -> Response:
         wait = query_number(request, "wait", 0, int(LONGEST_WAIT))
         body = await read_body(request, FeedsToAdd)
@@ -221,8 +242,146 @@ class FeedRoutes:
         imported = await self._feeds.add_all(
             wanted, is_dry=body.dry_run, keeps_known=body.keeps_known
         )
-        return json_response({"feeds": [imported_document(each) for each in imported]})
+        feeds = [ImportedFeedJson.of_import(each) for each in imported]
+        return json_response(ImportedFeedsJson(feeds=feeds))
 
+    @ApiOperation(
+        method="GET",
+        path="/findings",
+        id="list_findings",
+        right=Right.ADMIN,
+        summary="Of a page of the feeds, those that something may be done about",
+        answers={200: FeedFindingsJson},
+        query=(
+            *PAGE,
+            Parameter(name="kind", help="only this", choices=tuple(FindingKind)),
+        ),
+        problems=(422,),
+    )
+    async def findings(self, request: Request) -> Response:
+        after, limit = query_page(request)
+        kind = query_choice(request, "kind", FindingKind)
+        page = await self._reports.findings(after=FeedId(after), limit=limit, kind=kind)
+        found = [FoundFeedJson.of_found(each) for each in page.feeds]
+        return json_response(FeedFindingsJson(feeds=found, next=page.next))
+
+    @ApiOperation(
+        method="GET",
+        path="/hubs",
+        id="list_push_hubs",
+        right=Right.ADMIN,
+        summary="Hubs of others that push feeds, and what they were asked and told",
+        answers={200: PushHubsJson},
+        query=(
+            Parameter(
+                name="limit",
+                help="hubs, those with the most subscriptions first",
+                kind="integer",
+                default=DEFAULT_PAGE,
+                least=0,
+                largest=LARGEST_PAGE,
+            ),
+        ),
+        problems=(422,),
+    )
+    async def hubs(self, request: Request) -> Response:
+        limit = query_number(request, "limit", DEFAULT_PAGE, LARGEST_PAGE)
+        hubs = await self._storage.pushes.hubs(limit)
+        return json_response(
+            PushHubsJson(hubs=[PushHubJson.of_hub(hub) for hub in hubs])
+        )
+
+    @ApiOperation(
+        method="POST",
+        path="/lists",
+        id="read_lists",
+        right=Right.ADMIN,
+        summary="Read lists of feeds in OPML, with those that they include",
+        answers={200: WalkedListsJson},
+        body=ListsToRead(urls=["https://example.org/feeds.opml"]),
+    )
+    async def read_lists(self, request: Request) -> Response:
+        body = await read_body(request, ListsToRead)
+        if not 1 <= len(body.urls) <= MOST_LISTS:
+            raise InvalidValue("urls", f"1 to {MOST_LISTS} of them")
+        if not 0 <= body.depth <= DEEPEST:
+            raise InvalidValue("depth", f"0 to {DEEPEST}")
+        if body.skip < 0:
+            raise InvalidValue("skip", "a number of feeds")
+        walk = await self._lists.part(body.urls, depth=body.depth, skip=body.skip)
+        return json_response(
+            WalkedListsJson.of_walk(walk, skip=body.skip, length=LISTED_AT_ONCE)
+        )
+
+    @ApiOperation(
+        method="POST",
+        path="/discover",
+        id="discover_feeds",
+        right=Right.ADMIN,
+        summary="Say what feed is at a URL, or which ones are named there",
+        answers={200: SightJson},
+        body=PageToLookAt(url="https://example.org/"),
+    )
+    async def discover(self, request: Request) -> Response:
+        body = await read_body(request, PageToLookAt)
+        sight = await self._feeds.discover(body.url, kind=body.kind)
+        return json_response(SightJson.of_sight(sight))
+
+    @ApiOperation(
+        method="GET",
+        path="/feeds/{id}",
+        id="get_feed",
+        right=Right.ADMIN,
+        summary="One feed, and why it is polled when it is",
+        answers={200: FeedReportJson},
+        problems=(404,),
+    )
+    async def show(self, request: Request) -> Response:
+        report = await self._reports.get(_feed_id(request))
+        return json_response(FeedReportJson.of_report(report))
+
+    @ApiOperation(
+        method="GET",
+        path="/feeds/{id}/raw",
+        id="get_feed_document",
+        right=Right.ADMIN,
+        summary="The last valid document of a feed in the creator format, as it came",
+        answers={200: dict},
+        problems=(404,),
+    )
+    async def raw(self, request: Request) -> Response:
+        document = await self._reports.raw(_feed_id(request))
+        return Response(
+            await run_in_thread(
+                partial(unpack_bytes, document.body), unpacked_size(document.body)
+            ),
+            media_type=document.content_type,
+            headers={"X-Content-Type-Options": "nosniff"},
+        )
+
+    @ApiOperation(
+        method="GET",
+        path="/feeds/{id}/plan",
+        id="explain_feed",
+        right=Right.ADMIN,
+        summary="When one feed is polled next, and why, with every number",
+        answers={200: FeedPlanJson},
+        problems=(404,),
+    )
+    async def explain(self, request: Request) -> Response:
+        explained = await self._reports.explain(_feed_id(request))
+        return json_response(FeedPlanJson.of_explained(explained))
+
+    @ApiOperation(
+        method="PATCH",
+        path="/feeds/{id}",
+        id="edit_feed",
+        right=Right.ADMIN,
+        summary="Change what a feed is, and say what follows from it",
+        answers={200: EditedFeedJson},
+        body=FeedToEdit(private=True, section="news"),
+        problems=(404, 409),
+    )
     async def edit(self, request: Request) -> Response:
         body = await read_body(request, FeedToEdit)
         credentials = None
@@ -240,78 +399,68 @@ class FeedRoutes:
             ),
         )
         return json_response(
-            {
-                **feed_document(edited.feed),
-                "follows": edited.follows,
-                "subscriptions_ended": edited.ended,
-            }
+            EditedFeedJson.of_feed(
+                edited.feed,
+                follows=edited.follows,
+                subscriptions_ended=edited.ended,
+            )
         )
 
-    async def discover(self, request: Request) -> Response:
-        body = await read_body(request, PageToLookAt)
-        return json_response(
-            sight_document(await self._feeds.discover(body.url, kind=body.kind))
-        )
-
-    async def page(self, request: Request) -> Response:
-        url = request.query_params.get("url")
-        if url is not None:
-            feed = await self._feeds.find(url)
-            found = [] if feed is None else [feed_document(feed)]
-            return json_response({"feeds": found, "next": None})
-        after, limit = query_page(request)
-        state = query_choice(request, "state", FeedState)
-        feeds = await self._storage.feeds.page(
-            after=FeedId(after), limit=limit, state=state
-        )
-        return json_response(
-            page_document("feeds", [feed_document(feed) for feed in feeds], limit)
-        )
-
-    async def findings(self, request: Request) -> Response:
-        after, limit = query_page(request)
-        kind = query_choice(request, "kind", FindingKind)
-        page = await self._reports.findings(after=FeedId(after), limit=limit, kind=kind)
-        return json_response(findings_document(page))
-
-    async def hubs(self, request: Request) -> Response:
-        limit = query_number(request, "limit", DEFAULT_PAGE, LARGEST_PAGE)
-        return json_response(hubs_document(await self._storage.pushes.hubs(limit)))
-
-    async def show(self, request: Request) -> Response:
-        report = await self._reports.get(_feed_id(request))
-        return json_response(feed_report_document(report))
-
-    async def raw(self, request: Request) -> Response:
-        document = await self._reports.raw(_feed_id(request))
-        return Response(
-            await run_in_thread(
-                partial(unpack_bytes, document.body), unpacked_size(document.body)
-            ),
-            media_type=document.content_type,
-            headers={"X-Content-Type-Options": "nosniff"},
-        )
-
-    async def explain(self, request: Request) -> Response:
-        explained = await self._reports.explain(_feed_id(request))
-        return json_response(explanation_document(explained))
-
-    async def fetch(self, request: Request) -> Response:
-        result = await self._feeds.fetch(_feed_id(request))
-        document = feed_document(result.feed)
-        return json_response({**document, "fetched": result.is_fetched})
-
-    async def pause(self, request: Request) -> Response:
-        feed = await self._feeds.pause(_feed_id(request))
-        return json_response(feed_document(feed))
-
-    async def resume(self, request: Request) -> Response:
-        feed = await self._feeds.resume(_feed_id(request))
-        return json_response(feed_document(feed))
-
+    @ApiOperation(
+        method="DELETE",
+        path="/feeds/{id}",
+        id="remove_feed",
+        right=Right.ADMIN,
+        summary="Remove a feed and end its subscriptions",
+        answers={200: SubscriptionsEndedJson},
+        problems=(404,),
+    )
     async def remove(self, request: Request) -> Response:
         ended = await self._feeds.remove(_feed_id(request))
-        return json_response({"subscriptions_ended": ended})
+        return json_response(SubscriptionsEndedJson(subscriptions_ended=ended))
+
+    @ApiOperation(
+        method="POST",
+        path="/feeds/{id}/fetch",
+        id="fetch_feed",
+        right=Right.ADMIN,
+        summary="Fetch a feed now",
+        answers={200: FetchedFeedJson},
+        problems=(404, 409),
+    )
+    async def fetch(self, request: Request) -> Response:
+        result = await self._feeds.fetch(_feed_id(request))
+        return json_response(
+            FetchedFeedJson.of_feed(result.feed, fetched=result.is_fetched)
+        )
+
+    @ApiOperation(
+        method="POST",
+        path="/feeds/{id}/pause",
+        id="pause_feed",
+        right=Right.ADMIN,
+        summary="Stop polling a feed",
+        answers={200: FeedJson},
+        problems=(404, 409),
+    )
+    async def pause(self, request: Request) -> Response:
+        return json_response(
+            FeedJson.of_feed(await self._feeds.pause(_feed_id(request)))
+        )
+
+    @ApiOperation(
+        method="POST",
+        path="/feeds/{id}/resume",
+        id="resume_feed",
+        right=Right.ADMIN,
+        summary="Poll a feed again",
+        answers={200: FeedJson},
+        problems=(404, 409),
+    )
+    async def resume(self, request: Request) -> Response:
+        return json_response(
+            FeedJson.of_feed(await self._feeds.resume(_feed_id(request)))
+        )
 
 
 def _feed_id(request: Request) -> FeedId:

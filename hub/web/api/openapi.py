@@ -1,26 +1,56 @@
-"""``/api/openapi.json``: all routes in OpenAPI 3.1, made from the tables of them."""
+"""``/api/openapi.json``: all routes in OpenAPI 3.1, as their handlers declare them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from http import HTTPStatus
+from typing import Any
 
 import msgspec
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 import hub
-from hub.web.api_operations import OPERATIONS
-from hub.web.api_schemas import schemas
-from hub.web.open_operation import OpenOperation
-from hub.web.open_operations import OPEN_OPERATIONS
-from hub.web.openapi_responses import responses_of, responses_of_open
-from hub.web.operation import Operation, Parameter
-from hub.web.websub.hub_routes import FORM_TYPE
+from hub.services.websub import Ping
+from hub.web.api.delivery_routes import DeliveryRoutes
+from hub.web.api.feed_routes import FeedRoutes
+from hub.web.api.operator_routes import OperatorRoutes
+from hub.web.api.subscription_routes import SubscriptionRoutes
+from hub.web.api.token_routes import TokenRoutes
+from hub.web.encoding import SCHEMA_REFERENCE
+from hub.web.monitoring_routes import MonitoringRoutes
+from hub.web.operation import (
+    JSON,
+    TEXT,
+    ApiOperation,
+    Contents,
+    Operation,
+    Parameter,
+    Routes,
+)
+from hub.web.problems import PROBLEM_TYPE, ProblemJson
+from hub.web.publishing.crawler_routes import CrawlerRoutes
+from hub.web.publishing.front_page_routes import FrontPageRoutes
+from hub.web.publishing.openfeeder_routes import OpenFeederRoutes
+from hub.web.publishing.topic_routes import TopicRoutes
+from hub.web.streams.stream_routes import (
+    StreamNotificationJson,
+    StreamResetJson,
+    StreamRoutes,
+)
+from hub.web.websub.hub_routes import FORM_TYPE, HubRoutes
+from hub.web.websub.ping_routes import PingRoutes
+from hub.web.websub.push_routes import PushRoutes
+from protocols.model import FeedFormat
+from protocols.openfeeder.serving.errors import ErrorCode
+from protocols.websub.signatures import SIGNINGS
+from storage.records import Right
 
-Members = dict[str, object]
+Members = dict[str, Any]
+
 SECURITY_SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "basic": {
@@ -36,14 +66,72 @@ SECURITY_SCHEMES = {
         "description": "What would follow Basic in the header.",
     },
 }
+TEXTS: Mapping[str, tuple[str, ...]] = {
+    "Algorithm": tuple(SIGNINGS),
+    "DocumentFormat": ("", *FeedFormat),
+    "OpenFeederCode": tuple(ErrorCode),
+    "PingOutcome": tuple(Ping),
+    "StreamKind": ("entries", "updated", "deleted", "error", "recovered"),
+}
+"""By the names that `hub.web.encoding.named_schema` gives to texts."""
+PUBLIC_NAMES = {"Term": "PeriodTerm"}
+"""What the API calls a class otherwise than its own name, less ``Json``."""
+_PROBLEM_HEADERS = {
+    401: {"WWW-Authenticate": "Bearer and Basic"},
+    429: {"Retry-After": "seconds"},
+    503: {"Retry-After": "seconds"},
+}
 
 
-class OpenApiRoutes:
-    def routes(self) -> list[Route]:
-        return [Route("/openapi.json", self.show, methods=["GET"])]
+class OpenApiRoutes(Routes):
+    tag = "operator"
 
+    @ApiOperation(
+        method="GET",
+        path="/openapi.json",
+        id="get_openapi",
+        right=None,
+        summary="This document",
+        answers={200: dict},
+    )
     async def show(self, request: Request) -> Response:
-        return Response(_encoded(), media_type="application/json")
+        return Response(_encoded(), media_type=JSON)
+
+
+API_ROUTES: tuple[type[Routes], ...] = (
+    OpenApiRoutes,
+    FeedRoutes,
+    SubscriptionRoutes,
+    DeliveryRoutes,
+    TokenRoutes,
+    OperatorRoutes,
+)
+OPEN_ROUTES: tuple[type[Routes], ...] = (
+    HubRoutes,
+    PingRoutes,
+    PushRoutes,
+    StreamRoutes,
+    TopicRoutes,
+    CrawlerRoutes,
+    OpenFeederRoutes,
+    FrontPageRoutes,
+    MonitoringRoutes,
+)
+
+
+def _api_operations() -> Iterator[ApiOperation]:
+    for routes in API_ROUTES:
+        for each in routes.operations():
+            assert isinstance(each, ApiOperation)  # noqa: S101 - below /api
+            yield each
+
+
+API_OPERATIONS = tuple(_api_operations())
+OPEN_OPERATIONS = tuple(each for it in OPEN_ROUTES for each in it.operations())
+RIGHTS: Mapping[tuple[str, str], Right | None] = {
+    (each.method, each.path): each.right for each in API_OPERATIONS
+}
+"""What the guard of the API asks of a token, by method and path."""
 
 
 @cache
@@ -52,17 +140,13 @@ def _encoded() -> bytes:
 
 
 def openapi_document() -> Members:
-    bodies = [each.body for each in OPERATIONS if each.body is not None]
-    _, body_schemas = msgspec.json.schema_components(
-        bodies, ref_template="#/components/schemas/{name}"
-    )
     paths: dict[str, Members] = {}
-    for each in OPERATIONS:
-        paths.setdefault(f"/api{each.path}", {})[each.method.lower()] = _operation(each)
-    for open_one in OPEN_OPERATIONS:
-        members = paths.setdefault(open_one.path, {})
-        members[open_one.method.lower()] = _open_operation(open_one)
-    return {
+    for prefix, groups in (("/api", API_ROUTES), ("", OPEN_ROUTES)):
+        for routes in groups:
+            for each in routes.operations():
+                members = paths.setdefault(f"{prefix}{each.path}", {})
+                members[each.method.lower()] = _operation(each, routes.tag)
+    document = {
         "openapi": "3.1.0",
         "info": {
             "title": "Fanfare",
@@ -71,48 +155,30 @@ def openapi_document() -> Members:
             " and durations seconds. What is outside of /api takes no token.",
         },
         "servers": [{"url": "/"}],
+        "tags": [{"name": it.tag} for it in (*API_ROUTES[1:], *OPEN_ROUTES)],
         "paths": paths,
-        "components": {
-            "schemas": {**body_schemas, **schemas()},
-            "securitySchemes": SECURITY_SCHEMES,
-        },
+        "components": {"schemas": _schemas(), "securitySchemes": SECURITY_SCHEMES},
     }
+    return _with_public_names(document)
 
 
-def _operation(each: Operation) -> Members:
+def _operation(each: Operation, tag: str) -> Members:
     described: Members = {
-        "operationId": _operation_id(each.method, each.path),
+        "operationId": each.id,
+        "tags": [tag],
         "summary": each.summary,
-        "description": f"Takes the right {each.right}." if each.right else "",
+        "description": _description(each),
         "parameters": [
-            *_in_path(each.path, "integer"),
+            *_in_path(each),
             *(_parameter(parameter) for parameter in each.query),
         ],
-        "responses": responses_of(each),
-        "security": [{"bearer": []}, {"basic": []}] if each.right else [],
+        "responses": _responses(each),
+        "security": _security(each),
     }
     if each.body is not None:
-        reference = {"$ref": f"#/components/schemas/{each.body.__name__}"}
-        described["requestBody"] = {
-            "required": True,
-            "content": {"application/json": {"schema": reference}},
-        }
-    return described
-
-
-def _open_operation(each: OpenOperation) -> Members:
-    tokens: list[Members] = [{"bearer": []}, {"basic": []}, {"query": []}]
-    described: Members = {
-        "operationId": _operation_id(each.method, each.path),
-        "summary": each.summary,
-        "description": each.description,
-        "parameters": [
-            *_in_path(each.path, "string"),
-            *(_parameter(parameter) for parameter in each.query),
-        ],
-        "responses": responses_of_open(each),
-        "security": [{}, *tokens] if each.is_opened else [],
-    }
+        schema = {"$ref": SCHEMA_REFERENCE.format(name=type(each.body).__name__)}
+        content = {"schema": schema, "example": _example(each.body)}
+        described["requestBody"] = {"required": True, "content": {JSON: content}}
     if each.form:
         form: Members = {
             "type": "object",
@@ -123,16 +189,35 @@ def _open_operation(each: OpenOperation) -> Members:
     return described
 
 
-def _operation_id(method: str, path: str) -> str:
-    """``post_feeds_id_pause``: stable, and a name in most languages."""
-    words = re.sub(r"\W+", "_", path).strip("_") or "page"
-    return f"{method.lower()}_{words}"
+def _description(each: Operation) -> str:
+    if isinstance(each, ApiOperation):
+        return f"Takes the right {each.right}." if each.right else ""
+    return each.description
 
 
-def _in_path(path: str, kind: str) -> list[Members]:
+def _security(each: Operation) -> list[Members]:
+    if isinstance(each, ApiOperation):
+        return [{"bearer": []}, {"basic": []}] if each.right else []
+    opened: list[Members] = [{scheme: []} for scheme in each.security]
+    return [{}, *opened] if opened else []
+
+
+def _example(body: msgspec.Struct) -> Members:
+    """The members that are not as they would be without being named."""
+    defaults = {it.name: it.default for it in msgspec.structs.fields(body)}
+    members: Members = msgspec.to_builtins(body)
+    return {
+        name: value
+        for name, value in members.items()
+        if value and value != defaults[name]
+    }
+
+
+def _in_path(each: Operation) -> list[Members]:
+    kind = "integer" if isinstance(each, ApiOperation) else "string"
     return [
         {"name": name, "in": "path", "required": True, "schema": {"type": kind}}
-        for name in re.findall(r"{(\w+)}", path)
+        for name in re.findall(r"{(\w+)}", each.path)
     ]
 
 
@@ -159,3 +244,125 @@ def _parameter_schema(parameter: Parameter) -> Members:
         **{name: limit for name, limit in limits.items() if limit is not None},
     }
     return {"type": "array", "items": schema} if parameter.is_repeated else schema
+
+
+def _responses(each: Operation) -> Members:
+    """By status."""
+    answered = {
+        str(status): _answer(status, contents, each.headers.get(status))
+        for status, contents in each.answers.items()
+    }
+    problems = each.problems
+    if isinstance(each, ApiOperation):
+        problems = tuple(each.all_problems)
+    return {
+        **answered,
+        **_problems(problems, {PROBLEM_TYPE: ProblemJson}),
+        **_problems(each.plain_problems, {TEXT: str}),
+    }
+
+
+def _problems(statuses: Iterable[int], contents: Contents) -> Members:
+    return {
+        str(status): _answer(status, contents, _PROBLEM_HEADERS.get(status))
+        for status in sorted(statuses)
+    }
+
+
+def _answer(
+    status: int, contents: Contents, headers: Mapping[str, str] | None
+) -> Members:
+    answer: Members = {"description": HTTPStatus(status).phrase}
+    if by_type := _by_type(contents):
+        answer["content"] = {
+            media_type: {"schema": _reference(shape)}
+            for media_type, shape in by_type.items()
+        }
+    if headers:
+        answer["headers"] = {
+            name: {"description": meaning, "schema": {"type": "string"}}
+            for name, meaning in headers.items()
+        }
+    return answer
+
+
+def _by_type(contents: Contents) -> Mapping[str, type[Any]]:
+    if contents is None:
+        return {}
+    return contents if isinstance(contents, Mapping) else {JSON: contents}
+
+
+def _reference(shape: type[Any]) -> Members:
+    (schema,), _ = msgspec.json.schema_components(
+        [shape], ref_template=SCHEMA_REFERENCE
+    )
+    return schema
+
+
+def _schemas() -> Members:
+    every = (*API_OPERATIONS, *OPEN_OPERATIONS)
+    bodies = [type(each.body) for each in every if each.body is not None]
+    answers: set[type[Any]] = {
+        shape
+        for each in every
+        for contents in each.answers.values()
+        for shape in _by_type(contents).values()
+    }
+    told: list[type[Any]] = [
+        *answers,
+        ProblemJson,
+        StreamNotificationJson,
+        StreamResetJson,
+    ]
+    texts = {name: {"type": "string", "enum": list(TEXTS[name])} for name in TEXTS}
+    shown = {name: _whole(schema) for name, schema in _components(told).items()}
+    return {**_components(bodies), **texts, **shown}
+
+
+def _components(types: Iterable[type[Any]]) -> Members:
+    return msgspec.json.schema_components(types, ref_template=SCHEMA_REFERENCE)[1]
+
+
+def _whole(schema: Members) -> Members:
+    """As answers have it: each member is there, but those that may be unset."""
+    kept = {name: value for name, value in schema.items() if name != "title"}
+    if "enum" in schema:
+        return {"type": "string", **kept}
+    members = schema["properties"]
+    is_problem = schema["title"] == ProblemJson.__name__
+    kept["properties"] = {name: _without_default(it) for name, it in members.items()}
+    kept["required"] = schema["required"] if is_problem else list(members)
+    return kept
+
+
+def _without_default(member: Members) -> Members:
+    """Of a text that is listed by a name, the name says that it is one."""
+    left_out = {"default", *({"type"} if "$ref" in member else ())}
+    return {name: value for name, value in member.items() if name not in left_out}
+
+
+def _with_public_names(document: Members) -> Members:
+    """``FeedJson`` is what Python calls the API's ``Feed``."""
+    schemas = document["components"]["schemas"]
+    names = {each: _public_name(each) for each in schemas}
+    document["components"]["schemas"] = {
+        names[each]: schema for each, schema in schemas.items()
+    }
+    return dict(_renamed(document, names))
+
+
+def _public_name(name: str) -> str:
+    return PUBLIC_NAMES.get(name, name.removesuffix("Json"))
+
+
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    match value:
+        case {"$ref": str(reference), **more}:
+            name = names[reference.rpartition("/")[2]]
+            return {"$ref": SCHEMA_REFERENCE.format(name=name), **more}
+        case dict():
+            return {key: _renamed(each, names) for key, each in value.items()}
+        case list():
+            return [_renamed(each, names) for each in value]
+        case _:
+            return value

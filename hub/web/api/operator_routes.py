@@ -1,16 +1,22 @@
-"""``/healthz`` and ``/readyz`` for machines; ``/api/health`` and the backup."""
+"""What an operator asks of the hub itself: its health, a backup, collections now."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
+from typing import Self
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from hub.services import OperationsService
+from hub.services.collections import CollectionService
+from hub.services.operations import Health
 from hub.web.decoding import Document, read_body
-from hub.web.encoding import health_document, json_response
+from hub.web.encoding import JsonObject, Time, json_response
+from hub.web.operation import ApiOperation, Routes
+from protocols.scp.collection import CollectionType
+from storage.records import Right
 
 
 class Backup(Document):
@@ -19,39 +25,133 @@ class Backup(Document):
     destination: str
 
 
-class OperationsRoutes:
-    def __init__(self, operations: OperationsService) -> None:
+class CollectionsToBuild(Document):
+    """The body of ``POST /api/scp/build``."""
+
+    snapshots: bool = False
+
+
+class BacklogJson(JsonObject):
+    """How much there is, and what waits."""
+
+    feeds: int
+    subscriptions: int
+    fanouts: int
+    chunks: int
+    stragglers: int
+    dead: int
+    track_queries: int
+    oldest_due: Time | None
+    oldest_undelivered: Time | None
+
+
+class DatabaseJson(JsonObject):
+    """``schema``: its version; ``head``: the last position of the log."""
+
+    engine: str
+    location: str
+    schema: int
+    epoch: str
+    head: int
+    size_bytes: int
+    wal_bytes: int
+
+
+class HealthJson(JsonObject):
+    """Whether the hub can work; ``uptime`` in seconds."""
+
+    ready: bool
+    troubles: Sequence[str]
+    warnings: Sequence[str]
+    version: str
+    uptime: float
+    backlog: BacklogJson
+    database: DatabaseJson
+
+    @classmethod
+    def of_health(cls, health: Health) -> Self:
+        database = health.database
+        return cls.of(
+            health,
+            ready=not health.troubles,
+            uptime=round(health.uptime, 3),
+            backlog=BacklogJson.of(health.backlog),
+            database=DatabaseJson.of(database, schema=database.version),
+        )
+
+
+class BackupMadeJson(JsonObject):
+    file: str
+
+
+class CollectionJson(JsonObject):
+    """One file for crawlers."""
+
+    name: str
+    section: str
+    type: CollectionType
+    generated: Time
+    since: Time | None
+    expires: Time
+    pages: int
+    size: int
+
+
+class CollectionsBuiltJson(JsonObject):
+    collections: list[CollectionJson]
+
+
+class OperatorRoutes(Routes):
+    tag = "operator"
+
+    def __init__(
+        self, operations: OperationsService, collections: CollectionService
+    ) -> None:
         self._operations = operations
+        self._collections = collections
 
-    def public_routes(self) -> list[Route]:
-        return [
-            Route("/healthz", self.alive, methods=["GET"]),
-            Route("/readyz", self.ready, methods=["GET"]),
-        ]
-
-    def routes(self) -> list[Route]:
-        return [
-            Route("/health", self.health, methods=["GET"]),
-            Route("/db/backup", self.backup, methods=["POST"]),
-        ]
-
-    async def alive(self, request: Request) -> Response:
-        return json_response({"alive": True})
-
-    async def ready(self, request: Request) -> Response:
-        troubles = await self._operations.troubles()
-        status = HTTPStatus.SERVICE_UNAVAILABLE if troubles else HTTPStatus.OK
-        found = {
-            "ready": not troubles,
-            "troubles": troubles,
-            "warnings": self._operations.warnings(),
-        }
-        return json_response(found, status)
-
+    @ApiOperation(
+        method="GET",
+        path="/health",
+        id="get_health",
+        right=Right.ADMIN,
+        summary="Whether the hub can work, and what waits",
+        answers={200: HealthJson},
+    )
     async def health(self, request: Request) -> Response:
-        return json_response(health_document(await self._operations.health()))
+        return json_response(HealthJson.of_health(await self._operations.health()))
 
+    @ApiOperation(
+        method="POST",
+        path="/db/backup",
+        id="back_up_database",
+        right=Right.ADMIN,
+        summary="Copy the database to a new file on the hub's machine",
+        answers={201: BackupMadeJson},
+        body=Backup(destination="/var/backups/fanfare.db"),
+        problems=(409,),
+    )
     async def backup(self, request: Request) -> Response:
         body = await read_body(request, Backup)
         path = await self._operations.backup(body.destination)
-        return json_response({"file": str(path)}, HTTPStatus.CREATED)
+        return json_response(BackupMadeJson(file=str(path)), HTTPStatus.CREATED)
+
+    @ApiOperation(
+        method="POST",
+        path="/scp/build",
+        id="build_collections",
+        right=Right.ADMIN,
+        summary="Build collections for crawlers now",
+        answers={201: CollectionsBuiltJson},
+        body=CollectionsToBuild(snapshots=True),
+        problems=(409,),
+    )
+    async def build(self, request: Request) -> Response:
+        body = await read_body(request, CollectionsToBuild)
+        built = await self._collections.build(snapshots=body.snapshots)
+        return json_response(
+            CollectionsBuiltJson(
+                collections=[CollectionJson.of(each) for each in built]
+            ),
+            HTTPStatus.CREATED,
+        )

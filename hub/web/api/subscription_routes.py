@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Annotated, Any, Self
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from hub.services.subscriptions import SubscriptionRequest, SubscriptionService
+from hub.services.subscriptions import (
+    SubscriptionReport,
+    SubscriptionRequest,
+    SubscriptionService,
+)
 from hub.services.tokens import TokenService
+from hub.web.api.delivery_routes import StragglerJson
+from hub.web.api.feed_json import FeedJson
 from hub.web.authentication import principal_of, require
 from hub.web.decoding import Document, path_id, query_flag, query_page, read_body
 from hub.web.encoding import (
-    feed_document,
+    JsonObject,
+    Time,
     json_response,
-    page_document,
-    subscription_document,
-    subscription_report_document,
+    named_schema,
+    next_after,
 )
+from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
 from storage.interface import Storage
-from storage.records import AccountId, Format, Right, SubscriptionId, Updates
+from storage.records import (
+    AccountId,
+    Format,
+    Right,
+    Subscription,
+    SubscriptionId,
+    SubscriptionState,
+    Updates,
+)
 
 
 class SubscriptionToAdd(Document):
@@ -39,7 +54,91 @@ class SubscriptionToAdd(Document):
     batch: bool = False
 
 
-class SubscriptionRoutes:
+class SubscriptionJson(JsonObject):
+    """What a callback is told of, and how."""
+
+    id: int
+    callback: str
+    topic: str
+    feed: int
+    state: SubscriptionState
+    format: Format
+    updates: Updates
+    batch: bool
+    algorithm: Annotated[str, named_schema("Algorithm")]
+    has_secret: bool
+    former_secret_until: Time | None
+    created_at: Time
+    lease_end: Time | None
+    from_position: int
+    exhausted: bool
+    ended_reason: str
+
+    @classmethod
+    def of_subscription(cls, subscription: Subscription, **more: Any) -> Self:
+        return cls(
+            id=subscription.id,
+            callback=subscription.callback,
+            topic=subscription.topic,
+            feed=subscription.feed_id,
+            state=subscription.state,
+            format=subscription.format,
+            updates=subscription.updates,
+            batch=subscription.batch,
+            algorithm=subscription.algorithm,
+            has_secret=bool(subscription.secret),
+            former_secret_until=subscription.former_until,
+            created_at=subscription.created_at,
+            lease_end=subscription.lease_end,
+            from_position=subscription.from_position,
+            exhausted=subscription.exhausted,
+            ended_reason=subscription.ended_reason,
+            **more,
+        )
+
+
+class SubscribedJson(SubscriptionJson):
+    """A subscription, and how its topic's feed is."""
+
+    feed_status: FeedJson
+
+
+class AttemptJson(JsonObject):
+    """One request to a callback; of ``status`` 0 ``error`` says why there is none."""
+
+    at: Time
+    position: int
+    status: int
+    milliseconds: int
+    error: str
+
+
+class SubscriptionReportJson(SubscriptionJson):
+    """A subscription with its last attempts."""
+
+    straggler: StragglerJson | None
+    attempts: list[AttemptJson]
+
+    @classmethod
+    def of_report(cls, report: SubscriptionReport) -> Self:
+        late = report.straggler
+        return cls.of_subscription(
+            report.subscription,
+            straggler=None if late is None else StragglerJson.of_straggler(late),
+            attempts=[AttemptJson.of(each) for each in report.attempts],
+        )
+
+
+class SubscriptionsJson(JsonObject):
+    """A page of subscriptions; ``next`` is the ``after`` of the following one."""
+
+    subscriptions: list[SubscriptionJson]
+    next: int | None
+
+
+class SubscriptionRoutes(Routes):
+    tag = "subscriptions"
+
     def __init__(
         self,
         subscriptions: SubscriptionService,
@@ -50,15 +149,50 @@ class SubscriptionRoutes:
         self._subscriptions = subscriptions
         self._tokens = tokens
 
-    def routes(self) -> list[Route]:
-        one = "/subscriptions/{id}"
-        return [
-            Route("/subscriptions", self.page, methods=["GET"]),
-            Route("/subscriptions", self.add, methods=["POST"]),
-            Route(one, self.show, methods=["GET"]),
-            Route(one, self.remove, methods=["DELETE"]),
-        ]
+    @ApiOperation(
+        method="GET",
+        path="/subscriptions",
+        id="list_subscriptions",
+        right=Right.LIST,
+        summary="The account's subscriptions, a page of them",
+        answers={200: SubscriptionsJson},
+        query=(
+            *PAGE,
+            Parameter(name="topic", help="only those to this topic"),
+            Parameter(name="callback", help="only those of this callback"),
+            Parameter(name="account", help="only those of this account, by its name"),
+        ),
+        problems=(422,),
+    )
+    async def page(self, request: Request) -> Response:
+        after, limit = query_page(request)
+        found = await self._storage.subscriptions.page(
+            after=SubscriptionId(after),
+            limit=limit,
+            account=await self._listed_account(request),
+            topic=request.query_params.get("topic"),
+            callback=request.query_params.get("callback"),
+        )
+        return json_response(
+            SubscriptionsJson(
+                subscriptions=[
+                    SubscriptionJson.of_subscription(each) for each in found
+                ],
+                next=next_after([each.id for each in found], limit),
+            )
+        )
 
+    @ApiOperation(
+        method="POST",
+        path="/subscriptions",
+        id="subscribe",
+        right=Right.SUBSCRIBE,
+        summary="Subscribe a callback, or change how it is subscribed",
+        answers={201: SubscribedJson, 200: SubscribedJson},
+        body=SubscriptionToAdd(
+            callback="https://you.example/hook", topic="https://example.org/feed.xml"
+        ),
+    )
     async def add(self, request: Request) -> Response:
         body = await read_body(request, SubscriptionToAdd)
         result = await self._subscriptions.add(
@@ -73,37 +207,52 @@ class SubscriptionRoutes:
                 batch=body.batch,
             )
         )
-        document = subscription_document(result.subscription)
         return json_response(
-            {**document, "feed_status": feed_document(result.feed)},
+            SubscribedJson.of_subscription(
+                result.subscription, feed_status=FeedJson.of_feed(result.feed)
+            ),
             HTTPStatus.CREATED if result.is_new else HTTPStatus.OK,
         )
 
-    async def page(self, request: Request) -> Response:
-        after, limit = query_page(request)
-        found = await self._storage.subscriptions.page(
-            after=SubscriptionId(after),
-            limit=limit,
-            account=await self._listed_account(request),
-            topic=request.query_params.get("topic"),
-            callback=request.query_params.get("callback"),
-        )
-        items = [subscription_document(each) for each in found]
-        return json_response(page_document("subscriptions", items, limit))
-
+    @ApiOperation(
+        method="GET",
+        path="/subscriptions/{id}",
+        id="get_subscription",
+        right=Right.LIST,
+        summary="One subscription with its last attempts",
+        answers={200: SubscriptionReportJson},
+        problems=(404,),
+    )
     async def show(self, request: Request) -> Response:
         report = await self._subscriptions.get(
             _subscription_id(request), account=_own_account(request)
         )
-        return json_response(subscription_report_document(report))
+        return json_response(SubscriptionReportJson.of_report(report))
 
+    @ApiOperation(
+        method="DELETE",
+        path="/subscriptions/{id}",
+        id="unsubscribe",
+        right=Right.UNSUBSCRIBE,
+        summary="End a subscription",
+        answers={200: SubscriptionJson},
+        query=(
+            Parameter(
+                name="tell",
+                help="whether the callback is sent a denial",
+                kind="boolean",
+                default=True,
+            ),
+        ),
+        problems=(404, 422),
+    )
     async def remove(self, request: Request) -> Response:
         ended = await self._subscriptions.remove(
             _subscription_id(request),
             tell=query_flag(request, "tell", True),
             account=_own_account(request),
         )
-        return json_response(subscription_document(ended))
+        return json_response(SubscriptionJson.of_subscription(ended))
 
     async def _account(self, request: Request, name: str) -> AccountId:
         """Who subscribes. An administrator may name another account than its own."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Self
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from hub.services.tokens import CreateToken, TokenService
 from hub.web.decoding import Document, path_id, query_page, read_body
-from hub.web.encoding import json_response, page_document, token_document
+from hub.web.encoding import JsonObject, Time, json_response, next_after
+from hub.web.operation import PAGE, ApiOperation, Routes
 from storage.interface import TokenStore
-from storage.records import Right, TokenId
+from storage.records import Right, Token, TokenId
 
 
 class TokenToAdd(Document):
@@ -24,18 +25,72 @@ class TokenToAdd(Document):
     value: str = ""
 
 
-class TokenRoutes:
+class TokenJson(JsonObject):
+    """What is known of a token; the token itself is not."""
+
+    id: int
+    account: str
+    rights: list[Right]
+    label: str
+    created_at: Time
+    used_at: Time | None
+    revoked_at: Time | None
+
+    @classmethod
+    def of_token(cls, token: Token, /, **more: str) -> Self:
+        rights = sorted(token.rights)
+        return cls.of(token, account=token.account.name, rights=rights, **more)
+
+
+class CreatedTokenJson(TokenJson):
+    """``token`` is shown this once."""
+
+    token: str
+
+
+class TokensJson(JsonObject):
+    """A page of tokens; ``next`` is the ``after`` of the following one."""
+
+    tokens: list[TokenJson]
+    next: int | None
+
+
+class TokenRoutes(Routes):
+    tag = "tokens"
+
     def __init__(self, tokens: TokenService, stored: TokenStore) -> None:
         self._tokens = tokens
         self._stored = stored
 
-    def routes(self) -> list[Route]:
-        return [
-            Route("/tokens", self.page, methods=["GET"]),
-            Route("/tokens", self.add, methods=["POST"]),
-            Route("/tokens/{id}", self.revoke, methods=["DELETE"]),
-        ]
+    @ApiOperation(
+        method="GET",
+        path="/tokens",
+        id="list_tokens",
+        right=Right.ADMIN,
+        summary="The tokens of all accounts, without what they are",
+        answers={200: TokensJson},
+        query=PAGE,
+        problems=(422,),
+    )
+    async def page(self, request: Request) -> Response:
+        after, limit = query_page(request)
+        found = await self._stored.page(after=TokenId(after), limit=limit)
+        return json_response(
+            TokensJson(
+                tokens=[TokenJson.of_token(each) for each in found],
+                next=next_after([each.id for each in found], limit),
+            )
+        )
 
+    @ApiOperation(
+        method="POST",
+        path="/tokens",
+        id="create_token",
+        right=Right.ADMIN,
+        summary="Make a token; only this answer shows it",
+        answers={201: CreatedTokenJson},
+        body=TokenToAdd(account="alice", rights=[Right.SUBSCRIBE, Right.LIST]),
+    )
     async def add(self, request: Request) -> Response:
         body = await read_body(request, TokenToAdd)
         created = await self._tokens.create(
@@ -46,15 +101,21 @@ class TokenRoutes:
                 value=body.value,
             )
         )
-        document = {**token_document(created.token), "token": created.secret}
-        return json_response(document, HTTPStatus.CREATED, is_secret=True)
+        return json_response(
+            CreatedTokenJson.of_token(created.token, token=created.secret),
+            HTTPStatus.CREATED,
+            is_secret=True,
+        )
 
-    async def page(self, request: Request) -> Response:
-        after, limit = query_page(request)
-        found = await self._stored.page(after=TokenId(after), limit=limit)
-        items = [token_document(each) for each in found]
-        return json_response(page_document("tokens", items, limit))
-
+    @ApiOperation(
+        method="DELETE",
+        path="/tokens/{id}",
+        id="revoke_token",
+        right=Right.ADMIN,
+        summary="Revoke a token",
+        answers={200: TokenJson},
+        problems=(404,),
+    )
     async def revoke(self, request: Request) -> Response:
         token_id = TokenId(path_id(request, "token"))
-        return json_response(token_document(await self._tokens.revoke(token_id)))
+        return json_response(TokenJson.of_token(await self._tokens.revoke(token_id)))

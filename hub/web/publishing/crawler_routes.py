@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-from http import HTTPStatus
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
-from starlette.routing import Route
 
-from hub.collections.shelf import StoredCollection
 from hub.services.collections import CollectionService, ServedCollection
 from hub.web.conditions import is_current, not_modified, validators
-from hub.web.decoding import Document, read_body
-from hub.web.encoding import Members, json_response
+from hub.web.operation import TEXT, Operation, Routes
 from protocols.scp.collection import MEDIA_TYPE, CollectionType, Encoding
 
 XML = "application/xml"
 
 
-class CollectionsToBuild(Document):
-    """The body of ``POST /api/scp/build``."""
+class CrawlerRoutes(Routes):
+    tag = "crawlers"
 
-    snapshots: bool = False
-
-
-class ScpRoutes:
     def __init__(self, collections: CollectionService) -> None:
         self._collections = collections
 
-    def public_routes(self) -> list[Route]:
-        return [
-            Route("/robots.txt", self.robots, methods=["GET"]),
-            Route("/sitemap.xml", self.sitemap, methods=["GET"]),
-            Route("/scp/{name}", self.collection, methods=["GET"]),
-        ]
-
-    def routes(self) -> list[Route]:
-        return [Route("/scp/build", self.build, methods=["POST"])]
-
+    @Operation(
+        method="GET",
+        path="/robots.txt",
+        id="get_robots_txt",
+        summary="What crawlers may read, and where the sitemap is",
+        answers={200: {TEXT: str}},
+    )
     async def robots(self, request: Request) -> Response:
         text = self._collections.robots()
         etag = hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -50,6 +39,14 @@ class ScpRoutes:
             return not_modified(headers)
         return PlainTextResponse(text, headers=headers)
 
+    @Operation(
+        method="GET",
+        path="/sitemap.xml",
+        id="get_sitemap",
+        summary="The collections there are (SCP 0.1)",
+        answers={200: {XML: str}, 304: None},
+        problems=(404, 429),
+    )
     async def sitemap(self, request: Request) -> Response:
         found = await self._collections.sitemap()
         headers = {
@@ -60,6 +57,16 @@ class ScpRoutes:
             return not_modified(headers)
         return Response(found.body, media_type=XML, headers=headers)
 
+    @Operation(
+        method="GET",
+        path="/scp/{name}",
+        id="get_collection",
+        summary="A collection of pages, in JSON lines, compressed",
+        description="Never changes under its name. 410 when it is not kept any more.",
+        answers={200: {MEDIA_TYPE: str}, 304: None},
+        headers={200: {"ETag": "sha256: and the hash of the uncompressed bytes"}},
+        problems=(404, 410, 429),
+    )
     async def collection(self, request: Request) -> Response:
         served = await self._collections.find(request.path_params["name"])
         each = served.collection
@@ -72,19 +79,10 @@ class ScpRoutes:
         _drop_other_ranges(request)
         return FileResponse(served.path, headers=headers, media_type=MEDIA_TYPE)
 
-    async def build(self, request: Request) -> Response:
-        body = await read_body(request, CollectionsToBuild)
-        built = await self._collections.build(snapshots=body.snapshots)
-        return json_response(
-            {"collections": [_document(each) for each in built]}, HTTPStatus.CREATED
-        )
-
 
 def _drop_other_ranges(request: Request) -> None:
-    """RFC 9110 14.2: "An origin server MUST ignore a Range header field that contains
-
-    a range unit it does not understand."
-    """
+    """RFC 9110 14.2: a server "MUST ignore a Range header field that contains a range
+    unit it does not understand"."""
     unit, _, _ = request.headers.get("range", "").partition("=")
     if unit.strip().lower() != "bytes":
         headers = request.scope["headers"]
@@ -92,10 +90,8 @@ def _drop_other_ranges(request: Request) -> None:
 
 
 def _headers(served: ServedCollection, etag: str) -> dict[str, str]:
-    """A file never changes under its name; a delta is to be asked for again, lest a
-
-    reader goes on with one that is not the last.
-    """
+    """A file never changes under its name; a delta is asked for again, so that no
+    reader goes on with one that is not the last."""
     is_delta = served.collection.type is CollectionType.DELTA
     demand = "must-revalidate" if is_delta else "immutable"
     return {
@@ -103,17 +99,4 @@ def _headers(served: ServedCollection, etag: str) -> dict[str, str]:
         "Cache-Control": f"public, max-age={served.max_age}, {demand}",
         "Vary": "Accept-Encoding",
         "X-Content-Type-Options": "nosniff",
-    }
-
-
-def _document(each: StoredCollection) -> Members:
-    return {
-        "name": each.name,
-        "section": each.section,
-        "type": each.type,
-        "generated": each.generated,
-        "since": each.since,
-        "expires": each.expires,
-        "pages": each.pages,
-        "size": each.size,
     }

@@ -17,10 +17,10 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from hub.services.front import AboutPage, FrontPage, FrontPageService
 from hub.web.conditions import is_current, not_modified, validators
+from hub.web.operation import HTML, Operation, Routes
 from storage.records import StoredFeed
 
 POLICY = (
@@ -51,17 +51,30 @@ _UNHEEDED = (
 EXAMPLE_TOPIC = "https://example.org/feed.xml"
 
 
-class FrontRoutes:
+def _asset(name: str) -> Operation:
+    return Operation(
+        method="GET",
+        path=f"/{name}",
+        id=f"get_{name.replace('.', '_')}",
+        summary="A file of the page",
+        answers={200: {ASSETS[name].partition(";")[0]: str}, 304: None},
+    )
+
+
+class FrontPageRoutes(Routes):
+    tag = "pages"
+
     def __init__(self, front: FrontPageService) -> None:
         self._front = front
 
-    def routes(self) -> list[Route]:
-        return [
-            Route("/", self.show, methods=["GET"]),
-            Route("/about", self.about, methods=["GET"]),
-            *(Route(f"/{name}", self.asset, methods=["GET"]) for name in ASSETS),
-        ]
-
+    @Operation(
+        method="GET",
+        path="/",
+        id="get_front_page",
+        summary="A page for people",
+        answers={200: {HTML: str}},
+        problems=(429, 503),
+    )
     async def show(self, request: Request) -> Response:
         return Response(
             render(await self._front.show()),
@@ -69,6 +82,13 @@ class FrontRoutes:
             headers={**SECURITY, "Cache-Control": "no-cache"},
         )
 
+    @Operation(
+        method="GET",
+        path="/about",
+        id="get_about_page",
+        summary="A page for publishers: who asks for their feeds",
+        answers={200: {HTML: str}},
+    )
     async def about(self, request: Request) -> Response:
         """What publishers find at the address that the User-Agent names."""
         return Response(
@@ -77,6 +97,9 @@ class FrontRoutes:
             headers={**SECURITY, "Cache-Control": "max-age=3600"},
         )
 
+    @_asset("page.css")
+    @_asset("page.js")
+    @_asset("favicon.svg")
     async def asset(self, request: Request) -> Response:
         name = request.url.path.lstrip("/")
         body = _read(name)

@@ -7,12 +7,12 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Annotated
 
 import msgspec
 import structlog
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from hub.openfeeder.analytics import Analytics
 from hub.services.errors import ServiceError
@@ -21,9 +21,11 @@ from hub.services.openfeeder import OpenFeederService, Served
 from hub.web.authentication import Authenticator
 from hub.web.conditions import is_current, not_modified
 from hub.web.decoding import read_bytes
-from hub.web.encoding import json_response
+from hub.web.encoding import JsonObject, json_response, named_schema
+from hub.web.operation import ANY_TOKEN, JSON, Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem
 from hub.web.rate_limits import Allowance, RateLimits
+from hub.web.websub.hub_routes import PingJson
 from protocols.openfeeder.serving.analytics import AnalyticsEvent, Endpoint
 from protocols.openfeeder.serving.bots import find_bot
 from protocols.openfeeder.serving.documents import SCHEMA, VERSION, render_error
@@ -32,7 +34,15 @@ from protocols.openfeeder.serving.errors import (
     OpenFeederError,
     invalid_parameter,
 )
-from protocols.openfeeder.serving.parameters import PageAsked, SearchAsked, read_request
+from protocols.openfeeder.serving.parameters import (
+    DEFAULT_LIMIT,
+    LARGEST_LIMIT,
+    LONGEST_QUERY,
+    LONGEST_URL,
+    PageAsked,
+    SearchAsked,
+    read_request,
+)
 from storage.errors import StorageError
 
 STATUSES = {
@@ -145,7 +155,48 @@ class _Counted:
     query: str = ""
 
 
-class OpenFeederRoutes:
+_QUERY = (
+    Parameter(name="url", help="the page to fetch", longest=LONGEST_URL),
+    Parameter(name="q", help="words to rank by", longest=LONGEST_QUERY),
+    Parameter(name="page", help="of the index", kind="integer", default=1, least=1),
+    Parameter(
+        name="limit",
+        help=f"items or chunks; cut to 1 to {LARGEST_LIMIT}",
+        kind="integer",
+        default=DEFAULT_LIMIT,
+    ),
+    Parameter(name="min_score", help="the least relevance, 0 to 1; only with q"),
+    Parameter(name="since", help="what has changed from then on: RFC 3339, or a token"),
+    Parameter(name="until", help="and not after then: RFC 3339"),
+)
+
+
+class OpenFeederErrorJson(JsonObject):
+    code: Annotated[str, named_schema("OpenFeederCode")]
+    message: str
+
+
+class OpenFeederProblemJson(JsonObject):
+    """An error as OpenFeeder tells it."""
+
+    schema: str
+    error: OpenFeederErrorJson
+
+
+class OpenFeederHintsJson(JsonObject):
+    """What becomes of the URLs that were said to have changed."""
+
+    schema: str
+    urls: list[PingJson]
+
+
+_PROBLEM = {JSON: OpenFeederProblemJson}
+_PROBLEMS = {404: _PROBLEM, 429: _PROBLEM, 500: _PROBLEM, 503: _PROBLEM}
+
+
+class OpenFeederRoutes(Routes):
+    tag = "openfeeder"
+
     def __init__(
         self,
         openfeeder: OpenFeederService,
@@ -160,13 +211,22 @@ class OpenFeederRoutes:
         self._authenticator = authenticator
         self._limits = limits
 
-    def routes(self) -> list[Route]:
-        return [
-            Route(DISCOVERY, self.discover, methods=["GET", "OPTIONS"]),
-            Route(CONTENT, self.show, methods=["GET", "OPTIONS"]),
-            Route(UPDATE, self.update, methods=["POST"]),
-        ]
-
+    @Operation(
+        method="GET",
+        path=DISCOVERY,
+        id="discover_openfeeder",
+        summary="What can be read by OpenFeeder 1.0, and where",
+        answers={200: {JSON: dict}, 304: None, **_PROBLEMS},
+        problems=(),
+    )
+    @Operation(
+        method="OPTIONS",
+        path=DISCOVERY,
+        id="preflight_openfeeder_discovery",
+        summary="What pages of other sites may ask of the same",
+        answers={204: None, **_PROBLEMS},
+        problems=(),
+    )
     async def discover(self, request: Request) -> Response:
         counted = _Counted(Endpoint.DISCOVERY)
 
@@ -175,6 +235,32 @@ class OpenFeederRoutes:
 
         return await self._answer(request, answer, counted, DISCOVERY_SECONDS)
 
+    @Operation(
+        method="GET",
+        path=CONTENT,
+        id="read_openfeeder",
+        summary="By OpenFeeder: an index, a page in chunks, answers, what has changed",
+        description="Takes the key of the site, if it has one.",
+        query=_QUERY,
+        answers={
+            200: {JSON: dict},
+            304: None,
+            400: _PROBLEM,
+            401: _PROBLEM,
+            **_PROBLEMS,
+        },
+        headers={200: {"X-OpenFeeder-Cache": "HIT or MISS"}},
+        problems=(),
+        security=ANY_TOKEN,
+    )
+    @Operation(
+        method="OPTIONS",
+        path=CONTENT,
+        id="preflight_openfeeder",
+        summary="What pages of other sites may ask of the same",
+        answers={204: None, **_PROBLEMS},
+        problems=(),
+    )
     async def show(self, request: Request) -> Response:
         counted = _Counted(Endpoint.INDEX)
 
@@ -244,6 +330,24 @@ class OpenFeederRoutes:
                 )
             )
 
+    @Operation(
+        method="POST",
+        path=UPDATE,
+        id="hint_openfeeder",
+        summary="A hint that pages have changed: their feeds are fetched soon",
+        description="A body in JSON: urls, of pages or of feeds, and action, upsert or"
+        " delete. Takes any token.",
+        answers={
+            202: {JSON: OpenFeederHintsJson},
+            400: _PROBLEM,
+            401: _PROBLEM,
+            408: _PROBLEM,
+            413: _PROBLEM,
+            **_PROBLEMS,
+        },
+        problems=(),
+        security=ANY_TOKEN,
+    )
     async def update(self, request: Request) -> Response:
         """A hint to poll, from whoever has a token of this hub."""
         headers = base_headers(is_keyed=True)
@@ -254,11 +358,8 @@ class OpenFeederRoutes:
             pinged = await self._hints.take(hint.urls)
         except (OpenFeederError, StorageError, ServiceError, Problem) as error:
             return error_response(error, headers)
-        urls = [
-            {"url": each.url, "status": each.outcome, "reason": each.reason}
-            for each in pinged
-        ]
-        answer = json_response({"schema": SCHEMA, "urls": urls}, HTTPStatus.ACCEPTED)
+        hints = OpenFeederHintsJson(schema=SCHEMA, urls=PingJson.of_all(pinged))
+        answer = json_response(hints, HTTPStatus.ACCEPTED)
         answer.headers.update(headers)
         return answer
 

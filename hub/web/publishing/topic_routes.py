@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from hub.services.public import DEFAULT_PAGE, PreparedPage, PublicService
+from hub.services.public import (
+    DEFAULT_PAGE,
+    LONGEST_PAGE,
+    PreparedPage,
+    PublicService,
+)
 from hub.web.conditions import is_current, not_modified, validators
 from hub.web.decoding import path_id, query_whole
+from hub.web.operation import Operation, Parameter, Routes
 from protocols.opml import OPML_TYPE
 from protocols.topic_pages import TopicFormat
 from storage.records import EntryId, FeedId
@@ -22,24 +27,47 @@ OPEN_TO_PAGES = {
 CACHED = "public, max-age=60"
 
 
-class PublicRoutes:
+_PAGE_QUERY = (
+    Parameter(name="before", help="where a page begins, from the link to it"),
+    Parameter(
+        name="limit",
+        help=f"entries; cut to 1 to {LONGEST_PAGE}",
+        kind="integer",
+        default=DEFAULT_PAGE,
+        least=0,
+    ),
+)
+
+
+def _page_of_topic(format: TopicFormat, id: str, shape: type[Any]) -> Operation:
+    return Operation(
+        method="GET",
+        path=f"/topics/{{id}}.{format}",
+        id=id,
+        summary=f"A public feed as this hub has it, newest first: {format}",
+        description="In pages that are linked by rel=next; conditional requests"
+        " are answered. It may be subscribed to.",
+        query=_PAGE_QUERY,
+        answers={200: {format.media_type.partition(";")[0]: shape}, 304: None},
+        headers={200: {"Link": "the hub, this page, and the next one"}},
+        problems=(404, 422, 429, 503),
+    )
+
+
+class TopicRoutes(Routes):
+    tag = "topics"
+
     def __init__(self, public: PublicService) -> None:
         self._public = public
 
-    def routes(self) -> list[Route]:
-        return [
-            Route("/myPublicFeeds.opml", self.list_feeds, methods=["GET"]),
-            Route("/topics/entries/{id}", self.show_entry, methods=["GET"]),
-            *(
-                Route(
-                    f"/topics/{{id}}.{format}",
-                    partial(self.show, format),
-                    methods=["GET"],
-                )
-                for format in TopicFormat
-            ),
-        ]
-
+    @Operation(
+        method="GET",
+        path="/myPublicFeeds.opml",
+        id="get_public_feeds",
+        summary="The public feeds, as OPML 2.0",
+        answers={200: {"text/x-opml": str}, 304: None},
+        problems=(429, 503),
+    )
     async def list_feeds(self, request: Request) -> Response:
         document = await self._public.list_feeds()
         headers = {
@@ -51,12 +79,28 @@ class PublicRoutes:
             return not_modified(headers)
         return Response(document.body, headers={**headers, "Content-Type": OPML_TYPE})
 
+    @Operation(
+        method="GET",
+        path="/topics/entries/{id}",
+        id="get_entry_page",
+        summary="An entry of a public feed that has no address of its own",
+        description="The page of its topic that has this entry alone.",
+        answers={
+            200: {TopicFormat.ATOM.media_type.partition(";")[0]: str},
+            304: None,
+        },
+        problems=(404, 429, 503),
+    )
     async def show_entry(self, request: Request) -> Response:
         """What is at the address of an entry that has none of its own."""
         prepared = await self._public.page_of(EntryId(path_id(request, "entry")))
         return await self._answer(request, prepared, TopicFormat.ATOM)
 
-    async def show(self, format: TopicFormat, request: Request) -> Response:
+    @_page_of_topic(TopicFormat.ATOM, "get_topic_as_atom", str)
+    @_page_of_topic(TopicFormat.NORMALIZED, "get_topic_normalized", dict)
+    @_page_of_topic(TopicFormat.JSON_FEED, "get_topic_as_json_feed", dict)
+    async def show(self, request: Request) -> Response:
+        format = TopicFormat(request.scope["path"].partition(".")[2])
         feed_id = FeedId(path_id(request, "topic"))
         prepared = await self._public.page(
             feed_id,

@@ -2,18 +2,74 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from hub.runtime.clock import Clock, SystemClock
 from hub.services.live import LiveService
 from hub.web.authentication import Authenticator
+from hub.web.encoding import JsonObject, named_schema
+from hub.web.operation import ANY_TOKEN, Operation, Parameter, Routes
 from hub.web.rate_limits import RateLimits
 from hub.web.streams.stream_events import EventStream
 from hub.web.streams.stream_messages import MessageStream
 from hub.web.streams.stream_requests import STREAM_PATH
+from protocols.live.messages import BodyFormat, WantedUpdates
+from protocols.live.sse import EVENT_STREAM
 
 
-class StreamRoutes:
+class StreamNotificationJson(JsonObject):
+    """The data of an event ``notification``; ``body`` is text where it is Atom."""
+
+    type: str
+    topic: str
+    cursor: str
+    prev: str | None
+    kind: Annotated[str, named_schema("StreamKind")]
+    body: dict[str, Any] | str
+
+
+class StreamResetJson(JsonObject):
+    """The data of an event ``reset``: something was missed that cannot be sent."""
+
+    type: str
+    topic: str
+    cursor: str
+
+
+_EVENTS = Operation(
+    method="GET",
+    path=STREAM_PATH,
+    id="stream",
+    summary="New entries as server-sent events, or a websocket",
+    description="Events are named notification and reset; their data are"
+    " StreamNotification and StreamReset, their id is the cursor. As a websocket"
+    " it exchanges JSON messages, which the reference describes.",
+    query=(
+        Parameter(
+            name="topic",
+            help="the URL of a feed the hub has",
+            is_required=True,
+            is_repeated=True,
+        ),
+        Parameter(name="cursor", help="send all that came after it"),
+        Parameter(name="format", help="of the bodies", choices=tuple(BodyFormat)),
+        Parameter(
+            name="updates", help="of known entries", choices=tuple(WantedUpdates)
+        ),
+    ),
+    answers={200: {EVENT_STREAM: str}},
+    problems=(401, 403, 404, 406, 422, 429, 503),
+    security=ANY_TOKEN,
+)
+
+
+class StreamRoutes(Routes):
+    """Both handlers are ASGI applications, which write to the connection itself."""
+
+    tag = "streams"
+
     def __init__(
         self,
         live: LiveService,
@@ -25,8 +81,12 @@ class StreamRoutes:
         self._events = EventStream(live, authenticator, limits)
         self._messages = MessageStream(live, authenticator, clock, limits)
 
+    @classmethod
+    def operations(cls) -> tuple[Operation, ...]:
+        return (_EVENTS,)
+
     def routes(self) -> list[BaseRoute]:
         return [
             WebSocketRoute(STREAM_PATH, self._messages),
-            Route(STREAM_PATH, self._events, methods=["GET"]),
+            Route(STREAM_PATH, self._events, methods=[_EVENTS.method]),
         ]

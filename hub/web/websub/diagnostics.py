@@ -10,11 +10,18 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from html import escape
+from typing import Self
 
 from hub.services.websub import Diagnosis
-from storage.records import Attempt, VerificationState
-
-Members = dict[str, object]
+from hub.web.encoding import JsonObject, Time
+from storage.records import (
+    Format,
+    StoredFeed,
+    SubscriptionState,
+    Verification,
+    VerificationMode,
+    VerificationState,
+)
 
 _STYLE = (
     ":root{color-scheme:light dark}"
@@ -46,59 +53,94 @@ _MEANINGS = {
 }
 
 
-def diagnosis_document(diagnosis: Diagnosis) -> Members:
-    """Times in UTC; ``null`` and empty lists where nothing is known yet."""
-    asked = diagnosis.verification
-    last = asked.last
-    found = diagnosis.subscription
-    return {
-        "mode": asked.mode,
-        "topic": asked.topic,
-        "callback": asked.callback,
-        "state": asked.state,
-        "requested_at": asked.created_at,
-        "lease_seconds": asked.lease_seconds or None,
-        "verification": {
-            "attempts": asked.attempts,
-            "at": last.at if last else None,
-            "status": last.status if last else None,
-            "excerpt": last.excerpt if last else "",
-            "reason": last.reason if last else "",
-            "next_try": asked.due,
-        },
-        "subscription": None
-        if found is None
-        else {
-            "state": found.state,
-            "format": found.format,
-            "lease_end": found.lease_end,
-            "ended_reason": found.ended_reason,
-        },
-        "topic_fetch": _fetch_members(diagnosis),
-        "deliveries": [_attempt_members(each) for each in diagnosis.attempts],
-        "next_retry": diagnosis.straggler.next_try if diagnosis.straggler else None,
-    }
+class VerificationReportJson(JsonObject):
+    """How the callback answered, the last time it was asked."""
+
+    attempts: int
+    at: Time | None
+    status: int | None
+    excerpt: str
+    reason: str
+    next_try: Time | None
+
+    @classmethod
+    def of_verification(cls, asked: Verification) -> Self:
+        last = asked.last
+        return cls(
+            attempts=asked.attempts,
+            at=last.at if last else None,
+            status=last.status if last else None,
+            excerpt=last.excerpt if last else "",
+            reason=last.reason if last else "",
+            next_try=asked.due,
+        )
 
 
-def _fetch_members(diagnosis: Diagnosis) -> Members | None:
-    if diagnosis.feed is None:
-        return None
-    polling = diagnosis.feed.polling
-    return {
-        "at": polling.last_fetch,
-        "status": polling.code,
-        "error": polling.error,
-        "next": diagnosis.feed.next_fetch,
-    }
+class SubscriptionExcerptJson(JsonObject):
+    """What the request has made, as far as anybody may know."""
+
+    state: SubscriptionState
+    format: Format
+    lease_end: Time | None
+    ended_reason: str
 
 
-def _attempt_members(attempt: Attempt) -> Members:
-    return {
-        "at": attempt.at,
-        "status": attempt.status,
-        "milliseconds": attempt.milliseconds,
-        "error": attempt.error,
-    }
+class TopicFetchJson(JsonObject):
+    """The last fetch of the topic, and when the next one is due."""
+
+    at: Time | None
+    status: int | None
+    error: str
+    next: Time
+
+    @classmethod
+    def of_feed(cls, feed: StoredFeed) -> Self:
+        return cls(
+            at=feed.polling.last_fetch,
+            status=feed.polling.code,
+            error=feed.polling.error,
+            next=feed.next_fetch,
+        )
+
+
+class DeliveryJson(JsonObject):
+    """One request to the callback; of ``status`` 0 ``error`` says why there is none."""
+
+    at: Time
+    status: int
+    milliseconds: int
+    error: str
+
+
+class DiagnosisJson(JsonObject):
+    """What became of a request; null and empty lists where nothing is known yet."""
+
+    mode: VerificationMode
+    topic: str
+    callback: str
+    state: VerificationState
+    requested_at: Time
+    lease_seconds: int | None
+    verification: VerificationReportJson
+    subscription: SubscriptionExcerptJson | None
+    topic_fetch: TopicFetchJson | None
+    deliveries: list[DeliveryJson]
+    next_retry: Time | None
+
+    @classmethod
+    def of_diagnosis(cls, diagnosis: Diagnosis) -> Self:
+        asked, late = diagnosis.verification, diagnosis.straggler
+        found, feed = diagnosis.subscription, diagnosis.feed
+        return cls.of(
+            asked,
+            requested_at=asked.created_at,
+            lease_seconds=asked.lease_seconds or None,
+            verification=VerificationReportJson.of_verification(asked),
+            subscription=None if found is None else SubscriptionExcerptJson.of(found),
+            topic_fetch=None if feed is None else TopicFetchJson.of_feed(feed),
+            deliveries=[DeliveryJson.of(each) for each in diagnosis.attempts],
+            next_retry=None if late is None else late.next_try,
+        )
 
 
 def diagnosis_page(diagnosis: Diagnosis) -> str:

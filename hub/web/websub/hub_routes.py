@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
+from typing import Annotated
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hub.services import WebSubService
 from hub.services.errors import ServiceError, TooManyWaiting
+from hub.services.websub import Pinged
 from hub.web.decoding import combined_field, read_bytes
-from hub.web.encoding import json_response
+from hub.web.encoding import JsonObject, json_response, named_schema
+from hub.web.operation import (
+    HTML,
+    JSON,
+    TEXT,
+    Operation,
+    Parameter,
+    Routes,
+)
 from hub.web.problems import Problem, as_problem
 from hub.web.rate_limits import RateLimits
-from hub.web.websub.diagnostics import PAGE_HEADERS, diagnosis_document, diagnosis_page
+from hub.web.websub.diagnostics import PAGE_HEADERS, DiagnosisJson, diagnosis_page
 from hub.web.websub.ping_routes import RPC_PATH
 from protocols.errors import InvalidValue
 from protocols.http import HeaderLink, format_link_header
 from protocols.websub.forms import read_form
-from protocols.websub.requests import PublishRequest, UnsubscribeRequest, read_request
+from protocols.websub.requests import (
+    FORMATS,
+    PublishRequest,
+    UnsubscribeRequest,
+    read_request,
+)
+from protocols.websub.signatures import ALGORITHMS
 from storage.errors import StorageError
 
 HUB_PATH = "/hub"
@@ -32,17 +48,68 @@ _ENDING = "If there is such a subscription, its callback will be asked"
 """Whether there is one, nobody is told who could not end it."""
 
 
-class WebSubRoutes:
+_FORM = (
+    Parameter(
+        name="hub.mode",
+        help="what is asked",
+        choices=("subscribe", "unsubscribe", "publish"),
+        is_required=True,
+    ),
+    Parameter(name="hub.topic", help="the URL of the topic", longest=2_048),
+    Parameter(name="hub.callback", help="the subscriber's URL", longest=2_048),
+    Parameter(
+        name="hub.lease_seconds",
+        help="cut to 300 to 2592000",
+        kind="integer",
+        default=864_000,
+        least=0,
+    ),
+    Parameter(name="hub.secret", help="signs notifications", longest=199),
+    Parameter(
+        name="hub.signature_algorithm", help="of the signature", choices=ALGORITHMS
+    ),
+    Parameter(name="hub.verify_token", help="comes back", longest=1_024),
+    Parameter(name="format", help="none: the topic as it is", choices=FORMATS),
+    Parameter(name="hub.url", help="what has news", is_repeated=True),
+)
+
+
+class PingJson(JsonObject):
+    """What becomes of one URL that was said to have news."""
+
+    url: str
+    status: Annotated[str, named_schema("PingOutcome")]
+    reason: str
+
+    @classmethod
+    def of_all(cls, pinged: Sequence[Pinged]) -> list[PingJson]:
+        return [cls.of(each, status=each.outcome) for each in pinged]
+
+
+class PingsJson(JsonObject):
+    urls: list[PingJson]
+
+
+class HubRoutes(Routes):
+    tag = "websub"
+
     def __init__(self, websub: WebSubService, limits: RateLimits) -> None:
         self._websub = websub
         self._limits = limits
 
-    def routes(self) -> list[Route]:
-        return [
-            Route(HUB_PATH, self.answer, methods=["POST"]),
-            Route("/hub/subscriptions/{token}", self.diagnose, methods=["GET"]),
-        ]
-
+    @Operation(
+        method="POST",
+        path=HUB_PATH,
+        id="ask_hub",
+        summary="The open WebSub hub: subscribe, unsubscribe, publish",
+        description="202 whatever will come of it; the link with rel=status leads to"
+        " that. A publish request is answered with 204, or by URL where JSON is"
+        " accepted. It takes parameters in the query too.",
+        form=_FORM,
+        answers={202: {TEXT: str}, 204: None, 200: {JSON: PingsJson}},
+        headers={202: {"Link": "the diagnostics of this request, rel=status"}},
+        plain_problems=(400, 403, 408, 413, 415, 503),
+    )
     async def answer(self, request: Request) -> Response:
         """WebSub 5.1.2: an error's response "SHOULD" be described as plain text."""
         try:
@@ -71,31 +138,35 @@ class WebSubRoutes:
         pinged = await self._websub.publish(asked)
         if "application/json" not in combined_field(request.headers, "accept").lower():
             return Response(status_code=HTTPStatus.NO_CONTENT)
-        urls = [
-            {"url": each.url, "status": each.outcome, "reason": each.reason}
-            for each in pinged
-        ]
-        return json_response({"urls": urls})
+        return json_response(PingsJson(urls=PingJson.of_all(pinged)))
 
+    @Operation(
+        method="GET",
+        path=f"{HUB_PATH}/subscriptions/{{token}}",
+        id="diagnose_request",
+        summary="What became of a request to the open hub",
+        answers={200: {JSON: DiagnosisJson, HTML: str}},
+        problems=(404, 429),
+    )
     async def diagnose(self, request: Request) -> Response:
         """For people if they are asked for, else as JSON."""
         diagnosis = await self._websub.diagnose(request.path_params["token"])
         if "text/html" in combined_field(request.headers, "accept").lower():
             page = diagnosis_page(diagnosis)
             return Response(page, headers=PAGE_HEADERS, media_type="text/html")
-        response = json_response(diagnosis_document(diagnosis))
+        response = json_response(DiagnosisJson.of_diagnosis(diagnosis))
         response.headers["Cache-Control"] = PAGE_HEADERS["Cache-Control"]
         return response
 
 
-class HubDoor:
+class HubMiddleware:
     """ASGI middleware: requests to the hub go to its endpoint without detours.
 
     They are the many, their errors are answered by the endpoint itself, and what looks
     for a route and for error handlers costs as much as reading one of them.
     """
 
-    def __init__(self, app: ASGIApp, websub: WebSubRoutes) -> None:
+    def __init__(self, app: ASGIApp, websub: HubRoutes) -> None:
         self._app = app
         self._websub = websub
 

@@ -7,12 +7,12 @@ from http import HTTPStatus
 import structlog
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from hub.services.errors import TooManyWaiting
 from hub.services.hints import HintService
 from hub.services.websub import Ping, Pinged
 from hub.web.decoding import read_bytes
+from hub.web.operation import Operation, Routes
 from hub.web.problems import Problem
 from protocols.weblog_pings import ping_answer, read_ping
 from protocols.xmlrpc import (
@@ -32,13 +32,23 @@ _XML_TYPES = ("", MEDIA_TYPE, "application/xml")
 log = structlog.get_logger()
 
 
-class WeblogPingRoutes:
+class PingRoutes(Routes):
+    tag = "pings"
+
     def __init__(self, hints: HintService) -> None:
         self._hints = hints
 
-    def routes(self) -> list[Route]:
-        return [Route(RPC_PATH, self.answer, methods=["POST"])]
-
+    @Operation(
+        method="POST",
+        path=RPC_PATH,
+        id="ping_by_xml_rpc",
+        summary="A blog's ping by XML-RPC: its feed is fetched soon",
+        description="A body in XML: weblogUpdates.ping or weblogUpdates.extendedPing,"
+        " with up to three URLs. Answered with a struct of flerror and message, or a"
+        " fault.",
+        answers={200: {MEDIA_TYPE: str}},
+        problems=(408, 413, 415, 429),
+    )
     async def answer(self, request: Request) -> Response:
         """ "Unless there's a lower-level error, always return 200 OK." """
         _check_type(request)

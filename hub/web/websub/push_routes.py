@@ -10,12 +10,12 @@ from http import HTTPStatus
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
 from hub.http.messages import MEBIBYTE
 from hub.services.errors import ServiceError
 from hub.services.upstream import Room, UpstreamService
 from hub.web.decoding import BODY_SECONDS, combined_field, read_bytes
+from hub.web.operation import Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem
 from protocols.errors import InvalidValue
 from protocols.websub.forms import Form, read_form
@@ -35,16 +35,34 @@ _SAFE = {
 _NOT_FOUND = "There is no such subscription.\n"
 
 
-class UpstreamRoutes:
+class PushRoutes(Routes):
+    tag = "push"
+
     def __init__(self, upstream: UpstreamService) -> None:
         self._upstream = upstream
 
-    def routes(self) -> list[Route]:
-        return [
-            Route(PATH, self.confirm, methods=["GET"]),
-            Route(PATH, self.take, methods=["POST"]),
-        ]
-
+    @Operation(
+        method="GET",
+        path=PATH,
+        id="confirm_push",
+        summary="A hub of others asks whether a subscription of this one was meant",
+        description="By WebSub, or by rssCloud with url and challenge.",
+        query=(
+            Parameter(
+                name="hub.mode",
+                help="what it asks, or tells",
+                choices=("subscribe", "unsubscribe", "denied"),
+            ),
+            Parameter(name="hub.topic", help="of the subscription", longest=2_048),
+            Parameter(name="hub.challenge", help="is sent back", longest=1_024),
+            Parameter(name="hub.lease_seconds", help="how long it will last"),
+            Parameter(name="hub.reason", help="of a denial"),
+            Parameter(name="url", help="of rssCloud: the feed", longest=2_048),
+            Parameter(name="challenge", help="of rssCloud", longest=1_024),
+        ),
+        answers={200: {CONFIRMATION_TYPE: str}},
+        plain_problems=(404, 503),
+    )
     async def confirm(self, request: Request) -> Response:
         """404 for whatever was not asked for, however it is put."""
         try:
@@ -64,6 +82,16 @@ class UpstreamRoutes:
             token, form.one("url"), _challenge(form)
         )
 
+    @Operation(
+        method="POST",
+        path=PATH,
+        id="push",
+        summary="A hub of others pushes a feed",
+        description="Signed by X-Hub-Signature, of up to 10 MiB; what is not signed"
+        " rightly is ignored. Of rssCloud a form with url.",
+        answers={202: None},
+        plain_problems=(400, 408, 410, 413, 503),
+    )
     async def take(self, request: Request) -> Response:
         try:
             callback = await self._upstream.open(request.path_params["token"])

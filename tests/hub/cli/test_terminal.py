@@ -16,8 +16,7 @@ import pytest
 
 import hub.cli
 from hub.cli import main, visible
-from hub.web.api_operations import OPERATIONS
-from hub.web.api_shapes import CHOICES, SHAPES
+from hub.web.api.openapi import openapi_document
 from tests.support.fake_api import FakeApi, serving
 from tests.support.live_hub import ADMIN, live_hub
 from tests.support.terminal import run_in_terminal
@@ -91,21 +90,29 @@ ELSEWHERE = {"serve", "demo", "listen", "simulate", "tail"}
 """They go on, or need more than answers; the source says that they print alike."""
 
 
-def value_of(kind: str, name: str = "") -> Any:
-    """Of a member of an answer, as hostile as its shape allows."""
+DOCUMENT: Any = openapi_document()
+
+
+def value_of(schema: dict[str, Any], name: str = "") -> Any:
+    """Of a member of an answer, as hostile as its schema allows."""
     if name == "next":
         return None
     if name == "hours":
         return [1.0] * 168
-    kind = kind.removesuffix("?").partition("|")[0]
-    if kind.startswith("["):
-        return [value_of(kind[1:-1])]
-    if kind in SHAPES:
-        return {member: value_of(it, member) for member, it in SHAPES[kind].items()}
-    if kind in CHOICES:
-        return next(each for each in CHOICES[kind] if each)
-    simple = {"string": EVIL, "time": TIME, "integer": 1, "number": 1.5, "object": {}}
-    return simple.get(kind, True)
+    if "anyOf" in schema:
+        return value_of(schema["anyOf"][0])
+    if "$ref" in schema:
+        found = schema["$ref"].rpartition("/")[2]
+        return value_of(DOCUMENT["components"]["schemas"][found])
+    if "enum" in schema:
+        return next(each for each in schema["enum"] if each)
+    if schema["type"] == "object":
+        members = schema.get("properties", {}).items()
+        return {member: value_of(it, member) for member, it in members}
+    if schema["type"] == "array":
+        return [value_of(schema["items"])]
+    text = TIME if schema.get("format") == "date-time" else EVIL
+    return {"string": text, "integer": 1, "number": 1.5}.get(schema["type"], True)
 
 
 @dataclass
@@ -116,11 +123,12 @@ class HostileApi(FakeApi):
         path = target.partition("?")[0]
         if path == "/myPublicFeeds.opml":
             return 200, OPML.encode()
-        for each in OPERATIONS:
-            pattern = re.sub(r"{\w+}", "[^/]+", f"/api{each.path}")
-            if each.method == method and re.fullmatch(pattern, path):
-                status, shape = min(each.answers.items())
-                return status, json.dumps(value_of(shape)).encode()
+        for each, members in DOCUMENT["paths"].items():
+            pattern = re.sub(r"{\w+}", "[^/]+", each)
+            if method.lower() in members and re.fullmatch(pattern, path):
+                status, answer = min(members[method.lower()]["responses"].items())
+                (content,) = answer["content"].values()
+                return int(status), json.dumps(value_of(content["schema"])).encode()
         return 500, json.dumps({"detail": EVIL}).encode()
 
 

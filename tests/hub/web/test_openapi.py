@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 from starlette.routing import BaseRoute, Mount, Route
 
-from hub.web.api.openapi import openapi_document
-from hub.web.api_operations import OPERATIONS
-from hub.web.api_shapes import CHOICES, SHAPES
+from hub.web.api.openapi import API_OPERATIONS, OPEN_OPERATIONS, openapi_document
 from hub.web.application import create_application
-from hub.web.open_operations import OPEN_OPERATIONS
+from hub.web.operation import ApiOperation
 from protocols.model import Hints
 from storage.records import (
     GivenUp,
@@ -29,6 +29,7 @@ from storage.records import (
     VerificationTry,
 )
 from tests.hub.web.conftest import TOKEN
+from tests.support.golden import DATA
 from tests.support.json_schema import faults
 from tests.support.live_hub import live_hub
 from tests.support.services import PAGE, Hub
@@ -67,7 +68,7 @@ def test_every_route_is_described_and_nothing_else_is(hub: Hub) -> None:
 
 
 def test_no_operation_is_there_twice() -> None:
-    keys = [("api", each.method, each.path) for each in OPERATIONS]
+    keys = [("api", each.method, each.path) for each in API_OPERATIONS]
     keys += [("open", each.method, each.path) for each in OPEN_OPERATIONS]
     assert len(keys) == len(set(keys)) == len(described())
     ids = [operation["operationId"] for operation in described().values()]
@@ -409,11 +410,39 @@ def test_every_operation_has_been_asked() -> None:
     assert asked | elsewhere == set(described())
 
 
-def test_every_shape_and_choice_is_used() -> None:
+def test_every_schema_is_used() -> None:
     document: Any = openapi_document()
     used = {each.rpartition("/")[2] for each in references(document)}
-    named_in_words = {"StreamNotification", "StreamReset"}
-    assert (SHAPES.keys() | CHOICES.keys()) - used == named_in_words
+    assert components().keys() - used == {"StreamNotification", "StreamReset"}
+
+
+def test_generated_clients_keep_their_names() -> None:
+    """Operations by their ids, members of schemas and the values of texts."""
+    names = json.loads((DATA / "openapi" / "names.json").read_text())
+    found = {f"{' '.join(key)}": it["operationId"] for key, it in described().items()}
+    assert found == names["operations"]
+    assert {
+        name: sorted(schema.get("properties", schema.get("enum")))
+        for name, schema in components().items()
+    } == names["schemas"]
+
+
+def test_every_tag_is_said_and_used() -> None:
+    document: Any = openapi_document()
+    said = [each["name"] for each in document["tags"]]
+    used = {tag for each in described().values() for tag in each["tags"]}
+    assert len(said) == len(set(said))
+    assert set(said) == used
+
+
+@pytest.mark.parametrize("operation", API_OPERATIONS, ids=lambda it: it.id)
+def test_examples_are_as_described(operation: ApiOperation) -> None:
+    if operation.body is None:
+        return
+    shown = described()[operation.method, f"/api{operation.path}"]
+    content = shown["requestBody"]["content"]["application/json"]
+    body = msgspec.json.encode(content["example"])
+    assert msgspec.json.decode(body, type=type(operation.body)) == operation.body
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from hub.web.api_operations import OPERATIONS
+from hub.web.api.openapi import API_OPERATIONS
 from hub.web.operation import Operation
 from storage.records import Right
 from tests.hub.web.conftest import TOKEN
@@ -78,7 +78,7 @@ async def test_a_right_opens_what_takes_it_and_nothing_else(
     anybody: httpx2.AsyncClient, right: Right
 ) -> None:
     headers = await bearer(anybody, right)
-    for operation in OPERATIONS:
+    for operation in API_OPERATIONS:
         answer = await anybody.request(
             operation.method, url_of(operation), headers=headers
         )
@@ -94,7 +94,7 @@ async def test_the_right_to_administer_opens_everything(
     anybody: httpx2.AsyncClient,
 ) -> None:
     headers = await bearer(anybody, "admin")
-    for operation in OPERATIONS:
+    for operation in API_OPERATIONS:
         answer = await anybody.request(
             operation.method, url_of(operation), headers=headers
         )
@@ -104,7 +104,7 @@ async def test_the_right_to_administer_opens_everything(
 async def test_without_a_token_only_the_description_is_open(
     anybody: httpx2.AsyncClient,
 ) -> None:
-    for operation in OPERATIONS:
+    for operation in API_OPERATIONS:
         answer = await anybody.request(operation.method, url_of(operation))
         assert (answer.status_code == 401) == (operation.right is not None)
 

@@ -1,0 +1,412 @@
+"""Feeds as the API shows them, and what may become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Self
+
+from hub.core.cadence import Term
+from hub.core.push.facts import PushState
+from hub.services.feed_reports import ExplainedFeed, FeedFindings, FeedReport
+from hub.services.feed_requests import ImportedFeed, ImportOutcome
+from hub.sites.feed_finder import LookupResult
+from hub.web.encoding import JsonObject, Time, named_schema
+from protocols.errors import FeedLink
+from protocols.model import Hints
+from protocols.outline_walk import OutlineWalk, WalkedList
+from protocols.outlines import ListedFeed
+from storage.records import (
+    FeedState,
+    PushCount,
+    PushHub,
+    PushWay,
+    StoredFeed,
+    Validators,
+)
+
+DocumentFormat = Annotated[str, named_schema("DocumentFormat")]
+
+
+class FeedJson(JsonObject):
+    """A feed, and how its last fetch went."""
+
+    id: int
+    url: str
+    state: FeedState
+    private: bool
+    section: str
+    title: str
+    format: DocumentFormat
+    next_fetch: Time
+    created_at: Time
+    has_credentials: bool
+    code: int | None
+    message: str
+    error: str
+    failures: int
+    failing_since: Time | None
+    last_fetch: Time | None
+    retry_after: Time | None
+    last_success: Time | None
+    last_parse: Time | None
+    period: float
+    velocity: float
+    entries: int
+    entries_since_maintenance: int
+    generated_ids: bool
+    bozo_rank: float
+
+    @classmethod
+    def of_feed(cls, feed: StoredFeed, **more: Any) -> Self:
+        polling = feed.polling
+        return cls(
+            id=feed.id,
+            url=feed.url,
+            state=feed.state,
+            private=feed.private,
+            section=feed.section,
+            title=feed.title,
+            format=feed.format,
+            next_fetch=feed.next_fetch,
+            created_at=feed.created_at,
+            has_credentials=feed.has_credentials,
+            code=polling.code,
+            message=polling.message,
+            error=polling.error,
+            failures=polling.failures,
+            failing_since=polling.failing_since,
+            last_fetch=polling.last_fetch,
+            retry_after=polling.retry_after,
+            last_success=polling.last_success,
+            last_parse=polling.last_parse,
+            period=polling.period,
+            velocity=polling.velocity,
+            entries=polling.entry_count,
+            entries_since_maintenance=polling.entries_since_maintenance,
+            generated_ids=polling.generated_ids,
+            bozo_rank=polling.bozo_rank,
+            **more,
+        )
+
+
+class AddedFeedJson(FeedJson):
+    """``added``: it was not known before."""
+
+    added: bool
+
+
+class EditedFeedJson(FeedJson):
+    """``follows``: what comes of the change, a sentence each."""
+
+    follows: Sequence[str]
+    subscriptions_ended: int
+
+
+class FetchedFeedJson(FeedJson):
+    """``fetched``: the fetch has ended already."""
+
+    fetched: bool
+
+
+class FeedsJson(JsonObject):
+    """A page of feeds; ``next`` is the ``after`` of the following one."""
+
+    feeds: list[FeedJson]
+    next: int | None
+
+
+class FeedLinkJson(JsonObject):
+    """A feed that a page names."""
+
+    url: str
+    title: str
+    type: str
+
+    @classmethod
+    def of_all(cls, links: Sequence[FeedLink]) -> list[Self]:
+        return [cls.of(each, url=each.href) for each in links]
+
+
+class FeedChoicesJson(JsonObject):
+    """A page that names several feeds: one of them is to be added."""
+
+    url: str
+    feeds: list[FeedLinkJson]
+
+
+class ImportedFeedJson(JsonObject):
+    """What became of one feed of many."""
+
+    url: str
+    outcome: ImportOutcome
+    reason: str
+    feed: FeedJson | None
+    feeds: list[FeedLinkJson]
+
+    @classmethod
+    def of_import(cls, imported: ImportedFeed) -> Self:
+        feed = imported.feed
+        return cls.of(
+            imported,
+            feed=None if feed is None else FeedJson.of_feed(feed),
+            feeds=FeedLinkJson.of_all(imported.feeds),
+        )
+
+
+class ImportedFeedsJson(JsonObject):
+    feeds: list[ImportedFeedJson]
+
+
+class WalkedListsJson(JsonObject):
+    """Feeds that lists name, a part of them; ``next``: the ``skip`` of the next one."""
+
+    feeds: list[ListedFeed]
+    total: int
+    next: int | None
+    lists: list[WalkedList]
+    notes: list[str]
+
+    @classmethod
+    def of_walk(cls, walk: OutlineWalk, *, skip: int, length: int) -> Self:
+        end = skip + length
+        return cls.of(
+            walk,
+            feeds=walk.feeds[skip:end],
+            total=len(walk.feeds),
+            next=end if end < len(walk.feeds) else None,
+        )
+
+
+class SightJson(JsonObject):
+    """What is at a URL: a feed, or the feeds that are named there."""
+
+    is_feed: bool
+    format: DocumentFormat
+    title: str
+    entries: int
+    trouble: str
+    feeds: list[FeedLinkJson]
+    best: str | None
+    reason: str
+
+    @classmethod
+    def of_sight(cls, sight: LookupResult) -> Self:
+        best = sight.choice.best
+        return cls(
+            is_feed=sight.feed is not None,
+            format=sight.feed.format if sight.feed else "",
+            title=sight.feed.feed.title if sight.feed else "",
+            entries=sight.feed.entry_count if sight.feed else 0,
+            trouble=sight.trouble,
+            feeds=FeedLinkJson.of_all(sight.choice.feeds),
+            best=best.href if best else None,
+            reason="" if sight.feed else sight.choice.reason,
+        )
+
+
+class RedirectJson(JsonObject):
+    """A permanent redirect that is watched before it is believed."""
+
+    target: str
+    sightings: int
+    first_seen: Time
+
+
+class SiteFactsJson(JsonObject):
+    """How far the reading of a site is that takes many requests."""
+
+    kind: str
+    pages: int
+    is_read: bool
+    entries_of_day: int
+    phase: str
+    cursor: str
+    walked_at: Time | None
+    reread_at: Time | None
+
+
+class PushFactsJson(JsonObject):
+    """How another hub pushes a feed."""
+
+    way: PushWay
+    hub: str
+    topic: str
+    state: PushState
+    is_trusted: bool
+    until: Time | None
+    asked_at: Time | None
+    retry_at: Time | None
+    trouble: str
+    pushed_at: Time | None
+    brought: int
+    late: int
+    missed: int
+    foreign: int
+    is_hinted: bool
+
+
+class FeedReportJson(FeedJson):
+    """A feed, and all that explains it."""
+
+    subscribers: int
+    fetch_url: str
+    redirect: RedirectJson | None
+    validators: Validators | None
+    answers_304: bool
+    fresh_until: Time | None
+    unchanged: int
+    hints: Hints
+    rekeyed: int
+    rekeyed_at: Time | None
+    gap_at: Time | None
+    waiting: int
+    told_of_day: int
+    bytes_of_day: int
+    dropped: int
+    problems: Sequence[str]
+    period_terms: Sequence[Term]
+    maintained_at: Time | None
+    popularity: float | None
+    porn_rank: float | None
+    is_stale: bool
+    related: Sequence[int]
+    site: SiteFactsJson | None
+    push: PushFactsJson | None
+
+    @classmethod
+    def of_report(cls, report: FeedReport) -> Self:
+        polling, standing = report.feed.polling, report.standing
+        return cls.of_feed(
+            report.feed,
+            subscribers=report.subscribers,
+            fetch_url=polling.fetch_url or report.feed.url,
+            redirect=RedirectJson.of_any(polling.redirect),
+            validators=polling.validators,
+            answers_304=polling.answers_304,
+            fresh_until=polling.fresh_until,
+            unchanged=polling.unchanged,
+            hints=polling.hints,
+            rekeyed=polling.rekeyed,
+            rekeyed_at=polling.rekeyed_at,
+            gap_at=polling.gap_at,
+            waiting=polling.waiting,
+            told_of_day=polling.told_of_day,
+            bytes_of_day=polling.bytes_of_day,
+            dropped=polling.dropped,
+            problems=polling.problems,
+            period_terms=report.plan.terms,
+            maintained_at=standing.maintained_at if standing else None,
+            popularity=standing.popularity if standing else None,
+            porn_rank=standing.porn_rank if standing else None,
+            is_stale=standing is not None and standing.is_stale,
+            related=report.related,
+            site=SiteFactsJson.of_any(report.site),
+            push=PushFactsJson.of_any(report.push),
+        )
+
+
+class FeedPlanJson(JsonObject):
+    """When a feed is polled next, and why."""
+
+    id: int
+    url: str
+    state: FeedState
+    next_fetch: Time
+    sentence: str
+    period: float
+    rate: float
+    rate_now: float
+    price: float
+    hints: Hints
+    hints_in_force: Sequence[str]
+    hours: Sequence[float]
+    minutes: Sequence[float]
+    terms: Sequence[Term]
+    site: SiteFactsJson | None
+    push: PushFactsJson | None
+
+    @classmethod
+    def of_explained(cls, explained: ExplainedFeed) -> Self:
+        feed, explanation = explained.feed, explained.explanation
+        return cls.of(
+            explanation,
+            id=feed.id,
+            url=feed.url,
+            state=feed.state,
+            next_fetch=feed.next_fetch,
+            period=feed.polling.period,
+            hints=feed.polling.hints,
+            hints_in_force=explanation.in_force,
+            site=SiteFactsJson.of_any(explained.site),
+            push=PushFactsJson.of_any(explained.push),
+        )
+
+
+class FindingJson(JsonObject):
+    """What was seen of a feed, and what may be done about it."""
+
+    kind: str
+    what: str
+    suggestion: str
+
+
+class FoundFeedJson(JsonObject):
+    """A feed that something may be done about."""
+
+    id: int
+    url: str
+    title: str
+    state: FeedState
+    polls_per_entry: float | None
+    findings: list[FindingJson]
+
+    @classmethod
+    def of_found(cls, found: FeedFindings) -> Self:
+        findings = [FindingJson.of(each) for each in found.findings]
+        per_entry = found.polls_per_entry
+        return cls.of(found.feed, polls_per_entry=per_entry, findings=findings)
+
+
+class FeedFindingsJson(JsonObject):
+    """What was found on a page of the feeds."""
+
+    feeds: list[FoundFeedJson]
+    next: int | None
+
+
+class PushCountsJson(JsonObject):
+    """Of requests to one hub, and of what it pushed."""
+
+    requested: int
+    confirmed: int
+    refused: int
+    unanswered: int
+    lapsed: int
+    delivered: int
+    forged: int
+    rejected: int
+    brought: int
+    late: int
+    foreign: int
+    missed: int
+
+
+class PushHubJson(JsonObject):
+    hub: str
+    counts: PushCountsJson
+
+    @classmethod
+    def of_hub(cls, hub: PushHub) -> Self:
+        counts = dict(hub.counts)
+        every = {each.value: counts.get(each, 0) for each in PushCount}
+        return cls(hub=hub.hub, counts=PushCountsJson(**every))
+
+
+class PushHubsJson(JsonObject):
+    """Other people's hubs that push feeds."""
+
+    hubs: list[PushHubJson]
+
+
+class SubscriptionsEndedJson(JsonObject):
+    subscriptions_ended: int
