@@ -22,8 +22,8 @@ from storage.records import (
 )
 from storage.sqlite.commit_records import FEW_SUBSCRIBERS
 from storage.wanted import wants
-from tests.support.eventually import eventually
 from tests.support.storage_scene import START, Scene, all_of, at, outcome_of
+from tests.support.waiting import eventually
 
 
 async def test_a_record_goes_to_the_subscriptions_of_its_feed_in_id_order(

@@ -31,7 +31,7 @@ from storage.records import (
     Validators,
     pace_of,
 )
-from tests.support.overdue import places
+from tests.support.memory.feeds import places
 from tests.support.storage_scene import MINUTE, NO_FEED, START, Scene, at, fetch
 
 URL = "https://a.example/feed"

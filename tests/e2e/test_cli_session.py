@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.command import Outcome, fanfare, fork_fanfare, knowing
-from tests.support.eventually import eventually
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
 from tests.support.hub_process import HubProcess
 from tests.support.publisher import Publisher
+from tests.support.waiting import eventually
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ import pytest
 from lxml import etree
 
 from hub.runtime.clock import SystemClock
-from tests.support.eventually import eventually
 from tests.support.http_server import ServerAnswer
 from tests.support.publisher import entry_id
 from tests.support.stage import Stage, open_stage
 from tests.support.standard_webhooks import Received, verifies
 from tests.support.subscribers import Reply
+from tests.support.waiting import eventually
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from tests.support.eventually import eventually
 from tests.support.oracle import Evidence, judge, missing
 from tests.support.stage import open_stage
+from tests.support.waiting import eventually
 
 FORMATS = ("json", "atom", "as-is")
 

@@ -17,14 +17,14 @@ from lxml.etree import fromstring
 from websockets.asyncio.client import connect
 
 from tests.support.event_stream import EventParser
-from tests.support.eventually import eventually
 from tests.support.http_server import WebServer
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import TOKEN, HubProcess
 from tests.support.one_blog import FORMATS
-from tests.support.openfeeder_server import FeederServer
+from tests.support.openfeeder import FeederServer
 from tests.support.scp_site import ScpSite
 from tests.support.site import Site, Told
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 
 NAMESPACES = {
     "a": "http://www.w3.org/2005/Atom",

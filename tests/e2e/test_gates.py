@@ -13,10 +13,10 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from tests.support.command import Outcome, fanfare, knowing
-from tests.support.eventually import eventually
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import LOOPBACK, HubProcess
 from tests.support.publisher import Publisher
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 
 
 @pytest.fixture

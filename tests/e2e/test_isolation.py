@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
-from tests.support.eventually import eventually
-from tests.support.loop_lag import LoopLag
 from tests.support.stage import open_stage
 from tests.support.subscribers import Reply, Subscriber
+from tests.support.waiting import LoopLag, eventually
 
 FEEDS = 4
 SUBSCRIBERS_EACH = 60

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.support.eventually import eventually
 from tests.support.http_server import ServerAnswer, ServerRequest
-from tests.support.hub_api import HubApi
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 from tests.support.websub import atom, confirm, websub_scene
 
 

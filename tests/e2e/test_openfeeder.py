@@ -8,12 +8,12 @@ from pathlib import Path
 import httpx2
 
 from tests.support.creator import a_creator_feed, an_item
-from tests.support.eventually import eventually
 from tests.support.http_server import WebServer
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import LOOPBACK, TOKEN, HubProcess
 from tests.support.openfeeder_client import OpenFeederClient, faults
 from tests.support.site import Site, Told
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 
 FEED = "/feed.json"
 BOT = {"User-Agent": "Mozilla/5.0 (compatible; ClaudeBot/1.0)"}

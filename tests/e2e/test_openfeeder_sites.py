@@ -17,13 +17,12 @@ from websockets.asyncio.client import connect
 
 from hub.runtime.clock import SystemClock
 from tests.support.command import fanfare, knowing
-from tests.support.eventually import eventually
 from tests.support.http_server import WebServer
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import LOOPBACK, HubProcess
-from tests.support.openfeeder import Ways
-from tests.support.openfeeder_server import FeederServer
+from tests.support.openfeeder import FeederServer, Ways
 from tests.support.site import Told
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 
 ATOM = {"a": "http://www.w3.org/2005/Atom"}
 EAGER = {

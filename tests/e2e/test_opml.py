@@ -7,9 +7,9 @@ from pathlib import Path
 
 from protocols.outlines import read_outlines
 from tests.support.command import fanfare, knowing
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import HubProcess
 from tests.support.site import Site
+from tests.support.stage import HubApi
 
 FEED = '<feed xmlns="http://www.w3.org/2005/Atom"><title>T</title></feed>'
 

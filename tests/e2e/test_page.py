@@ -19,11 +19,11 @@ import pytest
 from lxml import html
 
 from tests.support.browser import Browser, Tab, find_browser
-from tests.support.eventually import eventually
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 
 PROGRAM = find_browser()
 HOSTILE = "<img src=x onerror=document.title=1><script>document.title=2</script> &amp;"

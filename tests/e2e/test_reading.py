@@ -8,10 +8,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.support.eventually import eventually
 from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import HubProcess
 from tests.support.stage import Stage, open_stage
+from tests.support.waiting import eventually
 from tests.support.websub import websub_scene
 
 

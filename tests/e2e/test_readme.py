@@ -23,11 +23,11 @@ import pytest
 
 from protocols.websub.signatures import sign
 from tests.support.command import Outcome, environment, knowing
-from tests.support.eventually import eventually
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
 from tests.support.receiver import Receiver, Script
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

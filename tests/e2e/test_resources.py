@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.eventually import eventually
 from tests.support.http_server import WebServer
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import HubProcess
 from tests.support.site import Site, Told
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 
 
 async def test_each_subscriber_gets_the_part_it_asked_for_in_its_form(

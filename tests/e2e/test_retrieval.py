@@ -14,8 +14,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support.eventually import eventually
 from tests.support.hub_process import TOKEN
+from tests.support.waiting import eventually
 from tests.support.websub import (
     Callback,
     HubAnswer,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.eventually import eventually
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import LOOPBACK, HubProcess
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 
 MARKUP = '<p onclick="x()">Hi<script>alert(1)</script></p>'
 

@@ -11,12 +11,12 @@ import aiohttp
 import httpx2
 
 from tests.support.creator import a_creator_feed, an_item
-from tests.support.eventually import eventually
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import HubProcess
 from tests.support.scp_crawler import ScpCrawler
 from tests.support.scp_schemas import faults_of_file, faults_of_sitemap
 from tests.support.site import Site
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 
 PAGES = 200
 KILLS = 3

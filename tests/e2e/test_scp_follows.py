@@ -8,12 +8,12 @@ from pathlib import Path
 
 from tests.support.command import fanfare, knowing
 from tests.support.creator import a_creator_feed, an_item
-from tests.support.eventually import eventually
 from tests.support.http_server import WebServer
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import LOOPBACK, HubProcess
 from tests.support.scp_site import ScpSite
 from tests.support.site import Site, Told
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 
 
 async def test_a_hub_that_follows_another_ends_with_the_same_entries(

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import pytest
 
 from tests.support.certificates import server_context
-from tests.support.eventually import eventually
 from tests.support.http_server import WebServer
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import HubProcess
 from tests.support.scp_site import SITEMAP, ScpSite
 from tests.support.site import Site, Told
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 
 NEWS = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title>
 <link>https://site.example/</link><description>d</description>%s</channel></rss>"""

@@ -15,8 +15,8 @@ import aiohttp
 import pytest
 
 from tests.support.command import ROOT, environment, fanfare, knowing, start_fanfare
-from tests.support.eventually import eventually
 from tests.support.hub_process import HubProcess
+from tests.support.waiting import eventually
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.command import fanfare, knowing
-from tests.support.eventually import eventually
-from tests.support.hub_api import HubApi
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 from tests.support.websub import Callback, Topic, WebSubScene, atom, websub_scene
 
 

@@ -12,8 +12,8 @@ from time import monotonic
 import aiohttp
 from websockets.asyncio.client import connect
 
-from tests.support.eventually import eventually
 from tests.support.hub_process import LOOPBACK, HubProcess
+from tests.support.waiting import eventually
 
 MOST = 5.0
 TOKEN = "t" * 32

@@ -14,9 +14,9 @@ from urllib.parse import parse_qsl
 import pytest
 import pytest_asyncio
 
-from tests.support.eventually import eventually
 from tests.support.http_server import ServerAnswer
 from tests.support.hub_process import TOKEN
+from tests.support.waiting import eventually
 from tests.support.websub import (
     Callback,
     HubAnswer,

@@ -10,12 +10,12 @@ import aiohttp
 import pytest
 from websockets.asyncio.client import connect
 
-from tests.support.eventually import eventually
 from tests.support.hub_process import TOKEN
 from tests.support.live_hub import next_message
 from tests.support.publisher import entry_id
 from tests.support.stage import Stage, open_stage
 from tests.support.subscribers import Subscriber
+from tests.support.waiting import eventually
 
 TOPIC = "http://track.superfeedr.com/?query=laurel+-hardy"
 

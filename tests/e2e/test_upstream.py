@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 import pytest
 import pytest_asyncio
 
-from tests.support.eventually import eventually
 from tests.support.hub_process import HubProcess
 from tests.support.upstream_hub import (
     TEN_DAYS,
@@ -17,6 +16,7 @@ from tests.support.upstream_hub import (
     upstream_process,
     upstream_scene,
 )
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -14,9 +14,8 @@ from pathlib import Path
 import structlog
 
 from hub.core.budget import Budget
-from tests.support.guest_month import Month
-from tests.support.guest_population import SITES
-from tests.support.guest_scores import score_sheet
+from tests.etiquette.guest_month import Month, score_sheet
+from tests.etiquette.guest_sites import SITES
 
 
 def main() -> int:

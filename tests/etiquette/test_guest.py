@@ -1,7 +1,7 @@
 """A month as a guest of seventy feeds: nobody finds a fault with a single request.
 
 Each line of the etiquette (docs/etiquette.md) that shows in requests is a column of
-the score; the sites are in `tests.support.guest_population`.
+the score; the sites are in `tests.etiquette.guest_sites`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import asyncio
 import pytest
 
 from hub.core.budget import Budget
-from tests.support.guest_month import Month
-from tests.support.guest_population import SITES
-from tests.support.guest_sites import Site
+from tests.etiquette.guest_month import Month
+from tests.etiquette.guest_sites import SITES, Site
 
 A_DAY = 3.0
 """Polls of a feed, on average: fewer than by default, for the sake of time."""

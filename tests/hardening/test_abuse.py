@@ -33,8 +33,6 @@ from protocols.websub.requests import UnsubscribeRequest
 from protocols.websub.signatures import sign_webhook
 from storage.records import ANONYMOUS, SubscriptionState, VerificationState
 from tests.support.application_client import client_of
-from tests.support.background import in_background
-from tests.support.eventually import eventually
 from tests.support.http_server import ServerAnswer, ServerRequest
 from tests.support.hub_process import TOKEN
 from tests.support.open_hub import (
@@ -46,6 +44,7 @@ from tests.support.open_hub import (
     open_hub_scene,
 )
 from tests.support.services import open_hub
+from tests.support.waiting import eventually, in_background
 from tests.support.websub import HubAnswer, Topic, WebSubScene, atom, websub_scene
 
 VICTIM = "victim.example"

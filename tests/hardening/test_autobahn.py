@@ -16,9 +16,16 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from tests.support.autobahn import CASES, LARGEST, NORMAL, TOO_LARGE, Case, echo
-from tests.support.autobahn_limits import LIMIT_CASES
-from tests.support.autobahn_texts import TEXT_CASES
+from tests.support.autobahn import (
+    CASES,
+    LARGEST,
+    LIMIT_CASES,
+    NORMAL,
+    TEXT_CASES,
+    TOO_LARGE,
+    Case,
+    echo,
+)
 from tests.support.live_hub import LiveHub, live_hub
 from tests.support.raw_websocket import (
     CLOSE,

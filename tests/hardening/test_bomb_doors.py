@@ -25,7 +25,6 @@ import pytest
 import pytest_asyncio
 from backports import zstd
 
-from tests.support.eventually import eventually
 from tests.support.http_server import Origin, ServerAnswer
 from tests.support.hub_process import HubProcess
 from tests.support.upstream_hub import (
@@ -34,6 +33,7 @@ from tests.support.upstream_hub import (
     upstream_process,
     upstream_scene,
 )
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

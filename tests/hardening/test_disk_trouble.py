@@ -22,7 +22,6 @@ import pytest
 
 from hub.app import run
 from hub.settings import Settings
-from tests.support.eventually import eventually
 from tests.support.failing_disk import (
     BROKEN,
     FULL,
@@ -32,6 +31,7 @@ from tests.support.failing_disk import (
 )
 from tests.support.publisher import PublishedFeed, Publisher
 from tests.support.subscribers import Reply, Subscriber, Subscribers
+from tests.support.waiting import eventually
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 TOKEN = "of-a-test"

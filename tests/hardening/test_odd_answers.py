@@ -23,10 +23,10 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
-from tests.support.black_hole import black_hole
+from tests.support.broken_networks import black_hole
 from tests.support.delivery_scene import DeliveryScene, delivery_scene
-from tests.support.eventually import eventually
 from tests.support.http_server import Origin, ServerAnswer
+from tests.support.waiting import eventually
 
 SECONDS = 2.0
 LONGEST_BODY = 64 * 1024

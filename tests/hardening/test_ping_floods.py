@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.support.eventually import eventually
 from tests.support.http_server import Origin
 from tests.support.hub_process import TOKEN
+from tests.support.waiting import eventually
 from tests.support.websub import HubAnswer, Topic, WebSubScene, websub_scene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

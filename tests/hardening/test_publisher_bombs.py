@@ -18,11 +18,11 @@ from typing import Any
 import brotli
 from backports import zstd
 
-from tests.support.eventually import eventually
-from tests.support.feeds import rss
+from tests.support.documents import rss
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import HubProcess
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 
 MOST_MEMORY = 700_000_000  # bytes, at any moment; a hub at rest has 80 MB
 PATIENCE = 240.0

@@ -23,14 +23,14 @@ from hub.upstream.requests import HubRequests
 from hub.websub.validation import Validation
 from protocols.openfeeder.serving.analytics import AnalyticsEvent, Endpoint
 from storage.records import FeedId, NewFeed, NewPushCallback, Polling, PushWay
-from tests.support.clock import ManualClock
-from tests.support.forbidden import (
+from tests.hardening.forbidden_addresses import (
     LOOPBACK_HOSTS,
     ODD_URLS,
     PRIVATE_HOSTS,
     forbidden_urls,
     long_urls,
 )
+from tests.support.clock import ManualClock
 from tests.support.http_server import Origin, ServerAnswer, redirect
 from tests.support.new_database import open_new
 

@@ -21,10 +21,10 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from tests.support.eventually import eventually
-from tests.support.forbidden import forbidden_urls
+from tests.hardening.forbidden_addresses import forbidden_urls
 from tests.support.http_server import Origin, ServerAnswer, ServerRequest, redirect
 from tests.support.hub_process import TOKEN, HubProcess
+from tests.support.waiting import eventually
 from tests.support.websub import atom
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -27,8 +27,8 @@ from hub.composition import BuiltHub
 from hub.runtime.background import BackgroundTask
 from hub.settings import Settings
 from hub.web.server.http_server import create_server, listening_socket
-from tests.support.eventually import eventually
 from tests.support.services import Hub, open_hub
+from tests.support.waiting import eventually
 
 
 @pytest.fixture

@@ -12,15 +12,11 @@ from structlog.testing import capture_logs
 from hub.search_index import SearchIndex
 from hub.services.tokens import ADMINISTRATOR
 from protocols.model import Entry, Status
-from storage.records import (
-    Position,
-    RecordKind,
-    RecordWrite,
-)
-from tests.support.eventually import eventually
+from storage.records import Position, RecordKind, RecordWrite
 from tests.support.library import Library
 from tests.support.services import Hub, open_hub
 from tests.support.storage_scene import fetch
+from tests.support.waiting import eventually
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hub.web.server.http_server import (
     create_server,
     listening_socket,
 )
-from tests.support.eventually import eventually
+from tests.support.waiting import eventually
 
 
 def test_port_0_picks_a_free_port() -> None:

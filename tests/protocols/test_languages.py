@@ -15,7 +15,7 @@ from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.sniff import Kind
 from protocols.languages import language_tag, reduce_language
 from tests.support.creator import a_creator_feed, an_item, read
-from tests.support.feeds import CONTEXT, atom, rss
+from tests.support.documents import CONTEXT, atom, rss
 
 # RFC 5646 2.1, without what is grandfathered.
 WELL_FORMED = re.compile(

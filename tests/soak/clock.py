@@ -16,9 +16,9 @@ from time import monotonic
 import aiohttp
 
 from tests.soak.odd_process import TOKEN, odd_hub
-from tests.support.eventually import eventually
 from tests.support.publisher import PublishedFeed, Publisher
 from tests.support.subscribers import Reply, Subscriber, Subscribers
+from tests.support.waiting import eventually
 
 HOUR = 3_600
 SUBSCRIBERS = 20

@@ -16,9 +16,9 @@ from pathlib import Path
 from time import monotonic
 
 from hub.delivery.leases import LEASE_SECONDS
-from tests.support.eventually import eventually
 from tests.support.stage import Stage, open_stage
 from tests.support.subscribers import Reply, Subscriber
+from tests.support.waiting import eventually
 
 SUBSCRIBERS = 60
 FORMATS = ("json", "atom")

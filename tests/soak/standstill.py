@@ -26,7 +26,7 @@ from hub.ingest.schedule import HOST_INTERVAL
 from hub.limits.origin_limiter import HIGHEST_LIMIT
 from tests.soak.odd_process import odd_hub
 from tests.soak.overdue_hub import Overdue, write_overdue
-from tests.support.eventually import eventually
+from tests.support.waiting import eventually
 
 FIRST_SECONDS = 5.0
 """Until the first poll and the first push, from the start of the process; of its CPU,

@@ -28,10 +28,10 @@ import aiohttp
 from hub.open_files import raise_limit
 from protocols.live.closing import SHUTDOWN
 from tests.soak.storm_clients import Client, SlowClient
-from tests.support.eventually import eventually
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import LOOPBACK, HubProcess
 from tests.support.publisher import PublishedFeed, Publisher
+from tests.support.stage import HubApi
+from tests.support.waiting import eventually
 
 BACK_WITHIN = 60.0
 MISSED, MEANWHILE = 30, 5

@@ -20,7 +20,7 @@ from typing import Any, Self
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from tests.support.eventually import eventually
+from tests.support.waiting import eventually
 
 START_SECONDS = 60.0
 ANSWER_SECONDS = 60.0

@@ -18,12 +18,12 @@ from time import monotonic
 
 import aiohttp
 
-from tests.support.hub_api import HubApi
 from tests.support.hub_process import LOOPBACK, HubDied, HubProcess
-from tests.support.loop_lag import LoopLag
 from tests.support.oracle import Evidence, Kill, age_at_kill, duplicates, judge, missing
 from tests.support.publisher import PublishedFeed, Publisher
+from tests.support.stage import HubApi
 from tests.support.subscribers import Reply, Subscriber, Subscribers
+from tests.support.waiting import LoopLag
 
 ACKNOWLEDGEMENT_WINDOW = 0.1
 """Seconds of acknowledgements that a kill may lose, as the hub promises."""

@@ -1,10 +1,11 @@
-"""Entries and documents as the parser would make them, for tests of what is news."""
+"""Small documents, and entries as the parser makes them, for tests of what is news."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 
+from protocols.feeds import ParseContext
 from protocols.model import (
     Deletion,
     Entry,
@@ -15,6 +16,23 @@ from protocols.model import (
     ParsedFeed,
     Text,
 )
+
+CONTEXT = ParseContext(
+    url="https://site.example/feed.xml", now=datetime(2026, 5, 1, tzinfo=UTC)
+)
+
+
+def context(url: str = CONTEXT.url, content_type: str = "") -> ParseContext:
+    return ParseContext(url=url, content_type=content_type, now=CONTEXT.now)
+
+
+def rss(items: str = "", head: str = "<title>Feed</title>", prolog: str = "") -> bytes:
+    document = f'{prolog}<rss version="2.0"><channel>{head}{items}</channel></rss>'
+    return document.encode()
+
+
+def atom(inner: str) -> bytes:
+    return f'<feed xmlns="http://www.w3.org/2005/Atom">{inner}</feed>'.encode()
 
 
 def an_entry(

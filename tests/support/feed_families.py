@@ -1,18 +1,184 @@
 """Generated feeds of kinds that are told apart by how they post: for simulations.
 
-What posts they have is drawn from a seed, and none of them is a process that the
-planner assumes.
+Some post by a clock or a calendar, some keep to no clock, some change. What posts they
+have is drawn from a seed, and none of them is a process that the planner assumes. 60 %
+of their weeks are there to learn from, the rest is the test.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from math import pi, sin
 from random import Random
 
 from hub.simulation.traces import Trace
-from tests.support.feed_calendars import CALENDARS
-from tests.support.feed_moods import MOODS
-from tests.support.feed_span import DAY, DAYS, END, HOUR, START, Draw
+
+HOUR, DAY = 3_600.0, 86_400.0
+START = 1_767_571_200.0  # Monday, 5 January 2026
+DAYS = 56
+END = START + DAYS * DAY
+LATE_DAY = 0.8 * DAYS
+"""The middle of the test, when what changes does."""
+
+Draw = Callable[[Random], Iterator[float]]
+
+
+ZONES = (-8, -5, 0, 1, 9)
+
+
+def cron(draw: Random) -> Iterator[float]:
+    """Once a day at one minute."""
+    at = START + draw.uniform(0, 24) * HOUR
+    for day in range(DAYS):
+        yield at + day * DAY + draw.uniform(0, 60)
+
+
+def newsletter(draw: Random) -> Iterator[float]:
+    """Once a week at one minute."""
+    at = START + draw.uniform(0, 7) * DAY
+    for week in range(DAYS // 7):
+        yield at + week * 7 * DAY + draw.uniform(0, 120)
+
+
+def fortnightly(draw: Random) -> Iterator[float]:
+    """Every second week at one hour, give or take: four times in all."""
+    at = START + draw.uniform(0, 14) * DAY
+    for week in range(0, DAYS // 7, 2):
+        yield at + week * 7 * DAY + draw.gauss(0, 1_800)
+
+
+def office(draw: Random) -> Iterator[float]:
+    """Bursts in the office hours of a zone whose clocks change in the test."""
+    zone = draw.choice(ZONES)
+    for day in range(DAYS):
+        if day % 7 < 5:
+            change = zone + (1 if day > LATE_DAY else 0)
+            for _ in range(draw.randint(1, 4)):
+                hour = (draw.uniform(9, 17) - change) % 24
+                at = START + day * DAY + hour * HOUR
+                for _ in range(draw.randint(1, 5)):
+                    yield at
+                    at += draw.expovariate(1 / 900)
+
+
+def summer(draw: Random) -> Iterator[float]:
+    """A timer, one to four times a day, of a zone whose clocks change in the test."""
+    hours = draw.sample(range(24), draw.randint(1, 4))
+    minute = draw.uniform(0, 60) * 60
+    for day in range(DAYS):
+        change = HOUR if day > LATE_DAY else 0
+        for hour in hours:
+            late = minute - change + draw.uniform(0, 60)
+            yield START + day * DAY + hour * HOUR + late
+
+
+def midnight(draw: Random) -> Iterator[float]:
+    """Up to sixty imported at once, at midnight of some zone."""
+    zone = draw.choice(ZONES)
+    for day in range(DAYS):
+        at = START + day * DAY + (-zone % 24) * HOUR + draw.uniform(0, 300)
+        yield from [at] * draw.randint(5, 60)
+
+
+def batches(draw: Random) -> Iterator[float]:
+    """Up to forty imported at once, every few hours, and sometimes none."""
+    period = draw.choice([3, 6, 8, 12, 24]) * HOUR
+    at = START + draw.uniform(0, period)
+    while at < END:
+        yield from [at + draw.uniform(0, 120)] * draw.randint(0, 40)
+        at += period
+
+
+def hourly(draw: Random) -> Iterator[float]:
+    """On the hour, two times of three."""
+    for hour in range(DAYS * 24):
+        if draw.random() < 0.7:
+            yield START + hour * HOUR + draw.uniform(0, 20)
+
+
+def either(draw: Random) -> Iterator[float]:
+    """On working days at one of two times."""
+    one, other = draw.uniform(0, 24), draw.uniform(0, 24)
+    for day in range(DAYS):
+        if day % 7 < 5:
+            hour = one if draw.random() < 0.5 else other
+            yield START + day * DAY + hour * HOUR + draw.gauss(0, 600)
+
+
+CALENDARS: tuple[Draw, ...] = (
+    cron,
+    newsletter,
+    fortnightly,
+    office,
+    summer,
+    midnight,
+    batches,
+    hourly,
+    either,
+)
+
+
+def revived(draw: Random) -> Iterator[float]:
+    """A few posts a day, none for four weeks, and a few a day again."""
+    at, silent = START, (0.25 * DAYS * DAY, 0.75 * DAYS * DAY)
+    while (at := at + draw.expovariate(3 / DAY)) < END:
+        if not silent[0] < at - START < silent[1]:
+            yield at
+
+
+def calmer(draw: Random) -> Iterator[float]:
+    """Ten posts a day, and one from the middle of the test on."""
+    at = START
+    while at < END:
+        a_day = 10 if at < START + LATE_DAY * DAY else 1
+        at += draw.expovariate(a_day / DAY)
+        yield at
+
+
+def seasonal(draw: Random) -> Iterator[float]:
+    """From next to nothing to fifteen posts a day, and back within four weeks."""
+    at, phase = START, draw.uniform(0, 2 * pi)
+    while (at := at + draw.expovariate(15.2 / DAY)) < END:
+        season = sin(2 * pi * (at - START) / (28 * DAY) + phase)
+        if draw.random() < (1 + 0.9 * season) / 1.9:
+            yield at
+
+
+def heavy_tail(draw: Random) -> Iterator[float]:
+    """Gaps from ten minutes to weeks, without a mean."""
+    at = START
+    while at < END:
+        at += 600 * draw.paretovariate(0.7)
+        yield at
+
+
+def dripping(draw: Random) -> Iterator[float]:
+    """Up to sixty, two minutes apart, every other day at any time."""
+    at = START
+    while (at := at + draw.expovariate(0.5 / DAY)) < END:
+        one = at
+        for _ in range(draw.randint(5, 60)):
+            one += draw.expovariate(1 / 120)
+            yield one
+
+
+def odd_period(draw: Random) -> Iterator[float]:
+    """Every so many hours, which no day is a multiple of."""
+    period = draw.uniform(1.5, 30) * HOUR
+    at = START + draw.uniform(0, period)
+    while at < END:
+        yield at + draw.uniform(0, 120)
+        at += period
+
+
+MOODS: tuple[Draw, ...] = (
+    revived,
+    calmer,
+    seasonal,
+    heavy_tail,
+    dripping,
+    odd_period,
+)
 
 
 def newsroom(draw: Random) -> Iterator[float]:

@@ -31,7 +31,7 @@ from storage.records import (
 from tests.support.clock import ManualClock
 from tests.support.documents import a_document, entries_named
 from tests.support.fetch_targets import a_feed, a_target, an_answer
-from tests.support.overdue import the_latest
+from tests.support.memory.feeds import the_latest
 
 
 class PolledStorage:

@@ -14,9 +14,9 @@ from urllib.parse import parse_qs, urlencode
 
 import aiohttp
 
-from tests.support.eventually import eventually
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
 from tests.support.hub_process import LOOPBACK, TOKEN, HubProcess
+from tests.support.waiting import eventually
 
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
 TEN_DAYS = 864_000

@@ -14,9 +14,9 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import aiohttp
 
-from tests.support.eventually import eventually
 from tests.support.http_server import ServerAnswer, ServerRequest, WebServer
 from tests.support.hub_process import LOOPBACK, HubProcess
+from tests.support.waiting import eventually
 
 FORM = "application/x-www-form-urlencoded"
 Parameters = Mapping[str, str] | Sequence[tuple[str, str]]

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.support.eventually import eventually
 from tests.support.http_server import ServerAnswer
+from tests.support.waiting import eventually
 from tests.support.websub import HubAnswer, WebSubScene, atom
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from tests.support.eventually import eventually
+from tests.support.waiting import eventually
 from tests.support.websub import WebSubScene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -6,7 +6,7 @@ import hmac
 
 import pytest
 
-from tests.support.eventually import eventually
+from tests.support.waiting import eventually
 from tests.support.websub import Callback, Topic, WebSubScene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.support.api_documents import feed_document
-from tests.support.fake_api import FakeApi
+from tests.support.fake_api import FakeApi, feed_document
 
 Fanfare = Callable[..., Result]
 ADD = "POST /api/feeds"

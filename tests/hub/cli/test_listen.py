@@ -12,8 +12,7 @@ from urllib.parse import urlencode, urlsplit
 from click.testing import Result
 
 from protocols.websub.signatures import sign, sign_webhook
-from tests.support.api_documents import feed_document, subscription_document
-from tests.support.fake_api import FakeApi
+from tests.support.fake_api import FakeApi, feed_document, subscription_document
 
 Fanfare = Callable[..., Result]
 URL = "https://example.org/feed.xml"

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from tests.support.api_documents import feed_document, subscription_document
-from tests.support.fake_api import FakeApi
+from tests.support.fake_api import FakeApi, feed_document, subscription_document
 
 Fanfare = Callable[..., Result]
 LIST, ADD = "GET /api/subscriptions", "POST /api/subscriptions"

@@ -5,8 +5,7 @@ from collections.abc import Callable
 
 from click.testing import Result
 
-from tests.support.api_documents import feed_document, subscription_document
-from tests.support.fake_api import FakeApi
+from tests.support.fake_api import FakeApi, feed_document, subscription_document
 
 Fanfare = Callable[..., Result]
 ADD = "POST /api/subscriptions"

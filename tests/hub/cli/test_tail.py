@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.broken_networks import CuttingProxy, cutting_proxy
 from tests.support.command import fanfare, fork_fanfare
-from tests.support.cutting_proxy import CuttingProxy, cutting_proxy
-from tests.support.eventually import eventually
 from tests.support.live_hub import ADMIN, LiveHub, live_hub
+from tests.support.waiting import eventually
 
 NEWS = "https://news.example/feed"
 OTHER = "https://other.example/feed"

@@ -36,11 +36,11 @@ from storage.records import (
     Retention,
     StoredFeed,
 )
-from tests.support.eventually import eventually
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.scp_crawler import ScpCrawler
 from tests.support.services import Hub, open_hub
 from tests.support.storage_scene import START
+from tests.support.waiting import eventually
 
 HOUR = 3_600
 

@@ -1,23 +1,46 @@
+"""What a forecast says, moment by moment: slow, and without a closed form."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from math import inf, sqrt
+from math import exp, inf, sqrt
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.core.forecast import (
-    EXCITED,
-    Forecast,
-    foresee,
-    room_of,
-    seconds_until,
-)
-from hub.core.habits import NOTHING_KNOWN, Profile, count_habits, prior_of
+from hub.core.forecast import EXCITED, Forecast, foresee, room_of, seconds_until
+from hub.core.habits import NOTHING_KNOWN, Profile, count_habits, prior_of, step_of
 from hub.core.posting import BURST_MEMORY, with_posts
 from storage.records import Posting
-from tests.support.forecasts import expected_entries, expected_waiting, rate_at
+
+_STEP = 10.0
+
+
+def rate_at(forecast: Forecast, moment: float) -> float:
+    """Entries a second expected at a time not before the start."""
+    profile = forecast.profile
+    steady = forecast.steady * profile.at(moment) * profile.steps()[step_of(moment)]
+    return steady + forecast.excited * exp((forecast.start - moment) / BURST_MEMORY)
+
+
+def expected_entries(forecast: Forecast, seconds: float) -> float:
+    """How many entries will have been posted after so many seconds: ∫ λ."""
+    return _summed(forecast, seconds, order=0)
+
+
+def expected_waiting(forecast: Forecast, seconds: float) -> float:
+    """The entry-seconds they will have waited by then: ∫ λ(s)(t - s) ds."""
+    return _summed(forecast, seconds, order=1)
+
+
+def _summed(forecast: Forecast, seconds: float, order: int) -> float:
+    middles = [_STEP * (step + 0.5) for step in range(round(seconds / _STEP))]
+    return sum(
+        rate_at(forecast, forecast.start + middle) * _STEP * (seconds - middle) ** order
+        for middle in middles
+    )
+
 
 NOW = datetime(2026, 3, 2, 12, 7, 30, tzinfo=UTC)
 START = NOW.timestamp()

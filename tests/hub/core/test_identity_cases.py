@@ -23,7 +23,6 @@ from protocols.superfeedr.atom import render_atom
 from protocols.superfeedr.json import render_json
 from storage.records import OPERATOR, ClaimTerms, NewSubscription, RecordKind
 from tests.support.clock import ManualClock
-from tests.support.eventually import eventually
 from tests.support.golden import golden_documents
 from tests.support.newsreader import (
     HOUR,
@@ -36,7 +35,8 @@ from tests.support.newsreader import (
     reader_of,
     rss,
 )
-from tests.support.polled_site import PolledHub, polled_hub
+from tests.support.site_visits import PolledHub, polled_hub
+from tests.support.waiting import eventually
 
 DAY = timedelta(days=1)
 SITE = "https://site.exempt/feed"

@@ -21,10 +21,9 @@ from storage.records import (
     StragglerMoved,
     SubscriptionId,
 )
-from tests.support.background import in_background
 from tests.support.clock import ManualClock
-from tests.support.eventually import eventually
 from tests.support.subscriptions import START
+from tests.support.waiting import eventually, in_background
 
 
 class FlushedInto:

@@ -17,7 +17,7 @@ from hub.delivery.notifications import Notifications
 from storage.interface import LogStore
 from storage.packing import pack_bytes
 from storage.records import Format, Position, RecordKind, StoredBody, Updates
-from tests.support.fake_log import FakeLog
+from tests.support.live_scene import FakeLog
 from tests.support.subscriptions import a_record, a_subscription
 
 

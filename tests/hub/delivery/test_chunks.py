@@ -19,9 +19,9 @@ from storage.errors import StorageFull
 from storage.interface import DeliveryStore, LogStore
 from storage.records import ClaimedChunk, ClaimTerms, Record, SubscriptionId
 from tests.support.clock import ManualClock
-from tests.support.eventually import eventually
-from tests.support.fake_log import FakeLog
+from tests.support.live_scene import FakeLog
 from tests.support.subscriptions import a_record, a_subscription
+from tests.support.waiting import eventually
 
 
 class ClaimableChunks:

@@ -15,10 +15,10 @@ from hub.http import Purpose
 from storage.errors import StorageError, StorageFull
 from storage.interface import Storage
 from storage.records import Subscription, SubscriptionId, SubscriptionState
-from tests.support.callbacks import Callbacks
 from tests.support.clock import ManualClock
-from tests.support.eventually import eventually
+from tests.support.receiver import Callbacks
 from tests.support.subscriptions import a_subscription
+from tests.support.waiting import eventually
 
 
 class EndingSubscriptions:

@@ -32,10 +32,10 @@ from storage.records import (
     SubscriptionId,
 )
 from storage.sqlite.database import SqliteStorage
-from tests.support.callbacks import Callbacks
 from tests.support.clock import ManualClock
-from tests.support.eventually import eventually
 from tests.support.new_database import open_new
+from tests.support.receiver import Callbacks
+from tests.support.waiting import eventually
 
 DAY = timedelta(days=1)
 

@@ -12,8 +12,8 @@ from hub.delivery.dispatcher import DeliveryLimits
 from protocols.model import Entry
 from storage.records import Format, RecordKind, Updates
 from tests.support.delivery_scene import HUB_URL, DeliveryScene, delivery_scene
-from tests.support.eventually import eventually
 from tests.support.receiver import Received, Script
+from tests.support.waiting import eventually
 
 
 def titles(request: Received) -> list[str]:

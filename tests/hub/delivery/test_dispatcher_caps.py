@@ -14,8 +14,8 @@ from hub.limits.origin_limiter import HIGHEST_LIMIT
 from storage.errors import NotFound
 from storage.records import SubscriptionId
 from tests.support.delivery_scene import CappedNetwork, DeliveryScene, delivery_scene
-from tests.support.eventually import eventually
 from tests.support.receiver import Receiver, Script
+from tests.support.waiting import eventually
 
 
 async def test_an_origin_gets_few_requests_at_once_and_more_as_it_does_well(

@@ -29,8 +29,8 @@ from storage.records import (
 )
 from tests.support.clock import ManualClock
 from tests.support.delivery_scene import DeliveryScene, delivery_scene
-from tests.support.eventually import eventually
 from tests.support.receiver import Script
+from tests.support.waiting import eventually
 
 
 def titles(scene: DeliveryScene, path: str) -> list[str]:

@@ -26,9 +26,9 @@ from storage.records import (
 )
 from tests.support.clock import ManualClock
 from tests.support.delivery_scene import delivery_scene
-from tests.support.eventually import eventually
-from tests.support.fake_log import FakeLog
+from tests.support.live_scene import FakeLog
 from tests.support.subscriptions import a_record, a_subscription
+from tests.support.waiting import eventually
 
 ONE, OTHER = SubscriptionId(1), SubscriptionId(2)
 

@@ -26,7 +26,7 @@ from storage.records import (
     StoredBody,
     Updates,
 )
-from tests.support.fake_log import FakeLog
+from tests.support.live_scene import FakeLog
 from tests.support.subscriptions import a_record, a_subscription
 
 HUB_URL = "https://hub.example/hub"

@@ -14,10 +14,10 @@ from hub.delivery.redelivery import Redeliveries
 from hub.errors import NetworkError, Unreachable
 from hub.http import Purpose
 from protocols.websub.signatures import sign
-from tests.support.callbacks import Callbacks
 from tests.support.clock import ManualClock
-from tests.support.eventually import eventually
+from tests.support.receiver import Callbacks
 from tests.support.subscriptions import a_subscription
+from tests.support.waiting import eventually
 
 DOCUMENT = Document("application/json; charset=utf-8", b"{}")
 LARGE = Document("application/atom+xml", b"x" * 300_000)

@@ -15,8 +15,8 @@ import pytest
 from storage.interface import LogStore, Storage
 from storage.records import FeedId, Format
 from tests.support.delivery_scene import delivery_scene
-from tests.support.eventually import eventually
 from tests.support.live_scene import LiveScene, record_of
+from tests.support.waiting import eventually
 
 SUBSCRIBERS = 40
 

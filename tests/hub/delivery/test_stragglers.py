@@ -17,8 +17,8 @@ from storage.errors import StorageError, StorageFull
 from storage.interface import DeliveryStore
 from storage.records import ClaimTerms, Position, Straggler, SubscriptionId
 from tests.support.clock import ManualClock
-from tests.support.eventually import eventually
 from tests.support.subscriptions import START, a_subscription
+from tests.support.waiting import eventually
 
 
 class DueStragglers:

@@ -16,8 +16,8 @@ from hub.http import Answer, HttpNetwork, Limits, Purpose, Request
 from hub.http.connections import Connection, ConnectionPool
 from hub.http.request_head import Server, target_of
 from tests.support.certificates import server_context, trusting_context
-from tests.support.eventually import eventually
 from tests.support.http_server import Origin, ServerAnswer
+from tests.support.waiting import eventually
 
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 PATIENT = Limits(seconds=60, idle_seconds=60)

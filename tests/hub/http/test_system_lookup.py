@@ -20,7 +20,7 @@ from hub.http.resolver import (
     SystemLookup,
 )
 from protocols.domains import zone_of
-from tests.support.eventually import eventually
+from tests.support.waiting import eventually
 
 
 class NameServers:

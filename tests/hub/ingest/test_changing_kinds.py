@@ -11,7 +11,7 @@ from storage.records import FeedId
 from tests.support.clock import ManualClock
 from tests.support.one_blog import FORMATS
 from tests.support.openfeeder import WELL_KNOWN, FeederSite
-from tests.support.polled_site import Page, PolledHub, polled_hub
+from tests.support.site_visits import Page, PolledHub, polled_hub
 
 BASE = "https://site.exempt"
 URL = f"{BASE}{WELL_KNOWN}"

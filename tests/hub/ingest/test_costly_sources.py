@@ -12,7 +12,7 @@ import pytest
 from hub.ingest.document_parser import KEPT, MOST_KEPT, REST, CostlySources, WaitingLine
 from protocols.errors import LimitExceeded
 from protocols.feeds import ParseContext
-from tests.support.eventually import eventually
+from tests.support.waiting import eventually
 
 FEED = ParseContext(url="https://a.x.example/f", now=datetime(2026, 1, 1, tzinfo=UTC))
 PART = replace(FEED, selector="$.a")

@@ -16,9 +16,7 @@ from hub.ingest.fetcher import FetchRequest
 from hub.ingest.poller import Poller, PollerOptions
 from hub.limits.host_circuit_breaker import FIRST_REST, OPENS_AFTER, HostCircuitBreaker
 from storage.records import FeedId
-from tests.support.background import in_background
 from tests.support.clock import ManualClock
-from tests.support.eventually import eventually
 from tests.support.fetch_targets import START, a_feed, an_answer
 from tests.support.polled import (
     ExemptNetwork,
@@ -26,6 +24,7 @@ from tests.support.polled import (
     PolledStorage,
     ScriptedFetcher,
 )
+from tests.support.waiting import eventually, in_background
 
 DEAD = "dead.example"
 FEEDS = 30

@@ -19,7 +19,7 @@ from protocols.errors import EmptyDocument, LimitExceeded, MalformedDocument, No
 from protocols.feeds import ParseContext
 from protocols.model import ParsedFeed
 from tests.support.clock import ManualClock
-from tests.support.eventually import eventually
+from tests.support.waiting import eventually
 
 CONTEXT = ParseContext(url="https://x.example/", now=datetime(2026, 1, 1, tzinfo=UTC))
 HOSTILE = "tests.support.hostile_worker"

@@ -12,7 +12,7 @@ from hub.ingest.document_reader import name_of, reader_name
 from protocols.feeds import ParseContext
 from protocols.feeds.outline import KnownSlice, pack_known
 from protocols.identity import fingerprint
-from tests.support.feeds import CONTEXT, rss
+from tests.support.documents import CONTEXT, rss
 
 
 def test_this_program_has_one_name() -> None:

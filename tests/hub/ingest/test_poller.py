@@ -28,9 +28,7 @@ from storage.records import (
     Posting,
     RecordKind,
 )
-from tests.support.background import in_background
 from tests.support.clock import ManualClock
-from tests.support.eventually import eventually
 from tests.support.fetch_targets import START, a_feed, an_answer
 from tests.support.open_hub import InlineParser
 from tests.support.polled import (
@@ -40,6 +38,7 @@ from tests.support.polled import (
     ScriptedFetcher,
     feeds_of_hosts,
 )
+from tests.support.waiting import eventually, in_background
 
 HOUR = timedelta(hours=1)
 LATER = START + HOUR

@@ -18,9 +18,9 @@ from protocols.model import Deletion, Entry, ParsedFeed, Text
 from storage.records import RecordKind
 from tests.support.clock import ManualClock
 from tests.support.documents import a_document, an_entry
-from tests.support.eventually import eventually
 from tests.support.fetch_targets import a_feed, an_answer
 from tests.support.polled import ExemptNetwork, PolledStorage, ScriptedFetcher
+from tests.support.waiting import eventually
 
 
 class Marker:

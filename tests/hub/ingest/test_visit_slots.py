@@ -36,11 +36,11 @@ from hub.runtime.metrics import Metrics
 from storage.errors import StorageFull
 from storage.records import FeedId, Polling, StoredFeed
 from tests.simulation.loop import VirtualLoop
-from tests.support.background import in_background
 from tests.support.fetch_targets import START, a_feed, an_answer
 from tests.support.openfeeder import WELL_KNOWN
 from tests.support.polled import ExemptNetwork, LineParser, PolledStorage
-from tests.support.site_reading import Reading
+from tests.support.site_visits import Reading
+from tests.support.waiting import in_background
 
 
 def after(seconds: float) -> Fetched:

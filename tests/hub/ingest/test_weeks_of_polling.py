@@ -24,9 +24,9 @@ from protocols.feeds import ParseContext
 from protocols.model import Hints, ParsedFeed
 from tests.support.clock import ManualClock
 from tests.support.documents import a_document, an_entry
-from tests.support.eventually import eventually
 from tests.support.fetch_targets import START, a_feed, an_answer
 from tests.support.polled import ExemptNetwork, PolledStorage
+from tests.support.waiting import eventually
 
 DAYS = 20
 SETTLED = START + timedelta(days=8)

@@ -9,8 +9,8 @@ import pytest
 from hub.live.reader import RecentRecords
 from storage.errors import StorageBusy, StorageClosed, StorageError
 from storage.records import FeedId, Position
-from tests.support.eventually import eventually
 from tests.support.live_scene import LiveScene, record_of
+from tests.support.waiting import eventually
 
 
 @pytest.fixture

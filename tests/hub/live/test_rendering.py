@@ -23,7 +23,7 @@ from storage.records import (
     StoredEntry,
     Updates,
 )
-from tests.support.fake_log import FakeLog
+from tests.support.live_scene import FakeLog
 from tests.support.subscriptions import a_record
 
 KEY = ChannelKey(

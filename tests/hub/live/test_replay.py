@@ -11,8 +11,8 @@ from hub.live.replay import AT_ONCE
 from protocols.live.closing import FAILED, SLOW
 from storage.errors import StorageBusy
 from storage.records import EntryId, Position
-from tests.support.eventually import eventually
 from tests.support.live_scene import LiveScene, record_of
+from tests.support.waiting import eventually
 
 
 def cursors(*positions: int, feed: int = 1) -> list[tuple[str, str]]:

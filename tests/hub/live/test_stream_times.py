@@ -20,9 +20,9 @@ from protocols.live.messages import Heartbeat
 from storage.interface import LogStore
 from storage.records import Cursor, Position
 from tests.simulation.loop import VirtualLoop
-from tests.support.background import in_background
 from tests.support.clock import ManualClock
 from tests.support.live_scene import LiveLog, record_of
+from tests.support.waiting import in_background
 
 
 def now() -> float:

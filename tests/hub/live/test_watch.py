@@ -14,9 +14,9 @@ from hub.live.watch import LiveWatch
 from protocols.live.closing import TOKEN_ENDED
 from storage.errors import StorageBusy, StorageClosed, StorageError
 from storage.records import FeedId, HiddenFeeds, TokenId
-from tests.support.eventually import eventually
 from tests.support.live_scene import RecordingOutlet
 from tests.support.services import open_hub
+from tests.support.waiting import eventually
 
 TOKEN = TokenId(7)
 

@@ -8,7 +8,7 @@ import pytest
 
 from hub.runtime.caching import SingleFlight
 from storage.errors import StorageBusy
-from tests.support.eventually import eventually
+from tests.support.waiting import eventually
 
 
 class Source:

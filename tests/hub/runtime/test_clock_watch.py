@@ -11,11 +11,10 @@ from structlog.testing import capture_logs
 
 from hub.runtime.clock_watch import NOTE_SECONDS, TOLD_SECONDS, ClockWatch
 from storage.sqlite import SqliteStorage
-from tests.support.background import in_background
 from tests.support.clock import ManualClock
-from tests.support.eventually import eventually
 from tests.support.new_database import open_new
 from tests.support.storage_scene import Scene
+from tests.support.waiting import eventually, in_background
 
 HOUR = 3_600.0
 DAY = 24 * HOUR

@@ -12,8 +12,8 @@ import pytest
 import structlog
 
 from hub.runtime.logs import MOST_WAITING, LogOutput, configure_logs
-from tests.support.eventually import eventually
 from tests.support.restored_logs import restored_logs
+from tests.support.waiting import eventually
 
 
 @pytest.fixture(autouse=True)

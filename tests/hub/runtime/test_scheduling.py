@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from hub.runtime.logs import configure_logs
 from hub.runtime.scheduling import ScheduledJob, scheduled
-from tests.support.eventually import eventually
+from tests.support.waiting import eventually
 
 HOUR = 3_600.0
 

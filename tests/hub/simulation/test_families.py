@@ -9,31 +9,32 @@ import pytest
 
 from hub.simulation.comparison import at_budget, bold_rules, habits_of_all
 from hub.simulation.policies import Planner, RootOfRate
-from tests.support.feed_calendars import (
-    batches,
-    cron,
-    either,
-    fortnightly,
-    hourly,
-    midnight,
-    newsletter,
-    office,
-    summer,
-)
 from tests.support.feed_families import (
     FAMILIES,
+    Draw,
+    batches,
+    calmer,
+    cron,
     dying,
+    either,
     family,
+    fortnightly,
+    hourly,
     importer,
+    midnight,
+    newsletter,
     newsroom,
+    odd_period,
+    office,
     podcast,
+    revived,
+    seasonal,
     steady,
+    summer,
     timer,
     traveller,
     waker,
 )
-from tests.support.feed_moods import calmer, odd_period, revived, seasonal
-from tests.support.feed_span import Draw
 
 FIXED = 1_800.0
 """Seconds: the mean delay of a fixed interval at 24 polls a day, by arithmetic."""

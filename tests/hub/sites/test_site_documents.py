@@ -5,7 +5,7 @@ from __future__ import annotations
 from storage.packing import unpack_bytes
 from storage.records import ANONYMOUS, Format, NewSubscription
 from tests.support.openfeeder import FeederSite
-from tests.support.site_reading import Reading
+from tests.support.site_visits import Reading
 
 
 async def test_who_wants_a_site_as_it_is_gets_its_newest_pages_as_atom() -> None:

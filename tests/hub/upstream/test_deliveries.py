@@ -38,9 +38,9 @@ from storage.records import (
 )
 from storage.sqlite import open_database
 from tests.support.clock import ManualClock
-from tests.support.eventually import eventually
 from tests.support.services import FakePoller
 from tests.support.storage_scene import START, fetch
+from tests.support.waiting import eventually
 
 
 @dataclass

@@ -44,8 +44,8 @@ from storage.records import (
 )
 from storage.sqlite import open_database
 from tests.support.clock import ManualClock
-from tests.support.eventually import eventually
 from tests.support.storage_scene import fetch
+from tests.support.waiting import eventually
 
 HUB = "https://hub.exempt/"
 PACED = "https://hub.example/"

@@ -15,9 +15,9 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from hub.web.server.http_protocol import HttpProtocol
-from tests.support.eventually import eventually
 from tests.support.live_hub import LiveHub, live_hub
 from tests.support.raw_websocket import PING, RawWebSocket, frame
+from tests.support.waiting import eventually
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from uvicorn.server import ServerState
 
 from hub.web.server.http_protocol import HttpProtocol, Idle, KeptConnections
-from tests.support.eventually import eventually
+from tests.support.waiting import eventually
 
 LONG = 3_600.0
 

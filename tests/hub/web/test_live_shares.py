@@ -18,8 +18,8 @@ from hub.web.rate_limits import RateLimits, RequestLimits
 from storage.records import Right
 from tests.support.clock import ManualClock
 from tests.support.event_stream import EventClient
-from tests.support.eventually import eventually
 from tests.support.live_hub import ADMIN, LiveHub, live_hub
+from tests.support.waiting import eventually
 
 NEWS = "https://news.example/feed"
 LISTEN = f"/stream?topic={NEWS}"

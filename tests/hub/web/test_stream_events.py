@@ -15,8 +15,8 @@ from hub.services.tokens import CreateToken
 from hub.web.streams.stream_events import accepts_events
 from storage.records import Right
 from tests.support.event_stream import EventClient
-from tests.support.eventually import eventually
 from tests.support.live_hub import ADMIN, LiveHub, live_hub, titles
+from tests.support.waiting import eventually
 
 NEWS = "https://news.example/feed"
 OTHER = "https://other.example/feed"

@@ -17,8 +17,8 @@ from storage.records import (
     VerificationMode,
     VerificationState,
 )
-from tests.support.eventually import eventually
 from tests.support.open_hub import CALLBACK, TOPIC, OpenHubScene
+from tests.support.waiting import eventually
 
 WISH = AccountWish(format=Format.JSON, has_digest=True, shown=(("my", "own"),))
 

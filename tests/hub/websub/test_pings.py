@@ -11,8 +11,8 @@ from hub.websub import pings as pings_module
 from hub.websub.pings import Pings, Taken
 from storage.records import FeedId, StoredFeed
 from tests.support.clock import ManualClock
-from tests.support.eventually import eventually
 from tests.support.fetch_targets import a_feed
+from tests.support.waiting import eventually
 
 
 class EagerPoller:

@@ -11,9 +11,8 @@ from hub.websub import verifier as verifier_module
 from hub.websub.topics import TopicBusy
 from storage.errors import StorageFull, WriteFailed
 from storage.records import Verification, VerificationState
-from tests.support.background import in_background
-from tests.support.eventually import eventually
 from tests.support.open_hub import OpenHubScene, a_subscription_request
+from tests.support.waiting import eventually, in_background
 
 
 @asynccontextmanager

@@ -35,7 +35,7 @@ from protocols.feeds.limits import (
 )
 from protocols.feeds.sniff import Kind
 from tests.support.creator import a_creator_feed, an_item
-from tests.support.feeds import CONTEXT, atom, context, rss
+from tests.support.documents import CONTEXT, atom, context, rss
 from tests.support.golden import DATA, golden_documents
 
 

@@ -11,7 +11,7 @@ from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.names import ATOM, ATOM_03
 from protocols.feeds.sniff import Kind
 from protocols.model import Author, Entry, Feed, ParsedFeed, Text
-from tests.support.feeds import CONTEXT, atom, rss
+from tests.support.documents import CONTEXT, atom, rss
 
 
 @pytest.mark.parametrize("namespace", [ATOM[1:-1], ATOM_03[1:-1]])

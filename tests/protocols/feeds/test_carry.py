@@ -18,7 +18,7 @@ from protocols.errors import InvalidDocument
 from protocols.feeds import parse
 from protocols.feeds.names import NAMESPACES
 from protocols.model import Entry, Text
-from tests.support.carried import leaves, lost_values, values_of
+from tests.protocols.feeds.carried import leaves, lost_values, values_of
 from tests.support.golden import CONTEXT, DATA, reading
 
 BASE = "https://all.example/"

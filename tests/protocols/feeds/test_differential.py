@@ -17,14 +17,14 @@ from urllib.parse import urljoin
 import pytest
 
 from protocols.feeds.lenient import parse_leniently
-from tests.support.golden import CONTEXT, DATA, golden_documents
-from tests.support.other_parsers import (
+from tests.protocols.feeds.other_parsers import (
     OTHER_PARSERS,
     Document,
     Item,
     Unreadable,
     as_document,
 )
+from tests.support.golden import CONTEXT, DATA, golden_documents
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from protocols.feeds.explaining import (
     explain_encoding,
 )
 from protocols.feeds.lenient import parse_leniently
-from tests.support.feeds import atom, context, rss
+from tests.support.documents import atom, context, rss
 
 SITE = "<title>F</title><link>https://site.example/</link>"
 

@@ -14,7 +14,7 @@ from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.sniff import Kind
 from protocols.identity import content_hash
 from protocols.model import Entry, Geo
-from tests.support.feeds import CONTEXT, atom, rss
+from tests.support.documents import CONTEXT, atom, rss
 
 MODULES = (
     ' xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd"'

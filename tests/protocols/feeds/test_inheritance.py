@@ -13,7 +13,7 @@ from protocols.feeds.lenient import parse_leniently
 from protocols.feeds.sniff import Kind
 from protocols.model import Entry, Geo, Notification, Status, Text
 from protocols.superfeedr.json import render_json
-from tests.support.feeds import CONTEXT, atom, rss
+from tests.support.documents import CONTEXT, atom, rss
 
 XHTML = 'xmlns="http://www.w3.org/1999/xhtml"'
 GML = 'xmlns:gml="http://www.opengis.net/gml"'

@@ -12,7 +12,7 @@ from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.lenient import parse_leniently
 from protocols.feeds.sniff import Kind
 from protocols.model import FeedFormat, ParsedFeed, Text
-from tests.support.feeds import CONTEXT, atom, rss
+from tests.support.documents import CONTEXT, atom, rss
 
 ONE, TWO = "<item><guid>1</guid></item>", "<item><guid>2</guid></item>"
 

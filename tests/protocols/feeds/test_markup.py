@@ -11,7 +11,7 @@ from protocols.feeds.document import Document
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.sniff import Kind
 from protocols.model import Entry
-from tests.support.feeds import atom, rss
+from tests.support.documents import atom, rss
 
 CONTEXT = ParseContext(
     url="https://site.example/feed", now=datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,7 +9,7 @@ from protocols.feeds.document import open_document
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.names import NAMESPACES, usual_uri
 from protocols.model import Entry, Feed
-from tests.support.feeds import CONTEXT, atom
+from tests.support.documents import CONTEXT, atom
 
 ATOM = "http://www.w3.org/2005/Atom"
 MEDIA = "http://search.yahoo.com/mrss/"

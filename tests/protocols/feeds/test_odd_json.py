@@ -10,7 +10,7 @@ from protocols.errors import InvalidDocument, MalformedDocument, NotAFeed
 from protocols.feeds import parse
 from protocols.model import IdSource
 from protocols.scp.sitemap import EXTENSION
-from tests.support.feeds import CONTEXT
+from tests.support.documents import CONTEXT
 
 VERSION = '"version": "https://jsonfeed.org/version/1.1"'
 

@@ -7,7 +7,7 @@ from protocols.feeds import parse
 from protocols.feeds.document import Document
 from protocols.feeds.repair import repair
 from protocols.feeds.sniff import Kind
-from tests.support.feeds import CONTEXT, rss
+from tests.support.documents import CONTEXT, rss
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from protocols.feeds import parse
 from protocols.feeds.lenient import parse_leniently
 from protocols.feeds.unclosed import close_texts, end_opaque
 from protocols.model import Entry
-from tests.support.feeds import CONTEXT, atom, rss
+from tests.support.documents import CONTEXT, atom, rss
 
 DATE = "<pubDate>Sat, 11 Jan 2020 10:00:00 GMT</pubDate>"
 ONE = (

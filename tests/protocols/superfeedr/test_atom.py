@@ -18,8 +18,8 @@ from protocols.model import (
     Text,
 )
 from protocols.superfeedr.atom import render_atom
+from tests.support.golden import attributes, find, read_xml, texts
 from tests.support.superfeedr_example import EXAMPLE, TROUBLE
-from tests.support.xml import attributes, find, read_xml, texts
 
 MAY = datetime(2025, 5, 2, 6, 19, 31, tzinfo=UTC)
 

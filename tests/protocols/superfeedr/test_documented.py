@@ -19,9 +19,8 @@ from protocols.feeds.lenient import parse_leniently
 from protocols.model import Feed, Link, Notification, Status
 from protocols.superfeedr.atom import render_atom
 from protocols.superfeedr.json import render_json
-from tests.support.golden import CONTEXT
+from tests.support.golden import CONTEXT, attributes, find, read_xml, texts
 from tests.support.superfeedr_example import EXAMPLE, STATUS
-from tests.support.xml import attributes, find, read_xml, texts
 
 DATA = Path(__file__).parents[2] / "data" / "superfeedr"
 KEYS = {

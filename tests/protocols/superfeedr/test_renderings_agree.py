@@ -16,10 +16,10 @@ from hypothesis import given
 from protocols.model import Deletion, Entry, Feed, Notification, Status, Text
 from protocols.superfeedr.atom import render_atom
 from protocols.superfeedr.json import render_json
-from tests.support.atom_items import deletion_of, head_of, item_of
+from tests.protocols.superfeedr.atom_items import deletion_of, head_of, item_of
 from tests.support.entries import ENTRIES, LONG, NOTIFICATIONS
+from tests.support.golden import find, read_xml
 from tests.support.superfeedr_example import EXAMPLE
-from tests.support.xml import find, read_xml
 
 FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 OF_JSON_ONLY = frozenset(

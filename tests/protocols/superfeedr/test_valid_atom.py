@@ -28,10 +28,10 @@ from protocols.model import (
     Text,
 )
 from protocols.superfeedr.atom import render_atom
+from tests.protocols.superfeedr.valid_atom import faults
 from tests.support.entries import ANY, ENTRIES, LONG, NOTIFICATIONS, several
+from tests.support.golden import attributes, find, read_xml, texts
 from tests.support.superfeedr_example import EXAMPLE, SOURCE, TROUBLE
-from tests.support.valid_atom import faults
-from tests.support.xml import attributes, find, read_xml, texts
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 CONTEXT = ParseContext(url="https://a.example/feed", now=NOW)

@@ -15,8 +15,8 @@ from storage.records import ClaimedChunk, ClaimTerms
 from storage.sqlite import open_database
 from storage.sqlite.connections import open_for_writing
 from storage.sqlite.driving import Driving
-from tests.support.eventually import eventually
 from tests.support.storage_scene import START, Scene, at
+from tests.support.waiting import eventually
 
 TERMS = ClaimTerms(lease_id=7, until=at(60), now=START, limit=1)
 

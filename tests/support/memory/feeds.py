@@ -1,8 +1,8 @@
-"""Feeds and topics of the model."""
+"""Feeds and topics of the model, and the order in which it gives out due feeds."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -21,16 +21,53 @@ from storage.records import (
     FetchTarget,
     HiddenFeeds,
     NewFeed,
+    Pace,
     PlaceByPace,
     Polling,
     Posting,
     StoredFeed,
+    lateness,
+    pace_of,
 )
 from storage.wanted import keeps_document
-from tests.support.overdue import the_latest
 
 from .state import ModelFeed, State, milliseconds
 from .subscriptions import MemorySubscriptions
+
+
+def the_latest(
+    feeds: Iterable[StoredFeed], now: datetime, after: PlaceByPace
+) -> list[DueFeed]:
+    """Those that are due and follow their pace's place, the latest first."""
+    due = [
+        DueFeed(
+            id=each.id,
+            url=each.polling.fetch_url or each.url,
+            next_fetch=each.next_fetch,
+            pace=pace_of(each.polling.period),
+        )
+        for each in feeds
+        if each.next_fetch <= now
+    ]
+    left = (
+        each
+        for each in due
+        if each.pace not in after or (each.next_fetch, each.id) > after[each.pace]
+    )
+    return sorted(
+        left,
+        key=lambda each: (
+            -lateness(each.next_fetch, each.pace, now),
+            each.next_fetch,
+            each.id,
+        ),
+    )
+
+
+def places(page: Sequence[DueFeed]) -> dict[Pace, tuple[datetime, FeedId]]:
+    """Where the next page goes on."""
+    return {each.pace: (each.next_fetch, each.id) for each in page}
+
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")

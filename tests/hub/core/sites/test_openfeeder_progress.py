@@ -8,7 +8,7 @@ from hub.core.sites.bounds import SiteBounds
 from hub.core.sites.openfeeder.changes import MOST_MISSES
 from hub.core.sites.openfeeder.state import OpenFeederState, read_state
 from tests.support.openfeeder import Answer, FeederSite, Ways
-from tests.support.site_reading import Reading
+from tests.support.site_visits import Reading
 
 FEW = SiteBounds(requests=4)
 """Fewer than the pages of a step."""

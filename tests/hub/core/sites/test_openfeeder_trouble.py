@@ -9,7 +9,7 @@ import pytest
 
 from hub.core.sites.bounds import SiteBounds
 from tests.support.openfeeder import Answer, FeederSite, Ways
-from tests.support.site_reading import Reading
+from tests.support.site_visits import Reading
 
 
 async def a_reading(

@@ -6,7 +6,7 @@ import pytest
 
 from hub.core.sites.bounds import SiteBounds
 from tests.support.openfeeder import FeederSite, Ways
-from tests.support.site_reading import Killed, Reading
+from tests.support.site_visits import Killed, Reading
 
 SLOW = 90_000.0
 """Seconds: more than a day."""

@@ -11,8 +11,8 @@ import pytest_asyncio
 
 from hub.services.tokens import CreateToken
 from storage.records import Right
-from tests.support.eventually import eventually
 from tests.support.live_hub import LiveHub, live_hub
+from tests.support.waiting import eventually
 
 NEWS = "https://news.example/feed"
 OTHER = "https://other.example/feed"

@@ -14,9 +14,9 @@ from hub.services.retrieval import FETCHED_AT_ONCE
 from hub.services.tokens import CreateToken
 from storage.records import Format, Right, Standing
 from tests.hub.web.conftest import TOKEN
+from tests.support.golden import read_xml
 from tests.support.library import CALLBACK, START, Library, id_of, topic_of
 from tests.support.services import Hub
-from tests.support.xml import read_xml
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 SUPERFEEDR = "{http://superfeedr.com/xmpp-pubsub-ext}"

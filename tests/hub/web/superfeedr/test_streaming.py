@@ -21,10 +21,10 @@ from protocols.live.messages import BodyFormat
 from protocols.superfeedr.parameters import Parameters
 from storage.records import RecordKind
 from tests.support.event_stream import EventClient
-from tests.support.eventually import eventually
+from tests.support.golden import find, read_xml
 from tests.support.library import CALLBACK, Library, id_of, topic_of
 from tests.support.live_hub import LiveHub, live_hub
-from tests.support.xml import find, read_xml
+from tests.support.waiting import eventually
 
 NEWS = topic_of("news")
 

@@ -13,10 +13,10 @@ import pytest
 
 from storage.records import FeedId
 from tests.support.event_stream import EventClient
-from tests.support.eventually import eventually
+from tests.support.golden import find, read_xml
 from tests.support.library import CALLBACK, Library, id_of, topic_of
 from tests.support.live_hub import LiveHub, live_hub
-from tests.support.xml import find, read_xml
+from tests.support.waiting import eventually
 
 PATHS = ("/", "/hubbub", "/stream")
 TRACK = "http://track.superfeedr.com/?query=laurel"

@@ -1,10 +1,25 @@
-"""A TCP proxy on loopback that can cut all connections, as networks do."""
+"""A server that never accepts, and a TCP proxy that can cut all its connections."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+
+
+@contextmanager
+def black_hole() -> Iterator[str]:
+    """Its origin. Whoever connects to it hears nothing."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(
+            socket.create_server(("127.0.0.1", 0), backlog=0)
+        )
+        for _ in range(4):
+            client = stack.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(listener.getsockname())
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 class CuttingProxy:

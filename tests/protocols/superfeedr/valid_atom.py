@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from tests.support.xml import LANGUAGE, read_xml
+from tests.support.golden import LANGUAGE, read_xml
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 DIV = "{http://www.w3.org/1999/xhtml}div"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.support.xml import LANGUAGE, attributes, find, read_extensions, texts
+from tests.support.golden import LANGUAGE, attributes, find, read_extensions, texts
 
 Item = dict[str, Any]
 

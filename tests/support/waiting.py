@@ -1,0 +1,89 @@
+"""Waiting for what must come, with a deadline instead of a guess.
+
+Also parts that run until they are cancelled, and how late this event loop is: a tick
+that should come every few milliseconds comes so much later on a busy machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+import pytest
+
+from hub.runtime.background import BackgroundTask
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.01, 0.1
+
+
+async def eventually(
+    condition: Callable[[], bool | Awaitable[bool]], seconds: float = 60.0
+) -> None:
+    """Return as soon as the condition holds; `TimeoutError` when it does not.
+
+    One that is awaited asks somebody, most often a hub, who has other things to do: it
+    is asked ever less often.
+    """
+    pause = FIRST_PAUSE
+    async with asyncio.timeout(seconds):
+        while True:
+            holds = condition()
+            if inspect.isawaitable(holds):
+                holds = await holds
+                pause = min(pause * 1.3, LONGEST_PAUSE)
+            if holds:
+                return
+            await asyncio.sleep(pause)
+
+
+@asynccontextmanager
+async def in_background(part: BackgroundTask) -> AsyncIterator[None]:
+    """Fails if the part has ended by itself before, and with what made it."""
+    task = asyncio.create_task(part())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+TICK = 0.02
+
+
+class LoopLag:
+    """Measures while it is entered."""
+
+    def __init__(self) -> None:
+        self._ticks: list[tuple[float, float]] = []  # when, and how late
+        self._ticking: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._ticking = asyncio.create_task(self._tick())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        assert self._ticking is not None
+        self._ticking.cancel()
+        await asyncio.wait({self._ticking})
+
+    def most_since(self, moment: float) -> float:
+        """Seconds of the worst lateness since then, 0.0 if there was none."""
+        return max((late for at, late in self._ticks if at >= moment), default=0.0)
+
+    async def _tick(self) -> None:
+        while True:
+            begun = monotonic()
+            await asyncio.sleep(TICK)
+            now = monotonic()
+            self._ticks.append((now, now - begun - TICK))
