@@ -11,9 +11,8 @@ from pathlib import Path
 
 from storage.errors import DestinationTaken, WriteFailed
 from storage.secrets import key_path, read_key, write_key
-
-from .connections import read_only
-from .failures import write_failure
+from storage.sqlite.connections import read_only
+from storage.sqlite.failures import write_failure
 
 _VERSIONS_AT = 18
 """Where the file's header has the read and write version: 2 with a WAL, else 1."""

@@ -14,8 +14,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from storage.errors import StorageBusy
-
-from .writer import CAPACITY, Writer
+from storage.sqlite.writer import CAPACITY, Writer
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from .delivery_rows import OUTCOME_BYTES, pending_indexes
+from storage.sqlite.delivery_rows import OUTCOME_BYTES, pending_indexes
 
 PackedOutcome = tuple[int, bytes]
 """The index of a member, and what came of it."""

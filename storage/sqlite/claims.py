@@ -12,14 +12,13 @@ from functools import partial
 from storage.errors import StorageError
 from storage.records import ClaimedChunk, ClaimTerms
 from storage.secrets import SecretBox
-
-from .chunk_history import acknowledge
-from .delivery_rows import NO_ATTEMPT, pending_indexes, read_chunk
-from .id_lists import pack_ids, unpack_ids
-from .readers import Row
-from .splitting import Split
-from .times import to_milliseconds
-from .writer import Writer
+from storage.sqlite.chunk_history import acknowledge
+from storage.sqlite.delivery_rows import NO_ATTEMPT, pending_indexes, read_chunk
+from storage.sqlite.id_lists import pack_ids, unpack_ids
+from storage.sqlite.readers import Row
+from storage.sqlite.splitting import Split
+from storage.sqlite.times import to_milliseconds
+from storage.sqlite.writer import Writer
 
 Ask = Callable[[], ClaimTerms | None]
 Give = Callable[[list[ClaimedChunk] | None], None]

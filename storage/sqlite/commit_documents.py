@@ -6,10 +6,9 @@ import sqlite3
 from typing import Final
 
 from storage.errors import DocumentWanted
+from storage.sqlite.commit_encoding import EncodedCommit
+from storage.sqlite.sites import put_site
 from storage.wanted import DOCUMENT_KINDS
-
-from .commit_encoding import EncodedCommit
-from .sites import put_site
 
 
 def _upsert(table: str, column: str) -> str:

@@ -12,38 +12,37 @@ from pathlib import Path
 from storage.errors import StorageClosed, StorageError
 from storage.records import Backlog, DatabaseStatus, FeedId, Position
 from storage.secrets import SecretBox
-
-from . import time_columns
-from .backup import copy_database
-from .claims import CommitClaims
-from .deliveries import SqliteDeliveries
-from .digests import SqliteDigests
-from .driving import Worker
-from .due_feeds import OLDEST_DUE
-from .ended import EndedSubscriptions
-from .entries import SqliteEntries
-from .feeds import SqliteFeeds
-from .groups import TOUCH
-from .id_lists import pack_ids
-from .listings import SqliteListings
-from .lock import FileLock
-from .log import SqliteLog
-from .page_order import SqlitePageList
-from .pages import SqlitePages
-from .positions import LogHead
-from .publishing import SqlitePublic
-from .pushes import SqlitePushes
-from .readers import Readers
-from .schema import latest_version
-from .search import SqliteSearch
-from .sites import SqliteSites
-from .standings import SqliteStandings
-from .subscriptions import SqliteSubscriptions
-from .times import from_milliseconds_or_none, to_milliseconds
-from .tokens import SqliteTokens
-from .tracking import QueryWatchers, SqliteTracking
-from .verifications import SqliteVerifications
-from .writer import Writer
+from storage.sqlite import time_columns
+from storage.sqlite.backup import copy_database
+from storage.sqlite.claims import CommitClaims
+from storage.sqlite.deliveries import SqliteDeliveries
+from storage.sqlite.digests import SqliteDigests
+from storage.sqlite.driving import Worker
+from storage.sqlite.due_feeds import OLDEST_DUE
+from storage.sqlite.ended import EndedSubscriptions
+from storage.sqlite.entries import SqliteEntries
+from storage.sqlite.feeds import SqliteFeeds
+from storage.sqlite.groups import TOUCH
+from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.listings import SqliteListings
+from storage.sqlite.lock import FileLock
+from storage.sqlite.log import SqliteLog
+from storage.sqlite.page_order import SqlitePageList
+from storage.sqlite.pages import SqlitePages
+from storage.sqlite.positions import LogHead
+from storage.sqlite.publishing import SqlitePublic
+from storage.sqlite.pushes import SqlitePushes
+from storage.sqlite.readers import Readers
+from storage.sqlite.schema import latest_version
+from storage.sqlite.search import SqliteSearch
+from storage.sqlite.sites import SqliteSites
+from storage.sqlite.standings import SqliteStandings
+from storage.sqlite.subscriptions import SqliteSubscriptions
+from storage.sqlite.times import from_milliseconds_or_none, to_milliseconds
+from storage.sqlite.tokens import SqliteTokens
+from storage.sqlite.tracking import QueryWatchers, SqliteTracking
+from storage.sqlite.verifications import SqliteVerifications
+from storage.sqlite.writer import Writer
 
 
 class SqliteStorage:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from storage.errors import NotFound, StorageBusy
-
-from .wanted_records import last_passed, wanted_range
+from storage.sqlite.wanted_records import last_passed, wanted_range
 
 
 def bury(

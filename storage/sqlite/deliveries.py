@@ -21,22 +21,28 @@ from storage.records import (
     SubscriptionId,
 )
 from storage.secrets import SecretBox
-
-from .claims import Ask, Claim, CommitClaims, Give, claim_chunks, claim_stragglers
-from .dead_ranges import replay
-from .delivery_rows import (
+from storage.sqlite.claims import (
+    Ask,
+    Claim,
+    CommitClaims,
+    Give,
+    claim_chunks,
+    claim_stragglers,
+)
+from storage.sqlite.dead_ranges import replay
+from storage.sqlite.delivery_rows import (
     read_attempt,
     read_chunk,
     read_chunk_attempt,
     read_dead,
     read_straggler,
 )
-from .ended import EndedSubscriptions
-from .flushes import apply_flush
-from .id_lists import pack_ids
-from .readers import Readers
-from .times import from_milliseconds_or_none, to_milliseconds
-from .writer import Writer
+from storage.sqlite.ended import EndedSubscriptions
+from storage.sqlite.flushes import apply_flush
+from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.readers import Readers
+from storage.sqlite.times import from_milliseconds_or_none, to_milliseconds
+from storage.sqlite.writer import Writer
 
 
 class SqliteDeliveries:

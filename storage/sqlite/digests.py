@@ -6,11 +6,10 @@ from datetime import datetime
 
 from storage.records import Subscription, SubscriptionId
 from storage.secrets import SecretBox
-
-from .readers import Readers
-from .subscription_rows import read_subscription
-from .times import to_milliseconds
-from .writer import Writer
+from storage.sqlite.readers import Readers
+from storage.sqlite.subscription_rows import read_subscription
+from storage.sqlite.times import to_milliseconds
+from storage.sqlite.writer import Writer
 
 
 class SqliteDigests:

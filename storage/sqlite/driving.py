@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from .connections import open_for_reading, open_for_writing
+from storage.sqlite.connections import open_for_reading, open_for_writing
 
 Parameters = Sequence[object] | Mapping[str, object]
 

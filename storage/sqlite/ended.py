@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from storage.records import Position, SubscriptionId
-
-from .positions import LogHead
+from storage.sqlite.positions import LogHead
 
 Listener = Callable[[Sequence[SubscriptionId], Position], None]
 

@@ -12,9 +12,8 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
-
-from .id_lists import pack_ids
-from .readers import Row
+from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.readers import Row
 
 LEASE_OVER = "the lease is over"
 NO_LIMIT = -1

@@ -11,13 +11,12 @@ from storage.records import (
     FeedId,
     StoredEntry,
 )
-
-from .feed_rows import read_feed
-from .id_lists import HASHES, pack_hashes, pack_ids
-from .log_rows import ENTRY, hash_key, read_entry
-from .readers import Readers, Row
-from .standings import read_standing
-from .times import from_milliseconds, to_milliseconds
+from storage.sqlite.feed_rows import read_feed
+from storage.sqlite.id_lists import HASHES, pack_hashes, pack_ids
+from storage.sqlite.log_rows import ENTRY, hash_key, read_entry
+from storage.sqlite.readers import Readers, Row
+from storage.sqlite.standings import read_standing
+from storage.sqlite.times import from_milliseconds, to_milliseconds
 
 NEWEST = (
     f"SELECT {ENTRY}"

@@ -9,8 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from storage.errors import DatabaseUnusable
-
-from .connections import read_only
+from storage.sqlite.connections import read_only
 
 _TIMES = (
     "SELECT f.url, e.sorted_at / 1000.0 FROM feeds f JOIN entries e ON e.feed_id = f.id"

@@ -12,9 +12,8 @@ from protocols.selectors import selector_of
 from protocols.urls import resource_url
 from storage.records import NewFeed
 from storage.secrets import SecretBox
-
-from .feed_rows import decrypt_credentials
-from .log_rows import hash_key
+from storage.sqlite.feed_rows import decrypt_credentials
+from storage.sqlite.log_rows import hash_key
 
 OF_RESOURCE = (
     " FROM feeds f JOIN stored_feeds v ON v.id = f.id WHERE (f.resource_hash = ?1"

@@ -15,11 +15,10 @@ from storage.records import (
     StoredFeed,
 )
 from storage.secrets import SecretBox
-
-from .push_rows import read_push
-from .readers import Row
-from .standings import read_standing
-from .times import from_milliseconds, from_milliseconds_or_none
+from storage.sqlite.push_rows import read_push
+from storage.sqlite.readers import Row
+from storage.sqlite.standings import read_standing
+from storage.sqlite.times import from_milliseconds, from_milliseconds_or_none
 
 
 class _OnlyPosting(msgspec.Struct):

@@ -27,8 +27,7 @@ from storage.records import (
     SubscriptionId,
 )
 from storage.secrets import SecretBox
-
-from .due_feeds import (
+from storage.sqlite.due_feeds import (
     DEFER,
     DUE,
     NEXT_DUE,
@@ -36,9 +35,9 @@ from .due_feeds import (
     due_parameters,
     spread_overdue,
 )
-from .ended import EndedSubscriptions
-from .endings import NO_LIMIT, end_of_feed
-from .feed_choice import (
+from storage.sqlite.ended import EndedSubscriptions
+from storage.sqlite.endings import NO_LIMIT, end_of_feed
+from storage.sqlite.feed_choice import (
     OF_RESOURCE,
     WITHOUT_CREDENTIALS,
     find_known,
@@ -46,26 +45,26 @@ from .feed_choice import (
     hash_resource,
     resource_keys,
 )
-from .feed_rows import (
+from storage.sqlite.feed_rows import (
     encrypt_credentials,
     read_due,
     read_feed,
     read_posting,
     read_target,
 )
-from .groups import assigned
-from .id_lists import pack_ids
-from .purging import purge_removed_feeds
-from .push_rows import PUSH
-from .readers import Readers, Row
-from .times import (
+from storage.sqlite.groups import assigned
+from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.purging import purge_removed_feeds
+from storage.sqlite.push_rows import PUSH
+from storage.sqlite.readers import Readers, Row
+from storage.sqlite.times import (
     from_milliseconds_or_none,
     to_milliseconds,
     to_milliseconds_or_none,
 )
-from .tracking import QueryWatchers
-from .visibility import may_read
-from .writer import Writer
+from storage.sqlite.tracking import QueryWatchers
+from storage.sqlite.visibility import may_read
+from storage.sqlite.writer import Writer
 
 FIRST_MAINTENANCE = 600_000
 """Milliseconds after a feed was added: by then it has entries."""

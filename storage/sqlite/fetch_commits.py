@@ -5,17 +5,16 @@ from __future__ import annotations
 import sqlite3
 
 from storage.records import Position
-
-from .commit_documents import put_documents, require_document
-from .commit_encoding import EncodedCommit, EncodedEntry
-from .commit_records import (
+from storage.sqlite.commit_documents import put_documents, require_document
+from storage.sqlite.commit_encoding import EncodedCommit, EncodedEntry
+from storage.sqlite.commit_records import (
     KnownEntry,
     append_match,
     append_record,
     assign_positions,
     matches_of,
 )
-from .push_writes import put_push
+from storage.sqlite.push_writes import put_push
 
 
 def apply_commit(

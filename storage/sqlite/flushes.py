@@ -19,13 +19,12 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
-
-from .chunk_history import PackedOutcome, acknowledge
-from .delivery_rows import pack_outcome
-from .endings import end_all
-from .id_lists import pack_ids
-from .straggler_moves import Fate, Lease, give_up, move, open_straggler
-from .times import to_milliseconds
+from storage.sqlite.chunk_history import PackedOutcome, acknowledge
+from storage.sqlite.delivery_rows import pack_outcome
+from storage.sqlite.endings import end_all
+from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.straggler_moves import Fate, Lease, give_up, move, open_straggler
+from storage.sqlite.times import to_milliseconds
 
 ATTEMPTS_KEPT = 20
 """Failed attempts and catch-ups that are kept of each subscription."""

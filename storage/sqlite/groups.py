@@ -17,9 +17,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from storage.errors import WriteFailed
-
-from .failures import is_trouble, is_unflushed, write_failure
-from .place import Place
+from storage.sqlite.failures import is_trouble, is_unflushed, write_failure
+from storage.sqlite.place import Place
 
 Result = TypeVar("Result")
 Unit = Callable[[sqlite3.Connection], Result]

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Sequence
 from protocols.urls import normal_url
 from storage.records import AccountId, Bound, Listed, Listing, ListingSearch
 from storage.secrets import SecretBox
-
-from .feed_rows import read_feed
-from .log_rows import hash_key
-from .readers import Readers, Row
-from .standings import read_standing
-from .subscription_rows import read_subscription
+from storage.sqlite.feed_rows import read_feed
+from storage.sqlite.log_rows import hash_key
+from storage.sqlite.readers import Readers, Row
+from storage.sqlite.standings import read_standing
+from storage.sqlite.subscription_rows import read_subscription
 
 Condition = tuple[str, tuple[object, ...]]
 

@@ -21,19 +21,18 @@ from storage.records import (
     StoredBody,
     StoredEntry,
 )
-
-from .batches import Batches
-from .claims import CommitClaims
-from .commit_encoding import EncodedCommit, encode_commit, encode_values
-from .fetch_commits import apply_commit
-from .id_lists import pack_ids
-from .log_rows import ENTRY, read_entry, read_record, unpack_refs
-from .positions import LogHead
-from .quiet_commits import PAUSE, apply_quiet, encode_quiet, is_quiet
-from .readers import Readers
-from .trimming import encode_limits, trim_log
-from .visibility import OWNER, may_read
-from .writer import Writer
+from storage.sqlite.batches import Batches
+from storage.sqlite.claims import CommitClaims
+from storage.sqlite.commit_encoding import EncodedCommit, encode_commit, encode_values
+from storage.sqlite.fetch_commits import apply_commit
+from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.log_rows import ENTRY, read_entry, read_record, unpack_refs
+from storage.sqlite.positions import LogHead
+from storage.sqlite.quiet_commits import PAUSE, apply_quiet, encode_quiet, is_quiet
+from storage.sqlite.readers import Readers
+from storage.sqlite.trimming import encode_limits, trim_log
+from storage.sqlite.visibility import OWNER, may_read
+from storage.sqlite.writer import Writer
 
 MANY_ENTRIES = 50
 LARGE_BYTES = 64 * 1024

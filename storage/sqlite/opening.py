@@ -12,14 +12,13 @@ from pathlib import Path
 from storage.errors import DatabaseUnusable
 from storage.records import Position
 from storage.secrets import SecretBox, create_key, key_path, read_key, write_key
-
-from .backup import copy_database, drop_foreign_wal
-from .connections import prepare_for_writing, teach_secrets
-from .database import SqliteStorage
-from .driving import BY_THREADS, Driving
-from .lock import FileLock
-from .readers import Readers
-from .schema import check_version, refuse_strangers, run_pending
+from storage.sqlite.backup import copy_database, drop_foreign_wal
+from storage.sqlite.connections import prepare_for_writing, teach_secrets
+from storage.sqlite.database import SqliteStorage
+from storage.sqlite.driving import BY_THREADS, Driving
+from storage.sqlite.lock import FileLock
+from storage.sqlite.readers import Readers
+from storage.sqlite.schema import check_version, refuse_strangers, run_pending
 
 
 async def open_database(

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from storage.records import JudgedEntry
-
-from .log_rows import hash_key
-from .page_counts import CountChanges
-from .times import to_milliseconds, to_milliseconds_or_none
+from storage.sqlite.log_rows import hash_key
+from storage.sqlite.page_counts import CountChanges
+from storage.sqlite.times import to_milliseconds, to_milliseconds_or_none
 
 _Place = tuple[int, str]
 """A page's id, and the section that an entry of it was in."""

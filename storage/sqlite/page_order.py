@@ -11,13 +11,12 @@ from storage.records import (
     PageChange,
     PagesState,
 )
-
-from .id_lists import pack_ids
-from .log_rows import hash_key
-from .page_counts import PLACE, SHIFTS
-from .page_rows import PAGE_COLUMNS, read_page
-from .readers import Readers, Row
-from .times import from_milliseconds, to_milliseconds
+from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.log_rows import hash_key
+from storage.sqlite.page_counts import PLACE, SHIFTS
+from storage.sqlite.page_rows import PAGE_COLUMNS, read_page
+from storage.sqlite.readers import Readers, Row
+from storage.sqlite.times import from_milliseconds, to_milliseconds
 
 _COLUMNS = f"p.shown_at, p.changed_at, {PAGE_COLUMNS.format(shown='p')}"
 # What has been hidden since it was judged is left out at once.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from storage.records import PageId, PublishedPage
-
-from .log_rows import ENTRY, read_entry
-from .readers import Row
-from .times import from_milliseconds
+from storage.sqlite.log_rows import ENTRY, read_entry
+from storage.sqlite.readers import Row
+from storage.sqlite.times import from_milliseconds
 
 PAGE_COLUMNS = (
     "p.id, p.url, coalesce({shown}.language, ''), {shown}.modified, {shown}.change,"

@@ -17,13 +17,12 @@ from storage.records import (
     PageSection,
     PublishedPage,
 )
-
-from .log_rows import ENTRY, read_entry
-from .page_judging import LAST_CHANGE, judge_all
-from .page_rows import PAGE_COLUMNS, read_page
-from .readers import Readers, Row
-from .times import from_milliseconds_or_none, to_milliseconds
-from .writer import Writer
+from storage.sqlite.log_rows import ENTRY, read_entry
+from storage.sqlite.page_judging import LAST_CHANGE, judge_all
+from storage.sqlite.page_rows import PAGE_COLUMNS, read_page
+from storage.sqlite.readers import Readers, Row
+from storage.sqlite.times import from_milliseconds_or_none, to_milliseconds
+from storage.sqlite.writer import Writer
 
 _NEWS = (
     "SELECT n.entry_id, e.sorted_at, f.section, f.url, f.fetch_url,"

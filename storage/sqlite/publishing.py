@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from storage.records import EntryId, FeedId, ListedEntry, PublicFeed
-
-from .log_rows import ENTRY, read_entry
-from .readers import Readers, Row
-from .times import from_milliseconds, to_milliseconds
+from storage.sqlite.log_rows import ENTRY, read_entry
+from storage.sqlite.readers import Readers, Row
+from storage.sqlite.times import from_milliseconds, to_milliseconds
 
 _FEEDS = (
     "SELECT f.id, f.url, f.title, coalesce(g.description, ''), f.section,"

@@ -19,9 +19,8 @@ from storage.records import (
     Upstream,
 )
 from storage.secrets import SecretBox
-
-from .readers import Row
-from .times import (
+from storage.sqlite.readers import Row
+from storage.sqlite.times import (
     from_milliseconds,
     from_milliseconds_or_none,
     to_milliseconds_or_none,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from storage.records import FeedId, PushCallback, PushCount
-
-from .commit_encoding import EncodedPush
+from storage.sqlite.commit_encoding import EncodedPush
 
 _PUT = """
 INSERT INTO pushes (feed_id, way, hub, topic, marks, record, hinted_at, due)

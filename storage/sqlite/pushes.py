@@ -18,13 +18,18 @@ from storage.records import (
     Upstream,
 )
 from storage.secrets import SecretBox
-
-from .id_lists import pack_ids
-from .push_rows import CALLBACK, PUSH, hash_token, read_callback, read_upstream
-from .push_writes import count_of_hub, drop_callback, forget_push
-from .readers import Readers, Row
-from .times import to_milliseconds, to_milliseconds_or_none
-from .writer import Writer
+from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.push_rows import (
+    CALLBACK,
+    PUSH,
+    hash_token,
+    read_callback,
+    read_upstream,
+)
+from storage.sqlite.push_writes import count_of_hub, drop_callback, forget_push
+from storage.sqlite.readers import Readers, Row
+from storage.sqlite.times import to_milliseconds, to_milliseconds_or_none
+from storage.sqlite.writer import Writer
 
 _UPSTREAM = (
     "SELECT p.feed_id, coalesce(f.state, 'removed'),"

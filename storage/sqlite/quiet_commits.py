@@ -13,9 +13,8 @@ from operator import attrgetter
 import msgspec
 
 from storage.records import FetchCommit, Pace, Position, pace_of
-
-from .id_lists import pack_ids
-from .times import to_milliseconds
+from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.times import to_milliseconds
 
 PAUSE = 0.01
 """Seconds between two batches: nobody waits for what such a fetch found."""

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from storage.errors import StorageClosed
-
-from .driving import BY_THREADS, Driving, Parameters, ReadConnection
-from .failures import read_failure
+from storage.sqlite.driving import BY_THREADS, Driving, Parameters, ReadConnection
+from storage.sqlite.failures import read_failure
 
 READERS = 3
 

@@ -21,12 +21,11 @@ from storage.records import (
     SearchDocument,
     Term,
 )
-
-from .id_lists import pack_ids
-from .log_rows import ENTRY, read_entry
-from .readers import Readers, Row
-from .visibility import may_read
-from .writer import Writer
+from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.log_rows import ENTRY, read_entry
+from storage.sqlite.readers import Readers, Row
+from storage.sqlite.visibility import may_read
+from storage.sqlite.writer import Writer
 
 FIND = (
     "WITH found AS MATERIALIZED (SELECT rowid AS docid FROM search"

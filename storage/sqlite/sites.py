@@ -6,10 +6,9 @@ import sqlite3
 from collections.abc import Sequence
 
 from storage.records import FeedId, SitePage, SiteTally, SiteWrite
-
-from .id_lists import HASHES, pack_hashes
-from .log_rows import hash_key
-from .readers import Readers, Row
+from storage.sqlite.id_lists import HASHES, pack_hashes
+from storage.sqlite.log_rows import hash_key
+from storage.sqlite.readers import Readers, Row
 
 _PAGE = "key, reference, content, stamp, walk, day, changes, deleted"
 _PUT = (

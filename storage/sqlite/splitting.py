@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from .delivery_rows import PENDING
-from .id_lists import pack_ids, unpack_ids
+from storage.sqlite.delivery_rows import PENDING
+from storage.sqlite.id_lists import pack_ids, unpack_ids
 
 CHUNK_SIZE = 500
 PAGE_SIZE = 1_000

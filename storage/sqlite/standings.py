@@ -10,10 +10,9 @@ from functools import partial
 import msgspec
 
 from storage.records import FeedId, Standing, StandingWrite
-
-from .readers import Readers, Row
-from .times import from_milliseconds, to_milliseconds
-from .writer import Writer
+from storage.sqlite.readers import Readers, Row
+from storage.sqlite.times import from_milliseconds, to_milliseconds
+from storage.sqlite.writer import Writer
 
 
 class SqliteStandings:

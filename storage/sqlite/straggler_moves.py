@@ -6,10 +6,9 @@ import sqlite3
 from enum import Enum, auto
 
 from storage.records import GivenUp, StragglerMoved, StragglerOpened
-
-from .dead_ranges import bury
-from .times import to_milliseconds
-from .wanted_records import END, Skipped, last_passed, wanted_range
+from storage.sqlite.dead_ranges import bury
+from storage.sqlite.times import to_milliseconds
+from storage.sqlite.wanted_records import END, Skipped, last_passed, wanted_range
 
 Lease = tuple[int, int]
 """A subscription and the lease on its straggler."""

@@ -10,11 +10,10 @@ from typing import TypedDict
 from protocols.urls import normal_url
 from storage.records import OPERATOR, NewSubscription
 from storage.secrets import SecretBox
-
-from .id_lists import HASHES, pack_hashes, pack_ids
-from .log_rows import hash_key
-from .readers import Row
-from .times import to_milliseconds, to_milliseconds_or_none
+from storage.sqlite.id_lists import HASHES, pack_hashes, pack_ids
+from storage.sqlite.log_rows import hash_key
+from storage.sqlite.readers import Row
+from storage.sqlite.times import to_milliseconds, to_milliseconds_or_none
 
 LARGEST_POSITION = 2**63 - 1
 

@@ -20,17 +20,16 @@ from storage.records import (
     SubscriptionState,
 )
 from storage.secrets import SecretBox
-
-from .ended import EndedSubscriptions, Listener
-from .endings import end_expired, end_of_feed, end_one
-from .id_lists import pack_ids
-from .log_rows import hash_key
-from .purging import purge_ended_subscriptions
-from .readers import Readers
-from .subscribing import subscribe_one, subscription_parameters
-from .subscription_rows import read_subscription
-from .times import to_milliseconds
-from .writer import Writer
+from storage.sqlite.ended import EndedSubscriptions, Listener
+from storage.sqlite.endings import end_expired, end_of_feed, end_one
+from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.log_rows import hash_key
+from storage.sqlite.purging import purge_ended_subscriptions
+from storage.sqlite.readers import Readers
+from storage.sqlite.subscribing import subscribe_one, subscription_parameters
+from storage.sqlite.subscription_rows import read_subscription
+from storage.sqlite.times import to_milliseconds
+from storage.sqlite.writer import Writer
 
 
 class SqliteSubscriptions:

@@ -9,11 +9,14 @@ from functools import partial
 
 from storage.errors import NotFound
 from storage.records import Account, AccountId, NewToken, Right, Token, TokenId
-
-from .id_lists import pack_ids
-from .readers import Readers, Row
-from .times import from_milliseconds, from_milliseconds_or_none, to_milliseconds
-from .writer import Writer
+from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.readers import Readers, Row
+from storage.sqlite.times import (
+    from_milliseconds,
+    from_milliseconds_or_none,
+    to_milliseconds,
+)
+from storage.sqlite.writer import Writer
 
 _TOKENS = (
     "SELECT t.id, t.account_id, a.name, t.rights, t.label, t.created_at, t.used_at,"

@@ -18,14 +18,13 @@ from storage.records import (
     TrackMatch,
     TrackQuery,
 )
-
-from .feed_rows import read_feed
-from .id_lists import pack_ids
-from .log_rows import hash_key, unpack_refs
-from .readers import Readers, Row
-from .times import from_milliseconds, to_milliseconds
-from .visibility import OWNER, may_read
-from .writer import Writer
+from storage.sqlite.feed_rows import read_feed
+from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.log_rows import hash_key, unpack_refs
+from storage.sqlite.readers import Readers, Row
+from storage.sqlite.times import from_milliseconds, to_milliseconds
+from storage.sqlite.visibility import OWNER, may_read
+from storage.sqlite.writer import Writer
 
 TRACK_SCHEME = "track:"
 """Of the URL that a query's feed has: no request ever asks for it."""

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from storage.records import Retention
-
-from .dead_ranges import bury
-from .times import to_milliseconds
+from storage.sqlite.dead_ranges import bury
+from storage.sqlite.times import to_milliseconds
 
 LATEST_ENTRIES = 50
 """Entries of each feed that are kept however old, for replays and late subscribers."""

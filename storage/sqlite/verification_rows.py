@@ -13,9 +13,8 @@ from storage.records import (
     VerificationTry,
 )
 from storage.secrets import SecretBox
-
-from .readers import Row
-from .times import from_milliseconds, from_milliseconds_or_none
+from storage.sqlite.readers import Row
+from storage.sqlite.times import from_milliseconds, from_milliseconds_or_none
 
 
 def read_verification(row: Row, box: SecretBox) -> Verification:

@@ -10,11 +10,10 @@ from typing import NamedTuple, TypedDict
 import msgspec
 
 from storage.records import SubscriptionState
-
-from .batches import parted
-from .endings import end_one
-from .id_lists import HASHES, pack_hashes
-from .subscribing import SubscriptionParameters, subscribe_all
+from storage.sqlite.batches import parted
+from storage.sqlite.endings import end_one
+from storage.sqlite.id_lists import HASHES, pack_hashes
+from storage.sqlite.subscribing import SubscriptionParameters, subscribe_all
 
 UNSUBSCRIBED = "unsubscribed"
 _OTHER_MODE = {"subscribe": "unsubscribe", "unsubscribe": "subscribe"}

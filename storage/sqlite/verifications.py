@@ -20,20 +20,19 @@ from storage.records import (
     VerificationTry,
 )
 from storage.secrets import SecretBox
-
-from .batches import Batches
-from .ended import EndedSubscriptions
-from .id_lists import pack_ids
-from .log_rows import hash_key
-from .readers import Readers
-from .subscribing import subscription_parameters
-from .times import (
+from storage.sqlite.batches import Batches
+from storage.sqlite.ended import EndedSubscriptions
+from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.log_rows import hash_key
+from storage.sqlite.readers import Readers
+from storage.sqlite.subscribing import subscription_parameters
+from storage.sqlite.times import (
     from_milliseconds_or_none,
     to_milliseconds,
     to_milliseconds_or_none,
 )
-from .verification_rows import read_verification, write_wish
-from .verification_writes import (
+from storage.sqlite.verification_rows import read_verification, write_wish
+from storage.sqlite.verification_writes import (
     Confirmed,
     TryParameters,
     add_all,
@@ -43,7 +42,7 @@ from .verification_writes import (
     try_later,
     unsubscribe_confirmed,
 )
-from .writer import Writer
+from storage.sqlite.writer import Writer
 
 ADDING_PAUSE = 0.04
 CONFIRMING_PAUSE = 0.1

@@ -15,9 +15,8 @@ from contextlib import suppress
 from typing import Final
 
 from storage.errors import StorageBusy, StorageClosed
-
-from .driving import ThreadWorker, Worker
-from .groups import SINGLE, UNIT, GroupCommits, Result, Run, Unit
+from storage.sqlite.driving import ThreadWorker, Worker
+from storage.sqlite.groups import SINGLE, UNIT, GroupCommits, Result, Run, Unit
 
 CAPACITY = 10_000
 """Units that may wait; the next one is refused with `StorageBusy`."""
