@@ -32,8 +32,8 @@ from hub.web.server.http_server import (
     Server,
     listening_socket,
 )
+from storage.database_url import open_storage
 from storage.errors import StorageError
-from storage.opening import open_storage
 
 STOP_SECONDS: Final = 4.7
 """After so many the process ends, whatever is under way: `docker stop` kills after ten,

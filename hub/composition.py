@@ -105,7 +105,7 @@ from protocols.openfeeder.serving.choices import AuthorDisplay
 from protocols.outlines import MOST_BYTES
 from protocols.scp.collection import Encoding
 from protocols.scp.reading.checksums import ChecksumRule
-from storage.interface import Storage
+from storage.contract import Storage
 
 PRODUCT: Final = f"Fanfare/{hub.__version__}"
 COLLECTIONS_FOLDER: Final = "scp"

@@ -16,8 +16,8 @@ import structlog
 
 from hub.runtime.clock import Clock
 from hub.runtime.scheduling import ScheduledJob, scheduled
+from storage.contract import Storage
 from storage.errors import StorageError
-from storage.interface import Storage
 from storage.records import FEED_REMOVED, FeedId, FeedState, Retention
 
 PAGE = 1_000

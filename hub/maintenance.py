@@ -22,8 +22,8 @@ from hub.core.standing import (
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry, Feed
+from storage.contract import Storage
 from storage.errors import StorageError
-from storage.interface import Storage
 from storage.packing import unpack
 from storage.records import FeedId, Standing, StandingWrite, StoredFeed
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from protocols.model import Notification
 from protocols.topic_pages import TopicFormat, notified_links
 from protocols.urls import resource_url
-from storage.interface import FeedStore
+from storage.contract import FeedStore
 from storage.records import AccountId, FeedId, FeedState, Format, StoredFeed
 
 _PAGE = re.compile(r"/topics/([0-9]{1,18})\.(atom|(?:normalized\.)?json)(?:\?.*)?")

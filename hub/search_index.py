@@ -16,7 +16,7 @@ from hub.core.searching import document_of, searched_subject
 from hub.runtime.log_follower import LogFollower
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry, Feed
-from storage.interface import EntryStore, LogStore, SearchStore
+from storage.contract import EntryStore, LogStore, SearchStore
 from storage.packing import unpack
 from storage.records import (
     EntryId,
@@ -39,7 +39,7 @@ log = structlog.get_logger()
 
 
 class Indexed(Protocol):
-    """What is needed of `storage.interface.Storage`."""
+    """What is needed of `storage.contract.Storage`."""
 
     @property
     def log(self) -> LogStore: ...

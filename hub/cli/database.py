@@ -10,8 +10,8 @@ from typing import TypeVar
 import click
 
 from hub.settings import Settings
+from storage.contract import Storage
 from storage.errors import DatabaseLocked, StorageError
-from storage.interface import Storage
 from storage.records import DatabaseStatus
 
 from . import say
@@ -47,7 +47,7 @@ def backup(destination: Path) -> None:
 def _copy(target: Path) -> None:
     """As it is: after an update it is migrated only when it is next opened."""
     settings = _existing()
-    from storage.opening import copy_storage
+    from storage.database_url import copy_storage
 
     try:
         copy_storage(settings.database, target)
@@ -127,7 +127,7 @@ def _with_database(
     settings = _existing()
 
     async def session() -> Result:
-        from storage.opening import open_storage
+        from storage.database_url import open_storage
 
         storage = await open_storage(settings.database, migrate=migrate)
         try:

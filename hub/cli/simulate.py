@@ -104,8 +104,8 @@ def _traces(
 
 def _history() -> tuple[Trace, ...]:
     from hub.simulation.traces import LEAST_POSTS, LONGEST_SPAN, Trace
+    from storage.database_url import read_entry_times
     from storage.errors import StorageError
-    from storage.opening import read_entry_times
 
     database = read_settings().database
     try:

@@ -31,7 +31,7 @@ from hub.runtime.metrics import Metrics
 from protocols.model import Entry
 from protocols.scp.collection import ALL, CollectionHead, CollectionType, Encoding
 from protocols.scp.page import PageContext, page_line
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.packing import unpack
 from storage.records import PageSection, PublishedPage
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hub.collections.judging import judge_entry, origin_ending, origin_of
 from hub.runtime.clock import Clock
-from storage.interface import PageStore
+from storage.contract import PageStore
 from storage.records import JudgedEntry, PageNews
 
 BATCH = 200

@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 
 class News(GrowingLog, Protocol):
-    """What is needed of `storage.interface.LogStore`."""
+    """What is needed of `storage.contract.LogStore`."""
 
     async def head(self) -> Cursor: ...
 

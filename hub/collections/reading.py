@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from storage.interface import PageStore
+from storage.contract import PageStore
 from storage.records import PageId, PublishedPage
 
 BATCH = 50

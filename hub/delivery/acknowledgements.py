@@ -16,8 +16,8 @@ from hub.core.settlement import Settlement
 from hub.delivery.credits import Credits
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
+from storage.contract import DeliveryStore
 from storage.errors import StorageBusy, WriteFailed
-from storage.interface import DeliveryStore
 from storage.records import (
     Attempt,
     ChunkOutcome,

@@ -13,9 +13,9 @@ from hub.delivery.notifications import (
     is_sent_as_is,
 )
 from protocols.selectors import selector_of
-from storage.interface import LogStore
+from storage.contract import LogStore
 from storage.records import Format, Position, Record, Subscription
-from storage.wanted import wants
+from storage.subscription_filter import wants
 
 PAGE = 100
 """Records read at once; also the most that share one request."""

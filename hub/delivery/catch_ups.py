@@ -29,7 +29,7 @@ from hub.delivery.leases import Leases
 from hub.delivery.poster import Poster
 from hub.limits.origin_limiter import origin_of
 from hub.runtime.clock import Clock
-from storage.interface import LogStore
+from storage.contract import LogStore
 from storage.records import Flushed, Position
 
 TURN_SECONDS = 2.0

@@ -22,8 +22,8 @@ from hub.delivery.notifications import (
 from hub.limits.origin_limiter import origin_of
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
+from storage.contract import DeliveryStore
 from storage.errors import StorageBusy, WriteFailed
-from storage.interface import DeliveryStore
 from storage.records import BEFORE_ALL, ClaimedChunk, ClaimTerms, Record, Subscription
 
 POLL_SECONDS = 5.0

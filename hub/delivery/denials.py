@@ -17,8 +17,8 @@ from hub.errors import NetworkError
 from hub.http import Network, Purpose, Request
 from hub.runtime.clock import Clock
 from protocols.websub.denial import denial_url
+from storage.contract import Storage
 from storage.errors import StorageError
-from storage.interface import Storage
 from storage.records import Subscription, SubscriptionId
 
 POLL_SECONDS = 1.0

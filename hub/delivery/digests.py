@@ -21,8 +21,8 @@ from hub.errors import NetworkError
 from hub.http import Network
 from hub.runtime.clock import Clock
 from protocols.model import Entry, Notification
+from storage.contract import Storage
 from storage.errors import StorageError
-from storage.interface import Storage
 from storage.records import Subscription
 
 DAY: Final = timedelta(days=1)

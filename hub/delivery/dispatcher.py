@@ -33,8 +33,8 @@ from hub.limits.origin_limiter import OriginLimiter
 from hub.runtime.background import DrainingTaskGroup
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
+from storage.contract import Storage
 from storage.errors import StorageClosed, StorageError
-from storage.interface import Storage
 from storage.records import Cursor
 
 RETRY_SECONDS = 1.0

@@ -8,7 +8,7 @@ from hub.own_topics import name_topic
 from protocols.model import Entry, Feed, Notification
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.packing import unpack
 from storage.records import FeedState, Format, StoredFeed
 

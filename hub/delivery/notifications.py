@@ -25,7 +25,7 @@ from protocols.model import Feed, Notification
 from protocols.selectors import selector_of
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json
-from storage.interface import LogStore
+from storage.contract import LogStore
 from storage.packing import unpack, unpack_bytes, unpacked_size
 from storage.records import (
     BEFORE_ALL,
@@ -36,7 +36,7 @@ from storage.records import (
     RecordKind,
     Updates,
 )
-from storage.wanted import DOCUMENT_KINDS, wanted_entries
+from storage.subscription_filter import DOCUMENT_KINDS, wanted_entries
 
 KEPT_DOCUMENTS = 128
 KEPT_BYTES = 32 * 2**20

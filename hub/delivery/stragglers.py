@@ -18,8 +18,8 @@ from hub.delivery.catch_ups import CatchUps
 from hub.delivery.leases import Leases
 from hub.runtime.background import DrainingTaskGroup
 from hub.runtime.clock import Clock
+from storage.contract import DeliveryStore
 from storage.errors import StorageError
-from storage.interface import DeliveryStore
 from storage.records import Straggler
 
 POLL_SECONDS = 0.25

@@ -23,8 +23,8 @@ from hub.demo.samples import Kind
 from hub.runtime.clock import SystemClock
 from hub.settings import Settings
 from hub.web.server.http_server import create_server, listening_socket
-from storage.interface import Storage
-from storage.opening import open_storage
+from storage.contract import Storage
+from storage.database_url import open_storage
 from storage.records import NewFeed, SubscriptionId, SubscriptionState
 
 EVERY_SECONDS = 3.0

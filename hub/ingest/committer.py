@@ -25,8 +25,8 @@ from hub.runtime.metrics import Metrics
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry
 from protocols.quick import changed
+from storage.contract import LogStore
 from storage.errors import QueriesWanted
-from storage.interface import LogStore
 from storage.records import FetchCommit, FetchTarget
 
 EXTRA = "py3langid.langid"

@@ -16,7 +16,7 @@ from hub.core.outlook import EVEN, Outlook
 from hub.core.posting import watched_days
 from hub.runtime.clock import Clock
 from protocols.quick import changed
-from storage.interface import FeedStore
+from storage.contract import FeedStore
 from storage.records import StoredFeed
 
 SAMPLE = 500

@@ -38,8 +38,8 @@ from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from hub.sites.site_reader import SiteDocuments, SiteReader
 from protocols.scp.reading.checksums import ChecksumRule
+from storage.contract import Storage
 from storage.errors import NotFound, StorageError
-from storage.interface import Storage
 from storage.records import FeedId, FeedState, FetchTarget, StoredFeed
 
 

@@ -18,7 +18,7 @@ from hub.ingest.due_queue import Deferrals, Due, DueQueue
 from hub.limits.host_circuit_breaker import HostCircuitBreaker
 from hub.limits.host_limiter import HostLimiter
 from hub.runtime.clock import Clock
-from storage.interface import FeedStore
+from storage.contract import FeedStore
 from storage.records import DueFeed, FeedId, Pace
 
 CAPACITY = 2_000

@@ -22,7 +22,7 @@ from protocols.errors import InvalidValue
 from protocols.model import Entry, Feed
 from protocols.quick import changed
 from protocols.track import Subject, parse_query, subject_of
-from storage.interface import TrackStore
+from storage.contract import TrackStore
 from storage.packing import encoded_size, unpack
 from storage.records import (
     FeedId,
@@ -91,7 +91,7 @@ class Tracker:
     def tell(
         self, version: int, came: Sequence[TrackQuery], went: Sequence[FeedId]
     ) -> None:
-        """As `storage.interface.tracking.QueryListener`."""
+        """As `storage.contract.subscriptions.QueryListener`."""
         for each in came:
             self._add(each)
         with self._lock:

@@ -20,8 +20,8 @@ from hub.ingest.schedule import Schedule
 from hub.ingest.visit_slots import NoSiteSlot, Slot, SlowFeeds, TooSlow, VisitSlots
 from hub.ingest.visitor import Visit, Visitor
 from hub.runtime.clock import Clock
+from storage.contract import Storage
 from storage.errors import StorageError
-from storage.interface import Storage
 from storage.records import FeedId, FeedState, FetchTarget
 
 FIRST_CHECK = 1.0

@@ -29,8 +29,8 @@ from protocols.errors import UnsupportedVersion
 from protocols.feeds.creator import older_url
 from protocols.model import SITE_FORMATS, ParsedFeed
 from protocols.quick import changed
+from storage.contract import FeedStore
 from storage.errors import DocumentWanted
-from storage.interface import FeedStore
 from storage.records import FetchCommit, FetchTarget
 
 _random = random.Random()  # noqa: S311 - spreads load, hides nothing, and is cheap

@@ -40,7 +40,7 @@ class CatchUp(Protocol):
 class Guest:
     """What somebody was let in with. ``token`` None: none that could end.
 
-    ``viewer``: as whom it reads, see `storage.interface.FeedStore.find_readable`.
+    ``viewer``: as whom it reads, see `storage.contract.FeedStore.find_readable`.
     ``holder``: among whose connections it counts; None: it may have all there are.
     ``may_ask``: it can subscribe to other topics on the same connection.
     """

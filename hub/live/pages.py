@@ -14,7 +14,7 @@ from typing import Final
 from hub.runtime.caching import KeyedLock, SizedCache
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
-from storage.interface import LogStore
+from storage.contract import LogStore
 from storage.records import BEFORE_ALL, FeedId, FeedTrail, Position, Record
 
 PAGE: Final = 50

@@ -12,7 +12,7 @@ from hub.live.subscriptions import Channel, Channels, LiveSubscription
 from hub.runtime.log_follower import LogFollower
 from hub.runtime.metrics import Metrics
 from protocols.cursor import turn_of
-from storage.interface import LogStore
+from storage.contract import LogStore
 from storage.records import FeedId, Position, Record
 
 PAGE = 200

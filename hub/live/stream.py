@@ -37,7 +37,7 @@ from protocols.live.messages import (
     Subscribed,
     Unsubscribed,
 )
-from storage.interface import LogStore
+from storage.contract import LogStore
 from storage.records import Cursor
 
 HEARTBEAT_SECONDS = 25.0

@@ -11,7 +11,7 @@ from hub.live.outlet import Outlet
 from hub.live.prepared import Prepared
 from protocols.live.messages import MessageId
 from storage.records import FeedId, Format, Position, Record, Updates
-from storage.wanted import wants
+from storage.subscription_filter import wants
 
 if TYPE_CHECKING:
     from hub.live.connections import Connection

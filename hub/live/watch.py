@@ -20,8 +20,8 @@ from hub.live.stream import LiveStream
 from hub.runtime.background import wait_for
 from protocols.live.closing import TOKEN_ENDED
 from protocols.live.messages import Unsubscribed
+from storage.contract import FeedStore, TokenStore
 from storage.errors import StorageClosed, StorageError
-from storage.interface import FeedStore, TokenStore
 from storage.records import AccountId, FeedId, TokenId
 
 EVERY_SECONDS = 5.0

@@ -13,7 +13,7 @@ from protocols.openfeeder.serving.documents import SyncResult, Tombstone
 from protocols.openfeeder.serving.pages import PageFacts
 from protocols.openfeeder.serving.parameters import SyncAsked
 from protocols.openfeeder.serving.times import SyncPoint
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import PageChange, PagesState
 
 MILLISECOND = timedelta(milliseconds=1)

@@ -10,7 +10,7 @@ from hub.runtime.offloading import run_in_thread
 from protocols.openfeeder.serving.documents import Scored
 from protocols.openfeeder.serving.pages import Page
 from protocols.openfeeder.serving.relevance import Candidate, Ranker, query_words
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import NOBODY, Both, Either, EntryId, ListedPage, Phrase, Term
 
 MOST_RANKED = 100

@@ -17,8 +17,8 @@ import structlog
 
 from hub.core.durations import duration
 from hub.runtime.clock import Clock
+from storage.contract import Storage
 from storage.errors import StorageError
-from storage.interface import Storage
 
 LOOK_SECONDS: Final = 1.0
 NOTE_SECONDS: Final = 60.0

@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 
 class GrowingLog(Protocol):
-    """What is needed of `storage.interface.LogStore`."""
+    """What is needed of `storage.contract.LogStore`."""
 
     async def records(self, *, after: Position, limit: int) -> list[Record]: ...
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hub.openfeeder.analytics import Analytics
 from hub.runtime.clock import Clock
-from storage.interface import Storage
+from storage.contract import Storage
 
 from .collections import CollectionService
 from .feed_reports import FeedReportService

@@ -12,8 +12,8 @@ from hub.core.sites.facts import SiteFacts, site_facts
 from hub.runtime.clock import Clock
 from hub.services.feeds import FeedPoller, existing_feed
 from protocols.model import SITE_FORMATS
+from storage.contract import Storage
 from storage.errors import NotFound
-from storage.interface import Storage
 from storage.records import FeedId, Standing, StoredBody, StoredFeed
 
 SHOWN_RELATED = 10

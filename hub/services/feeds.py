@@ -31,8 +31,8 @@ from hub.sites.feed_finder import LookupKind, LookupResult
 from protocols.errors import InvalidValue
 from protocols.text import collapse
 from protocols.websub.callbacks import read_callback
+from storage.contract import FeedStore, Storage
 from storage.errors import NotFound
-from storage.interface import FeedStore, Storage
 from storage.records import (
     FEED_REMOVED,
     Credentials,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import hub
 from hub.runtime.clock import Clock
 from protocols.model import Feed
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.packing import unpack
 from storage.records import FeedId, FeedState, StoredFeed
 

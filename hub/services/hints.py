@@ -15,7 +15,7 @@ from hub.core.standing import site_at
 from hub.services.websub import Pinged, WebSubService
 from protocols.scp.addresses import page_address
 from protocols.websub.requests import PublishRequest
-from storage.interface import Storage
+from storage.contract import Storage
 
 MOST_URLS = 100
 MOST_FEEDS_OF_SITE = 10

@@ -18,7 +18,7 @@ from hub.services.topics import read_topic
 from hub.services.tracking import TrackTopics
 from protocols.errors import InvalidValue
 from protocols.live.messages import Subscribe, Unsubscribe
-from storage.interface import FeedStore
+from storage.contract import FeedStore
 from storage.records import (
     NOBODY,
     OPERATOR,

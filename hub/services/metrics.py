@@ -11,7 +11,7 @@ import hub
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from protocols.prometheus import Family, Kind, Sample
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import Backlog, FeedId, PushCount
 
 FRESH_SECONDS = 1.0

@@ -33,7 +33,7 @@ from protocols.openfeeder.serving.parameters import (
 from protocols.openfeeder.serving.relevance import Candidate, Ranker, WordRanker
 from protocols.scp.addresses import page_address
 from protocols.urls import resolve
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import ListedPage
 
 CAPABILITIES = ("search", "diff-sync")

@@ -12,8 +12,8 @@ import hub
 from hub.runtime.clock import Clock
 from hub.services.errors import Conflict
 from protocols.errors import InvalidValue
+from storage.contract import Storage
 from storage.errors import StorageError
-from storage.interface import Storage
 from storage.records import Backlog, DatabaseStatus, FeedId
 
 CHECK_SECONDS = 5.0

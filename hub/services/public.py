@@ -21,8 +21,8 @@ from protocols.model import Entry, Feed
 from protocols.opml import FeedOutline, render_opml
 from protocols.safe_urls import safe_entry, safe_feed
 from protocols.topic_pages import PagePlace, TopicFormat, TopicPage, render_topic_page
+from storage.contract import Storage
 from storage.errors import NotFound
-from storage.interface import Storage
 from storage.packing import unpack
 from storage.records import EntryId, FeedId, ListedEntry, PublicFeed
 

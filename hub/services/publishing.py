@@ -14,7 +14,7 @@ from hub.runtime.clock import Clock
 from hub.services.errors import NotSigned, TooManyWaiting
 from protocols.errors import InvalidValue
 from protocols.websub.signatures import ALGORITHMS, verify
-from storage.interface import FeedStore
+from storage.contract import FeedStore
 from storage.records import FeedState, StoredFeed
 
 _LENGTHS = {hmac.new(b"", b"", name).digest_size * 2: name for name in ALGORITHMS}

@@ -11,7 +11,7 @@ from hub.services.superfeedr import is_null_device
 from hub.services.tokens import Principal
 from hub.services.topics import read_topic
 from protocols.errors import InvalidValue
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import Subscription, SubscriptionState
 
 

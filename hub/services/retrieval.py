@@ -1,7 +1,7 @@
 """Stored entries read back: of a topic, or of all topics of a callback, newest first.
 
 Public feeds are there for everybody; private ones for the accounts that subscribe to
-them, and for the operator: `storage.interface.FeedStore.find_readable`.
+them, and for the operator: `storage.contract.FeedStore.find_readable`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from protocols.errors import InvalidValue
 from protocols.identity import key_of_id, key_of_link
 from protocols.live.messages import BodyFormat
 from protocols.model import Entry, FeedFormat, Status
+from storage.contract import Storage
 from storage.errors import StorageError
-from storage.interface import Storage
 from storage.packing import unpack, unpack_bytes, unpacked_size
 from storage.records import (
     EntryId,
@@ -48,7 +48,7 @@ from storage.records import (
     Subscription,
     TrackMatch,
 )
-from storage.wanted import keeps_document
+from storage.subscription_filter import keeps_document
 
 FETCHED_AT_ONCE = 8
 MOST_FEEDS = 199

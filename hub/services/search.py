@@ -20,7 +20,7 @@ from hub.services.errors import TooManyWaiting
 from hub.services.tokens import Principal
 from protocols.model import Entry, Feed
 from protocols.track import Query, parse_query
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.packing import unpack, unpacked_size
 from storage.records import EntrySource, FeedId, Matches, StoredEntry
 

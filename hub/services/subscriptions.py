@@ -22,8 +22,8 @@ from protocols.websub.callbacks import read_callback
 from protocols.websub.leases import ENDLESS_LEASE
 from protocols.websub.requests import LONGEST_SECRET
 from protocols.websub.signatures import SIGNINGS
+from storage.contract import Storage
 from storage.errors import NotFound
-from storage.interface import Storage
 from storage.records import (
     OPERATOR,
     AccountId,

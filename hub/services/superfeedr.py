@@ -28,7 +28,7 @@ from hub.services.websub import (
 )
 from hub.websub.questions import Question, Reply
 from protocols.errors import InvalidValue
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import (
     OPERATOR,
     Subscription,

@@ -19,8 +19,8 @@ import structlog
 
 from hub.runtime.clock import Clock
 from protocols.errors import InvalidValue
+from storage.contract import TokenStore
 from storage.errors import StorageError
-from storage.interface import TokenStore
 from storage.records import (
     ANONYMOUS,
     NOBODY,

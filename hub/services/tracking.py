@@ -9,7 +9,7 @@ from protocols.track import (
     is_track_topic,
     read_track_topic,
 )
-from storage.interface import TrackStore
+from storage.contract import TrackStore
 from storage.records import NOBODY, AccountId, FeedState, Format, StoredFeed
 
 

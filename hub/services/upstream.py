@@ -17,8 +17,8 @@ from hub.services.errors import Gone, TooManyWaiting
 from hub.upstream.deliveries import Delivery
 from protocols.websub.signatures import verify
 from protocols.websub.subscriber import HubDenial, HubQuestion
+from storage.contract import Storage
 from storage.errors import NotFound
-from storage.interface import Storage
 from storage.records import CallbackState, PushCallback, PushCount, PushWay
 
 SHORTEST_LEASE = 2 * LEAST_PAUSE

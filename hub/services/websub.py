@@ -21,8 +21,8 @@ from protocols.websub.requests import (
     SubscribeRequest,
     UnsubscribeRequest,
 )
+from storage.contract import Storage
 from storage.errors import NotFound
-from storage.interface import Storage
 from storage.records import (
     ANONYMOUS,
     Attempt,

@@ -52,8 +52,8 @@ from protocols.model import SITE_FORMATS, Entry, Feed, ParsedFeed
 from protocols.quick import changed
 from protocols.scp.reading.checksums import ChecksumRule
 from protocols.topic_pages import TopicFormat, TopicPage, render_topic_page
+from storage.contract import SiteStore, Storage
 from storage.errors import DocumentWanted
-from storage.interface import SiteStore, Storage
 from storage.packing import unpack
 from storage.records import (
     DocumentWrite,
@@ -65,7 +65,7 @@ from storage.records import (
     StoredFeed,
     Validators,
 )
-from storage.wanted import DOCUMENT_KINDS
+from storage.subscription_filter import DOCUMENT_KINDS
 
 MOST_ENTRIES = 50
 

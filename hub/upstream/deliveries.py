@@ -22,8 +22,8 @@ from hub.ingest.prefetched_responses import PushedContent
 from hub.runtime.clock import Clock
 from hub.websub.pings import Pings
 from protocols.checksum import checksum
+from storage.contract import Storage
 from storage.errors import NotFound, StorageError
-from storage.interface import Storage
 from storage.records import (
     FeedId,
     FeedState,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hub.core.cadence import Plan
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import FeedId, FeedState, StoredFeed
 
 

@@ -32,8 +32,8 @@ from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
 from hub.upstream.polls import Polls
 from hub.upstream.requests import HubReply, HubRequests
+from storage.contract import Storage
 from storage.errors import StorageError
-from storage.interface import Storage
 from storage.records import (
     CallbackState,
     FeedId,

@@ -17,8 +17,8 @@ from hub.runtime.clock import Clock
 from hub.websub.questions import Questions
 from hub.websub.topics import TopicRefused, Topics, TopicUnready
 from hub.websub.validation import Validation, Validator
+from storage.contract import Storage
 from storage.errors import NotFound
-from storage.interface import Storage
 from storage.records import (
     FeedId,
     NewSubscription,

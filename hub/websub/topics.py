@@ -26,8 +26,8 @@ from hub.websub.discovery import Discovery
 from hub.websub.topic_pace import TopicPace
 from protocols.model import Feed
 from protocols.urls import requested_url, resource_url
+from storage.contract import Storage
 from storage.errors import NotFound
-from storage.interface import Storage
 from storage.packing import unpack
 from storage.records import FeedId, FeedState, NewFeed, StoredFeed
 

@@ -23,7 +23,7 @@ from hub.http import Answer, Limits, Network, Purpose, Request
 from hub.websub.questions import excerpt_of
 from protocols.model import Feed
 from protocols.urls import is_web_url
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.packing import unpack
 from storage.records import StoredFeed
 

@@ -20,8 +20,8 @@ from hub.websub.questions import Questions
 from hub.websub.topics import TopicBusy
 from protocols.domains import zone_of
 from protocols.urls import normal_url
+from storage.contract import Storage
 from storage.errors import StorageError
-from storage.interface import Storage
 from storage.records import Verification, VerificationMode
 
 AT_ONCE = 256

@@ -38,7 +38,7 @@ from protocols.live.messages import BodyFormat
 from scripts.benchmarks.documents import make_document, rss
 from scripts.benchmarks.measuring import Finding, Size, until
 from scripts.benchmarks.peers import Peer, running_peer
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import (
     OPERATOR,
     Account,

@@ -40,11 +40,10 @@ from scripts.benchmarks.receivers import Receivers, running_receivers
 from scripts.benchmarks.topics import add_topic, callbacks, news
 from scripts.benchmarks.words import write_words
 from scripts.benchmarks.working_hub import HOSTS, add_polled, serving_hub
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import FeedId, Format, NewFeed
 from storage.sqlite import open_database
-from storage.sqlite.connections import open_for_writing
-from storage.sqlite.driving import Driving
+from storage.sqlite.connection_threads import Driving, open_for_writing
 
 WORDS = 400
 """Of an entry."""

@@ -23,7 +23,7 @@ from scripts.benchmarks.measuring import (
     cpu_finding,
     rate_finding,
 )
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import FeedId, NewFeed
 from storage.sqlite import open_database
 

@@ -43,7 +43,7 @@ from scripts.benchmarks.measuring import (
 )
 from scripts.benchmarks.receivers import Receivers, running_receivers
 from scripts.benchmarks.topics import BODY_BYTES, add_topic, callbacks, news
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import FeedId
 from storage.sqlite import open_database
 

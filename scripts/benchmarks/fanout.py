@@ -32,7 +32,7 @@ from scripts.benchmarks.measuring import (
 )
 from scripts.benchmarks.peers import Peer, running_peer
 from scripts.benchmarks.topics import BODY_BYTES, add_topic, callbacks, news
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import (
     FeedId,
     Format,

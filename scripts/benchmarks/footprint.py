@@ -20,7 +20,7 @@ from hub.runtime.clock import SystemClock
 from scripts.benchmarks.hub_under_test import running_hub
 from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.peers import Peer, loopback_addresses, running_peer
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import OPERATOR, FeedId, NewFeed, NewSubscription
 from storage.sqlite import open_database
 

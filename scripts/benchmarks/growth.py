@@ -17,7 +17,7 @@ from scripts.benchmarks.measuring import (
     cpu_finding,
 )
 from scripts.benchmarks.stored_hubs import open_stored
-from storage.interface import Storage
+from storage.contract import Storage
 
 MANY: Final = 1_000_000
 FEW: Final = 10_000

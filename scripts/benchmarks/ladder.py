@@ -16,7 +16,7 @@ from scripts.benchmarks.ladder_polls import measure_polls
 from scripts.benchmarks.ladder_pushes import measure_pushes
 from scripts.benchmarks.ladder_sockets import measure_sockets
 from scripts.benchmarks.measuring import Finding, Size
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.sqlite import open_database
 
 

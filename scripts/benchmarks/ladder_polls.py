@@ -15,7 +15,7 @@ from scripts.benchmarks.bare import bare_session, get_all
 from scripts.benchmarks.measuring import Finding, Sample, Stopwatch, until
 from scripts.benchmarks.peers import ETAG, Peer, loopback_addresses, running_peer
 from scripts.benchmarks.working_hub import Working
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import FeedId, NewFeed
 
 HOSTS = 2_000

@@ -20,7 +20,7 @@ from scripts.benchmarks.sustained import (
 )
 from scripts.benchmarks.topics import callbacks
 from scripts.benchmarks.working_hub import Working
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import FeedId
 
 HOUR = 3_600

@@ -20,7 +20,7 @@ from scripts.benchmarks.live import (
 )
 from scripts.benchmarks.measuring import Finding
 from scripts.benchmarks.sustained import megabytes
-from storage.interface import Storage
+from storage.contract import Storage
 
 FLOOR = 1_000
 """Connections; of as many as the hub has, both would need too many files."""

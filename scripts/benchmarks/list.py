@@ -14,7 +14,7 @@ from typing import Final
 from scripts.benchmarks.growth import Ask, measure_growth
 from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.stored_hubs import ACCOUNT, PER_FEED, callback_of, topic_of
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import Format, ListingSearch
 
 PAGE: Final = 20

@@ -44,7 +44,7 @@ from scripts.benchmarks.measuring import (
     cpu_finding,
     until,
 )
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import (
     FeedId,
     FetchCommit,

@@ -23,7 +23,7 @@ from protocols.openfeeder.serving.times import SyncPoint
 from scripts.benchmarks.growth import Ask, measure_growth
 from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.stored_pages import APART, START, open_pages, page_url
-from storage.interface import Storage
+from storage.contract import Storage
 
 OPERATIONS: Final = 30
 CHANGED: Final = 100

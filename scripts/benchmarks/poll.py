@@ -35,7 +35,7 @@ from scripts.benchmarks.measuring import (
     until,
 )
 from scripts.benchmarks.peers import ETAG, Peer, loopback_addresses, running_peer
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import FeedId, NewFeed
 from storage.sqlite import open_database
 

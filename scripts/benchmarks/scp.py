@@ -27,7 +27,7 @@ from scripts.benchmarks.measuring import (
     cpu_finding,
 )
 from scripts.benchmarks.stored_pages import FEEDS, START, open_pages, page_url
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import (
     FetchCommit,
     NewFeed,

@@ -13,9 +13,9 @@ from protocols.urls import normal_url
 from storage.packing import pack
 from storage.records import AccountId
 from storage.sqlite import open_database
-from storage.sqlite.database import SqliteStorage
-from storage.sqlite.feed_choice import hash_resource
+from storage.sqlite.feed_access import hash_resource
 from storage.sqlite.log_rows import hash_key
+from storage.sqlite.operations import SqliteStorage
 
 PER_FEED = 50
 """Entries, and subscriptions."""

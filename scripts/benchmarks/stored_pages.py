@@ -14,9 +14,9 @@ from protocols.model import Entry, Feed, Link, Text
 from storage.packing import pack
 from storage.records import NewFeed
 from storage.sqlite import open_database
-from storage.sqlite.database import SqliteStorage
 from storage.sqlite.log_rows import hash_key
-from storage.sqlite.page_counts import SHIFTS
+from storage.sqlite.operations import SqliteStorage
+from storage.sqlite.page_visibility import SHIFTS
 
 FEEDS: Final = 100
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)

@@ -36,7 +36,7 @@ from scripts.benchmarks.measuring import (
 )
 from scripts.benchmarks.subscribers import Subscribers, running_subscribers
 from scripts.benchmarks.working_hub import serving_hub
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import FeedId, FetchCommit, NewFeed, Polling
 from storage.sqlite import open_database
 

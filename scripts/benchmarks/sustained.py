@@ -33,7 +33,7 @@ from scripts.benchmarks.peers import Peer, loopback_addresses, running_peer
 from scripts.benchmarks.receivers import Receivers, running_receivers
 from scripts.benchmarks.topics import BODY_BYTES, add_topic, callbacks, news
 from scripts.benchmarks.working_hub import HOSTS, POLLS, Working, add_polled
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import FeedId, Format
 from storage.sqlite import open_database
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from hub.runtime.clock import SystemClock
 from protocols.model import Entry, Feed, Status, Text
 from scripts.benchmarks.bare import Delivery
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import (
     OPERATOR,
     DocumentWrite,

@@ -22,7 +22,7 @@ from hub.runtime.clock import SystemClock
 from hub.settings import Settings
 from hub.web.server.http_server import listening_socket
 from scripts.benchmarks.peers import loopback_addresses
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import NewFeed
 
 HOSTS: Final = 1_000

@@ -7,8 +7,6 @@ increasing over the whole hub. Packed bodies (``bytes``) are made and read with
 
 from __future__ import annotations
 
-from storage.records.accounts import Account, NewToken, Right, Token
-from storage.records.database import Backlog, DatabaseStatus, Retention
 from storage.records.deliveries import (
     Attempt,
     ChunkOutcome,
@@ -22,19 +20,11 @@ from storage.records.deliveries import (
     StragglerMoved,
     StragglerOpened,
 )
-from storage.records.entries import (
-    Both,
-    Either,
-    EntryPlace,
-    EntrySource,
-    Matches,
-    Phrase,
-    Place,
-    SearchDocument,
-    Term,
-)
 from storage.records.feeds import (
     FEED_REMOVED,
+    PACES,
+    UNKNOWN_PACE,
+    CallbackState,
     Credentials,
     DueFeed,
     FeedChange,
@@ -42,12 +32,31 @@ from storage.records.feeds import (
     FetchTarget,
     HiddenFeeds,
     NewFeed,
+    NewPushCallback,
+    Pace,
+    PlaceByPace,
     Polling,
     Posting,
+    Push,
+    PushCallback,
+    PushCount,
+    PushHub,
+    PushOffer,
+    PushRecord,
+    PushWay,
+    PushWrite,
     Redirect,
+    SitePage,
+    SiteTally,
+    SiteWrite,
+    Standing,
+    StandingWrite,
     StoredFeed,
     Subscribers,
+    Upstream,
     Validators,
+    lateness,
+    pace_of,
 )
 from storage.records.identities import (
     ANONYMOUS,
@@ -62,27 +71,33 @@ from storage.records.identities import (
     SubscriptionId,
     TokenId,
 )
-from storage.records.listings import Bound, Comparison, Listed, Listing, ListingSearch
 from storage.records.log import (
+    Both,
     Cursor,
     DocumentWrite,
+    Either,
+    EntryPlace,
     EntryRef,
+    EntrySource,
     FeedTrail,
     FetchCommit,
+    Matched,
+    Matches,
+    MatchWrite,
+    Phrase,
+    Place,
     Record,
     RecordKind,
     RecordWrite,
+    SearchDocument,
+    SourceFeed,
     StoredBody,
     StoredEntry,
+    Term,
+    TrackMatch,
+    TrackQuery,
 )
-from storage.records.paces import (
-    PACES,
-    UNKNOWN_PACE,
-    Pace,
-    PlaceByPace,
-    lateness,
-    pace_of,
-)
+from storage.records.operations import Backlog, DatabaseStatus, Retention
 from storage.records.publishing import (
     FeedNews,
     JudgedEntry,
@@ -95,40 +110,23 @@ from storage.records.publishing import (
     PublicFeed,
     PublishedPage,
 )
-from storage.records.pushes import (
-    Push,
-    PushCount,
-    PushHub,
-    PushOffer,
-    PushRecord,
-    PushWay,
-    PushWrite,
-)
-from storage.records.sites import SitePage, SiteTally, SiteWrite
-from storage.records.standings import Standing, StandingWrite
 from storage.records.subscriptions import (
+    Account,
+    AccountWish,
+    Bound,
+    Comparison,
     Format,
+    Listed,
+    Listing,
+    ListingSearch,
     NewSubscription,
+    NewToken,
+    NewVerification,
+    Right,
     Subscription,
     SubscriptionState,
+    Token,
     Updates,
-)
-from storage.records.tracking import (
-    Matched,
-    MatchWrite,
-    SourceFeed,
-    TrackMatch,
-    TrackQuery,
-)
-from storage.records.upstreams import (
-    CallbackState,
-    NewPushCallback,
-    PushCallback,
-    Upstream,
-)
-from storage.records.verifications import (
-    AccountWish,
-    NewVerification,
     Verification,
     VerificationMode,
     VerificationState,

@@ -1,18 +1,164 @@
-"""Feeds: what is polled, how it answers, and what a fetch starts from."""
+"""Feeds: what is polled, how it answers, and what a fetch starts from.
+
+How fast a feed is asked, as a few classes: which of many overdue feeds goes first.
+
+A feed that is overdue by its own period has four times the waiting that a poll is worth
+(waiting grows with the square of the time), whatever the period. So feeds are ordered
+by how late they are in units of their periods. A class is a power of two of seconds:
+within one, that order is the order of time, and an index has it.
+
+What maintenance finds out about feeds.
+
+Feeds that somebody else's hub may push: what they offer, and how that has gone.
+
+Subscriptions of this hub at hubs of others.
+
+Pages of a site that is read by many requests, and how far its reading has come.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from protocols.model import Hints
 from protocols.quick import quick_init
 from storage.records.identities import FeedId
-from storage.records.paces import Pace
-from storage.records.pushes import Push
-from storage.records.standings import Standing
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+Pace = int
+"""The power of two, of seconds, that a period begins with: 0 to `PACES` - 1."""
+
+PACES = 22
+"""The last is for all periods from 24 days on."""
+UNKNOWN_PACE: Pace = 11
+"""Of a feed that was never planned, as if it were asked hourly: a million new feeds are
+not to keep all others waiting, nor to wait until those have nothing to do."""
+
+PlaceByPace = Mapping[Pace, tuple[datetime, FeedId]]
+"""How far due feeds have been read: the last one of each pace; none where it is not
+named."""
+
+
+def pace_of(period: float) -> Pace:
+    """Of a period in seconds; 0 is none yet."""
+    if period <= 0:
+        return UNKNOWN_PACE
+    return min(max(int(period).bit_length() - 1, 0), PACES - 1)
+
+
+def lateness(due: datetime, pace: Pace, now: datetime) -> float:
+    """How late a feed is: milliseconds, over the power of two of its pace."""
+    return (now - due) // _MILLISECOND / (1 << pace)
+
+
+@quick_init
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Of one feed, as docs/status.md defines it."""
+
+    maintained_at: datetime
+    popularity: float = 0.0
+    porn_rank: float | None = None  # None without a list of words, or entries
+    is_stale: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingWrite:
+    """A standing with what it is made of: the feed's ``site`` (host and path of its
+    page, "" if it names none), and the ``places`` (the same) its entries link to."""
+
+    feed_id: FeedId
+    standing: Standing
+    site: str
+    places: frozenset[str]
+    due: datetime  # when the next maintenance is
+
+
+class PushWay(StrEnum):
+    WEBSUB = "websub"
+    CLOUD = "rsscloud"
+
+
+@quick_init
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushOffer:
+    """Where a feed says that it can be had without being asked for.
+
+    ``marks`` are what its own documents are known by: their id and addresses.
+    """
+
+    way: PushWay
+    hub: str  # where one subscribes
+    topic: str  # to what
+    marks: tuple[str, ...] = ()
+
+
+@quick_init
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushRecord:
+    """How well a feed was pushed; it decides how rarely the feed is polled."""
+
+    proofs: int = 0  # pushes in a row of what no poll had found
+    needed: int = 2  # as many of them are believed
+    brought: int = 0  # all of them
+    late: int = 0  # pushes of what a poll had just found
+    foreign: int = 0  # pushes of no document of the feed
+    missed: int = 0  # polls that found what nobody had pushed
+    missed_at: datetime | None = None  # the last of these, until it is judged
+    pushed_at: datetime | None = None  # when it was last told of anything
+
+
+@quick_init
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Push:
+    """What a fetch has to know of it. ``until``: the end of the subscription at the
+    hub; ``hinted_at``: when the hub said that there is news, not what."""
+
+    offer: PushOffer | None
+    record: PushRecord = PushRecord()
+    until: datetime | None = None
+    hinted_at: datetime | None = None
+
+
+class PushCount(StrEnum):
+    """What is counted of each hub."""
+
+    REQUESTED = "requested"  # subscriptions asked for, renewals included
+    CONFIRMED = "confirmed"
+    REFUSED = "refused"  # answered with an error, or denied
+    UNANSWERED = "unanswered"  # no answer, or no confirmation
+    LAPSED = "lapsed"  # leases that ended without a successor
+    DELIVERED = "delivered"  # requests to callbacks that were taken
+    FORGED = "forged"  # not signed, or wrongly
+    REJECTED = "rejected"  # too large, too many, or no longer wanted
+    BROUGHT = "brought"  # feeds' news that was pushed first
+    LATE = "late"
+    FOREIGN = "foreign"
+    MISSED = "missed"  # feeds' news that polls found
+
+
+@quick_init
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushWrite:
+    """What a fetch changes of a feed's push. ``is_turned``: its hub is to be asked
+    anew. Hints up to ``heeded_until`` are heeded."""
+
+    push: Push
+    is_turned: bool = False
+    heeded_until: datetime | None = None
+    counted: tuple[PushCount, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushHub:
+    """What became of all feeds' requests and pushes at one hub."""
+
+    hub: str
+    counts: tuple[tuple[PushCount, int], ...]
 
 
 class FeedState(StrEnum):
@@ -210,3 +356,91 @@ class FetchTarget:
     slices: bytes = b""  # packed by hub.core.remembered, b"" when nothing is
     inventory: bytes = b""  # packed by hub.core.inventory, b"" when there is none
     push: Push | None = None  # None where nobody pushes it
+
+
+class CallbackState(StrEnum):
+    ASKED = "asked"  # the hub has yet to confirm it
+    ACTIVE = "active"
+    ENDING = "ending"  # the hub was asked to end it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPushCallback:
+    """A callback of ours that a hub is about to be told."""
+
+    feed_id: FeedId
+    way: PushWay
+    hub: str
+    topic: str
+    token: str  # the last part of its path; nobody can guess it
+    secret: str
+    asked_at: datetime
+    until: datetime  # when the hub has to have confirmed it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushCallback:
+    """``until`` is the end of what its state says: of waiting, or of the lease."""
+
+    id: int
+    feed_id: FeedId
+    way: PushWay
+    hub: str
+    topic: str
+    token: str
+    secret: str
+    state: CallbackState
+    asked_at: datetime
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upstream:
+    """A feed's push with all that its next step depends on."""
+
+    feed_id: FeedId
+    feed_state: FeedState
+    has_credentials: bool
+    push: Push
+    callbacks: tuple[PushCallback, ...] = ()  # oldest first
+    failures: int = 0  # requests in a row that led to no subscription
+    asked_at: datetime | None = None  # the last request, of whatever hub
+    retry_at: datetime | None = None  # not asked before
+    trouble: str = ""  # why the last one did not; for people
+
+
+@quick_init
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitePage:
+    """What is remembered of one page. Hashes have 63 bits."""
+
+    key: str  # of its entry
+    reference: str  # what its source calls it
+    content: int  # hash of what its entry says
+    stamp: int = 0  # what the source last said of it, in a number of the source's own
+    walk: int = 0  # the last one in which it was listed
+    day: int = 0  # of its last change, counted from 1970
+    changes: int = 0  # of its content, on that day
+    is_deleted: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteWrite:
+    """What a step of a reading changes beside entries: its state, and pages.
+
+    ``pages`` are put whole. Pages with the keys ``listed`` are as they were, and were
+    listed once more in ``walk``.
+    """
+
+    state: bytes
+    pages: tuple[SitePage, ...] = ()
+    listed: tuple[str, ...] = ()
+    walk: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteTally:
+    """How many pages there are, and how many of them a walk has not listed."""
+
+    pages: int
+    unlisted: int

@@ -1,18 +1,76 @@
-"""The log: records and entries, and what one fetch writes of them."""
+"""The log: records and entries, and what one fetch writes of them.
+
+Track queries: feeds whose records name entries of other feeds.
+
+Entries read newest first, and what they are found by.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TypeAlias
 
 from protocols.model import Deletion, Entry, Feed, Status
 from protocols.quick import quick_init
-from storage.records.feeds import FeedState, Polling
+from storage.records.feeds import (
+    FeedState,
+    Polling,
+    PushWrite,
+    SiteWrite,
+    Standing,
+    StoredFeed,
+)
 from storage.records.identities import BEFORE_ALL, EntryId, FeedId, Position
-from storage.records.pushes import PushWrite
-from storage.records.sites import SiteWrite
-from storage.records.tracking import Matched
+
+
+@dataclass(frozen=True, slots=True)
+class TrackQuery:
+    """A query as somebody wrote it, and the feed that stands for it."""
+
+    feed_id: FeedId
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatchWrite:
+    """New entries of the commit, by key, that a query matches: one record of it."""
+
+    feed_id: FeedId
+    keys: tuple[str, ...]
+
+
+@quick_init
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matched:
+    """What came of holding a commit's new entries against the track queries.
+
+    ``version`` is that of the queries they were held against.
+    """
+
+    version: int
+    matches: tuple[MatchWrite, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TrackMatch:
+    """An entry that a query found, of the feed ``source``."""
+
+    entry_id: EntryId
+    source: FeedId
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFeed:
+    """Where an entry that a track query found comes from.
+
+    ``head`` is the packed `protocols.model.Feed` of its last document.
+    """
+
+    url: str
+    head: bytes | None
 
 
 class RecordKind(StrEnum):
@@ -144,3 +202,79 @@ class FetchCommit:
     body: DocumentWrite | None = None
     matched: Matched | None = None
     push: PushWrite | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPlace:
+    """Where an entry stands among others, newest first.
+
+    ``at``: its own date, or when it was first stored. Of the same moment the lower id
+    comes first: a document has its newest entry first.
+    """
+
+    at: datetime
+    id: EntryId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntrySource:
+    """The feed that entries come from, with the packed head of its last document."""
+
+    feed: StoredFeed
+    head: bytes | None
+    standing: Standing | None = None  # None before the first maintenance
+
+
+# --- search ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchDocument:
+    """What an entry is found by: ``words`` between single blanks, and ``places``,
+
+    names without blanks.
+    """
+
+    entry_id: EntryId
+    words: str
+    places: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words in a row."""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Every member is there."""
+
+    members: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """At least one member is there."""
+
+    members: tuple[Term, ...]
+
+
+Term: TypeAlias = Phrase | Place | Both | Either
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matches:
+    """A page of matches, newest first; ``next``: what to go on with, None at the end.
+
+    A page may be empty and not the last one: what must not be seen is left out.
+    """
+
+    entries: tuple[StoredEntry, ...]
+    next: int | None

@@ -1,4 +1,11 @@
-"""Subscriptions: who is told what, and how."""
+"""Subscriptions: who is told what, and how.
+
+Listing an account's subscriptions: what is searched for, and what is found.
+
+Verification of intent: requests to the open hub until they are confirmed.
+
+Accounts and the tokens that open them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +14,14 @@ from datetime import datetime
 from enum import StrEnum
 
 from protocols.quick import quick_init
-from storage.records.identities import AccountId, FeedId, Position, SubscriptionId
+from storage.records.feeds import Standing, StoredFeed
+from storage.records.identities import (
+    AccountId,
+    FeedId,
+    Position,
+    SubscriptionId,
+    TokenId,
+)
 
 
 class SubscriptionState(StrEnum):
@@ -69,3 +83,179 @@ class Subscription:
     ended_reason: str = ""
     former_secret: str = ""  # the one it had before, as long as that signs as well
     former_until: datetime | None = None
+
+
+class Comparison(StrEnum):
+    EQUAL = "="
+    ABOVE = ">"
+    FROM = ">="
+    BELOW = "<"
+    UP_TO = "<="
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A number of a feed's status, compared: ``> 0.5``."""
+
+    comparison: Comparison
+    number: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListingSearch:
+    """All that is set must hold; empty texts and None ask for nothing.
+
+    Hosts are in lower case. ``callback_like``: with ``%`` for whatever. An index leads
+    to what formats, topics, callbacks and hosts select; the rest is looked for among
+    the account's subscriptions.
+    """
+
+    format: Format | None = None
+    topic: str = ""  # in any spelling
+    topic_contains: str = ""
+    topic_host: str = ""
+    callback: str = ""
+    callback_contains: str = ""
+    callback_host: str = ""
+    callback_like: str = ""
+    velocity: Bound | None = None
+    popularity: Bound | None = None
+    bozo_rank: Bound | None = None
+    porn_rank: Bound | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A subscription with its feed."""
+
+    subscription: Subscription
+    feed: StoredFeed
+    standing: Standing | None = None  # None before the first maintenance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """A page, oldest first, of ``total`` that were found."""
+
+    items: tuple[Listed, ...]
+    total: int
+
+
+class VerificationMode(StrEnum):
+    SUBSCRIBE = "subscribe"
+    UNSUBSCRIBE = "unsubscribe"
+
+
+class VerificationState(StrEnum):
+    PENDING = "pending"  # the callback is still to be asked
+    VERIFIED = "verified"
+    FAILED = "failed"  # the callback did not confirm: nothing was changed
+    DENIED = "denied"  # the hub refuses the topic, and has told the callback
+    REPLACED = "replaced"  # the same was asked for again before it was verified
+    NEEDLESS = "needless"  # nothing was subscribed that could be unsubscribed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountWish:
+    """What an account asks for beside what anybody may.
+
+    ``format`` None: Atom of a feed, else as it is. ``shown``: further parameters of its
+    request, for the topic's publisher, and ``headers`` its headers; no secrets.
+    """
+
+    format: Format | None = None
+    has_digest: bool = False
+    shown: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewVerification:
+    """A request that its callback must confirm before it counts.
+
+    ``wish`` None: to the open hub.
+    """
+
+    account: AccountId
+    mode: VerificationMode
+    topic: str  # as the subscriber spells it, and so the callback
+    callback: str
+    token: str  # opens the diagnostics of this request; only its hash is stored
+    lease_seconds: int = 0
+    secret: str = ""
+    algorithm: str = "sha256"
+    format: Format = Format.AS_IS
+    verify_token: str = ""
+    wish: AccountWish | None = None
+    asker: str = ""  # an address or an account, known while it is pending; "": nobody
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationTry:
+    """The last that was done for it. ``status`` 0: no answer of the callback."""
+
+    at: datetime
+    status: int = 0
+    excerpt: str = ""  # of the answer
+    reason: str = ""  # what was wrong, for people
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """A request, pending or done, with what became of it."""
+
+    id: int
+    account: AccountId
+    mode: VerificationMode
+    topic: str
+    callback: str
+    lease_seconds: int
+    secret: str  # "" once it is done
+    algorithm: str
+    format: Format
+    verify_token: str
+    state: VerificationState
+    created_at: datetime
+    attempts: int
+    due: datetime | None  # the next try; None when it is done
+    last: VerificationTry | None
+    wish: AccountWish | None = None
+
+
+class Right(StrEnum):
+    """What a token lets its holder do; each is given by itself."""
+
+    SUBSCRIBE = "subscribe"
+    UNSUBSCRIBE = "unsubscribe"
+    LIST = "list"
+    RETRIEVE = "retrieve"  # read topics: live, and what there was
+    ADMIN = "admin"  # administer the hub, and act for every account
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """Who subscriptions belong to."""
+
+    id: AccountId
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewToken:
+    account: str  # its name; an unknown one becomes a new account
+    digest: bytes  # SHA-256 of the token, which itself is not stored
+    rights: frozenset[Right]
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """What opens the API for an account; the token itself is known to its holder."""
+
+    id: TokenId
+    account: Account
+    rights: frozenset[Right]
+    label: str
+    created_at: datetime
+    used_at: datetime | None  # to the hour or so
+    revoked_at: datetime | None

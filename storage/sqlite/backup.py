@@ -11,8 +11,8 @@ from pathlib import Path
 
 from storage.errors import DestinationTaken, WriteFailed
 from storage.secrets import key_path, read_key, write_key
-from storage.sqlite.connections import read_only
-from storage.sqlite.failures import write_failure
+from storage.sqlite.connection_threads import read_only
+from storage.sqlite.driver_errors import write_failure
 
 _VERSIONS_AT = 18
 """Where the file's header has the read and write version: 2 with a WAL, else 1."""

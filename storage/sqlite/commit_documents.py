@@ -8,7 +8,7 @@ from typing import Final
 from storage.errors import DocumentWanted
 from storage.sqlite.commit_encoding import EncodedCommit
 from storage.sqlite.sites import put_site
-from storage.wanted import DOCUMENT_KINDS
+from storage.subscription_filter import DOCUMENT_KINDS
 
 
 def _upsert(table: str, column: str) -> str:

@@ -20,10 +20,10 @@ from storage.records import (
     StoredBody,
     pace_of,
 )
+from storage.sqlite.columns import to_milliseconds, to_milliseconds_or_none
+from storage.sqlite.feed_rows import encode_push
 from storage.sqlite.log_rows import hash_key
-from storage.sqlite.push_rows import encode_push
-from storage.sqlite.times import to_milliseconds, to_milliseconds_or_none
-from storage.wanted import superseded
+from storage.subscription_filter import superseded
 
 
 @quick_init

@@ -6,10 +6,10 @@ import sqlite3
 
 from storage.errors import QueriesWanted, WriteFailed
 from storage.records import Matched, MatchWrite, RecordKind
+from storage.sqlite.columns import pack_ids
 from storage.sqlite.commit_encoding import EncodedCommit, EncodedRecord
-from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.feed_access import OWNER, may_read
 from storage.sqlite.log_rows import hash_key, pack_refs
-from storage.sqlite.visibility import OWNER, may_read
 
 KnownEntry = tuple[int, int]
 """Id and revision of an entry."""

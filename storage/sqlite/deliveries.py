@@ -1,4 +1,4 @@
-"""`storage.interface.DeliveryStore` on SQLite."""
+"""`storage.contract.DeliveryStore` on SQLite."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from storage.records import (
     SubscriptionId,
 )
 from storage.secrets import SecretBox
-from storage.sqlite.claims import (
+from storage.sqlite.chunks import (
     Ask,
     Claim,
     CommitClaims,
@@ -29,7 +29,7 @@ from storage.sqlite.claims import (
     claim_chunks,
     claim_stragglers,
 )
-from storage.sqlite.dead_ranges import replay
+from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milliseconds
 from storage.sqlite.delivery_rows import (
     read_attempt,
     read_chunk,
@@ -37,11 +37,10 @@ from storage.sqlite.delivery_rows import (
     read_dead,
     read_straggler,
 )
-from storage.sqlite.ended import EndedSubscriptions
 from storage.sqlite.flushes import apply_flush
-from storage.sqlite.id_lists import pack_ids
 from storage.sqlite.readers import Readers
-from storage.sqlite.times import from_milliseconds_or_none, to_milliseconds
+from storage.sqlite.retries import replay
+from storage.sqlite.watchers import EndedSubscriptions
 from storage.sqlite.writer import Writer
 
 

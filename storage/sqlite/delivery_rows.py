@@ -17,10 +17,10 @@ from storage.records import (
     SubscriptionId,
 )
 from storage.secrets import SecretBox
+from storage.sqlite.columns import from_milliseconds
 from storage.sqlite.log_rows import read_record
 from storage.sqlite.readers import Row
 from storage.sqlite.subscription_rows import read_subscription
-from storage.sqlite.times import from_milliseconds
 
 OUTCOME_BYTES = 4
 _OUTCOME = struct.Struct(">HH")

@@ -10,8 +10,8 @@ import sqlite3
 from datetime import datetime
 
 from storage.records import PACES, PlaceByPace
-from storage.sqlite.groups import Assignments
-from storage.sqlite.times import to_milliseconds
+from storage.sqlite.columns import to_milliseconds
+from storage.sqlite.writer import Assignments
 
 _BEFORE_ALL = (-1, 0)
 _NOW, _LIMIT = "?1", "?2"

@@ -1,22 +1,30 @@
-"""`storage.interface.EntryStore` on SQLite."""
+"""`storage.contract.EntryStore` on SQLite.
+
+When each feed's entries were posted, read from a file that a hub may be using.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from itertools import groupby
+from pathlib import Path
 
-from storage.records import (
-    EntryId,
-    EntryPlace,
-    EntrySource,
-    FeedId,
-    StoredEntry,
+from storage.errors import DatabaseUnusable
+from storage.records import EntryId, EntryPlace, EntrySource, FeedId, StoredEntry
+from storage.sqlite.columns import (
+    HASHES,
+    from_milliseconds,
+    pack_hashes,
+    pack_ids,
+    to_milliseconds,
 )
+from storage.sqlite.connection_threads import read_only
 from storage.sqlite.feed_rows import read_feed
-from storage.sqlite.id_lists import HASHES, pack_hashes, pack_ids
 from storage.sqlite.log_rows import ENTRY, hash_key, read_entry
 from storage.sqlite.readers import Readers, Row
 from storage.sqlite.standings import read_standing
-from storage.sqlite.times import from_milliseconds, to_milliseconds
 
 NEWEST = (
     f"SELECT {ENTRY}"
@@ -131,3 +139,25 @@ def select_newest(
 
 def _read_place(row: Row | None) -> EntryPlace | None:
     return None if row is None else EntryPlace(from_milliseconds(row[0]), row[1])
+
+
+_TIMES = (
+    "SELECT f.url, e.sorted_at / 1000.0 FROM feeds f JOIN entries e ON e.feed_id = f.id"
+    " WHERE f.state <> 'removed' AND e.deleted = 0 ORDER BY f.id, e.sorted_at"
+)
+
+
+def read_times(path: Path) -> Mapping[str, tuple[float, ...]]:
+    """Unix seconds by feed URL, in order: an entry's own date, or its first sighting.
+
+    Raises `DatabaseUnusable`.
+    """
+    try:
+        with closing(sqlite3.connect(read_only(path), uri=True)) as connection:
+            rows = connection.execute(_TIMES)
+            return {
+                url: tuple(at for _, at in of_feed)
+                for url, of_feed in groupby(rows, key=lambda row: str(row[0]))
+            }
+    except sqlite3.Error as error:
+        raise DatabaseUnusable(str(path), str(error)) from error

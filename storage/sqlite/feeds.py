@@ -1,4 +1,4 @@
-"""`storage.interface.FeedStore` on SQLite."""
+"""`storage.contract.FeedStore` on SQLite."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ from storage.records import (
     SubscriptionId,
 )
 from storage.secrets import SecretBox
+from storage.sqlite.columns import (
+    from_milliseconds_or_none,
+    pack_ids,
+    to_milliseconds,
+    to_milliseconds_or_none,
+)
 from storage.sqlite.due_feeds import (
     DEFER,
     DUE,
@@ -35,36 +41,29 @@ from storage.sqlite.due_feeds import (
     due_parameters,
     spread_overdue,
 )
-from storage.sqlite.ended import EndedSubscriptions
-from storage.sqlite.endings import NO_LIMIT, end_of_feed
-from storage.sqlite.feed_choice import (
+from storage.sqlite.feed_access import (
     OF_RESOURCE,
     WITHOUT_CREDENTIALS,
     find_known,
     hash_page,
     hash_resource,
+    may_read,
     resource_keys,
 )
 from storage.sqlite.feed_rows import (
+    PUSH,
     encrypt_credentials,
     read_due,
     read_feed,
     read_posting,
     read_target,
 )
-from storage.sqlite.groups import assigned
-from storage.sqlite.id_lists import pack_ids
 from storage.sqlite.purging import purge_removed_feeds
-from storage.sqlite.push_rows import PUSH
 from storage.sqlite.readers import Readers, Row
-from storage.sqlite.times import (
-    from_milliseconds_or_none,
-    to_milliseconds,
-    to_milliseconds_or_none,
-)
+from storage.sqlite.subscription_writes import NO_LIMIT, end_of_feed
 from storage.sqlite.tracking import QueryWatchers
-from storage.sqlite.visibility import may_read
-from storage.sqlite.writer import Writer
+from storage.sqlite.watchers import EndedSubscriptions
+from storage.sqlite.writer import Writer, assigned
 
 FIRST_MAINTENANCE = 600_000
 """Milliseconds after a feed was added: by then it has entries."""

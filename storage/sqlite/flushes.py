@@ -19,12 +19,11 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
-from storage.sqlite.chunk_history import PackedOutcome, acknowledge
+from storage.sqlite.chunks import PackedOutcome, acknowledge
+from storage.sqlite.columns import pack_ids, to_milliseconds
 from storage.sqlite.delivery_rows import pack_outcome
-from storage.sqlite.endings import end_all
-from storage.sqlite.id_lists import pack_ids
-from storage.sqlite.straggler_moves import Fate, Lease, give_up, move, open_straggler
-from storage.sqlite.times import to_milliseconds
+from storage.sqlite.retries import Fate, Lease, give_up, move, open_straggler
+from storage.sqlite.subscription_writes import end_all
 
 ATTEMPTS_KEPT = 20
 """Failed attempts and catch-ups that are kept of each subscription."""

@@ -1,4 +1,4 @@
-"""`storage.interface.ListingStore` on SQLite."""
+"""`storage.contract.ListingStore` on SQLite."""
 
 from __future__ import annotations
 

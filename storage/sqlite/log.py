@@ -1,4 +1,4 @@
-"""`storage.interface.LogStore` on SQLite."""
+"""`storage.contract.LogStore` on SQLite."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from storage.records import (
     StoredEntry,
 )
 from storage.sqlite.batches import Batches
-from storage.sqlite.claims import CommitClaims
+from storage.sqlite.chunks import CommitClaims
+from storage.sqlite.columns import pack_ids
 from storage.sqlite.commit_encoding import EncodedCommit, encode_commit, encode_values
+from storage.sqlite.feed_access import OWNER, may_read
 from storage.sqlite.fetch_commits import apply_commit
-from storage.sqlite.id_lists import pack_ids
 from storage.sqlite.log_rows import ENTRY, read_entry, read_record, unpack_refs
-from storage.sqlite.positions import LogHead
 from storage.sqlite.quiet_commits import PAUSE, apply_quiet, encode_quiet, is_quiet
 from storage.sqlite.readers import Readers
 from storage.sqlite.trimming import encode_limits, trim_log
-from storage.sqlite.visibility import OWNER, may_read
+from storage.sqlite.watchers import LogHead
 from storage.sqlite.writer import Writer
 
 MANY_ENTRIES = 50

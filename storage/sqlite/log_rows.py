@@ -10,8 +10,8 @@ import msgspec
 
 from protocols.model import Status
 from storage.records import EntryId, EntryRef, Record, RecordKind, StoredEntry
+from storage.sqlite.columns import from_milliseconds
 from storage.sqlite.readers import Row
-from storage.sqlite.times import from_milliseconds
 
 _status_decoder = msgspec.json.Decoder(Status)
 

@@ -13,10 +13,14 @@ from storage.errors import DatabaseUnusable
 from storage.records import Position
 from storage.secrets import SecretBox, create_key, key_path, read_key, write_key
 from storage.sqlite.backup import copy_database, drop_foreign_wal
-from storage.sqlite.connections import prepare_for_writing, teach_secrets
-from storage.sqlite.database import SqliteStorage
-from storage.sqlite.driving import BY_THREADS, Driving
-from storage.sqlite.lock import FileLock
+from storage.sqlite.connection_threads import (
+    BY_THREADS,
+    Driving,
+    prepare_for_writing,
+    teach_secrets,
+)
+from storage.sqlite.file_identity import FileLock
+from storage.sqlite.operations import SqliteStorage
 from storage.sqlite.readers import Readers
 from storage.sqlite.schema import check_version, refuse_strangers, run_pending
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.columns import pack_ids
 
 _PURGES_OF_FEED = (
     "DELETE FROM dead WHERE subscription_id IN"

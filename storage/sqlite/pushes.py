@@ -1,4 +1,4 @@
-"""`storage.interface.PushStore` on SQLite."""
+"""`storage.contract.PushStore` on SQLite."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from storage.records import (
     Upstream,
 )
 from storage.secrets import SecretBox
-from storage.sqlite.id_lists import pack_ids
-from storage.sqlite.push_rows import (
+from storage.sqlite.columns import pack_ids, to_milliseconds, to_milliseconds_or_none
+from storage.sqlite.feed_rows import (
     CALLBACK,
     PUSH,
     hash_token,
@@ -28,7 +28,6 @@ from storage.sqlite.push_rows import (
 )
 from storage.sqlite.push_writes import count_of_hub, drop_callback, forget_push
 from storage.sqlite.readers import Readers, Row
-from storage.sqlite.times import to_milliseconds, to_milliseconds_or_none
 from storage.sqlite.writer import Writer
 
 _UPSTREAM = (

@@ -13,8 +13,7 @@ from operator import attrgetter
 import msgspec
 
 from storage.records import FetchCommit, Pace, Position, pace_of
-from storage.sqlite.id_lists import pack_ids
-from storage.sqlite.times import to_milliseconds
+from storage.sqlite.columns import pack_ids, to_milliseconds
 
 PAUSE = 0.01
 """Seconds between two batches: nobody waits for what such a fetch found."""

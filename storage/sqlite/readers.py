@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from storage.errors import StorageClosed
-from storage.sqlite.driving import BY_THREADS, Driving, Parameters, ReadConnection
-from storage.sqlite.failures import read_failure
+from storage.sqlite.connection_threads import (
+    BY_THREADS,
+    Driving,
+    Parameters,
+    ReadConnection,
+)
+from storage.sqlite.driver_errors import read_failure
 
 READERS = 3
 

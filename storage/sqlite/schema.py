@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 
 from storage.errors import DatabaseOutdated, DatabaseTooNew, DatabaseUnusable
-from storage.sqlite.feed_choice import hash_resource
+from storage.sqlite.feed_access import hash_resource
 
 APPLICATION_ID = 0x46414E46
 """Marks the file as Fanfare's ("FANF"), for `file` and to tell strangers."""

@@ -1,4 +1,4 @@
-"""`storage.interface.SearchStore` on SQLite: FTS5, of which nobody else knows."""
+"""`storage.contract.SearchStore` on SQLite: FTS5, of which nobody else knows."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from storage.records import (
     SearchDocument,
     Term,
 )
-from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.columns import pack_ids
+from storage.sqlite.feed_access import may_read
 from storage.sqlite.log_rows import ENTRY, read_entry
 from storage.sqlite.readers import Readers, Row
-from storage.sqlite.visibility import may_read
 from storage.sqlite.writer import Writer
 
 FIND = (

@@ -1,4 +1,4 @@
-"""`storage.interface.SiteStore` on SQLite, and what a commit writes of it."""
+"""`storage.contract.SiteStore` on SQLite, and what a commit writes of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from storage.records import FeedId, SitePage, SiteTally, SiteWrite
-from storage.sqlite.id_lists import HASHES, pack_hashes
+from storage.sqlite.columns import HASHES, pack_hashes
 from storage.sqlite.log_rows import hash_key
 from storage.sqlite.readers import Readers, Row
 

@@ -1,4 +1,4 @@
-"""`storage.interface.StandingStore` on SQLite."""
+"""`storage.contract.StandingStore` on SQLite."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from functools import partial
 import msgspec
 
 from storage.records import FeedId, Standing, StandingWrite
+from storage.sqlite.columns import from_milliseconds, to_milliseconds
 from storage.sqlite.readers import Readers, Row
-from storage.sqlite.times import from_milliseconds, to_milliseconds
 from storage.sqlite.writer import Writer
 
 

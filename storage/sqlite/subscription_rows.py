@@ -5,8 +5,8 @@ from __future__ import annotations
 from protocols.quick import maker
 from storage.records import Format, Subscription, SubscriptionState, Updates
 from storage.secrets import SecretBox
+from storage.sqlite.columns import from_milliseconds, from_milliseconds_or_none
 from storage.sqlite.readers import Row
-from storage.sqlite.times import from_milliseconds, from_milliseconds_or_none
 
 # calling an enumeration takes three times as long, and chunks have 500 members
 _FORMATS = {each.value: each for each in Format}

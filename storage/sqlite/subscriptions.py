@@ -1,4 +1,7 @@
-"""`storage.interface.SubscriptionStore` on SQLite."""
+"""`storage.contract.SubscriptionStore` on SQLite.
+
+`storage.contract.DigestStore` on SQLite.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,19 @@ from storage.records import (
     SubscriptionState,
 )
 from storage.secrets import SecretBox
-from storage.sqlite.ended import EndedSubscriptions, Listener
-from storage.sqlite.endings import end_expired, end_of_feed, end_one
-from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.columns import pack_ids, to_milliseconds
 from storage.sqlite.log_rows import hash_key
 from storage.sqlite.purging import purge_ended_subscriptions
 from storage.sqlite.readers import Readers
-from storage.sqlite.subscribing import subscribe_one, subscription_parameters
 from storage.sqlite.subscription_rows import read_subscription
-from storage.sqlite.times import to_milliseconds
+from storage.sqlite.subscription_writes import (
+    end_expired,
+    end_of_feed,
+    end_one,
+    subscribe_one,
+    subscription_parameters,
+)
+from storage.sqlite.watchers import EndedSubscriptions, Listener
 from storage.sqlite.writer import Writer
 
 
@@ -220,3 +227,32 @@ def _told(listed: str, connection: sqlite3.Connection) -> None:
         " WHERE id IN (SELECT value FROM json_each(?)) AND state = 'ending'",
         (listed,),
     )
+
+
+class SqliteDigests:
+    def __init__(self, writer: Writer, readers: Readers, box: SecretBox) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._box = box
+
+    async def set(self, subscription_id: SubscriptionId, due: datetime | None) -> None:
+        if due is None:
+            await self._writer.execute(
+                "DELETE FROM digests WHERE subscription_id = ?", (subscription_id,)
+            )
+            return
+        await self._writer.execute(
+            "INSERT INTO digests SELECT id, ? FROM subscriptions"
+            " WHERE id = ? AND state = 'active'"
+            " ON CONFLICT (subscription_id) DO UPDATE SET due = excluded.due",
+            (to_milliseconds(due), subscription_id),
+        )
+
+    async def due(self, now: datetime, limit: int) -> list[Subscription]:
+        rows = await self._readers.all(
+            "SELECT v.* FROM digests d"
+            " CROSS JOIN stored_subscriptions v ON v.id = d.subscription_id"
+            " WHERE d.due <= ? ORDER BY d.due LIMIT ?",
+            (to_milliseconds(now), limit),
+        )
+        return [read_subscription(row, self._box) for row in rows]

@@ -17,7 +17,7 @@ import msgspec
 from protocols.websub.leases import LONGEST_LEASE
 from storage.clock_steps import LONGEST_WAIT, NOTICED, FeedTimes, held_back, put_right
 from storage.records import Polling, PushRecord
-from storage.sqlite.times import from_milliseconds, to_milliseconds
+from storage.sqlite.columns import from_milliseconds, to_milliseconds
 
 _MILLISECOND = timedelta(milliseconds=1)
 _SECOND, _HOUR, _DAY = (timedelta(seconds=each) for each in (1, 3_600, 86_400))

@@ -1,4 +1,4 @@
-"""`storage.interface.TokenStore` on SQLite."""
+"""`storage.contract.TokenStore` on SQLite."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from functools import partial
 
 from storage.errors import NotFound
 from storage.records import Account, AccountId, NewToken, Right, Token, TokenId
-from storage.sqlite.id_lists import pack_ids
-from storage.sqlite.readers import Readers, Row
-from storage.sqlite.times import (
+from storage.sqlite.columns import (
     from_milliseconds,
     from_milliseconds_or_none,
+    pack_ids,
     to_milliseconds,
 )
+from storage.sqlite.readers import Readers, Row
 from storage.sqlite.writer import Writer
 
 _TOKENS = (

@@ -1,4 +1,4 @@
-"""`storage.interface.TrackStore` on SQLite."""
+"""`storage.contract.TrackStore` on SQLite."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 
-from storage.interface.tracking import QueryListener
+from storage.contract.subscriptions import QueryListener
 from storage.records import (
     NOBODY,
     UNKNOWN_PACE,
@@ -18,12 +18,11 @@ from storage.records import (
     TrackMatch,
     TrackQuery,
 )
+from storage.sqlite.columns import from_milliseconds, pack_ids, to_milliseconds
+from storage.sqlite.feed_access import OWNER, may_read
 from storage.sqlite.feed_rows import read_feed
-from storage.sqlite.id_lists import pack_ids
 from storage.sqlite.log_rows import hash_key, unpack_refs
 from storage.sqlite.readers import Readers, Row
-from storage.sqlite.times import from_milliseconds, to_milliseconds
-from storage.sqlite.visibility import OWNER, may_read
 from storage.sqlite.writer import Writer
 
 TRACK_SCHEME = "track:"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from storage.records import Retention
-from storage.sqlite.dead_ranges import bury
-from storage.sqlite.times import to_milliseconds
+from storage.sqlite.columns import to_milliseconds
+from storage.sqlite.retries import bury
 
 LATEST_ENTRIES = 50
 """Entries of each feed that are kept however old, for replays and late subscribers."""

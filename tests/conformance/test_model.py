@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from protocols.model import Deletion
+from storage.contract import Storage
 from storage.errors import NotFound, StorageBusy
-from storage.interface import Storage
 from storage.records import (
     ANONYMOUS,
     OPERATOR,

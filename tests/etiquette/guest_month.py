@@ -28,7 +28,7 @@ from hub.http import Answer, HttpNetwork, Limits, Purpose
 from hub.http import Request as NetworkRequest
 from hub.ingest.fetcher import Fetcher, FetcherIdentity, FetchRequest
 from hub.ingest.poller import Poller, PollerOptions
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import OPERATOR, FeedId, FeedState, NewFeed, NewSubscription
 from storage.sqlite import open_database
 from tests.etiquette.guest_sites import DAY, END, SITES, START, Site

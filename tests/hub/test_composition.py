@@ -13,7 +13,7 @@ from hub.composition import COLLECTIONS_FOLDER, BuiltHub, build_hub, identity
 from hub.ingest.fetcher import FetcherIdentity
 from hub.settings import Settings
 from protocols.scp.collection import Encoding
-from storage.interface import Storage
+from storage.contract import Storage
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.services import open_hub
 

@@ -9,8 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from hub.jobs import PAGE, WAL_ALARM_BYTES, Housekeeping, Job
+from storage.contract import Storage
 from storage.errors import WriteFailed
-from storage.interface import Storage
 from storage.records import FEED_REMOVED, FeedId, FeedState, Retention, StoredFeed
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import a_feed

@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 from hub.core.standing import WordList
 from hub.maintenance import PAGE, Maintenance
 from protocols.model import Entry, Feed, Link
+from storage.contract import Storage
 from storage.errors import StorageError
-from storage.interface import Storage
 from storage.records import (
     FeedId,
     NewFeed,

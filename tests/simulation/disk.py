@@ -18,8 +18,7 @@ from shutil import copyfile
 from typing import Any
 
 from storage.sqlite import SqliteStorage, open_database
-from storage.sqlite.connections import read_only
-from storage.sqlite.driving import Driving
+from storage.sqlite.connection_threads import Driving, read_only
 from tests.simulation.loop import VirtualLoop
 
 PAGES_AT_ALL = 1 << 30

@@ -27,7 +27,7 @@ from hub.runtime.clock import SystemClock
 from hub.runtime.logs import configure_logs
 from hub.settings import load_settings
 from hub.web.server.http_server import listening_socket
-from storage.opening import open_storage
+from storage.database_url import open_storage
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 

@@ -18,8 +18,8 @@ from hub.runtime.clock import SystemClock
 from protocols.model import Entry, Feed
 from storage.records import FeedId, NewFeed, Polling, Position
 from storage.sqlite import SqliteStorage, open_database
-from storage.sqlite.feed_choice import hash_resource
-from storage.sqlite.times import to_milliseconds
+from storage.sqlite.columns import to_milliseconds
+from storage.sqlite.feed_access import hash_resource
 from tests.support.storage_scene import fetch, record
 
 OFF = timedelta(hours=1)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from storage.contract import FeedStore, SubscriptionStore, VerificationStore
 from storage.errors import NotFound
-from storage.interface import FeedStore, SubscriptionStore, VerificationStore
 from storage.records import (
     ANONYMOUS,
     FeedId,

@@ -11,7 +11,7 @@ import pytest
 
 from hub.collections.pages import PageKeeper
 from protocols.model import Deletion, Feed
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import (
     FeedChange,
     FeedState,

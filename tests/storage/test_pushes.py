@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import (
     CallbackState,
     Credentials,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.interface import FeedStore, SubscriptionStore
+from storage.contract import FeedStore, SubscriptionStore
 from storage.records import (
     ANONYMOUS,
     OPERATOR,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from storage.contract import TokenStore
 from storage.errors import NotFound
-from storage.interface import TokenStore
 from storage.records import OPERATOR, NewToken, Right, TokenId
 from tests.support.memory.tokens import MemoryTokens
 from tests.support.new_database import open_new

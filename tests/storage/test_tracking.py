@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from protocols.model import Entry, Feed
+from storage.contract import Storage
 from storage.errors import QueriesWanted
-from storage.interface import Storage
 from storage.packing import pack, unpack
 from storage.records import (
     NOBODY,

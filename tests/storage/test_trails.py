@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.interface import LogStore
+from storage.contract import LogStore
 from storage.records import FeedId, FeedState, FeedTrail, Position, RecordKind
 from tests.support.live_hub import START, LiveHub, live_hub
 

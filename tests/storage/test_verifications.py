@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.interface import VerificationStore
+from storage.contract import VerificationStore
 from storage.records import (
     ANONYMOUS,
     OPERATOR,

@@ -13,7 +13,12 @@ from storage.records import (
     RecordKind,
     Updates,
 )
-from storage.wanted import keeps_document, superseded, wanted_entries, wants
+from storage.subscription_filter import (
+    keeps_document,
+    superseded,
+    wanted_entries,
+    wants,
+)
 from tests.support.storage_scene import START
 
 JSON, AS_IS = Format.JSON, Format.AS_IS

@@ -16,7 +16,7 @@ from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.http import Answer, HttpNetwork, Network, Purpose, Request
 from hub.runtime.clock import Clock, SystemClock
 from protocols.model import Deletion, Entry, Feed, Status
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import (
     OPERATOR,
     DocumentWrite,

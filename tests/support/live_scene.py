@@ -22,7 +22,7 @@ from hub.runtime.metrics import Metrics
 from protocols.live.closing import Closing
 from protocols.live.messages import NotificationMessage, Reset
 from protocols.model import Entry, Feed
-from storage.interface import LogStore
+from storage.contract import LogStore
 from storage.packing import pack
 from storage.records import (
     Cursor,
@@ -42,7 +42,7 @@ from tests.support.subscriptions import a_record
 
 
 class FakeLog:
-    """The reading side of `storage.interface.LogStore`, of what was put in."""
+    """The reading side of `storage.contract.LogStore`, of what was put in."""
 
     def __init__(self, *records: Record) -> None:
         self.all = list(records)

@@ -26,7 +26,7 @@ from protocols.feeds import ParseContext
 from protocols.feeds import parse as parse_feed
 from protocols.model import ParsedFeed
 from protocols.websub.requests import SubscribeRequest, UnsubscribeRequest
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import NewFeed, StoredFeed, Verification
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import an_answer

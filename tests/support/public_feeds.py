@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from protocols.model import Deletion, Entry, Feed, Link, Status, Text
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import (
     FetchCommit,
     NewFeed,

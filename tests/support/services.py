@@ -59,8 +59,8 @@ from hub.websub.questions import Question, Reply
 from hub.websub.topics import OpenHub
 from protocols.errors import FeedLink
 from protocols.feeds.choosing import choose
+from storage.contract import Storage
 from storage.errors import NotFound
-from storage.interface import Storage
 from storage.records import (
     Credentials,
     FeedId,

@@ -31,7 +31,7 @@ from hub.sites.site_reader import SiteDocuments, SiteReader
 from protocols.feeds import ParseContext, parse
 from protocols.feeds.lenient import parse_leniently
 from protocols.model import Entry, ParsedFeed
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.packing import unpack
 from storage.records import (
     BEFORE_ALL,

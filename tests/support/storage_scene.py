@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from protocols.model import Deletion, Entry, Status
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import (
     ANONYMOUS,
     Attempt,
@@ -31,7 +31,7 @@ from storage.records import (
     StragglerOpened,
     Subscription,
 )
-from storage.wanted import DOCUMENT_KINDS
+from storage.subscription_filter import DOCUMENT_KINDS
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -11,7 +11,7 @@ from hub.ingest.fetcher import FeedFetcher, FetcherIdentity
 from hub.ingest.tracker import Tracker
 from hub.ingest.visitor import Visitor
 from hub.runtime.metrics import Metrics
-from storage.interface import FeedStore, LogStore
+from storage.contract import FeedStore, LogStore
 from tests.support.clock import ManualClock
 
 

@@ -22,8 +22,8 @@ from hub.web.decoding import (
 from hub.web.encoding import JsonObject, Time, json_response
 from hub.web.operation import PAGE, ApiOperation, Routes
 from protocols.errors import InvalidValue
+from storage.contract import DeliveryStore
 from storage.errors import StorageBusy
-from storage.interface import DeliveryStore
 from storage.records import Right, Straggler, SubscriptionId
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]

@@ -50,7 +50,7 @@ from hub.web.encoding import json_response, next_after
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
 from protocols.errors import InvalidValue
 from protocols.outline_walk import DEEPEST, MOST_LISTS
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.packing import unpack_bytes, unpacked_size
 from storage.records import Credentials, FeedId, FeedState, Right
 

@@ -26,7 +26,7 @@ from hub.web.encoding import (
     next_after,
 )
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import (
     AccountId,
     Format,

@@ -12,7 +12,7 @@ from hub.services.tokens import CreateToken, TokenService
 from hub.web.decoding import Document, path_id, query_page, read_body
 from hub.web.encoding import JsonObject, Time, json_response, next_after
 from hub.web.operation import PAGE, ApiOperation, Routes
-from storage.interface import TokenStore
+from storage.contract import TokenStore
 from storage.records import Right, Token, TokenId
 
 

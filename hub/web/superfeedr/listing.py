@@ -12,7 +12,7 @@ from hub.web.superfeedr.calls import Call, Mode, Modes
 from hub.web.superfeedr.search import read_search, search_of
 from protocols.superfeedr.json_status import status_object
 from protocols.superfeedr.parameters import Parameters
-from storage.interface import ListingStore
+from storage.contract import ListingStore
 from storage.records import Format, Listed, Listing, ListingSearch, Right, StoredFeed
 
 DEFAULT_PAGE = 20

@@ -39,7 +39,7 @@ from protocols.live.messages import BodyFormat, NotificationMessage
 from protocols.live.sse import EVENT_STREAM, event
 from protocols.superfeedr.atom import ATOM_TYPE
 from protocols.superfeedr.json import JSON_TYPE
-from storage.interface import LogStore
+from storage.contract import LogStore
 from storage.records import Format, RecordKind, Updates
 
 POLL_SECONDS: Final = 300.0

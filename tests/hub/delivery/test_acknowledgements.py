@@ -11,8 +11,8 @@ import pytest
 from hub.core.settlement import Settlement
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.runtime.metrics import Metrics
+from storage.contract import DeliveryStore
 from storage.errors import StorageBusy, StorageClosed, StorageFull
-from storage.interface import DeliveryStore
 from storage.records import (
     ChunkOutcome,
     DeliveryFlush,

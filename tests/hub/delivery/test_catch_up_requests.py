@@ -14,7 +14,7 @@ from hub.delivery.catch_up_requests import (
     CatchUpRequests,
 )
 from hub.delivery.notifications import Notifications
-from storage.interface import LogStore
+from storage.contract import LogStore
 from storage.packing import pack_bytes
 from storage.records import Format, Position, RecordKind, StoredBody, Updates
 from tests.support.live_scene import FakeLog

@@ -15,8 +15,8 @@ from hub.delivery.chunks import Chunks
 from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk
 from hub.delivery.leases import LEASE_SECONDS, Leases
 from hub.delivery.notifications import Notifications
+from storage.contract import DeliveryStore, LogStore
 from storage.errors import StorageFull
-from storage.interface import DeliveryStore, LogStore
 from storage.records import ClaimedChunk, ClaimTerms, Record, SubscriptionId
 from tests.support.clock import ManualClock
 from tests.support.live_scene import FakeLog

@@ -12,8 +12,8 @@ from hub.delivery.callback_pace import CallbackPace, Kind
 from hub.delivery.denials import Denials
 from hub.errors import NetworkError, Unreachable
 from hub.http import Purpose
+from storage.contract import Storage
 from storage.errors import StorageError, StorageFull
-from storage.interface import Storage
 from storage.records import Subscription, SubscriptionId, SubscriptionState
 from tests.support.clock import ManualClock
 from tests.support.receiver import Callbacks

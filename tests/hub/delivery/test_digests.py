@@ -17,8 +17,8 @@ from hub.delivery.digests import Digests
 from hub.errors import TimedOut
 from protocols.model import Entry, Status
 from protocols.websub.signatures import verify
+from storage.contract import DigestStore
 from storage.errors import StorageClosed, StorageError
-from storage.interface import DigestStore
 from storage.records import (
     OPERATOR,
     FetchCommit,
@@ -31,7 +31,7 @@ from storage.records import (
     Subscription,
     SubscriptionId,
 )
-from storage.sqlite.database import SqliteStorage
+from storage.sqlite.operations import SqliteStorage
 from tests.support.clock import ManualClock
 from tests.support.new_database import open_new
 from tests.support.receiver import Callbacks

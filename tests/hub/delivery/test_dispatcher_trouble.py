@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 
 from hub.delivery.dispatcher import DeliveryLimits
 from protocols.model import Entry, Status
+from storage.contract import DeliveryStore, Storage
 from storage.errors import StorageFull
-from storage.interface import DeliveryStore, Storage
 from storage.records import (
     FeedId,
     FetchCommit,

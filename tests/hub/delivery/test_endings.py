@@ -16,7 +16,7 @@ from hub.delivery.endings import Endings
 from hub.delivery.leases import Leases
 from hub.delivery.notifications import Notifications
 from hub.delivery.poster import Poster
-from storage.interface import DeliveryStore, LogStore, Storage
+from storage.contract import DeliveryStore, LogStore, Storage
 from storage.records import (
     ClaimedChunk,
     ClaimTerms,

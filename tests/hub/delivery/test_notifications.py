@@ -13,7 +13,7 @@ from msgspec import structs
 from hub.delivery import notifications
 from hub.delivery.notifications import Document, Notifications
 from protocols.model import Feed, Link, Status
-from storage.interface import LogStore
+from storage.contract import LogStore
 from storage.packing import pack, pack_bytes
 from storage.records import (
     EntryId,

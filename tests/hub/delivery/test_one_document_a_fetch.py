@@ -24,7 +24,7 @@ from hub.core.settlement import Settlement
 from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.notifications import Notifications
 from protocols.model import Entry
-from storage.interface import LogStore, Storage
+from storage.contract import LogStore, Storage
 from storage.records import (
     ClaimedChunk,
     DocumentWrite,
@@ -36,7 +36,7 @@ from storage.records import (
     SubscriptionId,
     Updates,
 )
-from storage.wanted import DOCUMENT_KINDS
+from storage.subscription_filter import DOCUMENT_KINDS
 from tests.support.memory.storage import MemoryStorage
 from tests.support.new_database import open_new
 from tests.support.storage_scene import Scene, at, fetch, record

@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 
-from storage.interface import LogStore, Storage
+from storage.contract import LogStore, Storage
 from storage.records import FeedId, Format
 from tests.support.delivery_scene import delivery_scene
 from tests.support.live_scene import LiveScene, record_of

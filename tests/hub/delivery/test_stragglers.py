@@ -13,8 +13,8 @@ from hub.delivery.catch_ups import CatchUps
 from hub.delivery.leases import Leases
 from hub.delivery.stragglers import Stragglers
 from hub.runtime.background import DrainingTaskGroup
+from storage.contract import DeliveryStore
 from storage.errors import StorageError, StorageFull
-from storage.interface import DeliveryStore
 from storage.records import ClaimTerms, Position, Straggler, SubscriptionId
 from tests.support.clock import ManualClock
 from tests.support.subscriptions import START, a_subscription

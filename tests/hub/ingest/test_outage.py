@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from hub.ingest.visit_runner import Outage
+from storage.contract import Storage
 from storage.errors import StorageFull
-from storage.interface import Storage
 
 
 class Disk:

@@ -18,8 +18,8 @@ from hub.ingest.tracker import FEW_BYTES, FEW_QUERIES, PAGE, Tracker
 from hub.ingest.visitor import Visitor
 from hub.runtime.metrics import Metrics, Tally
 from protocols.model import Entry, Feed, Link, Status
+from storage.contract import FeedStore, LogStore, Storage, TrackStore
 from storage.errors import QueriesWanted
-from storage.interface import FeedStore, LogStore, Storage, TrackStore
 from storage.packing import pack
 from storage.records import (
     FeedId,

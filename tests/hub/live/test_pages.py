@@ -7,7 +7,7 @@ from typing import cast
 
 from hub.live.pages import KEPT_SECONDS, PAGE, Pages
 from hub.runtime.metrics import Metrics
-from storage.interface import LogStore
+from storage.contract import LogStore
 from storage.records import FeedId, Position
 from tests.support.clock import ManualClock
 from tests.support.live_scene import LiveLog, record_of

@@ -14,7 +14,7 @@ from hub.delivery.notifications import Notifications
 from hub.live.rendering import Rendering
 from hub.live.subscriptions import ChannelKey
 from protocols.live.messages import NotificationMessage
-from storage.interface import LogStore
+from storage.contract import LogStore
 from storage.records import (
     FeedId,
     Format,

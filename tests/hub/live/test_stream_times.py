@@ -17,7 +17,7 @@ from hub.live.stream import LONGEST_DRAIN, LiveStream
 from hub.runtime.metrics import Metrics
 from protocols.live.closing import SHUTDOWN, Closing
 from protocols.live.messages import Heartbeat
-from storage.interface import LogStore
+from storage.contract import LogStore
 from storage.records import Cursor, Position
 from tests.simulation.loop import VirtualLoop
 from tests.support.clock import ManualClock

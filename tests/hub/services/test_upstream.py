@@ -18,8 +18,8 @@ from hub.services.upstream import SHORTEST_LEASE, UpstreamService
 from hub.upstream.deliveries import Delivery, Reading
 from protocols.websub.signatures import sign
 from protocols.websub.subscriber import HubDenial, HubQuestion
+from storage.contract import Storage
 from storage.errors import NotFound
-from storage.interface import Storage
 from storage.records import (
     CallbackState,
     NewFeed,

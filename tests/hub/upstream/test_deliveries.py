@@ -22,8 +22,8 @@ from hub.upstream.deliveries import (
     Delivery,
 )
 from hub.websub.pings import Pings
+from storage.contract import Storage
 from storage.errors import WriteFailed
-from storage.interface import Storage
 from storage.records import (
     CallbackState,
     FeedId,

@@ -28,8 +28,8 @@ from hub.upstream.polls import Polls
 from hub.upstream.requests import HubRequests
 from hub.upstream.subscriber import NOT_CONFIRMED, Subscriber
 from protocols.websub.subscriber import HubQuestion
+from storage.contract import Storage
 from storage.errors import NotFound, WriteFailed
-from storage.interface import Storage
 from storage.records import (
     FeedState,
     NewFeed,

@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from hub.services.operations import CHECK_SECONDS, OperationsService
+from storage.contract import Storage
 from storage.errors import WriteFailed
-from storage.interface import Storage
 from storage.sqlite import open_database
 from tests.support.services import Hub
 

@@ -10,11 +10,10 @@ from typing import cast
 
 import pytest
 
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import ClaimedChunk, ClaimTerms
 from storage.sqlite import open_database
-from storage.sqlite.connections import open_for_writing
-from storage.sqlite.driving import Driving
+from storage.sqlite.connection_threads import Driving, open_for_writing
 from tests.support.storage_scene import START, Scene, at
 from tests.support.waiting import eventually
 

@@ -19,7 +19,7 @@ KILLS = 10
 DIE_IN_A_MIGRATION = """
 import os, signal, sys
 from pathlib import Path
-from storage.sqlite.connections import open_for_writing, prepare_for_writing
+from storage.sqlite.connection_threads import open_for_writing, prepare_for_writing
 from storage.sqlite.schema import Migration, run, schema_version
 
 connection = open_for_writing(Path(sys.argv[1]))

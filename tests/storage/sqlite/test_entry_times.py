@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from storage.database_url import open_storage, read_entry_times
 from storage.errors import DatabaseUnusable
-from storage.opening import open_storage, read_entry_times
 from storage.records import FetchCommit, NewFeed, Polling
 from tests.support.storage_scene import entry
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from storage.database_url import open_storage
 from storage.errors import (
     DatabaseLocked,
     DatabaseOutdated,
@@ -21,7 +22,6 @@ from storage.errors import (
     DatabaseUnusable,
     StorageClosed,
 )
-from storage.opening import open_storage
 from storage.records import OPERATOR, Credentials, NewFeed
 from storage.sqlite import open_database
 from storage.sqlite.schema import latest_version

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from hub.collections.pages import PageKeeper
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import FeedState, ListedPage
-from storage.sqlite.page_counts import SHIFTS
-from storage.sqlite.page_order import CHANGES, LAST_BEFORE, PAGE
+from storage.sqlite.page_visibility import SHIFTS
+from storage.sqlite.publishing import CHANGES, LAST_BEFORE, PAGE
 from storage.sqlite.schema import run_pending
 from tests.support.clock import ManualClock
 from tests.support.new_database import open_new

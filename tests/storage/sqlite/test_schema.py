@@ -10,10 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from storage.interface import Storage
+from storage.contract import Storage
 from storage.records import FeedId, FeedState, NewFeed, Polling, StoredFeed, pace_of
 from storage.sqlite import open_database
-from storage.sqlite.feed_choice import hash_resource
+from storage.sqlite.columns import to_milliseconds
+from storage.sqlite.feed_access import hash_resource
 from storage.sqlite.schema import (
     Migration,
     latest_version,
@@ -22,7 +23,6 @@ from storage.sqlite.schema import (
     run_pending,
     schema_version,
 )
-from storage.sqlite.times import to_milliseconds
 from tests.support.storage_scene import MINUTE, START
 
 

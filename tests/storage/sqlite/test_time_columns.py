@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from storage.records import FeedId, Polling
+from storage.sqlite.columns import to_milliseconds
 from storage.sqlite.schema import run_pending
 from storage.sqlite.time_columns import TIME_COLUMNS, Limit, hold_columns
-from storage.sqlite.times import to_milliseconds
 from tests.support.new_database import open_new
 from tests.support.storage_scene import START, Scene, at, fetch
 

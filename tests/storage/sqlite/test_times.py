@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from storage.sqlite.times import from_milliseconds, to_milliseconds
+from storage.sqlite.columns import from_milliseconds, to_milliseconds
 
 START = datetime(1970, 1, 1, tzinfo=UTC)
 

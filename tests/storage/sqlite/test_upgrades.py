@@ -13,8 +13,8 @@ import pytest
 
 from hub.collections.pages import PageKeeper
 from protocols.model import Entry, Feed, Status
+from storage.contract import Storage
 from storage.errors import DatabaseOutdated
-from storage.interface import Storage
 from storage.packing import pack
 from storage.records import (
     Format,
@@ -25,11 +25,11 @@ from storage.records import (
     SubscriptionId,
 )
 from storage.sqlite import copy_at_rest, open_database
-from storage.sqlite.connections import prepare_for_writing
-from storage.sqlite.feed_choice import hash_resource
+from storage.sqlite.columns import to_milliseconds
+from storage.sqlite.connection_threads import prepare_for_writing
+from storage.sqlite.feed_access import hash_resource
 from storage.sqlite.log_rows import hash_key, pack_refs
 from storage.sqlite.schema import latest_version, migrations, run, run_pending
-from storage.sqlite.times import to_milliseconds
 from tests.support.clock import ManualClock
 from tests.support.storage_scene import START, Scene, fetch, record
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from storage.errors import StorageBusy, StorageClosed, StorageFull, WriteFailed
-from storage.sqlite.groups import Assignments
-from storage.sqlite.writer import GROUP_SIZE, MOST_URGENT, Writer
+from storage.sqlite.writer import GROUP_SIZE, MOST_URGENT, Assignments, Writer
 
 INSERT = "INSERT INTO numbers VALUES (?, zeroblob(?))"
 ASSIGN = Assignments(

@@ -29,7 +29,7 @@ from storage.records import (
     lateness,
     pace_of,
 )
-from storage.wanted import keeps_document
+from storage.subscription_filter import keeps_document
 
 from .state import ModelFeed, State, milliseconds
 from .subscriptions import MemorySubscriptions

@@ -28,7 +28,7 @@ from storage.records import (
     StoredBody,
     StoredEntry,
 )
-from storage.wanted import DOCUMENT_KINDS, keeps_document, superseded
+from storage.subscription_filter import DOCUMENT_KINDS, keeps_document, superseded
 
 from .sites import put_site
 from .state import ModelEntry, State, milliseconds

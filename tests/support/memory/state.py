@@ -28,7 +28,7 @@ from storage.records import (
     SubscriptionState,
 )
 from storage.sqlite.commit_records import FEW_SUBSCRIBERS
-from storage.wanted import wants
+from storage.subscription_filter import wants
 
 
 def milliseconds(at: datetime) -> datetime:

@@ -24,7 +24,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
-from storage.wanted import keeps_document
+from storage.subscription_filter import keeps_document
 
 from .state import ModelStraggler, State, milliseconds
 

@@ -1,4 +1,4 @@
-"""`storage.interface.TokenStore` as a simple model."""
+"""`storage.contract.TokenStore` as a simple model."""
 
 from __future__ import annotations
 

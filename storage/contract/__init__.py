@@ -9,22 +9,19 @@ key order. Any method may raise `StorageClosed`; writing ones `StorageBusy`,
 
 from __future__ import annotations
 
-from storage.interface.deliveries import DeliveryStore
-from storage.interface.digests import DigestStore
-from storage.interface.engine import Storage
-from storage.interface.entries import EntryStore
-from storage.interface.feeds import FeedStore
-from storage.interface.listings import ListingStore
-from storage.interface.log import LogStore
-from storage.interface.publishing import PageListStore, PageStore, PublicStore
-from storage.interface.pushes import PushStore
-from storage.interface.search import SearchStore
-from storage.interface.sites import SiteStore
-from storage.interface.standings import StandingStore
-from storage.interface.subscriptions import SubscriptionStore
-from storage.interface.tokens import TokenStore
-from storage.interface.tracking import TrackStore
-from storage.interface.verifications import VerificationStore
+from storage.contract.deliveries import DeliveryStore
+from storage.contract.feeds import FeedStore, PushStore, SiteStore, StandingStore
+from storage.contract.log import EntryStore, LogStore, SearchStore
+from storage.contract.operations import Storage
+from storage.contract.publishing import PageListStore, PageStore, PublicStore
+from storage.contract.subscriptions import (
+    DigestStore,
+    ListingStore,
+    SubscriptionStore,
+    TokenStore,
+    TrackStore,
+    VerificationStore,
+)
 
 __all__ = [
     "DeliveryStore",

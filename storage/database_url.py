@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from storage.contract import Storage
 from storage.errors import DatabaseUnusable
-from storage.interface import Storage
 from storage.sqlite import copy_at_rest, open_database, read_times
 
 

@@ -1,4 +1,9 @@
-"""The log: one transaction in, many readers out."""
+"""The log: one transaction in, many readers out.
+
+Entries of feeds, newest first.
+
+Entries found by what they say.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +12,23 @@ from datetime import datetime
 from typing import Protocol
 
 from storage.records import (
+    AccountId,
     Cursor,
     EntryId,
+    EntryPlace,
+    EntrySource,
     FeedId,
     FeedTrail,
     FetchCommit,
+    Matches,
     Position,
     Record,
     Retention,
+    SearchDocument,
     SourceFeed,
     StoredBody,
     StoredEntry,
+    Term,
 )
 
 
@@ -85,4 +96,84 @@ class LogStore(Protocol):
 
     async def trim(self, retention: Retention, now: datetime, limit: int) -> int:
         """Drop old records and entry states nothing refers to; how many records."""
+        ...
+
+
+class EntryStore(Protocol):
+    """Entries that are not deleted, of one feed or of several together.
+
+    What a page costs depends on its length and the number of feeds only.
+    """
+
+    async def newest(
+        self,
+        feeds: Sequence[FeedId],
+        *,
+        limit: int,
+        before: EntryPlace | None = None,
+        after: EntryPlace | None = None,
+        also: Sequence[EntryId] = (),
+        listed_only: bool = False,
+    ) -> list[StoredEntry]:
+        """The newest of those that are older than ``before`` and newer than ``after``;
+
+        those two themselves are left out. ``also``: entries of other feeds that stand
+        among them, each of which is looked at. ``listed_only``: without those that are
+        unlisted, by themselves or with their feed.
+        """
+        ...
+
+    async def place(
+        self, feeds: Sequence[FeedId], keys: Sequence[str]
+    ) -> EntryPlace | None:
+        """Of the entry with one of these keys, also if it was deleted since."""
+        ...
+
+    async def place_of(self, entry_id: EntryId) -> EntryPlace | None: ...
+
+    async def sources(self, feeds: Sequence[FeedId]) -> list[EntrySource]:
+        """In the order asked for; unknown ids are left out."""
+        ...
+
+
+class SearchStore(Protocol):
+    """An index of words, kept by a reader of the log; there may be one only."""
+
+    async def position(self) -> Position:
+        """Up to where the log was read for the index."""
+        ...
+
+    async def waiting(self, limit: int) -> list[EntryId]:
+        """Entries that are to be looked at though the log does not name them."""
+        ...
+
+    async def index(
+        self,
+        ids: Sequence[EntryId],
+        documents: Sequence[SearchDocument],
+        position: Position | None = None,
+    ) -> None:
+        """Put these documents in the place of whatever was known of ``ids``.
+
+        Those of ``ids`` without a document are forgotten, and none waits any longer.
+        ``position`` None: as it was.
+        """
+        ...
+
+    async def find(
+        self,
+        wanted: Term,
+        *,
+        viewer: AccountId | None,
+        limit: int,
+        below: int | None = None,
+        listed_only: bool = False,
+    ) -> Matches:
+        """Look at so many documents that match, newest first, on from ``below``; at
+        fewer where they are large.
+
+        Deleted entries and those of removed feeds are left out, and private and
+        unlisted ones of feeds to which the ``viewer`` does not subscribe; with
+        ``listed_only`` unlisted ones of all feeds. None sees all.
+        """
         ...

@@ -1,4 +1,6 @@
-"""Which feed a URL means: one is known by the resource, whatever the spelling.
+"""Who may read what a feed has told: the one rule, for all statements that ask.
+
+Which feed a URL means: one is known by the resource, whatever the spelling.
 
 There may be several of one resource: with other credentials, or added before spellings
 counted as one. Then the one of that very spelling comes first.
@@ -10,10 +12,37 @@ import sqlite3
 
 from protocols.selectors import selector_of
 from protocols.urls import resource_url
-from storage.records import NewFeed
+from storage.records import NOBODY, OPERATOR, NewFeed
 from storage.secrets import SecretBox
 from storage.sqlite.feed_rows import decrypt_credentials
 from storage.sqlite.log_rows import hash_key
+
+
+def may_read(viewer: str) -> str:
+    """SQL for whether ``viewer`` may read the feed ``f``, a row of ``feeds``.
+
+    ``viewer`` is an expression: an account; NULL, the operator, who reads all;
+    `storage.records.NOBODY`, who reads what is public. A private feed opens to accounts
+    that subscribe to it, one with credentials to nobody but the operator, and what a
+    track query found to the account whose query it is.
+    """
+    return (
+        f"(f.state <> 'removed' AND ({viewer} IS NULL OR f.credentials = '' AND ("
+        "NOT f.private OR EXISTS ("
+        f"SELECT 1 FROM subscriptions u WHERE u.account_id = {viewer}"
+        " AND u.feed_id = f.id AND u.state = 'active')"
+        " OR f.state = 'track' AND EXISTS (SELECT 1 FROM track_queries q"
+        f" WHERE q.feed_id = f.id AND q.account_id IN ({viewer}, {NOBODY})"
+        f" AND {viewer} <> {NOBODY}))))"
+    )
+
+
+OWNER = (
+    f"(SELECT nullif(coalesce(max(account_id), {NOBODY}), {OPERATOR})"
+    " FROM track_queries WHERE feed_id = {})"
+)
+"""The viewer whose track query the feed ``{}`` is; of any other feed, nobody."""
+
 
 OF_RESOURCE = (
     " FROM feeds f JOIN stored_feeds v ON v.id = f.id WHERE (f.resource_hash = ?1"

@@ -7,21 +7,18 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from storage.interface.deliveries import DeliveryStore
-from storage.interface.digests import DigestStore
-from storage.interface.entries import EntryStore
-from storage.interface.feeds import FeedStore
-from storage.interface.listings import ListingStore
-from storage.interface.log import LogStore
-from storage.interface.publishing import PageListStore, PageStore, PublicStore
-from storage.interface.pushes import PushStore
-from storage.interface.search import SearchStore
-from storage.interface.sites import SiteStore
-from storage.interface.standings import StandingStore
-from storage.interface.subscriptions import SubscriptionStore
-from storage.interface.tokens import TokenStore
-from storage.interface.tracking import TrackStore
-from storage.interface.verifications import VerificationStore
+from storage.contract.deliveries import DeliveryStore
+from storage.contract.feeds import FeedStore, PushStore, SiteStore, StandingStore
+from storage.contract.log import EntryStore, LogStore, SearchStore
+from storage.contract.publishing import PageListStore, PageStore, PublicStore
+from storage.contract.subscriptions import (
+    DigestStore,
+    ListingStore,
+    SubscriptionStore,
+    TokenStore,
+    TrackStore,
+    VerificationStore,
+)
 from storage.records import Backlog, DatabaseStatus, FeedId
 
 

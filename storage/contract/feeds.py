@@ -1,4 +1,11 @@
-"""Feeds and the topics that name them."""
+"""Feeds and the topics that name them.
+
+What maintenance finds out about feeds.
+
+Push by hubs of others.
+
+Sites: sources that are read by many requests, in steps.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +22,18 @@ from storage.records import (
     FetchTarget,
     HiddenFeeds,
     NewFeed,
+    NewPushCallback,
     PlaceByPace,
     Posting,
+    PushCallback,
+    PushCount,
+    PushHub,
+    SitePage,
+    SiteTally,
+    Standing,
+    StandingWrite,
     StoredFeed,
+    Upstream,
 )
 
 
@@ -164,4 +180,140 @@ class FeedStore(Protocol):
 
     async def purge_removed(self, before: datetime, limit: int) -> int:
         """Delete feeds removed before that time, with all that is theirs."""
+        ...
+
+
+class StandingStore(Protocol):
+    """A feed is due ten minutes after it was added, then when its standing says."""
+
+    async def due(self, now: datetime, limit: int) -> list[FeedId]:
+        """Feeds that are not removed, the longest due first."""
+        ...
+
+    async def save(self, standings: Sequence[StandingWrite]) -> None:
+        """Those of feeds that were purged meanwhile are left out."""
+        ...
+
+    async def get(self, feed_id: FeedId) -> Standing | None:
+        """None before the first maintenance."""
+        ...
+
+    async def linking(self, site: str, feed_id: FeedId, most: int) -> int:
+        """Other feeds with links to pages of a site, at most so many."""
+        ...
+
+    async def related(self, feed_id: FeedId, limit: int) -> list[FeedId]:
+        """Other public feeds of the same site, by id."""
+        ...
+
+    async def of_site(self, site: str, limit: int) -> list[FeedId]:
+        """Public feeds whose page it is (`hub.core.standing.site_of`), by id.
+
+        None for "".
+        """
+        ...
+
+
+class PushStore(Protocol):
+    """Feeds that may be pushed, and callbacks that hubs of others know.
+
+    What feeds offer, and how they are pushed, is written by `LogStore.commit`.
+    """
+
+    async def get(self, feed_id: FeedId) -> Upstream | None: ...
+
+    async def of(self, ids: Sequence[FeedId]) -> list[Upstream]:
+        """Of those feeds that have any."""
+        ...
+
+    async def due(
+        self, now: datetime, *, limit: int, without: Collection[FeedId] = ()
+    ) -> list[Upstream]:
+        """Those of which something may have to be done now, the latest first."""
+        ...
+
+    async def postpone(self, feed_id: FeedId, due: datetime | None) -> None:
+        """Not due before then, unless something happens to it."""
+        ...
+
+    async def switch(self, *, is_on: bool) -> None:
+        """At the start. On: active feeds that rest until something happens are due.
+        Off: those that a hub may push are, and are not pushed any more."""
+        ...
+
+    async def ask(self, new: NewPushCallback) -> None:
+        """A hub is about to be told this callback; counted."""
+        ...
+
+    async def fail(
+        self,
+        callback: PushCallback,
+        what: PushCount,
+        *,
+        trouble: str,
+        retry_at: datetime,
+    ) -> None:
+        """A request led to nothing: its callback goes, and the next one waits."""
+        ...
+
+    async def confirm(self, callback: PushCallback, until: datetime) -> None:
+        """The hub has confirmed it: active until then, and what failed is forgotten."""
+        ...
+
+    async def leave(self, callback: PushCallback, until: datetime) -> None:
+        """It is not wanted any more; until then the hub may ask whether that is so."""
+        ...
+
+    async def drop(self, callback: PushCallback) -> None:
+        """Its time is over, or its end was confirmed."""
+        ...
+
+    async def forget(self, feed_id: FeedId) -> None:
+        """The feed is not pushed any more; unless it offers something again."""
+        ...
+
+    async def find(self, token: str) -> PushCallback | None:
+        """By the last part of its path."""
+        ...
+
+    async def hint(self, callback: PushCallback, at: datetime) -> None:
+        """The hub says that there is news, or what; counted as delivered. The latest
+        hint that no fetch has heeded yet stays."""
+        ...
+
+    async def hinted(self, *, after: FeedId, limit: int) -> list[FeedId]:
+        """Feeds with hints that no fetch has heeded yet, by id."""
+        ...
+
+    async def count(self, hub: str, what: PushCount) -> None: ...
+
+    async def hubs(self, limit: int) -> list[PushHub]:
+        """Those with the most confirmed subscriptions, and first of all "", for the
+        sums over all hubs."""
+        ...
+
+
+class SiteStore(Protocol):
+    """What is known of a site's pages. Written by `LogStore.commit`, with entries."""
+
+    async def state(self, feed_id: FeedId) -> bytes:
+        """As `SiteWrite.state` was last; b"" before the first step."""
+        ...
+
+    async def known(self, feed_id: FeedId, keys: Sequence[str]) -> list[SitePage]:
+        """Pages with these keys, in any order; unknown ones are left out."""
+        ...
+
+    async def unlisted(
+        self, feed_id: FeedId, walk: int, *, after: str, limit: int
+    ) -> list[SitePage]:
+        """Pages that are not deleted and were last listed before a walk.
+
+        In a fixed order; ``after`` is the key of the last one of the page before, or
+        "".
+        """
+        ...
+
+    async def tally(self, feed_id: FeedId, walk: int) -> SiteTally:
+        """Without pages that are deleted."""
         ...

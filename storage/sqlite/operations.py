@@ -1,4 +1,4 @@
-"""An opened SQLite file, as `storage.interface.Storage`."""
+"""An opened SQLite file, as `storage.contract.Storage`."""
 
 from __future__ import annotations
 
@@ -14,35 +14,29 @@ from storage.records import Backlog, DatabaseStatus, FeedId, Position
 from storage.secrets import SecretBox
 from storage.sqlite import time_columns
 from storage.sqlite.backup import copy_database
-from storage.sqlite.claims import CommitClaims
+from storage.sqlite.chunks import CommitClaims
+from storage.sqlite.columns import from_milliseconds_or_none, pack_ids, to_milliseconds
+from storage.sqlite.connection_threads import Worker
 from storage.sqlite.deliveries import SqliteDeliveries
-from storage.sqlite.digests import SqliteDigests
-from storage.sqlite.driving import Worker
 from storage.sqlite.due_feeds import OLDEST_DUE
-from storage.sqlite.ended import EndedSubscriptions
 from storage.sqlite.entries import SqliteEntries
 from storage.sqlite.feeds import SqliteFeeds
-from storage.sqlite.groups import TOUCH
-from storage.sqlite.id_lists import pack_ids
+from storage.sqlite.file_identity import FileLock
 from storage.sqlite.listings import SqliteListings
-from storage.sqlite.lock import FileLock
 from storage.sqlite.log import SqliteLog
-from storage.sqlite.page_order import SqlitePageList
-from storage.sqlite.pages import SqlitePages
-from storage.sqlite.positions import LogHead
-from storage.sqlite.publishing import SqlitePublic
+from storage.sqlite.publishing import SqlitePageList, SqlitePages, SqlitePublic
 from storage.sqlite.pushes import SqlitePushes
 from storage.sqlite.readers import Readers
 from storage.sqlite.schema import latest_version
 from storage.sqlite.search import SqliteSearch
 from storage.sqlite.sites import SqliteSites
 from storage.sqlite.standings import SqliteStandings
-from storage.sqlite.subscriptions import SqliteSubscriptions
-from storage.sqlite.times import from_milliseconds_or_none, to_milliseconds
+from storage.sqlite.subscriptions import SqliteDigests, SqliteSubscriptions
 from storage.sqlite.tokens import SqliteTokens
 from storage.sqlite.tracking import QueryWatchers, SqliteTracking
 from storage.sqlite.verifications import SqliteVerifications
-from storage.sqlite.writer import Writer
+from storage.sqlite.watchers import EndedSubscriptions, LogHead
+from storage.sqlite.writer import TOUCH, Writer
 
 
 class SqliteStorage:

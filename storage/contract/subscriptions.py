@@ -1,0 +1,371 @@
+"""Who is told.
+
+Subscriptions that get a digest once a day.
+
+What accounts list of their subscriptions.
+
+Requests to the open hub.
+
+What opens the API.
+
+Track queries: topics without a feed of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Protocol, TypeAlias
+
+from storage.records import (
+    NOBODY,
+    Account,
+    AccountId,
+    FeedId,
+    Listing,
+    ListingSearch,
+    NewSubscription,
+    NewToken,
+    NewVerification,
+    Position,
+    StoredFeed,
+    Subscribers,
+    Subscription,
+    SubscriptionId,
+    Token,
+    TokenId,
+    TrackMatch,
+    TrackQuery,
+    Verification,
+    VerificationState,
+    VerificationTry,
+)
+
+
+class SubscriptionStore(Protocol):
+    """Who is told. The key is (account, topic, callback), whatever the spelling.
+
+    A subscriber is given back the topic and called at the callback as it spelled them
+    last (see `protocols.urls.normal_url`).
+    """
+
+    async def add(self, new: NewSubscription, now: datetime) -> Subscription:
+        """Store as active, receiving records committed from now on.
+
+        A known key takes the new secret, format, updates, batch and lease and keeps
+        its place in the log; an ended one starts anew. The secret that another one
+        replaces stays as the former one until ``new.former_until``, if there is one.
+
+        Who is new to a feed in trouble gets the record that told of it, if the log
+        still has it: by a straggler, due now.
+        """
+        ...
+
+    async def get(self, subscription_id: SubscriptionId) -> Subscription | None: ...
+
+    async def find(
+        self, account: AccountId, topic: str, callback: str
+    ) -> Subscription | None: ...
+
+    async def holds(self, account: AccountId, feed_id: FeedId) -> bool:
+        """Whether the account has an active subscription to the feed."""
+        ...
+
+    async def page(
+        self,
+        *,
+        after: SubscriptionId,
+        limit: int,
+        account: AccountId | None = None,
+        topic: str | None = None,
+        callback: str | None = None,
+    ) -> list[Subscription]:
+        """Subscriptions that are not ended, by id."""
+        ...
+
+    async def end(
+        self, subscription_id: SubscriptionId, reason: str, now: datetime, *, tell: bool
+    ) -> Subscription:
+        """End it: no delivery is started afterwards; its straggler goes with it.
+
+        ``tell``: it becomes ENDING until `told`. Raises `NotFound`.
+        """
+        ...
+
+    async def end_all(
+        self,
+        feed_id: FeedId,
+        reason: str,
+        now: datetime,
+        limit: int,
+        whose: Subscribers = Subscribers.ALL,
+    ) -> int:
+        """End up to ``limit`` subscriptions of a feed, each to be told."""
+        ...
+
+    async def expire(self, now: datetime, limit: int) -> int:
+        """End subscriptions whose lease is over, each to be told."""
+        ...
+
+    def watch_endings(
+        self, tell: Callable[[Sequence[SubscriptionId], Position], None]
+    ) -> AbstractContextManager[None]:
+        """While entered, call ``tell`` with subscriptions that have ended, and where
+        the log ended then.
+
+        On the event loop, as soon as it is durable, and before whoever ended them goes
+        on. One that had ended before may be named again.
+        """
+        ...
+
+    async def ending(self, limit: int) -> list[Subscription]:
+        """Subscriptions whose subscriber is still to be told."""
+        ...
+
+    async def told(self, ids: Sequence[SubscriptionId]) -> None: ...
+
+    async def purge_ended(self, before: datetime, limit: int) -> int:
+        """Delete subscriptions that ended before then and have nobody to tell.
+
+        Their attempts and dead ranges go with them. How many there were.
+        """
+        ...
+
+    async def forget_secrets(self, now: datetime, limit: int) -> int:
+        """Delete former secrets whose time is over; how many."""
+        ...
+
+    async def count(self, feed_id: FeedId) -> int:
+        """Active subscriptions of a feed."""
+        ...
+
+
+class DigestStore(Protocol):
+    """Which subscriptions get a digest, and when the next."""
+
+    async def set(self, subscription_id: SubscriptionId, due: datetime | None) -> None:
+        """None: no digests any more. One that has ended gets none."""
+        ...
+
+    async def due(self, now: datetime, limit: int) -> list[Subscription]:
+        """Active ones that are due, the one that has waited longest first."""
+        ...
+
+
+class ListingStore(Protocol):
+    """Active subscriptions of one account; there is none of the anonymous one's."""
+
+    async def page(
+        self,
+        account: AccountId,
+        search: ListingSearch,
+        *,
+        skip: int,
+        limit: int,
+        has_total: bool = True,
+    ) -> Listing:
+        """Oldest first; ``has_total`` False: the total is not wanted, and 0.
+
+        Neither the other accounts' number nor, of what an index leads to, the
+        account's own makes a difference, and neither does how much is skipped of all,
+        or of one selection by format, callback or host.
+        """
+        ...
+
+
+class VerificationStore(Protocol):
+    """Requests to the open hub, until their callbacks confirm them and some time after.
+
+    A request's key is (account, topic, callback), whatever the spelling.
+    """
+
+    async def add(
+        self,
+        new: NewVerification,
+        now: datetime,
+        *,
+        most: int,
+        most_of_host: int,
+        most_of_asker: int | None = None,
+    ) -> bool:
+        """Store as pending, due now. False, and nothing stored: too many are pending,
+        of all, of its callback's host, or of who asks; None: that does not count.
+
+        A pending one of the same key and mode is replaced and makes room for it. So is
+        one of the other mode that waits to be tried again: its callback was silent.
+        """
+        ...
+
+    async def due(
+        self,
+        now: datetime,
+        *,
+        per_host: int,
+        limit: int,
+        without: Collection[int] = (),
+        without_hosts: Collection[str] = (),
+    ) -> list[Verification]:
+        """Pending ones that are due, oldest first, so many of each callback host.
+
+        ``without``: ids of those that are in hand already. ``without_hosts``: callback
+        hosts that have had their turn.
+
+        Of one key only the oldest pending one, so that an unsubscription that follows
+        a subscription is not asked about before it.
+        """
+        ...
+
+    async def next_due(self) -> datetime | None: ...
+
+    async def retry(
+        self, verification_id: int, last: VerificationTry, due: datetime
+    ) -> None:
+        """Count a try that led nowhere; a done one stays done."""
+        ...
+
+    async def finish(
+        self,
+        verification_id: int,
+        state: VerificationState,
+        last: VerificationTry,
+        *,
+        kept_until: datetime,
+    ) -> None:
+        """Done, for `find` until that time; its secret is forgotten."""
+        ...
+
+    async def subscribe(
+        self,
+        verification_id: int,
+        new: NewSubscription,
+        last: VerificationTry,
+        *,
+        kept_until: datetime,
+    ) -> None:
+        """Its callback confirmed: what `SubscriptionStore.add` does, and it is done.
+
+        That it was replaced meanwhile makes no difference: it was confirmed. Raises
+        `NotFound` if the feed is gone or removed; then nothing is changed.
+        """
+        ...
+
+    async def unsubscribe(
+        self,
+        verification_id: int,
+        subscription_id: SubscriptionId,
+        last: VerificationTry,
+        *,
+        kept_until: datetime,
+    ) -> None:
+        """Its callback confirmed: the subscription ends, untold, and it is done."""
+        ...
+
+    async def find(self, token: str) -> Verification | None: ...
+
+    async def trim(self, now: datetime, limit: int) -> int:
+        """Delete done ones that need not be kept any more; how many."""
+        ...
+
+
+class TokenStore(Protocol):
+    """What opens the API for which account."""
+
+    async def add(self, new: NewToken, now: datetime) -> Token | None:
+        """None if there is one with that SHA-256 already, revoked or not."""
+        ...
+
+    async def account(self, name: str) -> Account | None:
+        """The account of that name, if some token was made for it."""
+        ...
+
+    async def find(self, digest: bytes) -> Token | None:
+        """The token with that SHA-256, unless it was revoked."""
+        ...
+
+    async def page(self, *, after: TokenId, limit: int) -> list[Token]:
+        """Tokens by id, revoked ones included."""
+        ...
+
+    async def ended(self, ids: Sequence[TokenId]) -> frozenset[TokenId]:
+        """Which of them open nothing any more; unknown ids are among them."""
+        ...
+
+    async def touch(self, token_id: TokenId, now: datetime) -> None:
+        """It was used."""
+        ...
+
+    async def revoke(self, token_id: TokenId, now: datetime) -> Token:
+        """It opens nothing any more; one revoked before stays so. Raises `NotFound`."""
+        ...
+
+
+QueryListener: TypeAlias = Callable[[int, Sequence[TrackQuery], Sequence[FeedId]], None]
+"""Is told the version, the queries that came, and the feeds of those that went. The
+version is 0 where none came."""
+
+
+class TrackStore(Protocol):
+    """Each query is a feed in the state ``TRACK``, private and never due.
+
+    Whatever reads records, and subscriptions, take it for a feed.
+    """
+
+    async def add(
+        self, name: str, query: str, now: datetime, owner: AccountId = NOBODY
+    ) -> StoredFeed:
+        """The feed of an account's query, made or brought back if need be; it is wanted
+        now. It finds what its owner may read; nobody's, what is public.
+
+        That is noted once an hour, so that reading what a query finds writes nothing.
+        ``name`` is what all spellings of the query have in common. The first spelling
+        is kept.
+        """
+        ...
+
+    async def find(self, name: str) -> StoredFeed | None:
+        """Of any owner, the first; also one that is removed."""
+        ...
+
+    async def version(self) -> int:
+        """How often queries came: see `storage.records.Matched`."""
+        ...
+
+    async def page(self, *, after: FeedId, limit: int) -> list[TrackQuery]:
+        """Queries that are not removed, by id."""
+        ...
+
+    async def sample(self, limit: int, most_bytes: int) -> list[bytes]:
+        """Packed bodies among the entries stored last, of feeds that are public now.
+
+        At most ``limit`` are looked at, and none larger than ``most_bytes`` is taken.
+        """
+        ...
+
+    async def matches(self, feeds: Sequence[FeedId], records: int) -> list[TrackMatch]:
+        """What queries found, the last first: of each query its last ``records``.
+
+        As far back as the log, and of feeds that the query's owner may read now.
+        """
+        ...
+
+    async def retire(
+        self,
+        unwanted_since: datetime,
+        listened: Sequence[FeedId],
+        now: datetime,
+        limit: int,
+    ) -> int:
+        """Remove queries that nobody has wanted since then; how many.
+
+        Wanted are those with subscriptions, until these ended, and those just asked
+        for or ``listened`` to now. A removed one returns, or is purged, as feeds are.
+        """
+        ...
+
+    def watch(self, tell: QueryListener) -> AbstractContextManager[None]:
+        """While entered, tell of queries that come and go.
+
+        On the event loop, as soon as it is durable, and before whoever did it goes on.
+        """
+        ...

@@ -1,0 +1,419 @@
+"""Acknowledging members of chunks, and the history of those that are finished.
+
+Splitting fan-out rows into chunks: a page of subscriptions at a time, in id order.
+
+Records of one feed go strictly one after the other, so of each feed only its earliest
+fan-out is looked at, and only once no chunk of an earlier record is left. Feeds take
+turns: one with a hundred thousand subscribers, or with a thousand records that wait,
+does not hold up one with a few.
+
+Leasing work to the dispatcher: chunks of fan-outs, and stragglers that are due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from storage.errors import StorageError
+from storage.records import ClaimedChunk, ClaimTerms
+from storage.secrets import SecretBox
+from storage.sqlite.columns import pack_ids, to_milliseconds, unpack_ids
+from storage.sqlite.delivery_rows import (
+    NO_ATTEMPT,
+    OUTCOME_BYTES,
+    PENDING,
+    pending_indexes,
+    read_chunk,
+)
+from storage.sqlite.readers import Row
+from storage.sqlite.writer import Writer
+
+PackedOutcome = tuple[int, bytes]
+"""The index of a member, and what came of it."""
+
+
+def acknowledge(
+    chunk_id: int,
+    lease_id: int,
+    outcomes: Iterable[PackedOutcome],
+    at: int,
+    connection: sqlite3.Connection,
+) -> bool:
+    """Note outcomes in a chunk; without pending members it moves to the history.
+
+    False, and nothing changes, unless the lease holds.
+    """
+    found = connection.execute(
+        "SELECT outcomes FROM chunks WHERE id = ? AND lease_id = ?",
+        (chunk_id, lease_id),
+    ).fetchone()
+    if found is None:
+        return False
+    noted = bytearray(found[0])
+    for index, outcome in outcomes:
+        start = index * OUTCOME_BYTES
+        noted[start : start + OUTCOME_BYTES] = outcome
+    connection.execute(
+        "UPDATE chunks SET outcomes = ?, at = ? WHERE id = ?",
+        (bytes(noted), at, chunk_id),
+    )
+    if next(pending_indexes(noted), None) is None:
+        _finish(chunk_id, connection)
+    return True
+
+
+def _finish(chunk_id: int, connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "INSERT INTO deliveries (feed_id, position, at, first_id, last_id, members,"
+        " outcomes) SELECT feed_id, position, at, json_extract(members, '$[0]'),"
+        " json_extract(members, '$[#-1]'), members, outcomes FROM chunks WHERE id = ?",
+        (chunk_id,),
+    )
+    connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
+
+
+CHUNK_SIZE = 500
+PAGE_SIZE = 1_000
+"""Subscriptions that are looked at in one query."""
+PAGES = 20
+"""Such queries in one unit of work, so that it ends soon even if nobody in them wants
+the record."""
+
+MOST_OF_ONE_FEED = 4
+"""Chunks under way at once, so that there is room for those of others."""
+
+NEXT_AT_REST = """
+SELECT f.position, f.feed_id, f.after_id FROM fanouts f
+WHERE f.is_next = 1 AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.feed_id = f.feed_id)
+ORDER BY f.turn, f.position LIMIT 1
+"""
+"""Of the feeds without a chunk under way, that whose last turn is longest ago; first
+those of which nothing waited when their news came. As few are passed over as have
+chunks."""
+
+NEXT_AT_WORK = f"""
+SELECT f.position, f.feed_id, f.after_id FROM (
+    SELECT feed_id, min(position) AS first, max(id) AS last, count(*) AS under_way
+    FROM chunks GROUP BY feed_id
+) c CROSS JOIN fanouts f ON f.position = (
+    SELECT min(position) FROM fanouts WHERE feed_id = c.feed_id)
+WHERE c.first = f.position AND c.under_way < {MOST_OF_ONE_FEED}
+ORDER BY c.last LIMIT 1
+"""
+"""If there are no others: that whose last chunk is the oldest."""
+
+_PAGE = """
+WITH page AS (
+    SELECT id, from_position, format, updates FROM subscriptions
+    WHERE feed_id = :feed_id AND state = 'active' AND id > :after_id
+    ORDER BY id LIMIT :page_size
+), members AS (
+    SELECT p.id FROM records r CROSS JOIN page p
+    WHERE r.position = :position AND p.from_position < r.position
+        AND EXISTS (SELECT 1 FROM temp.wanted w
+            WHERE w.taker = p.format || '/' || p.updates
+            AND w.news = r.news)
+        AND NOT EXISTS (SELECT 1 FROM stragglers g WHERE g.subscription_id = p.id)
+    ORDER BY p.id LIMIT :wanted_size
+)
+SELECT (SELECT json_group_array(id) FROM members), max(id), count(*) FROM page
+"""
+
+MOST_HURRIED = 1_000
+"""Stragglers that one record brings forward; the next one brings others."""
+
+_HURRY = f"""
+UPDATE stragglers SET due = :now WHERE subscription_id IN (
+    SELECT g.subscription_id FROM stragglers g
+    JOIN subscriptions s ON s.id = g.subscription_id
+    JOIN records r ON r.position = :position
+    WHERE g.feed_id = :feed_id AND g.news_from <= :now AND g.due > :now
+        AND g.lease_id = 0
+        AND EXISTS (SELECT 1 FROM temp.wanted w
+            WHERE w.taker = s.format || '/' || s.updates
+            AND w.news = r.news)
+    ORDER BY g.news_from LIMIT {MOST_HURRIED})
+"""
+"""Those first that were tried the longest ago."""
+
+
+class Split:
+    """One unit's work on fan-outs; ``chunks`` are the ids of what it created."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, *, lease_id: int, until: int
+    ) -> None:
+        self.chunks: list[int] = []
+        self._connection = connection
+        self._lease_id = lease_id
+        self._until = until
+        self._pages_left = PAGES
+
+    def run(self, limit: int, now: int) -> bool:
+        """Create up to ``limit`` chunks; False if it stopped before it could tell
+        whether there are any."""
+        while len(self.chunks) < limit and self._pages_left:
+            fanout = self._next()
+            if fanout is None:
+                return True
+            position, feed_id, after_id = fanout
+            if not after_id:
+                self._hurry_stragglers(position, feed_id, now)
+            members = self._take_members(position, feed_id, after_id)
+            if members:
+                self._create_chunk(position, feed_id, members, now)
+        return self._pages_left > 0
+
+    def _next(self) -> tuple[int, int, int] | None:
+        """Position, feed and how far it was split, of the next fan-out."""
+        for statement in (NEXT_AT_REST, NEXT_AT_WORK):
+            found: tuple[int, int, int] | None
+            found = self._connection.execute(statement).fetchone()
+            if found is not None:
+                return found
+        return None
+
+    def _hurry_stragglers(self, position: int, feed_id: int, now: int) -> None:
+        """News is a try of its own for those that wait for a later one."""
+        news = {"position": position, "feed_id": feed_id, "now": now}
+        self._connection.execute(_HURRY, news)
+
+    def _take_members(self, position: int, feed_id: int, after_id: int) -> list[int]:
+        """The next members of a fan-out, which moves past them, or goes if it has no
+        more."""
+        members: list[int] = []
+        while self._pages_left and len(members) < CHUNK_SIZE:
+            self._pages_left -= 1
+            page = {
+                "position": position,
+                "feed_id": feed_id,
+                "after_id": after_id,
+                "page_size": PAGE_SIZE,
+                "wanted_size": CHUNK_SIZE - len(members),
+            }
+            listed, last_id, examined = self._connection.execute(_PAGE, page).fetchone()
+            members += unpack_ids(listed)
+            if len(members) < CHUNK_SIZE and examined < PAGE_SIZE:
+                self._drop_fanout(position, feed_id)
+                return members
+            after_id = members[-1] if len(members) == CHUNK_SIZE else last_id
+        self._connection.execute(
+            "UPDATE fanouts SET after_id = ? WHERE position = ?", (after_id, position)
+        )
+        return members
+
+    def _drop_fanout(self, position: int, feed_id: int) -> None:
+        """The feed's next one has the turn that this one has left."""
+        self._connection.execute(
+            "UPDATE fanouts SET is_next = 1,"
+            " turn = (SELECT turn FROM fanouts WHERE position = :position)"
+            " WHERE position = (SELECT min(position) FROM fanouts"
+            "  WHERE feed_id = :feed_id AND position > :position)",
+            {"position": position, "feed_id": feed_id},
+        )
+        self._connection.execute("DELETE FROM fanouts WHERE position = ?", (position,))
+
+    def _create_chunk(
+        self, position: int, feed_id: int, members: list[int], now: int
+    ) -> None:
+        ((chunk_id,),) = self._connection.execute(
+            "INSERT INTO chunks (position, feed_id, at, lease_id, due, members,"
+            " outcomes) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id",
+            (
+                *(position, feed_id, now, self._lease_id, self._until),
+                *(pack_ids(members), PENDING * len(members)),
+            ),
+        ).fetchall()
+        self._connection.execute(
+            "UPDATE fanouts SET turn = ? WHERE position ="
+            " (SELECT min(position) FROM fanouts WHERE feed_id = ?)",
+            (chunk_id, feed_id),
+        )
+        self.chunks.append(chunk_id)
+
+
+Ask = Callable[[], ClaimTerms | None]
+Give = Callable[[list[ClaimedChunk] | None], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Who claims, until when, and how much; times in milliseconds."""
+
+    lease_id: int
+    until: int
+    now: int
+    limit: int
+
+    @classmethod
+    def of(cls, terms: ClaimTerms) -> Claim:
+        return cls(
+            lease_id=terms.lease_id,
+            until=to_milliseconds(terms.until),
+            now=to_milliseconds(terms.now),
+            limit=terms.limit,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """``is_partial``: nothing was found so far, and there is more to look through."""
+
+    rows: list[Row]
+    is_partial: bool
+
+
+_CHUNK = """
+SELECT c.id, c.lease_id, c.outcomes,
+    (SELECT json_group_array(json_array(s.id, s.account_id, t.url, s.feed_id,
+        s.callback, s.secret, s.algorithm, s.format, s.updates, s.batch, s.state,
+        s.from_position, s.lease_end, s.created_at, s.exhausted, s.ended_reason,
+        s.former_secret, s.former_until, m.key))
+     FROM json_each(c.members) m
+     CROSS JOIN subscriptions s ON s.id = m.value
+     CROSS JOIN topics t ON t.id = s.topic_id),
+    r.position, r.at, r.feed_id, r.kind, r.status, r.refs, r.is_superseded,
+    r.source_id
+FROM chunks c JOIN records r ON r.position = c.position
+WHERE c.id = ?
+"""
+"""Members come as one JSON text: row by row they would cost a switch between
+threads each."""
+
+
+def claim_chunks(claim: Claim, connection: sqlite3.Connection) -> Claimed:
+    """Unfinished chunks whose lease is over, then new ones."""
+    ids = _reclaim(claim, connection)
+    split = Split(connection, lease_id=claim.lease_id, until=claim.until)
+    has_looked_at_all = split.run(claim.limit - len(ids), claim.now)
+    rows = _read_chunks([*ids, *split.chunks], connection)
+    return Claimed(rows=rows, is_partial=not rows and not has_looked_at_all)
+
+
+def claim_new_chunks(claim: Claim, connection: sqlite3.Connection) -> list[Row]:
+    """Those that the commits before it in the transaction brought, if they did: after
+    most there is nothing to split, which is seen in one statement."""
+    if connection.execute(_ANY_FANOUT).fetchone() is None:
+        return []
+    split = Split(connection, lease_id=claim.lease_id, until=claim.until)
+    split.run(claim.limit, claim.now)
+    return _read_chunks(split.chunks, connection)
+
+
+_ANY_FANOUT = "SELECT 1 FROM fanouts WHERE is_next = 1 LIMIT 1"
+
+
+def _read_chunks(ids: Sequence[int], connection: sqlite3.Connection) -> list[Row]:
+    return [connection.execute(_CHUNK, (id,)).fetchone() for id in ids]
+
+
+def _reclaim(claim: Claim, connection: sqlite3.Connection) -> list[int]:
+    expired = connection.execute(
+        "SELECT id FROM chunks WHERE due <= ? ORDER BY position, id LIMIT ?",
+        (claim.now, claim.limit),
+    ).fetchall()
+    ids = [chunk_id for (chunk_id,) in expired]
+    for chunk_id in ids:
+        connection.execute(
+            "UPDATE chunks SET lease_id = ?, due = ? WHERE id = ?",
+            (claim.lease_id, claim.until, chunk_id),
+        )
+        _pass_by_the_unable(chunk_id, claim, connection)
+    left = connection.execute(
+        "SELECT id FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
+        " ORDER BY position, id",
+        (pack_ids(ids),),
+    ).fetchall()
+    return [chunk_id for (chunk_id,) in left]
+
+
+_UNABLE = """
+SELECT (SELECT json_group_array(m.key) FROM json_each(c.members) m
+    LEFT JOIN subscriptions s ON s.id = m.value
+    WHERE s.state IS NOT 'active' OR s.from_position >= c.position
+        OR EXISTS (SELECT 1 FROM stragglers g WHERE g.subscription_id = m.value)),
+    c.outcomes
+FROM chunks c WHERE c.id = ?
+"""
+
+
+def _pass_by_the_unable(
+    chunk_id: int, claim: Claim, connection: sqlite3.Connection
+) -> None:
+    """Members that ended, or became stragglers, since the chunk was split need
+    nothing more from it. Without any others it is finished."""
+    unable, outcomes = connection.execute(_UNABLE, (chunk_id,)).fetchone()
+    passed = set(unpack_ids(unable)).intersection(pending_indexes(outcomes))
+    if passed:
+        noted = [(index, NO_ATTEMPT) for index in sorted(passed)]
+        acknowledge(chunk_id, claim.lease_id, noted, claim.now, connection)
+
+
+def claim_stragglers(claim: Claim, connection: sqlite3.Connection) -> list[Row]:
+    due = connection.execute(
+        "SELECT subscription_id FROM stragglers WHERE due <= ?"
+        " ORDER BY due, subscription_id LIMIT ?",
+        (claim.now, claim.limit),
+    ).fetchall()
+    listed = pack_ids([subscription_id for (subscription_id,) in due])
+    connection.execute(
+        "UPDATE stragglers SET lease_id = ?, due = ?"
+        " WHERE subscription_id IN (SELECT value FROM json_each(?))",
+        (claim.lease_id, claim.until, listed),
+    )
+    rows: list[Row] = connection.execute(
+        "SELECT v.* FROM json_each(?) due"
+        " CROSS JOIN stored_stragglers v ON v.id = due.value ORDER BY due.key",
+        (listed,),
+    ).fetchall()
+    return rows
+
+
+class CommitClaims:
+    """Claims that follow commits to the writer, and so into their transactions.
+
+    On a disk that takes long to flush, whoever claims when a commit is durable waits
+    for the transaction that has begun meanwhile, and then for his own.
+    """
+
+    def __init__(self, writer: Writer, box: SecretBox) -> None:
+        self._writer = writer
+        self._box = box
+        self._claimer: tuple[Ask, Give] | None = None
+
+    @contextmanager
+    def made_by(self, ask: Ask, give: Give) -> Iterator[None]:
+        self._claimer = ask, give
+        try:
+            yield
+        finally:
+            self._claimer = None
+
+    def follow(self) -> None:
+        """A commit with records was handed to the writer just now."""
+        if self._claimer is None:
+            return
+        ask, give = self._claimer
+        if (terms := ask()) is None:
+            return
+        try:
+            rows = self._writer.submit(partial(claim_new_chunks, Claim.of(terms)))
+        except StorageError:
+            give(None)
+        else:
+            rows.add_done_callback(self._give)
+
+    def _give(self, rows: asyncio.Future[list[Row]]) -> None:
+        has_failed = rows.cancelled() or rows.exception() is not None
+        if self._claimer is not None:
+            _ask, give = self._claimer
+            give(
+                None
+                if has_failed
+                else [read_chunk(r, self._box) for r in rows.result()]
+            )
