@@ -1,4 +1,4 @@
-"""The dispatcher's side."""
+"""Sending records to callbacks: what the dispatcher reads and writes."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Feeds and the topics that name them.
-
-What maintenance finds out about feeds.
-
-Push by hubs of others.
-
-Sites: sources that are read by many requests, in steps.
-"""
+"""Feeds: what is polled, what maintenance finds out, who pushes, and large sites."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The log: one transaction in, many readers out.
+"""The log and what its readers ask of it: records, entries, and search.
 
-Entries of feeds, newest first.
-
-Entries found by what they say.
+One transaction in, many readers out.
 """
 
 from __future__ import annotations
@@ -115,11 +113,11 @@ class EntryStore(Protocol):
         also: Sequence[EntryId] = (),
         listed_only: bool = False,
     ) -> list[StoredEntry]:
-        """The newest of those that are older than ``before`` and newer than ``after``;
+        """The newest of those between ``after`` and ``before``, both left out.
 
-        those two themselves are left out. ``also``: entries of other feeds that stand
-        among them, each of which is looked at. ``listed_only``: without those that are
-        unlisted, by themselves or with their feed.
+        ``also``: entries of other feeds that count as well; each of them is looked at.
+        ``listed_only``: without those that are unlisted, by themselves or with their
+        feed.
         """
         ...
 

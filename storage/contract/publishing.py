@@ -1,4 +1,4 @@
-"""What everybody may see."""
+"""What everybody may see: public feeds, their entries, and pages by URL."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ class PageStore(Protocol):
         ...
 
     async def judge_feed(self, news: FeedNews, origin: str) -> None:
-        """Note what of the feed its pages depend on, in a text that is only compared;
+        """Note what of the feed its pages depend on, in a text that is only compared.
 
-        and all its entries as news, if that or anything else about it has changed.
+        If that or anything else about it has changed, all its entries become news.
         """
         ...
 
     async def note_former(self, ending: str) -> None:
-        """Have all feeds judged whose text, as it was noted, ends otherwise: it ends in
+        """Have all feeds judged again whose text, as it was noted, ends otherwise.
 
-        what is the same for all of them.
+        The end of the text is what is the same for all feeds.
         """
         ...
 
@@ -122,9 +122,9 @@ class PageListStore(Protocol):
     async def state(self) -> PagesState: ...
 
     async def page(self, *, skip: int, limit: int) -> list[ListedPage]:
-        """By date, the newest first. What was hidden a moment ago is left out, so that
+        """By date, the newest first.
 
-        there may be fewer than ``limit``.
+        What was hidden a moment ago is left out, so there may be fewer than ``limit``.
         """
         ...
 

@@ -1,14 +1,7 @@
-"""Who is told.
+"""Who is told, and who may ask for it.
 
-Subscriptions that get a digest once a day.
-
-What accounts list of their subscriptions.
-
-Requests to the open hub.
-
-What opens the API.
-
-Track queries: topics without a feed of their own.
+Subscriptions, their digests and lists; verification of intent; tokens; and track
+queries, which are topics without a feed of their own.
 """
 
 from __future__ import annotations

@@ -1,20 +1,4 @@
-"""Feeds: what is polled, how it answers, and what a fetch starts from.
-
-How fast a feed is asked, as a few classes: which of many overdue feeds goes first.
-
-A feed that is overdue by its own period has four times the waiting that a poll is worth
-(waiting grows with the square of the time), whatever the period. So feeds are ordered
-by how late they are in units of their periods. A class is a power of two of seconds:
-within one, that order is the order of time, and an index has it.
-
-What maintenance finds out about feeds.
-
-Feeds that somebody else's hub may push: what they offer, and how that has gone.
-
-Subscriptions of this hub at hubs of others.
-
-Pages of a site that is read by many requests, and how far its reading has come.
-"""
+"""Feeds: what is polled and how it answers, who pushes it, and its site's pages."""
 
 from __future__ import annotations
 
@@ -30,7 +14,14 @@ from storage.records.identities import FeedId
 _MILLISECOND = timedelta(milliseconds=1)
 
 Pace = int
-"""The power of two, of seconds, that a period begins with: 0 to `PACES` - 1."""
+"""How fast a feed is asked: the power of two, of seconds, that its period begins with;
+0 to `PACES` - 1.
+
+A feed that is overdue by its own period has four times the waiting that a poll is worth
+(waiting grows with the square of the time), whatever the period. So feeds are ordered
+by how late they are in units of their periods. Within one pace that order is the order
+of time, and an index has it.
+"""
 
 PACES = 22
 """The last is for all periods from 24 days on."""

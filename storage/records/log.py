@@ -1,9 +1,4 @@
-"""The log: records and entries, and what one fetch writes of them.
-
-Track queries: feeds whose records name entries of other feeds.
-
-Entries read newest first, and what they are found by.
-"""
+"""The log: records, entries and what they are found by, and what one fetch writes."""
 
 from __future__ import annotations
 
@@ -230,9 +225,9 @@ class EntrySource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchDocument:
-    """What an entry is found by: ``words`` between single blanks, and ``places``,
+    """What an entry is found by.
 
-    names without blanks.
+    ``words`` stand between single blanks; ``places`` are names without blanks.
     """
 
     entry_id: EntryId

@@ -32,9 +32,10 @@ class ListedEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedNews:
-    """A feed that was shown, hidden or moved to another section (``is_moved``), or
+    """A feed that was shown, hidden or moved to another section, or has a new head.
 
-    whose head changed. ``origin``: as it was judged the last time, None if never.
+    ``is_moved``: not only its head is new. ``origin``: as it was judged the last time,
+    None if never.
     """
 
     feed_id: FeedId
@@ -91,10 +92,9 @@ class JudgedEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedPage:
-    """A page as all sections together, or one of them, show it: one of the entries
+    """A page as all sections together, or one of them, show it.
 
-    with its URL, of the smallest rank, and of these the newest.
-
+    It shows, of the entries with its URL that have the smallest rank, the newest.
     ``modified`` has moved forward with every change since the URL was first published.
     ``is_stale``: the entry has changed since; it is still to be judged.
     """
@@ -111,9 +111,9 @@ class PublishedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSection:
-    """A section that has or had pages; ``withdrawals`` counts how often text that it
+    """A section that has or had pages.
 
-    may have shown was taken back.
+    ``withdrawals`` counts how often text was taken back that it may have shown.
     """
 
     name: str

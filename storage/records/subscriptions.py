@@ -1,11 +1,4 @@
-"""Subscriptions: who is told what, and how.
-
-Listing an account's subscriptions: what is searched for, and what is found.
-
-Verification of intent: requests to the open hub until they are confirmed.
-
-Accounts and the tokens that open them.
-"""
+"""Who is told what and how: subscriptions, verifications, accounts and tokens."""
 
 from __future__ import annotations
 

@@ -1,13 +1,10 @@
-"""Acknowledging members of chunks, and the history of those that are finished.
+"""Chunks of fan-outs: split off, leased to the dispatcher, acknowledged, kept.
 
-Splitting fan-out rows into chunks: a page of subscriptions at a time, in id order.
-
-Records of one feed go strictly one after the other, so of each feed only its earliest
-fan-out is looked at, and only once no chunk of an earlier record is left. Feeds take
-turns: one with a hundred thousand subscribers, or with a thousand records that wait,
-does not hold up one with a few.
-
-Leasing work to the dispatcher: chunks of fan-outs, and stragglers that are due.
+Fan-outs are split a page of subscriptions at a time, in id order. Records of one feed
+go strictly one after the other, so of each feed only its earliest fan-out is looked
+at, and only once no chunk of an earlier record is left. Feeds take turns: one with a
+hundred thousand subscribers, or with a thousand records that wait, does not hold up one
+with a few. Retrying subscriptions that are due are leased here as well.
 """
 
 from __future__ import annotations

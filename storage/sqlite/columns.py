@@ -1,7 +1,7 @@
-"""Times as SQLite keeps them: whole milliseconds since 1970 UTC.
+"""How values are kept in columns: times, lists of ids, and lists of hashes.
 
-Lists of ids as one JSON text: a parameter for ``json_each``, or a column. And of
-hashes, as two parameters.
+Times are whole milliseconds since 1970 UTC. Ids are one JSON text, which is a parameter
+for ``json_each`` or a column. Hashes are two parameters.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""How the file is opened: for the one writer, and for readers.
+"""How a file's connections are opened, and what runs their statements.
 
-What drives the connections: threads of their own, or whatever is put in their place.
-
-A simulation runs the same units and statements in the event loop, one after the other
-and when it says so; nothing else of the engine knows the difference.
+Threads of their own do, or whatever is put in their place: a simulation runs the same
+units and statements in the event loop, one after the other and when it says so.
+Nothing else of the engine knows the difference.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ def read_only(path: Path) -> str:
 
 
 def _tell_what_is_wanted(connection: sqlite3.Connection) -> None:
-    """Give SQL the rule of `storage.subscription_filter.wants`, as a table in memory."""
+    """Give SQL the rule of `subscription_filter.wants`, as a table in memory."""
     connection.execute(
         "CREATE TEMP TABLE wanted (taker TEXT, news TEXT, PRIMARY KEY (taker, news))"
         " WITHOUT ROWID"

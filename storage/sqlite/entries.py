@@ -1,7 +1,4 @@
-"""`storage.contract.EntryStore` on SQLite.
-
-When each feed's entries were posted, read from a file that a hub may be using.
-"""
+"""`storage.contract.EntryStore` on SQLite, and when feeds' entries were posted."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Who may read what a feed has told: the one rule, for all statements that ask.
+"""Which feed a URL means, and who may read it: one rule for all statements.
 
-Which feed a URL means: one is known by the resource, whatever the spelling.
-
-There may be several of one resource: with other credentials, or added before spellings
-counted as one. Then the one of that very spelling comes first.
+A URL means a resource, whatever its spelling. There may be several feeds of one
+resource: with other credentials, or added before spellings counted as one. Then the one
+of that very spelling comes first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Rows of feeds, and the values they stand for.
-
-Rows of what is pushed, and the values they stand for.
-"""
+"""Rows of feeds and of their push, and the values they stand for."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""One process owns a database file: an advisory lock on the file itself, by whatever
-name it was found, and one on a file beside it, which names the owner.
+"""Which file a database is: one process owns it, and it stays the same file.
 
-The kernel drops the locks with the process, so what a killed one leaves behind blocks
-nobody. The file beside it stays; removing it would let two processes lock two files.
-
-Whether the files that are written are those that the next opening will find.
+An advisory lock lies on the file itself, by whatever name it was found, and one on a
+file beside it, which names the owner. The kernel drops the locks with the process, so
+what a killed one leaves behind blocks nobody. The file beside it stays; removing it
+would let two processes lock two files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An opened SQLite file, as `storage.contract.Storage`."""
+"""`storage.contract.Storage`: an opened SQLite file."""
 
 from __future__ import annotations
 

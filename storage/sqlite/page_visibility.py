@@ -1,9 +1,8 @@
-"""How many pages are shown in each stretch of time, level by level.
+"""Which entry each page shows, together and in each section: one unit of the writer.
 
-A page of the list is found by these: its cost is that of a few short stretches, however
-many pages there are before it.
-
-What entries come to, taken into the pages: one unit of the writer.
+Also how many pages are shown in each stretch of time, level by level. A page of the
+list is found by these counts: it costs a few short stretches, however many pages there
+are before it.
 """
 
 from __future__ import annotations

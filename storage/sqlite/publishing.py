@@ -1,11 +1,4 @@
-"""`storage.contract.PublicStore` on SQLite.
-
-Rows of pages.
-
-`storage.contract.PageStore` on SQLite.
-
-`storage.contract.PageListStore` on SQLite.
-"""
+"""`storage.contract.publishing` on SQLite: public feeds, pages, and their list."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Which records of its feed a subscription would get; `storage.subscription_filter.wants` in SQL.
+"""Subscriptions that are retried one by one, and the dead letters they leave.
 
-Records that a subscription did not get: buried with the reason, dug up on demand.
-
-What becomes of a straggler: opened, moved on, closed, or given up.
+Which records a subscription would get is `storage.subscription_filter.wants`, in SQL.
 """
 
 from __future__ import annotations

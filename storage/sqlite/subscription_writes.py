@@ -1,7 +1,4 @@
-"""Ending subscriptions: one, those of a feed, or those whose lease is over.
-
-Units of work that make subscriptions active, one or many.
-"""
+"""Units of work that begin subscriptions or end them: one, many, or all of a feed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`storage.contract.SubscriptionStore` on SQLite.
-
-`storage.contract.DigestStore` on SQLite.
-"""
+"""`SubscriptionStore` and `DigestStore` of `storage.contract` on SQLite."""
 
 from __future__ import annotations
 

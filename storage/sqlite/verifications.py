@@ -1,8 +1,6 @@
 """`storage.contract.VerificationStore` on SQLite.
 
-Rows of verifications, and the values they stand for.
-
-Units of work on verifications: many at once where they come at once.
+What comes at once is written at once: many verifications are one unit of work.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The end of the log as this process knows it, and those who wait for it to move.
-
-Those who want to hear of subscriptions that have ended.
-"""
+"""Who waits for what becomes durable: the end of the log, ended subscriptions."""
 
 from __future__ import annotations
 

@@ -4,10 +4,9 @@ A COMMIT at ``synchronous=FULL`` costs a disk flush, however much is in it. So c
 hand in units; the thread takes all that wait, runs each for itself, commits once, and
 hands the results back to the event loop with one call.
 
-A group of writes in one transaction, each of which succeeds or fails by itself.
-
-Units run in a savepoint of their own. Statements are atomic without one. Assignments
-alike that follow each other are one statement.
+Each of a group succeeds or fails by itself: a unit runs in a savepoint of its own, a
+statement is atomic without one. Assignments alike that follow each other are one
+statement.
 """
 
 from __future__ import annotations
