@@ -81,9 +81,9 @@ from hub.services import (
     UpstreamService,
     WebSubService,
 )
-from hub.services.addresses import AddressCheck
-from hub.services.discovering import Discovering
-from hub.services.openfeeder import OpenFeederOptions
+from hub.services.feed_registration import Discovering
+from hub.services.openfeeder_documents import OpenFeederOptions
+from hub.services.topic_addresses import AddressCheck
 from hub.settings import Settings
 from hub.sites.feed_finder import FeedFinder
 from hub.upstream.deliveries import Deliveries

@@ -3,7 +3,7 @@
 Lists and single rows web/ reads by the storage contract itself. One module per noun.
 Arguments are checked here, results are frozen, and the errors are
 `protocols.errors.InvalidValue`, `storage.errors.StorageError` and those of
-`hub.services.errors`.
+`hub.services.service_errors`.
 """
 
 from __future__ import annotations
@@ -12,29 +12,23 @@ from dataclasses import dataclass
 
 from hub.openfeeder.analytics import Analytics
 from hub.runtime.clock import Clock
+from hub.services.account_subscriptions import SubscriptionService, SuperfeedrService
+from hub.services.entry_retrieval import ReplayService, RetrievalService
+from hub.services.entry_search import SearchService
+from hub.services.feed_lists import ListService
+from hub.services.feed_registration import FeedService
+from hub.services.feed_reports import FeedReportService
+from hub.services.hub_health import MetricsService, OperationsService
+from hub.services.live_access import LiveService
+from hub.services.open_hub_requests import WebSubService
+from hub.services.openfeeder_documents import OpenFeederService
+from hub.services.public_pages import FrontPageService, PublicService
+from hub.services.publisher_notices import HintService, PublishingService
+from hub.services.push_callbacks import UpstreamService
+from hub.services.served_collections import CollectionService
+from hub.services.token_authentication import TokenService
+from hub.services.topic_addresses import TrackTopics
 from storage.contract import Storage
-
-from .collections import CollectionService
-from .feed_reports import FeedReportService
-from .feeds import FeedService
-from .front import FrontPageService
-from .hints import HintService
-from .lists import ListService
-from .live import LiveService
-from .metrics import MetricsService
-from .openfeeder import OpenFeederService
-from .operations import OperationsService
-from .public import PublicService
-from .publishing import PublishingService
-from .replays import ReplayService
-from .retrieval import RetrievalService
-from .search import SearchService
-from .subscriptions import SubscriptionService
-from .superfeedr import SuperfeedrService
-from .tokens import TokenService
-from .tracking import TrackTopics
-from .upstream import UpstreamService
-from .websub import WebSubService
 
 __all__ = [
     "CollectionService",

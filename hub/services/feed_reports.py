@@ -10,7 +10,7 @@ from hub.core.findings import Finding, FindingKind, findings, polls_per_entry
 from hub.core.push.facts import PushFacts, push_facts
 from hub.core.sites.facts import SiteFacts, site_facts
 from hub.runtime.clock import Clock
-from hub.services.feeds import FeedPoller, existing_feed
+from hub.services.feed_registration import FeedPoller, existing_feed
 from protocols.model import SITE_FORMATS
 from storage.contract import Storage
 from storage.errors import NotFound

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Mount, Route, Router
 
 from hub.services import Services
-from hub.services.errors import ServiceError
+from hub.services.service_errors import ServiceError
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.openapi import RIGHTS, OpenApiRoutes

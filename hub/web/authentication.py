@@ -20,7 +20,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hub.services.tokens import ADMINISTRATOR, Principal, TokenService
+from hub.services.token_authentication import ADMINISTRATOR, Principal, TokenService
 from hub.web.problems import Problem, answer_error, problem_response
 from hub.web.rate_limits import RateLimits
 from storage.errors import StorageError

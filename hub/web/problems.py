@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.services.errors import (
+from hub.services.service_errors import (
     AddressRefused,
     Conflict,
     Gone,
@@ -25,11 +25,7 @@ from hub.services.errors import (
 )
 from hub.web.encoding import JsonObject
 from protocols.errors import InvalidValue
-from storage.errors import (
-    DestinationTaken,
-    NotFound,
-    StorageError,
-)
+from storage.errors import DestinationTaken, NotFound, StorageError
 
 STORAGE_RETRY_SECONDS = 5
 """While storage fails: what the hub itself tries again, it tries this often."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hub.services.tokens import Principal
+from hub.services.token_authentication import Principal
 from hub.web.authentication import Authenticator
 from hub.web.problems import Problem, problem_response
 from hub.web.rate_limits import RateLimits

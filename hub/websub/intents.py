@@ -54,7 +54,7 @@ log = structlog.get_logger()
 
 
 class Accounts(Protocol):
-    """What is needed of `hub.services.superfeedr.SuperfeedrService`."""
+    """What is needed of `hub.services.account_subscriptions.SuperfeedrService`."""
 
     async def grant(self, verification: Verification) -> str: ...
 

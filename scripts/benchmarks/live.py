@@ -25,9 +25,9 @@ from hub.live.shares import MOST_CONNECTIONS, divide
 from hub.live.stream import LiveStream
 from hub.runtime.clock import SystemClock
 from hub.runtime.metrics import Metrics
-from hub.services.live import LiveService
-from hub.services.tokens import TokenService
-from hub.services.tracking import TrackTopics
+from hub.services.live_access import LiveService
+from hub.services.token_authentication import TokenService
+from hub.services.topic_addresses import TrackTopics
 from hub.web.authentication import Authenticator
 from hub.web.server.http_server import create_server, listening_socket
 from hub.web.streams.stream_routes import StreamRoutes

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from hub.runtime.clock import SystemClock
-from hub.services.openfeeder import OpenFeederService
+from hub.services.openfeeder_documents import OpenFeederService
 from protocols.openfeeder.serving.parameters import (
     IndexAsked,
     PageAsked,

@@ -13,12 +13,11 @@ from typing import Final, cast
 
 from hub.own_topics import OwnTopics
 from hub.runtime.clock import SystemClock
-from hub.services.collected import render
-from hub.services.feeds import FeedService
-from hub.services.retrieval import RetrievalService
-from hub.services.selections import Page, Wanted
-from hub.services.tokens import Principal
-from hub.services.tracking import TrackTopics
+from hub.services.entry_notifications import render
+from hub.services.entry_retrieval import EntryRange, RetrievalRequest, RetrievalService
+from hub.services.feed_registration import FeedService
+from hub.services.token_authentication import Principal
+from hub.services.topic_addresses import TrackTopics
 from protocols.live.messages import BodyFormat
 from scripts.benchmarks.growth import Ask, measure_growth
 from scripts.benchmarks.measuring import Finding, Size
@@ -61,13 +60,15 @@ def _reading(name: str, storage: Storage, count: int) -> Ask:
     return read
 
 
-def _wish(name: str, number: int) -> tuple[Wanted, Page]:
+def _wish(name: str, number: int) -> tuple[RetrievalRequest, EntryRange]:
     feed = number // PER_FEED
     topic = topic_of(1 + feed)
     match name:
         case "topic":
-            return Wanted(topic=topic), Page()
+            return RetrievalRequest(topic=topic), EntryRange()
         case "callback of 10 topics":
-            return Wanted(callback=callback_of(number)), Page()
+            return RetrievalRequest(callback=callback_of(number)), EntryRange()
         case _:
-            return Wanted(topic=topic), Page(before=str(feed * PER_FEED + 40))
+            return RetrievalRequest(topic=topic), EntryRange(
+                before=str(feed * PER_FEED + 40)
+            )

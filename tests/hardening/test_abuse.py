@@ -20,13 +20,13 @@ import pytest_asyncio
 
 from hub.http import Answer, Request
 from hub.runtime.clock import SystemClock
-from hub.services.errors import TooManyWaiting
-from hub.services.subscriptions import SubscriptionRequest
-from hub.services.websub import (
+from hub.services.account_subscriptions import SubscriptionRequest
+from hub.services.open_hub_requests import (
     MOST_PENDING,
     MOST_PENDING_OF_ASKER,
     MOST_PENDING_OF_HOST,
 )
+from hub.services.service_errors import TooManyWaiting
 from hub.web.application import create_application
 from hub.websub import verifier as verifier_module
 from protocols.websub.requests import UnsubscribeRequest

@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
-from hub.services.tokens import CreateToken
+from hub.services.token_authentication import CreateToken
 from hub.web.api.openapi import OPEN_OPERATIONS, RIGHTS
 from hub.web.application import create_application
 from hub.web.superfeedr.table import create_modes

@@ -20,7 +20,7 @@ import pytest
 
 from hub.search_index import SearchIndex
 from hub.services.feed_requests import AddFeed, EditFeed
-from hub.services.tokens import CreateToken
+from hub.services.token_authentication import CreateToken
 from storage.records import AccountId, Credentials, Right
 from tests.support.live_hub import ADMIN, LiveHub, live_hub, next_message
 

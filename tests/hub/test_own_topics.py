@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hub.own_topics import OwnTopics
+from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.feed_requests import AddFeed
-from hub.services.subscriptions import SubscriptionRequest
-from hub.services.websub import Ping
+from hub.services.open_hub_requests import Ping
 from hub.websub.topics import TopicRefused
 from protocols.errors import InvalidValue
 from protocols.live.messages import Subscribe as Listen

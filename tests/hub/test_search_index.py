@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from hub.search_index import SearchIndex
-from hub.services.tokens import ADMINISTRATOR
+from hub.services.token_authentication import ADMINISTRATOR
 from protocols.model import Entry, Status
 from storage.records import Position, RecordKind, RecordWrite
 from tests.support.library import Library

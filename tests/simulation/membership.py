@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.feed_requests import AddFeed
-from hub.services.subscriptions import SubscriptionRequest
 from protocols.websub.requests import SubscribeRequest
 from storage.records import Format, SubscriptionId
 from tests.simulation.stage import Stage

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from msgspec.structs import replace
 
 from hub.search_index import SearchIndex
-from hub.services.tokens import CreateToken
+from hub.services.token_authentication import CreateToken
 from protocols.model import Author, Entry, Feed, FeedFormat, Link, Status, Text
 from storage.records import (
     Credentials,

@@ -15,7 +15,7 @@ from hub.http import Answer, Purpose, Request
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
 from hub.own_topics import OwnTopics
-from hub.services.websub import WebSubService
+from hub.services.open_hub_requests import WebSubService
 from hub.websub.discovery import Discovery
 from hub.websub.intents import Intents
 from hub.websub.pings import Pings

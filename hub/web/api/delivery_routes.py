@@ -11,14 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.runtime.clock import Clock
-from hub.services.errors import Conflict
-from hub.web.decoding import (
-    LARGEST_ID,
-    Document,
-    query_limit,
-    query_number,
-    read_body,
-)
+from hub.services.service_errors import Conflict
+from hub.web.decoding import LARGEST_ID, Document, query_limit, query_number, read_body
 from hub.web.encoding import JsonObject, Time, json_response
 from hub.web.operation import PAGE, ApiOperation, Routes
 from protocols.errors import InvalidValue

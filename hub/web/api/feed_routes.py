@@ -12,9 +12,9 @@ from starlette.responses import Response
 from hub.core.findings import FindingKind
 from hub.runtime.offloading import run_in_thread
 from hub.services import FeedReportService, FeedService
-from hub.services.errors import SeveralFeeds
+from hub.services.feed_lists import ListService
 from hub.services.feed_requests import LONGEST_WAIT, AddFeed, EditFeed
-from hub.services.lists import ListService
+from hub.services.service_errors import SeveralFeeds
 from hub.sites.feed_finder import LookupKind
 from hub.web.api.feed_json import (
     AddedFeedJson,

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 import hub
-from hub.services.websub import Ping
+from hub.services.open_hub_requests import Ping
 from hub.web.api.delivery_routes import DeliveryRoutes
 from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.operator_routes import OperatorRoutes

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.services import OperationsService
-from hub.services.collections import CollectionService
-from hub.services.operations import Health
+from hub.services.hub_health import Health
+from hub.services.served_collections import CollectionService
 from hub.web.decoding import Document, read_body
 from hub.web.encoding import JsonObject, Time, json_response
 from hub.web.operation import ApiOperation, Routes

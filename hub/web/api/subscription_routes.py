@@ -8,23 +8,17 @@ from typing import Annotated, Any, Self
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.services.subscriptions import (
+from hub.services.account_subscriptions import (
     SubscriptionReport,
     SubscriptionRequest,
     SubscriptionService,
 )
-from hub.services.tokens import TokenService
+from hub.services.token_authentication import TokenService
 from hub.web.api.delivery_routes import StragglerJson
 from hub.web.api.feed_json import FeedJson
 from hub.web.authentication import principal_of, require
 from hub.web.decoding import Document, path_id, query_flag, query_page, read_body
-from hub.web.encoding import (
-    JsonObject,
-    Time,
-    json_response,
-    named_schema,
-    next_after,
-)
+from hub.web.encoding import JsonObject, Time, json_response, named_schema, next_after
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
 from storage.contract import Storage
 from storage.records import (

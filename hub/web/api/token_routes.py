@@ -8,7 +8,7 @@ from typing import Self
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.services.tokens import CreateToken, TokenService
+from hub.services.token_authentication import CreateToken, TokenService
 from hub.web.decoding import Document, path_id, query_page, read_body
 from hub.web.encoding import JsonObject, Time, json_response, next_after
 from hub.web.operation import PAGE, ApiOperation, Routes

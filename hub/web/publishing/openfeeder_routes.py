@@ -15,9 +15,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.openfeeder.analytics import Analytics
-from hub.services.errors import ServiceError
-from hub.services.hints import MOST_URLS, Hint, HintService
-from hub.services.openfeeder import OpenFeederService, Served
+from hub.services.openfeeder_documents import OpenFeederService, Served
+from hub.services.publisher_notices import MOST_URLS, Hint, HintService
+from hub.services.service_errors import ServiceError
 from hub.web.authentication import Authenticator
 from hub.web.conditions import is_current, not_modified
 from hub.web.decoding import read_bytes

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.services.public import (
+from hub.services.public_pages import (
     DEFAULT_PAGE,
     LONGEST_PAGE,
     PreparedPage,

@@ -22,8 +22,8 @@ from hub.live.errors import TooManyTopics, UnknownTopic
 from hub.live.outlet import LARGEST_BACKLOG, Outlet
 from hub.live.prepared import Prepared
 from hub.live.subscriptions import Interest
-from hub.services.live import LiveService
-from hub.services.tokens import Principal
+from hub.services.live_access import LiveService
+from hub.services.token_authentication import Principal
 from hub.web.authentication import CHALLENGE, Authenticator
 from hub.web.decoding import combined_field
 from hub.web.problems import Problem

@@ -15,8 +15,8 @@ from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
 from hub.live.prepared import Prepared
 from hub.live.subscriptions import Interest
 from hub.runtime.clock import Clock
-from hub.services.live import LiveService
-from hub.services.tokens import Principal
+from hub.services.live_access import LiveService
+from hub.services.token_authentication import Principal
 from hub.web.authentication import Authenticator
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from hub.live.connections import Guest
 from hub.live.errors import NoRoom, ShareTaken
 from hub.live.stream import LiveStream
-from hub.services.tokens import Principal
+from hub.services.token_authentication import Principal
 from hub.web.authentication import Authenticator, is_foreign, refuse_in_query
 from hub.web.problems import Problem
 from protocols.cursor import read_cursor

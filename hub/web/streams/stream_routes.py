@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from hub.runtime.clock import Clock, SystemClock
-from hub.services.live import LiveService
+from hub.services.live_access import LiveService
 from hub.web.authentication import Authenticator
 from hub.web.encoding import JsonObject, named_schema
 from hub.web.operation import ANY_TOKEN, Operation, Parameter, Routes

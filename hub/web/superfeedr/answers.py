@@ -9,7 +9,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from hub.services.errors import AddressRefused, NotAllowed, TooManyWaiting
+from hub.services.service_errors import AddressRefused, NotAllowed, TooManyWaiting
 from hub.web.decoding import combined_field
 from hub.web.problems import Problem, as_problem
 from hub.web.superfeedr.calls import Call, accepts_json

@@ -9,7 +9,7 @@ from enum import Enum, auto
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.services.tokens import Principal
+from hub.services.token_authentication import Principal
 from hub.web.decoding import combined_field
 from protocols.http import quality
 from protocols.live.messages import BodyFormat

@@ -21,7 +21,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import Scope
 
-from hub.services.tokens import Principal
+from hub.services.token_authentication import Principal
 from hub.web.authentication import Authenticator, is_foreign, refuse_in_query
 from hub.web.problems import Problem
 from hub.web.superfeedr.answers import is_function

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from hub.services.errors import ServiceError
-from hub.services.tokens import WITHOUT_TOKEN, Principal
+from hub.services.service_errors import ServiceError
+from hub.services.token_authentication import WITHOUT_TOKEN, Principal
 from hub.web.authentication import Authenticator, require
 from hub.web.decoding import read_bytes
 from hub.web.problems import Problem

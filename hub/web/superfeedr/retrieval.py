@@ -12,12 +12,18 @@ from starlette.responses import Response
 from hub.delivery.notifications import Document
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from hub.services import Services
-from hub.services.collected import render
-from hub.services.errors import NotReadable
-from hub.services.replays import ReplayService
-from hub.services.retrieval import RetrievalService
-from hub.services.search import SearchService
-from hub.services.selections import DEFAULT_COUNT, MOST_COUNT, Page, Selection, Wanted
+from hub.services.entry_notifications import render
+from hub.services.entry_retrieval import (
+    DEFAULT_COUNT,
+    MOST_COUNT,
+    EntryRange,
+    ReplayService,
+    RetrievalRequest,
+    RetrievalService,
+    Selection,
+)
+from hub.services.entry_search import SearchService
+from hub.services.service_errors import NotReadable
 from hub.web.conditions import is_current, not_modified, validators
 from hub.web.decoding import combined_field
 from hub.web.problems import Problem
@@ -131,27 +137,27 @@ class Retrieving:
             raise _not_found(error) from error
 
 
-def read_wanted(given: Parameters) -> Wanted:
+def read_wanted(given: Parameters) -> RetrievalRequest:
     """A topic goes before a callback: clients send one that they never subscribed.
 
     Raises `InvalidValue`, and `NotReadable` for a search that can find nothing.
     """
     if given.all("hub.topic"):
-        return Wanted(topic=given.topic())
+        return RetrievalRequest(topic=given.topic())
     if given.all("hub.callback") and not given.one("hub.callback").startswith("{"):
-        return Wanted(callback=given.callback())
+        return RetrievalRequest(callback=given.callback())
     keys = search_of(given, "hub.callback")
     if not keys:
-        return Wanted()
+        return RetrievalRequest()
     search = read_search(keys, "hub.callback")
     if search is None:
         raise NotReadable("hub.callback", "this account has no such subscription")
-    return Wanted(search=search)
+    return RetrievalRequest(search=search)
 
 
-def read_page(given: Parameters) -> Page:
+def read_page(given: Parameters) -> EntryRange:
     """Raises `InvalidValue`."""
-    return Page(
+    return EntryRange(
         count=read_count(given),
         before=given.one("before").strip(),
         after=given.one("after").strip(),

@@ -18,10 +18,9 @@ from hub.delivery.notifications import Document
 from hub.live.connections import Guest
 from hub.live.prepared import Prepared, chunk_of
 from hub.live.subscriptions import ChannelKey, Interest
-from hub.services.collected import render
-from hub.services.live import LiveService
-from hub.services.retrieval import RetrievalService
-from hub.services.selections import Page, Selection
+from hub.services.entry_notifications import render
+from hub.services.entry_retrieval import EntryRange, RetrievalService, Selection
+from hub.services.live_access import LiveService
 from hub.web.streams.stream_events import (
     UNREADABLE_CURSOR,
     BodyEventOutlet,
@@ -64,7 +63,7 @@ class Streaming:
         self._poll_seconds = poll_seconds
 
     async def documents(
-        self, call: Call, selection: Selection, page: Page, format: BodyFormat
+        self, call: Call, selection: Selection, page: EntryRange, format: BodyFormat
     ) -> StreamingResponse:
         """Stored entries as one document, then each notification.
 
@@ -85,7 +84,7 @@ class Streaming:
         )
 
     async def events(
-        self, call: Call, selection: Selection, page: Page
+        self, call: Call, selection: Selection, page: EntryRange
     ) -> StreamingResponse:
         """As `documents`, in JSON, and resumed by ``Last-Event-ID``.
 
@@ -110,7 +109,7 @@ class Streaming:
         )
 
     async def poll(
-        self, call: Call, selection: Selection, page: Page, format: BodyFormat
+        self, call: Call, selection: Selection, page: EntryRange, format: BodyFormat
     ) -> Document:
         """What is stored; if that is nothing, the first notification with entries.
 

@@ -8,10 +8,12 @@ from http import HTTPStatus
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 
-from hub.services.retrieval import RetrievalService
-from hub.services.selections import DEFAULT_COUNT, MOST_COUNT
-from hub.services.subscriptions import SubscriptionRequest, Verify
-from hub.services.superfeedr import SuperfeedrService
+from hub.services.account_subscriptions import (
+    SubscriptionRequest,
+    SuperfeedrService,
+    Verify,
+)
+from hub.services.entry_retrieval import DEFAULT_COUNT, MOST_COUNT, RetrievalService
 from hub.web.decoding import combined_field
 from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
 from protocols.errors import InvalidValue

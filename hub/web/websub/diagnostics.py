@@ -12,7 +12,7 @@ from datetime import datetime
 from html import escape
 from typing import Self
 
-from hub.services.websub import Diagnosis
+from hub.services.open_hub_requests import Diagnosis
 from hub.web.encoding import JsonObject, Time
 from storage.records import (
     Format,

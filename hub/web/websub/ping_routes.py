@@ -8,9 +8,9 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.services.errors import TooManyWaiting
-from hub.services.hints import HintService
-from hub.services.websub import Ping, Pinged
+from hub.services.open_hub_requests import Ping, Pinged
+from hub.services.publisher_notices import HintService
+from hub.services.service_errors import TooManyWaiting
 from hub.web.decoding import read_bytes
 from hub.web.operation import Operation, Routes
 from hub.web.problems import Problem

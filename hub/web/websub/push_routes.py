@@ -12,8 +12,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
 from hub.http.messages import MEBIBYTE
-from hub.services.errors import ServiceError
-from hub.services.upstream import Room, UpstreamService
+from hub.services.push_callbacks import BodyRoom, UpstreamService
+from hub.services.service_errors import ServiceError
 from hub.web.decoding import BODY_SECONDS, combined_field, read_bytes
 from hub.web.operation import Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem
@@ -121,7 +121,7 @@ class PushRoutes(Routes):
             )
 
 
-async def _read_in_time(request: Request, room: Room) -> bytes | None:
+async def _read_in_time(request: Request, room: BodyRoom) -> bytes | None:
     try:
         async with asyncio.timeout(BODY_SECONDS):
             return await _read(request, room)
@@ -133,7 +133,7 @@ async def _read_in_time(request: Request, room: Room) -> bytes | None:
         ) from None
 
 
-async def _read(request: Request, room: Room) -> bytes | None:
+async def _read(request: Request, room: BodyRoom) -> bytes | None:
     """None: too large. Raises `Problem` where there is no room."""
     body = bytearray()
     async for chunk in request.stream():

@@ -18,8 +18,8 @@ from hub.collections.judging import judge_entry
 from hub.collections.pages import PageKeeper
 from hub.collections.publisher import PROMPT_SECONDS, Publisher
 from hub.collections.shelf import LIST, Generation, Shelf
-from hub.services.collections import CollectionService
-from hub.services.errors import Conflict
+from hub.services.served_collections import CollectionService
+from hub.services.service_errors import Conflict
 from hub.web.application import create_application
 from protocols.model import Entry, Feed
 from storage.errors import NotFound, StorageClosed

@@ -11,9 +11,9 @@ import pytest
 from hub.http.guard import Guard
 from hub.runtime.clock import SystemClock
 from hub.services import FeedService
-from hub.services.addresses import AddressCheck
-from hub.services.errors import SeveralFeeds
 from hub.services.feed_requests import AddFeed
+from hub.services.service_errors import SeveralFeeds
+from hub.services.topic_addresses import AddressCheck
 from protocols.errors import InvalidValue
 from storage.records import Credentials, FeedId
 from tests.support.services import BLOG, FOLDER, PAGE, Hub, open_hub

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.selections import Page, Wanted
-from hub.services.tokens import CreateToken, Principal
+from hub.services.entry_retrieval import EntryRange, RetrievalRequest
+from hub.services.token_authentication import CreateToken, Principal
 from protocols.model import Entry
 from storage.packing import unpack
 from storage.records import Right
@@ -15,8 +15,8 @@ from tests.support.library import CALLBACK, Library, topic_of
 from tests.support.services import Hub, open_hub
 
 WANTED = {
-    "topic": Wanted(topic=topic_of("public")),
-    "callback": Wanted(callback=CALLBACK),
+    "topic": RetrievalRequest(topic=topic_of("public")),
+    "callback": RetrievalRequest(callback=CALLBACK),
 }
 
 
@@ -40,10 +40,12 @@ async def filled(hub: Hub) -> Library:
     return library
 
 
-async def retrieved(hub: Hub, principal: Principal, wanted: Wanted) -> list[str]:
+async def retrieved(
+    hub: Hub, principal: Principal, wanted: RetrievalRequest
+) -> list[str]:
     retrieval = hub.services.retrieval
     collected = await retrieval.collect(
-        await retrieval.select(principal, wanted), Page()
+        await retrieval.select(principal, wanted), EntryRange()
     )
     return [unpack(each.body, Entry).title for each in collected.entries]
 

@@ -21,8 +21,8 @@ from hub.errors import NetworkError, Unreachable
 from hub.http import Answer, Purpose, Request
 from hub.ingest.fetcher import BlockedHosts
 from hub.limits.hub_limiter import FIRST_PAUSE, LONGEST_PAUSE, HubLimiter, Turn
-from hub.services.errors import Gone
-from hub.services.upstream import UpstreamService
+from hub.services.push_callbacks import UpstreamService
+from hub.services.service_errors import Gone
 from hub.upstream.deliveries import Delivery, Reading
 from hub.upstream.polls import Polls
 from hub.upstream.requests import HubRequests

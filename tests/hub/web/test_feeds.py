@@ -190,7 +190,7 @@ async def test_a_feed_with_credentials_is_not_made_public(
 async def test_more_subscriptions_than_a_transaction_ends_are_ended_too(
     client: httpx2.AsyncClient, hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hub.services.feeds.END_PAGE", 2)
+    monkeypatch.setattr("hub.services.feed_registration.END_PAGE", 2)
     made = await client.post("/api/feeds", json={"url": URL})
     for number in range(5):
         await hub.storage.subscriptions.add(

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from lxml import html
 
-from hub.services.front import SHOWN_FEEDS, AboutPage
+from hub.services.public_pages import SHOWN_FEEDS, AboutPage
 from hub.web.publishing.front_page_routes import (
     ASSETS,
     LONGEST_QUERY,

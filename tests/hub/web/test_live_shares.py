@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from hub.limits.token_bucket import Rate
-from hub.services.tokens import CreateToken
+from hub.services.token_authentication import CreateToken
 from hub.web.rate_limits import RateLimits, RequestLimits
 from storage.records import Right
 from tests.support.clock import ManualClock

@@ -21,8 +21,8 @@ from hub.limits.token_bucket import Rate
 from hub.openfeeder.changes import MOST_CHANGES
 from hub.openfeeder.gatekeeper import Gatekeeper
 from hub.search_index import SearchIndex
-from hub.services.openfeeder import OpenFeederOptions, OpenFeederService
-from hub.services.tokens import CreateToken
+from hub.services.openfeeder_documents import OpenFeederOptions, OpenFeederService
+from hub.services.token_authentication import CreateToken
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
 from protocols.model import Author, Entry, Feed, Link, Text

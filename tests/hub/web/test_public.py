@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from lxml import etree
 
-from hub.services.public import LONGEST_PAGE
+from hub.services.public_pages import LONGEST_PAGE
 from protocols.model import Author, Feed, Link
 from storage.records import FeedState, NewFeed
 from tests.support.public_feeds import PublicFeeds, an_entry

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from structlog.testing import capture_logs
 
 from hub.limits.token_bucket import Rate
-from hub.services.tokens import CreateToken
+from hub.services.token_authentication import CreateToken
 from hub.web.application import create_application
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits, RequestLimits, client_address

@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from hub.services.feed_requests import EditFeed
-from hub.services.tokens import CreatedToken, CreateToken
+from hub.services.token_authentication import CreatedToken, CreateToken
 from storage.records import Credentials, FeedState, Right
 from tests.support.event_stream import EventClient
 from tests.support.live_hub import (

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
-from hub.services.tokens import CreateToken
+from hub.services.token_authentication import CreateToken
 from hub.web.streams.stream_events import accepts_events
 from storage.records import Right
 from tests.support.event_stream import EventClient

@@ -14,7 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from hub.limits.token_bucket import Rate
-from hub.services.tokens import CreateToken
+from hub.services.token_authentication import CreateToken
 from hub.web.rate_limits import RateLimits, RequestLimits
 from storage.records import RecordKind, Right
 from tests.support.clock import ManualClock

@@ -5,7 +5,7 @@ from dataclasses import replace
 import httpx2
 import pytest
 
-from hub.services.subscriptions import SubscriptionRequest
+from hub.services.account_subscriptions import SubscriptionRequest
 from hub.web.api.delivery_routes import StragglerJson
 from protocols.errors import InvalidValue
 from storage.records import (

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from hub.ingest.tracker import Tracker
-from hub.services.websub import Ping
+from hub.services.open_hub_requests import Ping
 from protocols.websub.requests import PublishRequest
 from storage.records import FeedState
 from tests.support.services import Hub

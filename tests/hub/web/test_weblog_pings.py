@@ -7,7 +7,7 @@ import xmlrpc.client
 import httpx2
 import pytest
 
-from hub.services.hints import MOST_FEEDS_OF_SITE
+from hub.services.publisher_notices import MOST_FEEDS_OF_SITE
 from hub.websub import pings as pings_module
 from protocols.xmlrpc import MOST_BYTES
 from storage.records import NewFeed, Standing, StandingWrite, StoredFeed

@@ -143,7 +143,7 @@ async def test_a_full_disk_is_said(
 async def test_when_too_many_wait_it_is_said_when_to_come_back(
     hub: Hub, anybody: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hub.services.websub.MOST_PENDING", 1)
+    monkeypatch.setattr("hub.services.open_hub_requests.MOST_PENDING", 1)
     await post(anybody, REQUEST)
     answer = await post(anybody, {**REQUEST, "hub.callback": "https://a.example/"})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60")

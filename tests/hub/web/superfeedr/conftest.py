@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import httpx2
 import pytest
 
-from hub.services.tokens import CreateToken
+from hub.services.token_authentication import CreateToken
 from storage.records import Right
 from tests.support.services import Hub
 

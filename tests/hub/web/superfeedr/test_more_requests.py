@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from hub.services.tokens import CreateToken
+from hub.services.token_authentication import CreateToken
 from storage.records import Right
 from tests.support.live_hub import LiveHub, live_hub
 from tests.support.waiting import eventually

@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from hub.delivery.notifications import Document
-from hub.services.retrieval import FETCHED_AT_ONCE
-from hub.services.tokens import CreateToken
+from hub.services.entry_retrieval import FETCHED_AT_ONCE
+from hub.services.token_authentication import CreateToken
 from storage.records import Format, Right, Standing
 from tests.hub.web.conftest import TOKEN
 from tests.support.golden import read_xml

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from starlette.requests import Request
 
-from hub.services.selections import Page, Wanted
+from hub.services.entry_retrieval import EntryRange, RetrievalRequest
 from hub.web.streams.stream_events import EventOutlet
 from hub.web.superfeedr.calls import Call
 from hub.web.superfeedr.stream import Streaming, write_first
@@ -325,7 +325,7 @@ async def test_a_poll_for_which_nothing_comes_is_answered_in_the_end(
     streaming = Streaming(
         services.live, services.retrieval, services.storage.log, poll_seconds=0.0
     )
-    wanted = Wanted(topic=NEWS)
+    wanted = RetrievalRequest(topic=NEWS)
     principal = await services.tokens.authenticate(library.token)
     assert principal is not None
     selection = await services.retrieval.select(principal, wanted)
@@ -340,7 +340,7 @@ async def test_a_poll_for_which_nothing_comes_is_answered_in_the_end(
         principal=principal,
         request=Request({"type": "http", "headers": []}, receive),
     )
-    page = Page(after=id_of("old"))
+    page = EntryRange(after=id_of("old"))
 
     document = await streaming.poll(call, selection, page, BodyFormat.JSON)
 

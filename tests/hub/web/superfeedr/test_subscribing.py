@@ -9,8 +9,8 @@ from datetime import timedelta
 import httpx2
 import pytest
 
-from hub.services.superfeedr import ROOM_OF_ACCOUNTS
-from hub.services.websub import MOST_PENDING, MOST_PENDING_OF_HOST
+from hub.services.account_subscriptions import ROOM_OF_ACCOUNTS
+from hub.services.open_hub_requests import MOST_PENDING, MOST_PENDING_OF_HOST
 from hub.websub.questions import Reply
 from storage.records import (
     ANONYMOUS,

@@ -10,8 +10,8 @@ import pytest
 from hub.http.guard import Guard
 from hub.own_topics import OwnTopics
 from hub.services import SubscriptionService, TrackTopics
-from hub.services.addresses import AddressCheck
-from hub.services.subscriptions import SubscriptionRequest
+from hub.services.account_subscriptions import SubscriptionRequest
+from hub.services.topic_addresses import AddressCheck
 from storage.records import AccountId, FeedId, Standing, StoredFeed
 from tests.hub.web.superfeedr.conftest import Ask, make_token
 from tests.support.library import START, Library, id_of, topic_of

@@ -6,7 +6,7 @@ import pytest
 
 from hub.http.guard import Guard
 from hub.ingest.fetcher import BlockedHosts
-from hub.services.addresses import AddressCheck
+from hub.services.topic_addresses import AddressCheck
 from protocols.errors import InvalidValue
 
 

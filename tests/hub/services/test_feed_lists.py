@@ -7,8 +7,8 @@ import asyncio
 from hub.core.fetched import Fetched
 from hub.http.guard import Guard
 from hub.ingest.fetcher import FetchRequest
-from hub.services.addresses import AddressCheck
-from hub.services.lists import KEPT_SECONDS, MOST_KEPT, ListService
+from hub.services.feed_lists import KEPT_SECONDS, MOST_KEPT, ListService
+from hub.services.topic_addresses import AddressCheck
 from tests.support.fetch_targets import an_answer
 
 SITE = "https://example.org"

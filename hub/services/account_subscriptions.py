@@ -1,21 +1,46 @@
-"""Subscriptions: add, look at with their last attempts, end."""
+"""Subscriptions that accounts make, look at and end, the operator among them.
+
+`SubscriptionService` is the rule for all of them. `SuperfeedrService` is the
+Superfeedr-compatible API's use of it: there the account's token replaces verification
+of intent, and a callback is asked only if the request wants that, while it waits
+(``sync``) or afterwards (``async``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
+from hub.delivery.digests import DAY
 from hub.own_topics import OwnTopics
 from hub.runtime.clock import Clock
-from hub.services.addresses import AddressCheck
-from hub.services.errors import NotAllowed
+from hub.services.feed_registration import FeedService
 from hub.services.feed_requests import AddFeed
-from hub.services.feeds import FeedService
-from hub.services.topics import check_path, read_topic
-from hub.services.tracking import TrackTopics, format_of
+from hub.services.open_hub_requests import (
+    MOST_PENDING,
+    MOST_PENDING_OF_ASKER,
+    MOST_PENDING_OF_HOST,
+    SHOWN_ATTEMPTS,
+)
+from hub.services.service_errors import (
+    NotAllowed,
+    NotConfirmed,
+    ServiceError,
+    TooManyWaiting,
+)
+from hub.services.topic_addresses import (
+    AddressCheck,
+    TrackTopics,
+    check_path,
+    format_of,
+    read_topic,
+)
+from hub.websub.questions import Question, Reply
 from protocols.errors import InvalidValue
 from protocols.track import TrackTopic
 from protocols.websub.callbacks import read_callback
@@ -36,12 +61,11 @@ from storage.records import (
     Straggler,
     Subscription,
     SubscriptionId,
+    SubscriptionState,
     Updates,
     Verification,
     VerificationMode,
 )
-
-SHOWN_ATTEMPTS = 20
 
 
 class Verify(StrEnum):
@@ -119,7 +143,7 @@ class SubscriptionRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscribed:
+class SubscriptionMade:
     subscription: Subscription
     feed: StoredFeed
     is_new: bool
@@ -170,7 +194,7 @@ class SubscriptionService:
 
     async def add(
         self, request: SubscriptionRequest, *, prefix: str = ""
-    ) -> Subscribed:
+    ) -> SubscriptionMade:
         """Subscribe for an account; endless, and without asking the callback.
 
         A topic nobody added becomes a private feed whose first document is fetched
@@ -206,7 +230,9 @@ class SubscriptionService:
             former_until=now + self._secret_overlap,
         )
         subscription = await self._storage.subscriptions.add(new, now)
-        return Subscribed(subscription=subscription, feed=feed, is_new=known is None)
+        return SubscriptionMade(
+            subscription=subscription, feed=feed, is_new=known is None
+        )
 
     def check(self, request: SubscriptionRequest, *, prefix: str = "") -> None:
         """What can be said at once. Raises `InvalidValue`."""
@@ -311,3 +337,156 @@ def _check_signing(request: SubscriptionRequest, prefix: str) -> None:
         raise InvalidValue(f"{prefix}algorithm", expected, request.algorithm)
     if len(request.secret.encode()) > LONGEST_SECRET:
         raise InvalidValue(f"{prefix}secret", f"at most {LONGEST_SECRET} bytes")
+
+
+CONFIRM_SECONDS: Final = 25.0
+"""How long the answer to a request waits for a callback's word."""
+ROOM_OF_ACCOUNTS: Final = 1_000
+"""Requests that wait for their callbacks, beyond those of the open hub: strangers
+cannot take it from accounts."""
+PREFIX: Final = "hub."
+"""Of the parameters' names, where a fault is told."""
+_NULL_DEVICES: Final = ("push.superfeedr.com/dev/null", "superfeedr.com/dev/null")
+
+
+class Asker(Protocol):
+    """What is needed of `hub.websub.questions.Questions`."""
+
+    async def ask(
+        self, verification: Question, *, tells_callback: bool = False
+    ) -> Reply: ...
+
+
+def is_null_device(callback: str, public_url: str) -> bool:
+    """Whether it is the callback that hears nothing, for those who only retrieve or
+    stream: Superfeedr's, or that of the hub at ``public_url``."""
+    own = public_url.partition("://")[2]
+    return callback.partition("://")[2] in (*_NULL_DEVICES, f"{own}/dev/null")
+
+
+class SuperfeedrService:
+    def __init__(
+        self,
+        storage: Storage,
+        subscriptions: SubscriptionService,
+        asker: Asker,
+        clock: Clock,
+        public_url: str,
+        wake_verifier: Callable[[], None],
+        confirm_seconds: float = CONFIRM_SECONDS,
+    ) -> None:
+        self._storage = storage
+        self._subscriptions = subscriptions
+        self._asker = asker
+        self._clock = clock
+        self._public_url = public_url
+        self._wake_verifier = wake_verifier
+        self.confirm_seconds = confirm_seconds
+
+    async def subscribe(self, request: SubscriptionRequest) -> SubscriptionMade | None:
+        """None: the callback is asked later, and what it says then counts.
+
+        Raises `InvalidValue`, `AddressRefused`, `NotAllowed`, `NotConfirmed` and
+        `TooManyWaiting`.
+        """
+        request = self._silenced(request)
+        self._subscriptions.check(request, prefix=PREFIX)
+        if await self._is_put_off(request):
+            return None
+        await self._confirm(request)
+        return await self._make(request)
+
+    async def unsubscribe(self, request: SubscriptionRequest) -> bool:
+        """False: the callback is asked later. What has ended, or never was, may be
+        ended all the same: a client that starts anew does not know.
+
+        Raises as `subscribe` does; `InvalidValue` for several and no callback.
+        """
+        request = self._silenced(request)
+        found = await self._find(request)
+        if request.verify is not None and not request.callback:
+            raise InvalidValue("hub.callback", "the callback that is to be asked")
+        if await self._is_put_off(request):
+            return False
+        await self._confirm(request)
+        if found is not None and found.state is SubscriptionState.ACTIVE:
+            await self._storage.subscriptions.end(
+                found.id, "ended by the subscriber", self._clock.now(), tell=False
+            )
+        return True
+
+    async def grant(self, verification: Verification) -> str:
+        """Make what a callback has confirmed; why it cannot be, or "".
+
+        Raises `StorageError`.
+        """
+        request = SubscriptionRequest.from_verification(verification)
+        try:
+            await self._make(self._silenced(request))
+        except (InvalidValue, ServiceError) as error:
+            return str(error)
+        return ""
+
+    def _silenced(self, request: SubscriptionRequest) -> SubscriptionRequest:
+        is_silent = is_null_device(request.callback, self._public_url)
+        return replace(request, is_silent=is_silent)
+
+    async def _make(self, request: SubscriptionRequest) -> SubscriptionMade:
+        made = await self._subscriptions.add(request, prefix=PREFIX)
+        has_digest = request.has_digest and not request.is_silent
+        if has_digest or not made.is_new:
+            due = self._clock.now() + DAY if has_digest else None
+            await self._storage.digests.set(made.subscription.id, due)
+        return made
+
+    async def _find(self, request: SubscriptionRequest) -> Subscription | None:
+        """The one that is meant, also if it has ended; None if there never was any.
+
+        Raises `InvalidValue` for several and no callback.
+        """
+        subscriptions = self._storage.subscriptions
+        if request.callback:
+            return await subscriptions.find(
+                request.account, request.topic, request.callback
+            )
+        several = await subscriptions.page(
+            after=SubscriptionId(0),
+            limit=2,
+            account=request.account,
+            topic=request.topic,
+        )
+        if len(several) > 1:
+            raise InvalidValue(
+                "hub.callback", "one of the callbacks subscribed to this topic"
+            )
+        return several[0] if several else None
+
+    async def _is_put_off(self, request: SubscriptionRequest) -> bool:
+        """Stored before the answer: what was accepted outlives a crash."""
+        if request.verify is not Verify.ASYNC or request.is_silent:
+            return False
+        is_taken = await self._storage.verifications.add(
+            request.as_verification(secrets.token_urlsafe(24)),
+            self._clock.now(),
+            most=MOST_PENDING + ROOM_OF_ACCOUNTS,
+            most_of_host=MOST_PENDING_OF_HOST + ROOM_OF_ACCOUNTS,
+            most_of_asker=None
+            if request.account == OPERATOR
+            else MOST_PENDING_OF_ASKER,
+        )
+        if not is_taken:
+            raise TooManyWaiting("too many callbacks are to be asked")
+        self._wake_verifier()
+        return True
+
+    async def _confirm(self, request: SubscriptionRequest) -> None:
+        if request.verify is None or request.is_silent:
+            return
+        try:
+            async with asyncio.timeout(self.confirm_seconds):
+                reply = await self._asker.ask(request, tells_callback=True)
+        except TimeoutError:
+            raise NotConfirmed(request.callback, "ETIMEDOUT") from None
+        if not reply.is_confirmed:
+            reason = "" if reply.last.status else reply.last.reason
+            raise NotConfirmed(request.callback, reason)

@@ -11,7 +11,7 @@ from pathlib import Path
 from hub.collections.builder import CollectionBuilder
 from hub.collections.shelf import Generation, Shelf, StoredCollection
 from hub.runtime.clock import Clock
-from hub.services.errors import Conflict, Gone
+from hub.services.service_errors import Conflict, Gone
 from protocols.scp.collection import ALL, CollectionType, Encoding
 from protocols.scp.sitemap import (
     ListedCollection,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.subscriptions import SubscriptionRequest
+from hub.services.account_subscriptions import SubscriptionRequest
 from protocols.websub.signatures import OF_OLD
 from storage.records import (
     Format,

@@ -13,9 +13,8 @@ from hub.live.stream import LiveStream
 from hub.live.subscriptions import ChannelKey, Interest
 from hub.own_topics import OwnTopics
 from hub.runtime.caching import SingleFlight
-from hub.services.tokens import Principal
-from hub.services.topics import read_topic
-from hub.services.tracking import TrackTopics
+from hub.services.token_authentication import Principal
+from hub.services.topic_addresses import TrackTopics, read_topic
 from protocols.errors import InvalidValue
 from protocols.live.messages import Subscribe, Unsubscribe
 from storage.contract import FeedStore

@@ -1,19 +1,18 @@
-"""Feeds: add, edit, look at, fetch now, pause, resume, remove."""
+"""Feeds: discover, add, edit, look at, fetch now, pause, resume, remove."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from hub.core.cadence import Plan
+from hub.core.fetched import Fetched
 from hub.ingest.fetcher import origin
 from hub.own_topics import OwnTopics
 from hub.runtime.clock import Clock
-from hub.services.addresses import AddressCheck
-from hub.services.discovering import Discovering, check_kind
-from hub.services.errors import Conflict, ServiceError, SeveralFeeds
 from hub.services.feed_requests import (
     LONGEST_WAIT,
     AddedFeed,
@@ -25,8 +24,13 @@ from hub.services.feed_requests import (
     RefreshedFeed,
     consequences,
 )
-from hub.services.topics import check_path, read_topic
-from hub.services.tracking import TrackTopics
+from hub.services.service_errors import Conflict, ServiceError, SeveralFeeds
+from hub.services.topic_addresses import (
+    AddressCheck,
+    TrackTopics,
+    check_path,
+    read_topic,
+)
 from hub.sites.feed_finder import LookupKind, LookupResult
 from protocols.errors import InvalidValue
 from protocols.text import collapse
@@ -396,3 +400,65 @@ def _check_pollable(feed: StoredFeed) -> None:
         raise Conflict(f"feed {feed.id} was removed; add it again first")
     if feed.state is FeedState.TRACK:
         raise Conflict(f"feed {feed.id} is a track query, which is never fetched")
+
+
+class FeedScout(Protocol):
+    """What the use cases need of `hub.sites.feed_finder.FeedFinder`."""
+
+    async def look(
+        self,
+        url: str,
+        credentials: Credentials | None = None,
+        kind: LookupKind = LookupKind.ANY,
+    ) -> LookupResult: ...
+
+
+class HandOver(Protocol):
+    """What is needed of `hub.ingest.prefetched_responses.PrefetchedResponses`."""
+
+    def hand_over(
+        self, url: str, fetched: Fetched | None
+    ) -> AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovering:
+    """Without a ``scout`` nothing is seen; without ``answers`` what was looked at is
+    asked for once more."""
+
+    scout: FeedScout | None = None
+    answers: HandOver | None = None
+
+    async def look(
+        self, url: str, credentials: Credentials | None, kind: LookupKind
+    ) -> LookupResult:
+        if self.scout is None:
+            return LookupResult()
+        return await self.scout.look(url, credentials, kind)
+
+    def answered(self, url: str, sight: LookupResult) -> AbstractContextManager[None]:
+        """Meanwhile the first fetch of the URL gets the document that was seen."""
+        if self.answers is None:
+            return nullcontext()
+        return self.answers.hand_over(url, sight.fetched)
+
+    def best_answered(
+        self, sight: LookupResult, credentials: Credentials | None
+    ) -> AbstractContextManager[None]:
+        """The same for the best that was found; not with credentials, for what they
+        open is answered to nobody else."""
+        best = sight.choice.best
+        if self.answers is None or best is None or credentials is not None:
+            return nullcontext()
+        return self.answers.hand_over(best.href, sight.at_best)
+
+
+def check_kind(field: str, kind: LookupKind, sight: LookupResult) -> None:
+    """Who insists on a kind does not want whatever else is there.
+
+    Raises `InvalidValue`, which names the ``field``.
+    """
+    site = sight.site.format if sight.site else None
+    found = sight.feed.format if sight.feed else site
+    if not kind.takes_feeds and (found is None or not kind.takes(found)):
+        raise InvalidValue(field, f"the address of a site that offers {kind}")

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hub.core.push.steps import CONFIRMED_WITHIN
-from hub.services.errors import Gone
-from hub.services.upstream import SHORTEST_LEASE, UpstreamService
+from hub.services.push_callbacks import SHORTEST_LEASE, UpstreamService
+from hub.services.service_errors import Gone
 from hub.upstream.deliveries import Delivery, Reading
 from protocols.websub.signatures import sign
 from protocols.websub.subscriber import HubDenial, HubQuestion

@@ -15,9 +15,9 @@ from typing import Final
 
 from hub.core.searching import searched_subject, term_of
 from hub.runtime.offloading import FairThread, WaitingLineFull
-from hub.services.collected import Collected
-from hub.services.errors import TooManyWaiting
-from hub.services.tokens import Principal
+from hub.services.entry_notifications import CollectedEntries
+from hub.services.service_errors import TooManyWaiting
+from hub.services.token_authentication import Principal
 from protocols.model import Entry, Feed
 from protocols.track import Query, parse_query
 from storage.contract import Storage
@@ -60,7 +60,9 @@ class SearchService:
         self._seconds = seconds
         self._thread = FairThread("search", waiting=MOST_WAITING)
 
-    async def find(self, principal: Principal, query: str, count: int) -> Collected:
+    async def find(
+        self, principal: Principal, query: str, count: int
+    ) -> CollectedEntries:
         """The newest entries that match and that the account may see.
 
         Raises `InvalidValue`: a `QueryError` that says where and what was expected; and
@@ -81,7 +83,7 @@ class SearchService:
             ) from None
         del found[count:]
         named = dict.fromkeys(each.feed_id for each in found)
-        return Collected(
+        return CollectedEntries(
             topic=f"{self._public_url}/?hub.mode=search",
             hub=f"{self._public_url}/hub",
             entries=found,

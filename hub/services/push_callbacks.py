@@ -13,7 +13,7 @@ import structlog
 from hub.core.push.steps import CONFIRMED_WITHIN, LEAST_PAUSE, LONGEST_BACKOFF
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
-from hub.services.errors import Gone, TooManyWaiting
+from hub.services.service_errors import Gone, TooManyWaiting
 from hub.upstream.deliveries import Delivery
 from protocols.websub.signatures import verify
 from protocols.websub.subscriber import HubDenial, HubQuestion
@@ -27,7 +27,7 @@ SHORTEST_LEASE = 2 * LEAST_PAUSE
 log = structlog.get_logger()
 
 
-class Room(Protocol):
+class BodyRoom(Protocol):
     """What is held of a body that is being read."""
 
     def take(self, count: int) -> bool:
@@ -44,7 +44,7 @@ class DeliveryQueue(Protocol):
 
     def put(self, delivery: Delivery) -> None: ...
 
-    def reading(self) -> AbstractContextManager[Room]: ...
+    def reading(self) -> AbstractContextManager[BodyRoom]: ...
 
 
 class UpstreamService:
@@ -104,7 +104,7 @@ class UpstreamService:
             raise Gone("there is no subscription here")
         return callback
 
-    def reading(self) -> AbstractContextManager[Room]:
+    def reading(self) -> AbstractContextManager[BodyRoom]:
         """While a body is read, and until it is taken."""
         return self._deliveries.reading()
 

@@ -15,8 +15,7 @@ from typing import Final, TypeAlias
 
 from hub.ingest.fetcher import FeedFetcher, FetchRequest
 from hub.runtime.offloading import run_in_thread
-from hub.services.addresses import AddressCheck
-from hub.services.topics import read_topic
+from hub.services.topic_addresses import AddressCheck, read_topic
 from protocols.errors import FeedError
 from protocols.outline_walk import OutlineWalk
 from protocols.outlines import read_outlines

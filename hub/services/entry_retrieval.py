@@ -1,7 +1,8 @@
 """Stored entries read back: of a topic, or of all topics of a callback, newest first.
 
 Public feeds are there for everybody; private ones for the accounts that subscribe to
-them, and for the operator: `storage.contract.FeedStore.find_readable`.
+them, and for the operator: `storage.contract.FeedStore.find_readable`. A replay sends
+the last entries of a topic to a callback once more.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
+from typing import Protocol
 
 import structlog
 
@@ -19,14 +21,13 @@ from hub.core.status import shown_status, track_status
 from hub.delivery.notifications import Document
 from hub.own_topics import OwnTopics
 from hub.runtime.offloading import run_in_thread
-from hub.services.collected import Collected, render
-from hub.services.errors import NotReadable
+from hub.services.account_subscriptions import is_null_device
+from hub.services.entry_notifications import CollectedEntries, render
+from hub.services.feed_registration import FeedService
 from hub.services.feed_requests import LONGEST_WAIT
-from hub.services.feeds import FeedService
-from hub.services.selections import Page, SelectedTopic, Selection, Wanted
-from hub.services.tokens import Principal
-from hub.services.topics import read_topic
-from hub.services.tracking import TrackTopics
+from hub.services.service_errors import NotReadable, TooManyWaiting
+from hub.services.token_authentication import Principal
+from hub.services.topic_addresses import TrackTopics, read_topic
 from protocols.errors import InvalidValue
 from protocols.identity import key_of_id, key_of_link
 from protocols.live.messages import BodyFormat
@@ -46,6 +47,7 @@ from storage.records import (
     StoredEntry,
     StoredFeed,
     Subscription,
+    SubscriptionState,
     TrackMatch,
 )
 from storage.subscription_filter import keeps_document
@@ -96,7 +98,7 @@ class RetrievalService:
         self._hub_url = hub_url
         self._tells_unlisted = tells_unlisted
 
-    async def select(self, principal: Principal, wanted: Wanted) -> Selection:
+    async def select(self, principal: Principal, wanted: RetrievalRequest) -> Selection:
         """A feed that was never fetched is fetched before, if that takes not too long.
 
         Raises `InvalidValue` and `NotReadable`.
@@ -118,7 +120,7 @@ class RetrievalService:
             has_unlisted=self._tells_unlisted,
         )
 
-    async def collect(self, selection: Selection, page: Page) -> Collected:
+    async def collect(self, selection: Selection, page: EntryRange) -> CollectedEntries:
         """Raises `InvalidValue` for ids that are none of the selection's entries."""
         reach = await self._reach(selection)
         entries = await self._storage.entries.newest(
@@ -132,7 +134,7 @@ class RetrievalService:
         named = reach.feeds
         if selection.is_merged:
             named = list(dict.fromkeys(each.feed_id for each in entries))
-        return Collected(
+        return CollectedEntries(
             topic=selection.name,
             hub=self._hub_url,
             entries=entries,
@@ -179,7 +181,9 @@ class RetrievalService:
         )
         is_json = subscription.format is Format.JSON
         format = BodyFormat.JSON if is_json else BodyFormat.ATOM
-        return await render(await self.collect(selection, Page(count=count)), format)
+        return await render(
+            await self.collect(selection, EntryRange(count=count)), format
+        )
 
     async def own_document(self, selection: Selection) -> Document | None:
         """Of one topic that is no feed: what is kept of it, as it came or the part.
@@ -237,7 +241,7 @@ class RetrievalService:
         )
 
     async def _subscriptions(
-        self, principal: Principal, wanted: Wanted
+        self, principal: Principal, wanted: RetrievalRequest
     ) -> Sequence[Listed]:
         """One more than may be, so that too many are noticed."""
         account, viewer = principal.account.id, principal.viewer
@@ -311,3 +315,115 @@ async def _unpacked(kept: StoredBody | None) -> Document | None:
 def _part_of(stored: StoredEntry) -> Document:
     part = part_body(unpack(stored.body, Entry))
     return Document(part.content_type, part.body)
+
+
+DEFAULT_COUNT = 10
+MOST_COUNT = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalRequest:
+    """A topic; else the topics of a callback, or of a search over the account's
+
+    subscriptions. A topic that is given goes before all else.
+    """
+
+    topic: str = ""
+    callback: str = ""
+    search: ListingSearch | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRange:
+    """``before`` and ``after`` are ids of entries; those themselves are left out."""
+
+    count: int = DEFAULT_COUNT
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedTopic:
+    url: str
+    feed_id: FeedId
+    is_track: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Topics that may be read; ``name`` is what they were asked for by.
+
+    ``has_unlisted``: also entries that are kept out of whatever many can find.
+    """
+
+    name: str
+    topics: tuple[SelectedTopic, ...]
+    is_merged: bool
+    has_unlisted: bool = False
+
+    @property
+    def is_track(self) -> bool:
+        """Whether it is one track query and nothing else."""
+        return len(self.topics) == 1 and self.topics[0].is_track
+
+    @property
+    def queries(self) -> list[FeedId]:
+        """The feeds among them that stand for track queries."""
+        return [each.feed_id for each in self.topics if each.is_track]
+
+    @property
+    def feeds(self) -> list[FeedId]:
+        return list(dict.fromkeys(each.feed_id for each in self.topics))
+
+
+class Redelivering(Protocol):
+    """What is needed of `hub.delivery.redelivery.Redeliveries`."""
+
+    async def send(self, subscription: Subscription, document: Document) -> str: ...
+
+    def send_later(self, subscription: Subscription, document: Document) -> bool: ...
+
+
+class ReplayService:
+    def __init__(
+        self,
+        storage: Storage,
+        retrieval: RetrievalService,
+        redeliveries: Redelivering,
+        public_url: str,
+    ) -> None:
+        self._public_url = public_url
+        self._storage = storage
+        self._retrieval = retrieval
+        self._redeliveries = redeliveries
+
+    async def replay(
+        self,
+        principal: Principal,
+        topic: str,
+        callback: str,
+        count: int,
+        *,
+        waits: bool,
+    ) -> None:
+        """Return when the callback has taken it; at once if nobody ``waits``.
+
+        Raises `NotReadable` without such a subscription, `InvalidValue` if the callback
+        does not take it, and `TooManyWaiting`.
+        """
+        url = read_topic("hub.topic", topic).url
+        account = principal.account.id
+        found = await self._storage.subscriptions.find(account, url, callback)
+        if found is None or found.state is not SubscriptionState.ACTIVE:
+            raise NotReadable("hub.topic", "no such subscription of this account")
+        if is_null_device(callback, self._public_url):
+            return
+        document = await self._retrieval.document(found, count)
+        if not waits:
+            if not self._redeliveries.send_later(found, document):
+                raise TooManyWaiting("too many replays are to be sent; try again later")
+            return
+        reason = await self._redeliveries.send(found, document)
+        if reason:
+            expected = f"a callback that takes the notification, but {reason}"
+            raise InvalidValue("hub.callback", expected)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.tokens import (
+from hub.services.token_authentication import (
     MOST_REMEMBERED,
     REMEMBERED_SECONDS,
     CreatedToken,
@@ -165,7 +165,7 @@ async def test_what_is_remembered_is_bounded(
     tokens: TokenService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert MOST_REMEMBERED <= 10_000
-    monkeypatch.setattr("hub.services.tokens.MOST_REMEMBERED", 2)
+    monkeypatch.setattr("hub.services.token_authentication.MOST_REMEMBERED", 2)
     made = [await create(tokens, Right.LIST) for _ in range(3)]
     for each in made:
         assert await tokens.authenticate(each.secret) is not None

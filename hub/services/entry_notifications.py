@@ -21,7 +21,7 @@ from storage.records import EntrySource, FeedId, StoredEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Collected:
+class CollectedEntries:
     """Entries, newest first, with the feeds they come from.
 
     ``topic`` is what was asked for, ``hub`` the URL that subscribers know, ``title``
@@ -46,21 +46,21 @@ class Collected:
         return sum(unpacked_size(entry.body) for entry in self.entries)
 
 
-async def render(collected: Collected, format: BodyFormat) -> Document:
+async def render(collected: CollectedEntries, format: BodyFormat) -> Document:
     rendering = partial(_rendered, collected, format)
     size = collected.size
     is_large = len(collected.entries) > MANY_ENTRIES or size > LARGE_BYTES
     return await run_in_thread(rendering, size) if is_large else rendering()
 
 
-def _rendered(collected: Collected, format: BodyFormat) -> Document:
+def _rendered(collected: CollectedEntries, format: BodyFormat) -> Document:
     notification = notify(collected)
     if format is BodyFormat.ATOM:
         return Document(ATOM_TYPE, render_atom(notification))
     return Document(JSON_TYPE, render_json(notification))
 
 
-def notify(collected: Collected) -> Notification:
+def notify(collected: CollectedEntries) -> Notification:
     entries = [unpack(each.body, Entry) for each in collected.entries]
     if not collected.is_merged:
         (source,) = collected.sources
@@ -88,7 +88,7 @@ def notify(collected: Collected) -> Notification:
     )
 
 
-def _status_of_all(collected: Collected) -> Status:
+def _status_of_all(collected: CollectedEntries) -> Status:
     """When the first of them is fetched next, and when the last was."""
     every = [shown_status(each.feed, each.standing) for each in collected.sources]
     if not every:

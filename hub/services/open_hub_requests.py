@@ -9,8 +9,7 @@ from enum import StrEnum
 
 from hub.own_topics import OwnTopics
 from hub.runtime.clock import Clock
-from hub.services.errors import HubClosed, TooManyWaiting
-from hub.services.subscriptions import SHOWN_ATTEMPTS
+from hub.services.service_errors import HubClosed, TooManyWaiting
 from hub.websub.pings import Pings, Taken
 from hub.websub.topics import OpenHub
 from protocols.errors import InvalidValue
@@ -38,6 +37,8 @@ from storage.records import (
     VerificationState,
 )
 
+SHOWN_ATTEMPTS = 20
+"""Of a subscription that somebody looks at."""
 MOST_PENDING = 20_000
 MOST_PENDING_OF_HOST = 2_000
 MOST_PENDING_OF_ASKER = 2_000

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from hub.services.errors import TooManyWaiting
-from hub.services.search import MOST_BYTES, MOST_WAITING, SearchService
-from hub.services.tokens import CreateToken, Principal
+from hub.services.entry_search import MOST_BYTES, MOST_WAITING, SearchService
+from hub.services.service_errors import TooManyWaiting
+from hub.services.token_authentication import CreateToken, Principal
 from protocols.model import Entry
 from storage.packing import unpack
 from storage.records import FeedId, Right, Standing, StandingWrite

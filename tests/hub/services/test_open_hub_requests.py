@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hub.services import websub
-from hub.services.errors import HubClosed, TooManyWaiting
-from hub.services.websub import Ping
+from hub.services import open_hub_requests
+from hub.services.open_hub_requests import Ping
+from hub.services.service_errors import HubClosed, TooManyWaiting
 from hub.websub import pings as pings_module
 from hub.websub.topics import OpenHub
 from protocols.websub.requests import PublishRequest, RefusedUrl, UnsubscribeRequest
@@ -57,7 +57,7 @@ async def test_a_closed_hub_takes_no_requests(tmp_path: Path) -> None:
 async def test_too_many_requests_are_turned_away(
     scene: OpenHubScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(websub, "MOST_PENDING_OF_HOST", 1)
+    monkeypatch.setattr(open_hub_requests, "MOST_PENDING_OF_HOST", 1)
     await scene.service.request(a_subscription_request())
     other = a_subscription_request(callback=f"{CALLBACK}/other")
     with pytest.raises(TooManyWaiting):

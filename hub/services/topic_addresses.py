@@ -1,0 +1,172 @@
+"""A topic's URL as people write it: read, checked, and looked up if it is a query.
+
+The look at its addresses only spares people the wait for a request that would be
+refused: the guard that protects works where connections are made, on the very address
+that is dialled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from hub.http.guard import Guard, parse_literal
+from hub.http.resolver import LOOKUP_SECONDS, Lookup
+from hub.ingest.fetcher import BlockedHosts
+from hub.runtime.clock import Clock
+from hub.services.service_errors import AddressRefused
+from protocols.errors import InvalidValue
+from protocols.feeds.resource import path_error
+from protocols.selectors import LONGEST, is_meant_as_path, may_take_forever, selector_of
+from protocols.track import TrackTopic, canonical, is_track_topic, read_track_topic
+from protocols.websub.callbacks import read_web_url
+from storage.contract import TrackStore
+from storage.records import (
+    NOBODY,
+    AccountId,
+    Credentials,
+    FeedState,
+    Format,
+    StoredFeed,
+)
+
+_WITH_CREDENTIALS = re.compile(r"(?P<scheme>[^/?#]*//)(?P<user>[^/?#]*)@(?P<rest>.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAddress:
+    url: str
+    credentials: Credentials | None
+
+
+def read_topic(field: str, value: str) -> TopicAddress:
+    """Raises `InvalidValue` naming the field.
+
+    ``user:password@`` becomes credentials: a URL is shown and logged, they are not.
+    """
+    url = value.strip()
+    found = _WITH_CREDENTIALS.fullmatch(url)
+    if found is None:
+        return TopicAddress(read_web_url(url, field), None)
+    username, _, password = found["user"].partition(":")
+    return TopicAddress(
+        read_web_url(found["scheme"] + found["rest"], field),
+        Credentials(username=unquote(username), password=unquote(password)),
+    )
+
+
+def check_path(field: str, url: str) -> None:
+    """Raises `InvalidValue` naming the field for a fragment that begins as a CSS path
+    or a JSONPath does, and cannot be read: nothing would ever come of it."""
+    selector = selector_of(url)
+    if may_take_forever(selector):
+        raise InvalidValue(field, "a JSONPath without (a+)+: quantifiers in others")
+    if not selector and is_meant_as_path(url):
+        expected = f"a CSS path or a JSONPath of at most {LONGEST} characters"
+        raise InvalidValue(field, f"{expected} as its fragment", url)
+    if reason := path_error(selector) if selector else "":
+        expected = "a CSS path or a JSONPath (RFC 9535) as its fragment"
+        raise InvalidValue(field, f"{expected} ({reason})", url)
+
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class AddressCheck:
+    def __init__(
+        self,
+        *,
+        topics: Guard,
+        callbacks: Guard,
+        lookup: Lookup,
+        opt_outs: BlockedHosts | None = None,
+    ) -> None:
+        self._opt_outs = opt_outs or BlockedHosts()
+        self._topics = topics
+        self._callbacks = callbacks
+        self._lookup = lookup
+
+    async def check_topic(self, field: str, url: str) -> None:
+        """Raises `AddressRefused` if no address of the host may be fetched from, and
+        `InvalidValue` if the operator lists it among those that want no requests."""
+        if self._opt_outs.cover(url):
+            expected = "a host that is not listed in FANFARE_BLOCKED_HOSTS"
+            raise InvalidValue(field, expected)
+        if not await self._permits(self._topics, url):
+            raise AddressRefused(field, url, "FANFARE_ALLOW_TOPIC_NETWORKS")
+
+    async def check_callback(self, field: str, url: str) -> None:
+        """Raises `AddressRefused` if no address of the host may be delivered to."""
+        if not await self._permits(self._callbacks, url):
+            raise AddressRefused(field, url, "FANFARE_ALLOW_CALLBACK_NETWORKS")
+
+    async def _permits(self, guard: Guard, url: str) -> bool:
+        """A name that cannot be resolved now passes: it is no question of the guard."""
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        port = parts.port or DEFAULT_PORTS[parts.scheme]
+        addresses = await self._addresses(host)
+        return not addresses or any(guard.permits(each, port) for each in addresses)
+
+    async def _addresses(self, host: str) -> Sequence[str]:
+        if parse_literal(host) is not None:
+            return (host,)
+        try:
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                return await self._lookup(host)
+        except (OSError, UnicodeError):
+            return ()
+
+
+class TrackTopics:
+    """Whoever may ask is asked before: tracking needs a token."""
+
+    def __init__(self, store: TrackStore, clock: Clock, public_url: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._public_url = public_url
+
+    def names_query(self, topic: str) -> bool:
+        """Whether a topic names a track query, readable or not."""
+        return is_track_topic(topic, self._public_url)
+
+    def read(self, topic: str) -> TrackTopic | None:
+        """None for a topic that is none of these. Raises `InvalidValue`."""
+        return read_track_topic(topic, self._public_url)
+
+    async def find(self, topic: str) -> StoredFeed | None:
+        """The feed of its query, if somebody wants that already.
+
+        Raises `InvalidValue`; None also for a topic that is none of these.
+        """
+        wanted = self.read(topic)
+        if wanted is None:
+            return None
+        feed = await self._store.find(canonical(wanted.query))
+        return None if feed is None or feed.state is FeedState.REMOVED else feed
+
+    async def ensure(self, topic: str, owner: AccountId = NOBODY) -> StoredFeed | None:
+        """The feed of the account's query, which counts as wanted now. It finds what
+        the account may read; nobody's, what is public.
+
+        Raises `InvalidValue`; None for a topic that is none of these.
+        """
+        wanted = self.read(topic)
+        if wanted is None:
+            return None
+        return await self._store.add(
+            canonical(wanted.query), wanted.text, self._clock.now(), owner
+        )
+
+
+def format_of(wanted: TrackTopic, asked: Format | None) -> Format:
+    """A query has no document of its own: as it is means as its topic says, or Atom.
+
+    None: nothing was asked for.
+    """
+    if asked is None or asked in (Format.AS_IS, Format.BY_TOPIC):
+        return Format(wanted.format or Format.ATOM)
+    return asked
