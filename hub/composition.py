@@ -164,7 +164,7 @@ async def build_hub(
     list_fetcher = RateLimitedFetcher(
         Fetcher(network, clock, LIST_LIMITS, blocked_hosts), network, clock
     )
-    scout = FeedFinder(paced_fetcher, parser, clock, publisher_identity.of_hub)
+    finder = FeedFinder(paced_fetcher, parser, clock, publisher_identity.of_hub)
     rules = settings.polling_rules
     if settings.takes_pushes:
         rules = replace(rules, push_url=public_url)
@@ -187,7 +187,7 @@ async def build_hub(
             detector=await asyncio.to_thread(load_detector),
             budget=Budget(polls_per_second=settings.poll_budget),
             scp_checksum=ChecksumRule(settings.scp_checksum),
-            is_in_hand=feed_fetcher.is_in_hand,
+            is_pushed=feed_fetcher.is_pushed,
         ),
     )
     clock_watch = ClockWatch(storage, clock, poller.wake)
@@ -245,7 +245,7 @@ async def build_hub(
         tracks,
         live_watch.wake,
         own_topics,
-        Discovering(scout=scout, answers=feed_fetcher),
+        Discovering(finder=finder, answers=feed_fetcher),
     )
 
     # Subscribing: by the operator, by accounts, and by strangers at the open hub.
@@ -304,7 +304,7 @@ async def build_hub(
     )
 
     # Other people's hubs, which push. Switched off, those asked before are left.
-    bringing = PushedContent(poller, feed_fetcher.bring, clock)
+    bringing = PushedContent(poller, feed_fetcher.provide_pushed, clock)
     pushes = Deliveries(storage, bringing, pings, clock)
     subscriber = Subscriber(
         storage,

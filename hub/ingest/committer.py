@@ -1,9 +1,7 @@
 """The commit of a fetch, with all that is done to its entries before.
 
-Languages guessed for entries that do not say theirs, if the extra is installed.
-
-It is done after entries were compared and before they are stored, like their cleaning,
-so that it makes no updates; and always beside the event loop.
+Entries are cleaned, and get a language if they do not say theirs, after they were
+compared and before they are stored: so neither makes updates.
 """
 
 from __future__ import annotations

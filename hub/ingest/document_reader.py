@@ -1,6 +1,7 @@
-"""Which program it is that makes entries of bytes.
+"""From an answer to what its document says; it is parsed only if it has to be.
 
-From an answer to what its document says; it is parsed only if it has to be.
+What another version of the program read is not relied upon, so the program that reads
+has a name (`reader_name`).
 """
 
 from __future__ import annotations

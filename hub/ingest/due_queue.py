@@ -1,14 +1,11 @@
-"""Where due feeds go that their host has no time for: to a later time of their own.
+"""Due feeds in memory: bounded, by host, handed out in turns.
 
-A host with a thousand due feeds gets them spread out behind each other once, instead
-of all of them coming back together. Feeds of each pace have a line of their own, and
-the lines share the host's time: a feed that is asked every minute does not wait behind
-a hundred thousand that are asked once a day.
+One host gets one request at a time, and many due feeds of one host never hold up those
+of others. Exempt hosts are not told apart. Times are monotonic seconds.
 
-Due feeds in memory: bounded, by host, handed out in turns.
-
-One host gets one request at a time, and many due feeds of one host never hold up
-those of others. Exempt hosts are not told apart. Times are monotonic seconds.
+Feeds that their host has no time for are put off to a later time of their own
+(`Deferrals`): a host with a thousand due feeds gets them spread out behind each other
+once, instead of all of them coming back together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Feeds that somebody asked for: who waits for them, and what is to be asked again."""
+"""Fetches that somebody asked for, by hand or by a ping: who waits for them, and which
+are to be done once more."""
 
 from __future__ import annotations
 
@@ -28,10 +29,11 @@ class ManualFetches:
         schedule: Schedule,
         clock: Clock,
         awake: asyncio.Event,
-        is_in_hand: Callable[[str], bool] = lambda url: False,
+        is_pushed: Callable[[str], bool] = lambda url: False,
     ) -> None:
-        """``is_in_hand``: whether a URL's answer was brought, and nobody is asked."""
-        self._is_in_hand = is_in_hand
+        """``is_pushed``: whether the answer for a URL has been pushed, and no server is
+        asked."""
+        self._is_pushed = is_pushed
         self._serverless: set[FeedId] = set()  # whose servers are not to be asked now
         self._schedule = schedule
         self._clock = clock
@@ -49,14 +51,14 @@ class ManualFetches:
     def __len__(self) -> int:
         return len(self._waiting) + len(self._again)
 
-    def may_be_asked(self, feed: StoredFeed) -> bool:
+    def may_fetch(self, feed: StoredFeed) -> bool:
         """False if its server asked for patience, and would have to be asked."""
-        return self._is_in_hand(_fetch_url(feed)) or self._may_ask_server(feed)
+        return self._is_pushed(_fetch_url(feed)) or self._may_ask_server(feed)
 
     def is_wanted(self, feed: StoredFeed) -> bool:
         """Still: what was brought may have been withdrawn before its turn."""
         return feed.id in self._waiting and (
-            feed.id not in self._serverless or self.may_be_asked(feed)
+            feed.id not in self._serverless or self.may_fetch(feed)
         )
 
     def _may_ask_server(self, feed: StoredFeed) -> bool:
@@ -64,7 +66,7 @@ class ManualFetches:
         is_early = patience is not None and self._clock.now() < patience
         return not is_early and not self._schedule.is_held(_fetch_url(feed))
 
-    def ask(self, feed: StoredFeed) -> asyncio.Future[StorageError | None]:
+    def request(self, feed: StoredFeed) -> asyncio.Future[StorageError | None]:
         """Done when the feed was visited, with what storage failed with, if it did."""
         if feed.id not in self._waiting:
             done = asyncio.get_running_loop().create_future()
@@ -89,12 +91,12 @@ class ManualFetches:
 
         False, and nothing is done, if its server asked for patience.
         """
-        if not self.may_be_asked(feed):
+        if not self.may_fetch(feed):
             return False
         if self._schedule.is_under_way(feed.id):
             self._again[feed.id] = feed
         else:
-            self.ask(feed)
+            self.request(feed)
         return True
 
     def is_pinged(self, feed_id: FeedId) -> bool:
@@ -109,17 +111,17 @@ class ManualFetches:
             feed = self._again[feed_id]
             self._again[feed_id] = replace(feed, polling=polling)
 
-    def answer(self, feed_id: FeedId, failure: StorageError | None) -> None:
+    def finish(self, feed_id: FeedId, failure: StorageError | None) -> None:
         """Nobody waits for the feed any more."""
-        wish = self._waiting.pop(feed_id, None)
+        pending = self._waiting.pop(feed_id, None)
         self._serverless.discard(feed_id)
-        if wish is None:
+        if pending is None:
             return
-        wish.done.set_result(failure)
+        pending.done.set_result(failure)
         if failure is None:
             self._retried.discard(feed_id)
         elif feed_id not in self._retried:
-            self._cut[feed_id] = wish.feed
+            self._cut[feed_id] = pending.feed
 
     def resume(self, *, after_outage: bool) -> None:
         """Storage works again: visit those of which nothing could be stored.
@@ -132,13 +134,13 @@ class ManualFetches:
         for feed in cut.values():
             self.ping(feed)
 
-    def answer_all(self) -> None:
+    def finish_all(self) -> None:
         """There are no visits any more: nobody waits for one, now or later."""
         self._is_over = True
         for feed_id in list(self._waiting):
-            self.answer(feed_id, None)
+            self.finish(feed_id, None)
 
-    def ask_again(self, feed_id: FeedId) -> None:
+    def ping_again(self, feed_id: FeedId) -> None:
         """A visit is over: to whoever pinged while it was under way it was none."""
         again = self._again.pop(feed_id, None)
         if again is not None:

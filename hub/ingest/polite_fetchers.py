@@ -1,9 +1,8 @@
-"""Requests for what is no feed yet, no faster than a host is ever asked.
+"""Fetchers that stand before the one that asks: at the pace of hosts, by robots.txt.
 
-Feeds that a site's robots.txt asks automatic clients to leave alone.
-
-A setting: feeds that somebody subscribes to are commonly fetched without it. A site's
-file is asked for once a day, before its feeds, by the same name and at the same pace.
+To heed robots.txt is a setting: feeds that somebody subscribes to are commonly fetched
+without it. A site's file is asked for once a day, before its feeds, by the same name
+and at the same pace.
 """
 
 from __future__ import annotations
@@ -152,8 +151,9 @@ class RobotsFetcher:
 
 
 def _is_unreachable(fetched: Fetched) -> bool:
-    """RFC 9309 2.3.1.4: "If the robots.txt file is unreachable due to server or network
+    """Whether all is forbidden for want of the file.
 
+    RFC 9309 2.3.1.4: "If the robots.txt file is unreachable due to server or network
     errors, … the crawler MUST assume complete disallow." 2.3.1.3: any other status than
     success means that there is none, and all is allowed.
     """

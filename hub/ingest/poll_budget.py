@@ -1,9 +1,7 @@
-"""The hours and weekdays at which all feeds post, as of a sample of them.
+"""What polls have cost lately, and when all feeds post: what a hub plans its polls by.
 
-Each feed's state has its own habits, so there is nothing else to store: a start knows
-what the hub knew before.
-
-What polls have cost lately: keeps the price of a poll while the hub runs.
+Both are kept in memory only. Each feed's state has the price at which it was planned,
+and its own posting profile, so a hub that starts knows what it knew before.
 """
 
 from __future__ import annotations
@@ -25,8 +23,9 @@ EVERY = 600.0
 """Seconds between two samples; habits change over weeks."""
 
 
-class CommonHabits:
-    """``prior`` is what all feeds' habits count for before a feed's own."""
+class CommonProfile:
+    """The hours and weekdays at which all feeds post, as of a sample of them: ``prior``
+    is what all feeds' habits count for before a feed's own."""
 
     def __init__(self, feeds: FeedStore, clock: Clock) -> None:
         self._feeds = feeds
@@ -65,7 +64,7 @@ class PollBudget:
         """What is planned with now."""
         return self._outlook
 
-    def expect_habits(self, prior: Prior) -> None:
+    def expect_profile(self, prior: Prior) -> None:
         """What all feeds' habits are said to be, from now on."""
         self._outlook = changed(self._outlook, prior=prior)
 

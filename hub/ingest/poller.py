@@ -1,10 +1,8 @@
 """The poller: asks every feed when it is due, politely and with bounded means.
 
-Due feeds are a query; a bounded wheel holds the next of them by host, and a fixed
-number of workers visit them, as many as there are places in both lanes. Nothing here
+Due feeds are a query; a bounded queue holds the next of them by host, and a fixed
+number of workers visit them, as many as there are slots, quick and slow. Nothing here
 grows with the number of feeds.
-
-What a poller may be told beside its means, and the visitor that it makes of both.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from hub.ingest.due_queue import Due
 from hub.ingest.entry_sanitizer import Sanitizer
 from hub.ingest.fetcher import FeedFetcher, FetcherIdentity
 from hub.ingest.manual_fetches import ManualFetches
-from hub.ingest.poll_budget import CommonHabits, PollBudget
+from hub.ingest.poll_budget import CommonProfile, PollBudget
 from hub.ingest.schedule import Schedule
 from hub.ingest.tracker import Tracker
 from hub.ingest.visit_runner import Outage, VisitRunner
@@ -42,9 +40,18 @@ from storage.contract import Storage
 from storage.errors import NotFound, StorageError
 from storage.records import FeedId, FeedState, FetchTarget, StoredFeed
 
+LONGEST_SPREAD = timedelta(minutes=5)
+"""For so long feeds that are overdue at the start are spread, or for their period."""
+LEAST_SPREAD = 20.0
+"""Of them a second, at least: of few nobody notices."""
+MOST_CALLERS = 256
+"""Callers that may wait for `Poller.fetch_now` at once; others queue up."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PollerOptions:
+    """What a poller may be told beside what it uses."""
+
     concurrency: int = 64  # feeds visited at the same time
     identity: FetcherIdentity = field(default_factory=FetcherIdentity)
     hub_url: str = ""  # that documents of sites name
@@ -56,72 +63,8 @@ class PollerOptions:
     detector: Detector | None = None  # of languages; None: none is guessed
     site_bounds: SiteBounds = field(default_factory=SiteBounds)
     scp_checksum: ChecksumRule = ChecksumRule.LENIENT
-    is_in_hand: Callable[[str], bool] = lambda url: False
-    """Whether a URL's answer was brought, so that its server is not asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VisitorMeans:
-    """What a visitor needs that is no option."""
-
-    storage: Storage
-    fetcher: FeedFetcher
-    parser: Parser
-    clock: Clock
-    rules: PollingRules
-    accounts: PollBudget
-    schedule: Schedule
-    site_places: SiteSlots
-
-    def create(self, options: PollerOptions) -> Visitor:
-        return Visitor(
-            feeds=self.storage.feeds,
-            fetcher=self.fetcher,
-            reader=DocumentReader(
-                parser=self.parser, clock=self.clock, metrics=options.metrics
-            ),
-            committer=Committer(
-                log=self.storage.log,
-                clock=self.clock,
-                metrics=options.metrics,
-                sanitizer=options.sanitizer,
-                tracker=options.tracker,
-                detector=options.detector,
-            ),
-            rules=self.rules,
-            identity=options.identity,
-            outlook=self.accounts.outlook,
-            jitter=options.jitter,
-            sites=self._sites(options),
-        )
-
-    def _sites(self, options: PollerOptions) -> SiteReader:
-        return SiteReader(
-            store=self.storage.sites,
-            clock=self.clock,
-            walks=WALKS,
-            fetch=self.fetcher.fetch,
-            wait=self._wait_for_host,
-            documents=SiteDocuments(storage=self.storage, hub_url=options.hub_url),
-            parser=self.parser,
-            bounds=options.site_bounds,
-            checksum=options.scp_checksum,
-            places=self.site_places,
-        )
-
-    async def _wait_for_host(self, url: str) -> None:
-        """Before each further request of a visit, by the same pace as visits."""
-        wait = self.schedule.turn_of(url)
-        if wait > 0:
-            await asyncio.sleep(wait)
-
-
-LONGEST_SPREAD = timedelta(minutes=5)
-"""For so long feeds that are overdue at the start are spread, or for their period."""
-LEAST_SPREAD = 20.0
-"""Of them a second, at least: of few nobody notices."""
-MOST_ASKED = 256
-"""Callers that may wait for `Poller.fetch_now` at once; others queue up."""
+    is_pushed: Callable[[str], bool] = lambda url: False
+    """Whether the answer for a URL has been pushed, so that its server is not asked."""
 
 
 class Poller:
@@ -147,40 +90,70 @@ class Poller:
         self._concurrency = options.concurrency
         self._has_pace = bool(options.budget.polls_per_second)
         self._is_begun = False
-        self._site_places = SiteSlots(options.concurrency)
-        self._accounts = PollBudget(options.budget, rules.patience)
-        self._habits = CommonHabits(storage.feeds, clock)
+        self._site_slots = SiteSlots(options.concurrency)
+        self._budget = PollBudget(options.budget, rules.patience)
+        self._profile = CommonProfile(storage.feeds, clock)
         self._schedule = Schedule(storage.feeds, network, clock, options.budget)
         self._jobs: asyncio.Queue[tuple[Due, FetchTarget]] = asyncio.Queue(
             options.concurrency
         )
         self._awake = asyncio.Event()
-        self._asked = ManualFetches(
-            self._schedule, clock, self._awake, options.is_in_hand
+        self._manual = ManualFetches(
+            self._schedule, clock, self._awake, options.is_pushed
         )
-        self._askers = asyncio.Semaphore(MOST_ASKED)
+        self._callers = asyncio.Semaphore(MOST_CALLERS)
         self._outage = Outage(storage)
-        self._lanes = VisitSlots(options.concurrency, options.metrics)
-        means = VisitorMeans(
-            storage=storage,
-            fetcher=fetcher,
-            parser=parser,
-            clock=clock,
-            rules=rules,
-            accounts=self._accounts,
+        self._slots = VisitSlots(options.concurrency, options.metrics)
+        self._runner = VisitRunner(
             schedule=self._schedule,
-            site_places=self._site_places,
-        )
-        self._turns = VisitRunner(
-            schedule=self._schedule,
-            asked=self._asked,
-            visitor=means.create(options),
-            accounts=self._accounts,
+            manual=self._manual,
+            visitor=self._visitor(fetcher, parser, options),
+            budget=self._budget,
             outage=self._outage,
-            lanes=self._lanes,
+            slots=self._slots,
             clock=clock,
             awake=self._awake,
         )
+
+    def _visitor(
+        self, fetcher: FeedFetcher, parser: Parser, options: PollerOptions
+    ) -> Visitor:
+        storage, clock = self._storage, self._clock
+        return Visitor(
+            feeds=storage.feeds,
+            fetcher=fetcher,
+            reader=DocumentReader(parser=parser, clock=clock, metrics=options.metrics),
+            committer=Committer(
+                log=storage.log,
+                clock=clock,
+                metrics=options.metrics,
+                sanitizer=options.sanitizer,
+                tracker=options.tracker,
+                detector=options.detector,
+            ),
+            rules=self._rules,
+            identity=options.identity,
+            outlook=self._budget.outlook,
+            jitter=options.jitter,
+            sites=SiteReader(
+                store=storage.sites,
+                clock=clock,
+                walks=WALKS,
+                fetch=fetcher.fetch,
+                wait=self._wait_for_host,
+                documents=SiteDocuments(storage=storage, hub_url=options.hub_url),
+                parser=parser,
+                bounds=options.site_bounds,
+                checksum=options.scp_checksum,
+                slots=self._site_slots,
+            ),
+        )
+
+    async def _wait_for_host(self, url: str) -> None:
+        """Before each further request of a visit, by the same pace as visits."""
+        wait = self._schedule.turn_of(url)
+        if wait > 0:
+            await asyncio.sleep(wait)
 
     async def run(self) -> None:
         """Poll until cancelled; what is under way then never happened."""
@@ -191,7 +164,7 @@ class Poller:
                 for number in range(workers):
                     group.create_task(self._work(), name=f"poller-{number}")
         finally:
-            self._asked.answer_all()
+            self._manual.finish_all()
 
     def wake(self) -> None:
         """A feed was added or resumed: look at once at what is due."""
@@ -206,7 +179,7 @@ class Poller:
         polling = feed.polling
         planned_at = polling.last_fetch or self._clock.now()
         price = polling.price or self._rules.patience
-        outlook = Outlook(price=price, prior=self._habits.prior)
+        outlook = Outlook(price=price, prior=self._profile.prior)
         return explain(
             polling,
             polling.subscribers,
@@ -221,20 +194,20 @@ class Poller:
 
         False, and nothing is done, if its server asked for patience.
         """
-        return self._asked.ping(feed)
+        return self._manual.ping(feed)
 
     def is_pinged(self, feed_id: FeedId) -> bool:
         """Whether a fetch that was asked for is yet to begin."""
-        return self._asked.is_pinged(feed_id)
+        return self._manual.is_pinged(feed_id)
 
     @property
     def pinged(self) -> int:
         """Feeds that were asked for."""
-        return len(self._asked)
+        return len(self._manual)
 
     @property
     def under_way(self) -> Set[FeedId]:
-        """Feeds that are being visited, or wait for a place among the slow."""
+        """Feeds that are being visited, or wait for a slot among the slow."""
         return self._schedule.under_way
 
     async def fetch_now(self, feed_id: FeedId) -> StoredFeed:
@@ -247,11 +220,11 @@ class Poller:
         and `StorageError`.
         """
         feed = await self._existing(feed_id)
-        if self._asked.may_be_asked(feed):
-            async with self._askers:
+        if self._manual.may_fetch(feed):
+            async with self._callers:
                 if self._outage.failure is not None:
                     await self._outage.probe()
-                failure = await asyncio.shield(self._asked.ask(feed))
+                failure = await asyncio.shield(self._manual.request(feed))
             if failure is not None:
                 raise failure
         return await self._existing(feed_id)
@@ -269,15 +242,15 @@ class Poller:
             try:
                 if self._outage.is_open:
                     was_of_all = await self._outage.wait()
-                    self._turns.resume(after_outage=was_of_all)
+                    self._runner.resume(after_outage=was_of_all)
                 await self._begin()
-                if await self._habits.look():
-                    self._accounts.expect_habits(self._habits.prior)
+                if await self._profile.look():
+                    self._budget.expect_profile(self._profile.prior)
                 await self._schedule.put_off()
                 await self._schedule.load()
                 await self._hand_out()
             except StorageError as error:
-                self._turns.storage_failed(error)
+                self._runner.storage_failed(error)
                 continue
             await self._rest()
 
@@ -317,14 +290,14 @@ class Poller:
 
     def _give_up(self, dues: Iterable[Due], failure: StorageError | None) -> None:
         for due in dues:
-            self._turns.give_up(due, failure)
+            self._runner.give_up(due, failure)
 
     async def _work(self) -> None:
         while True:
-            async with self._lanes.enter() as place:
+            async with self._slots.enter() as slot:
                 # In frames of its own: who waits keeps no target, which is large.
-                await self._take(*await self._next_job(), place)
-                await self._serve_line(place)
+                await self._take(*await self._next_job(), slot)
+                await self._serve_line(slot)
 
     async def _next_job(self) -> tuple[Due, FetchTarget]:
         job = await self._jobs.get()
@@ -332,23 +305,23 @@ class Poller:
             self._awake.set()
         return job
 
-    async def _take(self, due: Due, target: FetchTarget, place: Slot) -> None:
-        with self._site_places.hold(target.feed) as is_free:
+    async def _take(self, due: Due, target: FetchTarget, slot: Slot) -> None:
+        with self._site_slots.hold(target.feed) as is_free:
             if is_free:
-                await self._turns.take(due, target, place)
+                await self._runner.take(due, target, slot)
             else:
-                self._turns.put_off(due, target)
+                self._runner.put_off(due, target)
 
-    async def _serve_line(self, place: Slot) -> None:
-        """A slow place goes on to feeds that wait for one."""
-        while place.is_slow and (due := self._lanes.next_in_line()):
+    async def _serve_line(self, slot: Slot) -> None:
+        """A slow slot goes on to feeds that wait for one."""
+        while slot.is_slow and (due := self._slots.next_in_line()):
             try:
                 targets = await self._storage.feeds.targets([due.feed_id])
             except StorageError as error:
-                self._turns.give_up(due, error)
-                self._turns.storage_failed(error)
+                self._runner.give_up(due, error)
+                self._runner.storage_failed(error)
                 continue
             for target in targets:
-                await self._take(due, target, place)
+                await self._take(due, target, slot)
             if not targets:
-                self._turns.give_up(due, None)  # removed meanwhile
+                self._runner.give_up(due, None)  # removed meanwhile

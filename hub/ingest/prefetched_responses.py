@@ -1,9 +1,8 @@
-"""Content that is brought along instead of being asked for, taken for a fetch.
-
-Answers that were fetched for one purpose and serve another, so as to ask once.
+"""Responses that are there before a feed is fetched, and taken for its fetch.
 
 Whether strangers may subscribe to a topic shows in its document, which is then its
-first: "exactly one unconditional request per feed URL".
+first: "exactly one unconditional request per feed URL". And what a publisher or a hub
+pushes is committed like the answer to a poll.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ TAKEN_SECONDS = 20.0
 """How long the content may wait to be committed; a fetch may come first."""
 TRIES = 3
 
-Bring = Callable[[str, Fetched], AbstractContextManager[Callable[[], bool]]]
+ProvidePushed = Callable[[str, Fetched], AbstractContextManager[Callable[[], bool]]]
 """Have the next fetch of a URL answered with this; tells whether it was."""
 
 
@@ -37,9 +36,11 @@ class FetchingPoller(Protocol):
 class PushedContent:
     """One at a time of each feed."""
 
-    def __init__(self, poller: FetchingPoller, bring: Bring, clock: Clock) -> None:
+    def __init__(
+        self, poller: FetchingPoller, provide: ProvidePushed, clock: Clock
+    ) -> None:
         self._poller = poller
-        self._bring = bring
+        self._provide = provide
         self._clock = clock
         self._locks: WeakValueDictionary[FeedId, asyncio.Lock] = WeakValueDictionary()
 
@@ -59,7 +60,7 @@ class PushedContent:
         """A fetch that was under way may end first: it brings something else."""
         now = self._clock.now()
         fetched = changed(fetched, at=now, started=now)
-        with self._bring(fetched.url, fetched) as is_taken:
+        with self._provide(fetched.url, fetched) as is_taken:
             for _ in range(TRIES):
                 await self._poller.fetch_now(feed.id)
                 if is_taken():
@@ -77,7 +78,7 @@ class PrefetchedResponses:
     def __init__(self, fetcher: FeedFetcher) -> None:
         self._fetcher = fetcher
         self._answers: dict[str, Fetched] = {}
-        self._brought: dict[str, Fetched] = {}
+        self._pushed: dict[str, Fetched] = {}
         self._bytes = 0
 
     async def fetch(self, request: FetchRequest) -> Fetched:
@@ -87,9 +88,9 @@ class PrefetchedResponses:
         subscribers, and nobody who looks what a stranger is shown.
         """
         if request.subscribers is not None:
-            brought = self._brought.pop(bare_url(request.url), None)
-            if brought is not None:
-                return brought
+            pushed = self._pushed.pop(bare_url(request.url), None)
+            if pushed is not None:
+                return pushed
         if request.validators is None and request.credentials is None:
             fetched = self._answers.pop(bare_url(request.url), None)
             if fetched is not None:
@@ -97,7 +98,7 @@ class PrefetchedResponses:
         return await self._fetcher.fetch(request)
 
     @contextmanager
-    def hand_over(self, url: str, fetched: Fetched | None) -> Iterator[None]:
+    def provide(self, url: str, fetched: Fetched | None) -> Iterator[None]:
         """Meanwhile the next fetch of the URL, and only that, is answered with it."""
         size = 0 if fetched is None else len(fetched.body)
         if fetched is None or self._bytes + size > MOST_BYTES:
@@ -113,12 +114,14 @@ class PrefetchedResponses:
                 del self._answers[key]
             self._bytes -= size
 
-    def is_in_hand(self, url: str) -> bool:
+    def is_pushed(self, url: str) -> bool:
         """Whether the next fetch of a URL for the poller asks no server."""
-        return bare_url(url) in self._brought
+        return bare_url(url) in self._pushed
 
     @contextmanager
-    def bring(self, url: str, fetched: Fetched) -> Iterator[Callable[[], bool]]:
+    def provide_pushed(
+        self, url: str, fetched: Fetched
+    ) -> Iterator[Callable[[], bool]]:
         """Meanwhile the next fetch of the URL is answered with what its publisher sent.
 
         What is entered tells whether it was; never, if there is no room for more. One
@@ -128,10 +131,10 @@ class PrefetchedResponses:
         if self._bytes + size > MOST_BYTES:
             yield lambda: False
             return
-        self._brought[key] = fetched
+        self._pushed[key] = fetched
         self._bytes += size
         try:
-            yield lambda: key not in self._brought
+            yield lambda: key not in self._pushed
         finally:
-            self._brought.pop(key, None)
+            self._pushed.pop(key, None)
             self._bytes -= size

@@ -78,10 +78,8 @@ class Tracker:
         self._version = max(version, self._version)
 
     async def _learn(self) -> None:
-        """How common words are: queries wait under the rarest ones they require, and
-
-        after a restart nothing would be known of that but the words' lengths.
-        """
+        """Learn how common words are: queries wait under the rarest words that they
+        require, and after a restart no more is known of words than their lengths."""
         bodies = await self._store.sample(LEARNT_ENTRIES, LARGEST_LEARNT)
         words = await run_in_thread(partial(_words_of, bodies))
         with self._lock:

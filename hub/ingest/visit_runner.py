@@ -1,6 +1,6 @@
-"""When storage fails: nothing is fetched until it can be written again.
+"""The visit of one feed: from waiting for its turn to all that is learned of it.
 
-The turn of one feed: from waiting for it to all that is learned of its visit.
+When storage fails nothing is fetched until it can be written again (`Outage`).
 """
 
 from __future__ import annotations
@@ -100,18 +100,18 @@ class VisitRunner:
     """``awake`` is set when there may be more to visit, or to plan anew."""
 
     schedule: Schedule
-    asked: ManualFetches
+    manual: ManualFetches
     visitor: Visitor
-    accounts: PollBudget
+    budget: PollBudget
     outage: Outage
-    lanes: VisitSlots
+    slots: VisitSlots
     clock: Clock
     awake: asyncio.Event
     slow: SlowFeeds = field(default_factory=SlowFeeds)
     cut_short: set[FeedId] = field(default_factory=set)
     """Of which nothing could be stored in this outage: what was under way, no more."""
 
-    async def take(self, due: Due, target: FetchTarget, place: Slot) -> None:
+    async def take(self, due: Due, target: FetchTarget, slot: Slot) -> None:
         """One visit from its turn to its end; it harms no other, however it ends. One
         that is too slow for its place is in line afterwards, and not over."""
         started = self.clock.monotonic()
@@ -120,10 +120,10 @@ class VisitRunner:
         try:
             if failure is None and self._is_wanted(target):
                 occasion = self._occasion(due)
-                self._choose_lane(target, occasion, place)
+                self._choose_slot(target, occasion, slot)
                 await self._wait(due, occasion)
                 started = self.clock.monotonic()
-                await self._visit(target, occasion, place)
+                await self._visit(target, occasion, slot)
         except NoSiteSlot:
             self._come_back(due)
         except TooSlow:
@@ -162,32 +162,28 @@ class VisitRunner:
             for feed_id in self.cut_short:
                 self.schedule.end_rest(feed_id)
         self.cut_short.clear()
-        self.asked.resume(after_outage=after_outage)
+        self.manual.resume(after_outage=after_outage)
         self.schedule.look_again()
 
-    def _choose_lane(
-        self, target: FetchTarget, occasion: Occasion, place: Slot
-    ) -> None:
+    def _choose_slot(self, target: FetchTarget, occasion: Occasion, slot: Slot) -> None:
         """Who gave no answer the last time, or took long, has no claim to a quick
         place, unless it is asked for. Raises `TooSlow`."""
         feed = target.feed
         was_slow = feed.polling.code == 0 or feed.id in self.slow
-        if was_slow and occasion is not Occasion.PING and not place.become_slow():
+        if was_slow and occasion is not Occasion.PING and not slot.become_slow():
             raise TooSlow
 
-    async def _visit(
-        self, target: FetchTarget, occasion: Occasion, place: Slot
-    ) -> None:
-        self.accounts.resume(target.feed.polling.price)
-        with self.lanes.memory.reserve() as share:
-            visit = await self.visitor.visit(target, occasion, place.asking(), share)
+    async def _visit(self, target: FetchTarget, occasion: Occasion, slot: Slot) -> None:
+        self.budget.resume(target.feed.polling.price)
+        with self.slots.memory.reserve() as share:
+            visit = await self.visitor.visit(target, occasion, slot.asking(), share)
         self.slow.note(target.feed.id, visit.fetched)
-        self.accounts.count(target.feed, visit.fetched.at)
-        self.asked.learn(target.feed.id, visit.commit.polling)
+        self.budget.count(target.feed, visit.fetched.at)
+        self.manual.learn(target.feed.id, visit.commit.polling)
         self._heed(visit)
 
     def _line_up(self, due: Due) -> bool:
-        is_in_line = self.lanes.line_up(due)
+        is_in_line = self.slots.line_up(due)
         if not is_in_line:
             self.schedule.rest(due.feed_id, LINE_PAUSE)
         return is_in_line
@@ -197,14 +193,14 @@ class VisitRunner:
         self.awake.set()
 
     def _occasion(self, due: Due) -> Occasion:
-        return Occasion.PING if due.feed_id in self.asked else Occasion.RING
+        return Occasion.PING if due.feed_id in self.manual else Occasion.RING
 
     def _is_wanted(self, target: FetchTarget) -> bool:
         """Still: it may have been paused, or visited, since it was read as due."""
         feed = target.feed
         is_due = feed.next_fetch <= self.clock.now()
-        if feed.id in self.asked:
-            return self.asked.is_wanted(feed)
+        if feed.id in self.manual:
+            return self.manual.is_wanted(feed)
         return is_due and feed.state is FeedState.ACTIVE
 
     async def _wait(self, due: Due, occasion: Occasion) -> None:
@@ -225,17 +221,17 @@ class VisitRunner:
                 visit.commit.next_fetch,
             )
             for feed_id in self.schedule.hold(visit.fetched.url, until):
-                self.asked.answer(feed_id, None)
+                self.manual.finish(feed_id, None)
 
     def _mind_silence(self, fetched: Fetched) -> None:
         if not fetched.is_unanswered:
             self.schedule.answered(fetched.url)
             return
         for feed_id in self.schedule.silent(fetched.url):
-            self.asked.answer(feed_id, None)
+            self.manual.finish(feed_id, None)
 
     def _finish(self, due: Due, started: float, failure: StorageError | None) -> None:
-        self.asked.answer(due.feed_id, failure)
+        self.manual.finish(due.feed_id, failure)
         if self.schedule.finish(due, started):
             self.awake.set()
-        self.asked.ask_again(due.feed_id)
+        self.manual.ping_again(due.feed_id)

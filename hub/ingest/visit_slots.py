@@ -1,17 +1,14 @@
-"""Feeds whose publishers took long the last time, whatever came of it.
+"""How many visits there may be at a time: quick ones, slow ones, and of sites.
 
-How many of the workers may read sites at a time.
+Slow publishers by the thousand do not hold up the others. Most visits are over within
+a second or two; one to a publisher who never answers takes ten times that. A visit
+begins in a quick slot, of which there are as many as the poller's concurrency. If it is
+not over in time it takes a slow slot, and its quick one is free for the next visit. If
+all slow slots are taken, a publisher who has not answered yet is asked anew later: the
+visit is broken off, and its feed waits in line for a slow slot.
 
-A visit to a site takes minutes, one to a feed a second or two: were all workers with
-sites, no feed would be asked.
-
-Two lanes for visits: slow publishers by the thousand do not hold up the others.
-
-Most visits are over within a second or two; one to a publisher who never answers takes
-ten times that. A visit begins in the quick lane, which has the poller's places. Is it
-not over in time, it goes on in the slow lane, and its place is free for the next. Is
-that lane full too, a publisher who has not answered yet is asked anew later: the visit
-is broken off, and its feed waits in line for a place among the slow ones.
+A visit to a site takes minutes, so sites have a share of all slots: else no feed would
+be polled while many sites are read.
 """
 
 from __future__ import annotations
@@ -34,9 +31,12 @@ MOST_FEEDS: Final = 10_000
 
 
 class SlowFeeds:
-    """The latest ``most`` of them, since this process began; a quick answer, and a feed
-    is forgotten. So a publisher who drips, and is never without an answer for long, is
-    known as one that never answers is."""
+    """Feeds whose publishers took long the last time, whatever came of it.
+
+    The latest ``most`` of them, since this process began; a feed that is answered
+    quickly is forgotten. So publishers who send a document in drips are known as well
+    as those who never answer.
+    """
 
     def __init__(self, most: int = MOST_FEEDS) -> None:
         self._most = most
@@ -64,15 +64,17 @@ class NoSiteSlot(Exception):
 
 
 class SiteSlots:
-    """Of ``concurrency`` workers. What is not known to be a site yet needs no place
-    before it shows to be one."""
+    """How many of ``concurrency`` workers may read sites at a time.
+
+    A feed that is not known to be a site needs a slot when it turns out to be one.
+    """
 
     def __init__(self, concurrency: int) -> None:
         self._free = max(1, concurrency // SHARE)
 
     @contextmanager
     def hold(self, feed: StoredFeed) -> Iterator[bool]:
-        """Whether the feed may be visited now; its place is held meanwhile."""
+        """Whether the feed may be visited now; its slot is held meanwhile."""
         if feed.format not in SITE_FORMATS:
             yield True
             return
@@ -83,8 +85,7 @@ class SiteSlots:
     def hold_for_new(self, feed: StoredFeed) -> Iterator[None]:
         """For the rest of a visit, if it began as any feed's. Raises `NoSiteSlot`.
 
-        Were there none to be had, a hundred sites that are added at once would have all
-        workers.
+        Without it a hundred sites that are added at once would take all workers.
         """
         if feed.format in SITE_FORMATS:
             yield
@@ -107,53 +108,53 @@ class SiteSlots:
 
 
 PATIENCE: Final = 3.0
-"""Seconds in the quick lane. A new site's robots.txt and its feed, a second apart, are
+"""Seconds in a quick slot. A new site's robots.txt and its feed, a second apart, are
 asked within them."""
 SLOW_SHARE: Final = 4
-"""Slow visits for each place of the quick lane."""
+"""Slow slots for each quick one."""
 MOST_SLOW: Final = 500
 MOST_IN_LINE: Final = 1_000
 
 
 class TooSlow(Exception):
-    """A visit is broken off, or not begun: it is for the slow lane, which is full."""
+    """A visit is broken off, or not begun: all slow slots are taken."""
 
 
-BYTES_A_PLACE: Final = 5 * MEBIBYTE
-"""Of documents for each place of the quick lane, and half of what they may take in all:
-no more than if each of these alone had the largest one."""
-_LEAST_PLACES: Final = 8
-"""For which there is room however few there are: large ones may meet."""
+BYTES_A_SLOT: Final = 5 * MEBIBYTE
+"""Of documents for each quick slot, and half of what they may take in all: no more than
+if each of these alone had the largest one."""
+_LEAST_SLOTS: Final = 8
+"""For so many there is memory however few there are: large documents may meet."""
 
 
 def slow_slots(concurrency: int) -> int:
-    """Visits beyond those of the quick lane: sockets, and documents in memory."""
+    """Visits beyond the quick ones: sockets, and documents in memory."""
     return min(SLOW_SHARE * concurrency, MOST_SLOW)
 
 
 class VisitSlots:
-    """``concurrency`` places for quick visits, and `slow_slots` more. The documents of
-    all of them share the ``memory``."""
+    """``concurrency`` quick slots, and `slow_slots` slow ones. The documents of all
+    visits share the ``memory``."""
 
     def __init__(self, concurrency: int, metrics: Metrics | None = None) -> None:
         self._quick = asyncio.Semaphore(concurrency)
         self._slow_left = slow_slots(concurrency)
         self._line: deque[Due] = deque()
         self._counted = (metrics or Metrics()).slow_polls
-        self.memory = MemoryBudget(max(concurrency, _LEAST_PLACES) * BYTES_A_PLACE)
+        self.memory = MemoryBudget(max(concurrency, _LEAST_SLOTS) * BYTES_A_SLOT)
 
     @asynccontextmanager
     async def enter(self) -> AsyncIterator[Slot]:
-        """A place in the quick lane, as soon as there is one."""
+        """A quick slot, as soon as one is free."""
         await self._quick.acquire()
-        place = Slot(self)
+        slot = Slot(self)
         try:
-            yield place
+            yield slot
         finally:
-            place.leave()
+            slot.leave()
 
     def line_up(self, due: Due) -> bool:
-        """Wait for the slow lane, still under way; False if the line is full."""
+        """Wait for a slow slot, still under way; False if the line is full."""
         if len(self._line) >= MOST_IN_LINE:
             return False
         self._line.append(due)
@@ -161,15 +162,15 @@ class VisitSlots:
         return True
 
     def next_in_line(self) -> Due | None:
-        """For who holds a slow place. There is a line only while all of these are
-        taken, so whoever has done with one serves it."""
+        """The feed to go on with in a slow slot. There is a line only while all of
+        them are taken, so whoever has done with one serves it."""
         if not self._line:
             return None
         self._counted.add("waiting", -1)
         return self._line.popleft()
 
     def take_slow(self) -> bool:
-        """A slow place in exchange for a quick one, if there is any."""
+        """A slow slot in exchange for a quick one, if there is any."""
         if not self._slow_left:
             return False
         self._slow_left -= 1
@@ -188,15 +189,15 @@ class VisitSlots:
 class Slot:
     """Held by one visit at a time: quick at first, and once slow it stays so."""
 
-    def __init__(self, lanes: VisitSlots) -> None:
-        self._lanes = lanes
+    def __init__(self, slots: VisitSlots) -> None:
+        self._slots = slots
         self._timer: asyncio.TimerHandle | None = None
         self._asking: asyncio.Timeout | None = None
         self.is_slow = False
 
     def become_slow(self) -> bool:
-        """False if the slow lane is full."""
-        self.is_slow = self.is_slow or self._lanes.take_slow()
+        """False if all slow slots are taken."""
+        self.is_slow = self.is_slow or self._slots.take_slow()
         return self.is_slow
 
     @asynccontextmanager
@@ -221,7 +222,7 @@ class Slot:
     def leave(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._lanes.give_back(is_slow=self.is_slow)
+        self._slots.give_back(is_slow=self.is_slow)
 
     def _watch(self) -> None:
         loop = asyncio.get_running_loop()

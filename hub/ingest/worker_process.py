@@ -1,7 +1,4 @@
-"""What is used as an async context manager and owns processes that end with it.
-
-The hub's end of one parse worker.
-"""
+"""The hub's end of one parse worker, and of what owns workers that end with it."""
 
 from __future__ import annotations
 

@@ -172,13 +172,13 @@ class FeedService:
     async def _add_found(
         self, field: str, url: str, credentials: Credentials | None, request: AddFeed
     ) -> AddedFeed:
-        sight = await self._discovering.look(url, credentials, request.kind)
-        check_kind(field, request.kind, sight)
-        if sight.feed is None and sight.choice.feeds:
-            return await self._add_chosen(field, url, credentials, request, sight)
+        result = await self._discovering.look(url, credentials, request.kind)
+        check_kind(field, request.kind, result)
+        if result.feed is None and result.choice.feeds:
+            return await self._add_chosen(field, url, credentials, request, result)
         if credentials is not None:  # what they open is answered to nobody else
             return await self._add(url, credentials, request)
-        with self._discovering.answered(url, sight):
+        with self._discovering.answered(url, result):
             return await self._add(url, None, request)
 
     async def _add_chosen(
@@ -187,13 +187,13 @@ class FeedService:
         url: str,
         credentials: Credentials | None,
         request: AddFeed,
-        sight: LookupResult,
+        result: LookupResult,
     ) -> AddedFeed:
-        if sight.choice.best is None:
-            raise SeveralFeeds(url, sight.choice.feeds)
-        best = replace(request, url=sight.choice.best.href, discover=False)
+        if result.choice.best is None:
+            raise SeveralFeeds(url, result.choice.feeds)
+        best = replace(request, url=result.choice.best.href, discover=False)
         given = credentials if origin(best.url) == origin(url) else None
-        with self._discovering.best_answered(sight, given):
+        with self._discovering.best_answered(result, given):
             return await self.add(replace(best, credentials=given), field=field)
 
     async def discover(
@@ -402,7 +402,7 @@ def _check_pollable(feed: StoredFeed) -> None:
         raise Conflict(f"feed {feed.id} is a track query, which is never fetched")
 
 
-class FeedScout(Protocol):
+class SourceFinder(Protocol):
     """What the use cases need of `hub.sites.feed_finder.FeedFinder`."""
 
     async def look(
@@ -413,52 +413,52 @@ class FeedScout(Protocol):
     ) -> LookupResult: ...
 
 
-class HandOver(Protocol):
+class Provider(Protocol):
     """What is needed of `hub.ingest.prefetched_responses.PrefetchedResponses`."""
 
-    def hand_over(
+    def provide(
         self, url: str, fetched: Fetched | None
     ) -> AbstractContextManager[None]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovering:
-    """Without a ``scout`` nothing is seen; without ``answers`` what was looked at is
+    """Without a ``finder`` nothing is found; without ``answers`` what was looked at is
     asked for once more."""
 
-    scout: FeedScout | None = None
-    answers: HandOver | None = None
+    finder: SourceFinder | None = None
+    answers: Provider | None = None
 
     async def look(
         self, url: str, credentials: Credentials | None, kind: LookupKind
     ) -> LookupResult:
-        if self.scout is None:
+        if self.finder is None:
             return LookupResult()
-        return await self.scout.look(url, credentials, kind)
+        return await self.finder.look(url, credentials, kind)
 
-    def answered(self, url: str, sight: LookupResult) -> AbstractContextManager[None]:
+    def answered(self, url: str, result: LookupResult) -> AbstractContextManager[None]:
         """Meanwhile the first fetch of the URL gets the document that was seen."""
         if self.answers is None:
             return nullcontext()
-        return self.answers.hand_over(url, sight.fetched)
+        return self.answers.provide(url, result.fetched)
 
     def best_answered(
-        self, sight: LookupResult, credentials: Credentials | None
+        self, result: LookupResult, credentials: Credentials | None
     ) -> AbstractContextManager[None]:
         """The same for the best that was found; not with credentials, for what they
         open is answered to nobody else."""
-        best = sight.choice.best
+        best = result.choice.best
         if self.answers is None or best is None or credentials is not None:
             return nullcontext()
-        return self.answers.hand_over(best.href, sight.at_best)
+        return self.answers.provide(best.href, result.at_best)
 
 
-def check_kind(field: str, kind: LookupKind, sight: LookupResult) -> None:
+def check_kind(field: str, kind: LookupKind, result: LookupResult) -> None:
     """Who insists on a kind does not want whatever else is there.
 
     Raises `InvalidValue`, which names the ``field``.
     """
-    site = sight.site.format if sight.site else None
-    found = sight.feed.format if sight.feed else site
+    site = result.site.format if result.site else None
+    found = result.feed.format if result.feed else site
     if not kind.takes_feeds and (found is None or not kind.takes(found)):
         raise InvalidValue(field, f"the address of a site that offers {kind}")

@@ -1,11 +1,8 @@
-"""Sites that offer all they have to programs, looked for from one of their pages.
-
-What is at a URL, before it is followed: a feed, a site, or a page that names feeds.
+"""What is at a URL, before it is followed: a feed, a site, or a page that names feeds.
 
 A site's own address stands for all the site has: where that is offered to programs it
-is taken before feeds, which have the newest only. Of any other page it is what the
-page names that is meant. All is asked one after the other, no faster than a host is
-ever asked.
+is taken before feeds, which have the newest only. Of any other page, what it names is
+meant. Everything is asked one after the other, at the pace of hosts.
 """
 
 from __future__ import annotations
@@ -239,7 +236,7 @@ class FeedFinder:
             named = ()
         is_own = fetched.status and origin(fetched.url) == origin(url)
         given = credentials if is_own else None  # they are for no other
-        sight = LookupResult(
+        result = LookupResult(
             fetched=fetched,
             trouble=fetched.error or str(found),
             choice=choose(named),
@@ -249,10 +246,10 @@ class FeedFinder:
         ):
             site = await self._find_site(fetched, given, kind)
             if site is not None:
-                return _with_site(sight, site)
+                return _with_site(result, site)
         if not named and is_page and kind.takes_feeds:
-            return await self._try_usual_places(sight, fetched.url, given)
-        return sight
+            return await self._try_usual_places(result, fetched.url, given)
+        return result
 
     async def _find_site(
         self, page: Fetched, credentials: Credentials | None, kind: LookupKind
@@ -283,7 +280,7 @@ class FeedFinder:
         return None
 
     async def _try_usual_places(
-        self, sight: LookupResult, page: str, credentials: Credentials | None
+        self, result: LookupResult, page: str, credentials: Credentials | None
     ) -> LookupResult:
         """With the first of them that a feed is at."""
         for place in USUAL_PLACES:
@@ -292,8 +289,8 @@ class FeedFinder:
             if isinstance(found, ParsedFeed):
                 title, type = found.feed.title, found.format.media_type
                 link = FeedLink(href=fetched.url, title=title, type=type)
-                return replace(sight, choice=choose((link,)), at_best=fetched)
-        return sight
+                return replace(result, choice=choose((link,)), at_best=fetched)
+        return result
 
     async def _fetch(self, url: str, credentials: Credentials | None) -> Fetched:
         if not is_web_url(url):  # named by a page, or by robots.txt
@@ -325,10 +322,10 @@ def _may_be_site(fetched: Fetched, *, is_page: bool, is_named: bool) -> bool:
     return is_address or (is_page and not is_named)
 
 
-def _with_site(sight: LookupResult, site: FoundSite) -> LookupResult:
+def _with_site(result: LookupResult, site: FoundSite) -> LookupResult:
     choice = Choice(
-        feeds=(site.link, *sight.choice.feeds),
+        feeds=(site.link, *result.choice.feeds),
         best=site.link,
         reason=f"the site offers all it has to programs ({site.format})",
     )
-    return replace(sight, choice=choice, site=site, at_best=site.fetched)
+    return replace(result, choice=choice, site=site, at_best=site.fetched)

@@ -1,12 +1,7 @@
-"""What subscribers who want a site as it is are sent: an Atom document of its newest
-pages, for it has no document of its own that says what is new.
+"""Visits to sites: a walk says what it wants, and here it is done.
 
-One visit to a site under way: how far it has come, and what it has left to spend.
-
-Visits to sites: a walk says what it wants, and here it is done.
-
-Each step is committed as it comes, so a hub that dies between two goes on from the
-last one: nothing is lost, and nothing is told twice.
+Each step is committed as it comes, so a hub that dies between two goes on from the last
+one: nothing is lost, and nothing is told twice.
 """
 
 from __future__ import annotations
@@ -72,6 +67,9 @@ MOST_ENTRIES = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteDocuments:
+    """Atom documents of a site's newest pages, for subscribers who want it as it is: a
+    site has no document of its own that says what is new."""
+
     storage: Storage
     hub_url: str
 
@@ -197,7 +195,7 @@ class SiteReader:
     bounds: SiteBounds = field(default_factory=SiteBounds)
     checksum: ChecksumRule = ChecksumRule.LENIENT
     spools: Spools = field(default_factory=Spools)
-    places: SiteSlots
+    slots: SiteSlots
 
     async def visit(
         self, decision: Decision, format: str, request: FetchRequest, apply: Apply
@@ -207,7 +205,7 @@ class SiteReader:
         Raises `StorageError`: then what was committed before stays. Raises `NoPlace`
         before anything is read, where too many sites are.
         """
-        with self.places.hold_for_new(decision.target.feed):
+        with self.slots.hold_for_new(decision.target.feed):
             return await self._visit(decision, format, request, apply)
 
     async def _visit(

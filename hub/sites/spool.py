@@ -1,13 +1,9 @@
-"""A collection of a site, kept on disk while it is read.
+"""Collections of sites, kept on disk while they are read, a few at a time.
 
-It is read twice: once to its end, since whatever is wrong with it anywhere makes all of
-it unusable, and then for its pages. Neither takes memory, and both are done in slices
-beside the event loop.
-
-Collections under way in all visits, a few at a time; and what a visit has time for.
-
-A file that takes all of a visit by itself cannot be used. One for which others have
-left too little time is for the next visit.
+A collection is read twice: once to its end, since whatever is wrong with it anywhere
+makes all of it unusable, and then for its pages. Neither takes memory, and both are
+done in slices beside the event loop. A file that takes all of a visit by itself cannot
+be used; one for which others have left too little time is for the next visit.
 """
 
 from __future__ import annotations

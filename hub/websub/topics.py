@@ -117,7 +117,7 @@ class Topics:
             if feed is not None and is_there and not feed.private:
                 return await self._ready(feed)
             first = await self._look_at(topic, feed if is_there else None)
-            with self._fetcher.hand_over(topic, first):
+            with self._fetcher.provide(topic, first):
                 if feed is None or not is_there:
                     feed = await self._add(topic)
                 return await self._ready(feed)

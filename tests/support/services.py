@@ -204,12 +204,12 @@ FOLDER = "https://example.org/folder/"
 """A page that names one feed, on its own host."""
 
 
-class FakeScout:
-    """Sees three pages; all else is out of sight. ``handed_over`` are URLs."""
+class FakeFinder:
+    """Sees three pages; all else is out of result. ``provided`` are URLs."""
 
     def __init__(self) -> None:
         self.looked: list[tuple[str, Credentials | None]] = []
-        self.handed_over: list[str] = []
+        self.provided: list[str] = []
 
     async def look(
         self,
@@ -228,8 +228,8 @@ class FakeScout:
         )
 
     @contextmanager
-    def hand_over(self, url: str, fetched: Fetched | None) -> Iterator[None]:
-        self.handed_over.append(url)
+    def provide(self, url: str, fetched: Fetched | None) -> Iterator[None]:
+        self.provided.append(url)
         yield
 
 
@@ -253,7 +253,7 @@ class Hub:
     directory: Path
     metrics: Metrics
     watch: LiveWatch
-    scout: FakeScout
+    finder: FakeFinder
     redeliveries: FakeRedeliveries
     asker: FakeAsker
     clock_warnings: list[str]
@@ -303,8 +303,8 @@ async def open_hub(
             heartbeat_seconds=heartbeat_seconds,
         )
         watch = LiveWatch(live, storage.feeds, storage.tokens, watch_seconds)
-        scout = FakeScout()
-        discovering = Discovering(scout=scout, answers=scout)
+        finder = FakeFinder()
+        discovering = Discovering(finder=finder, answers=finder)
         tracks = TrackTopics(storage.tracking, clock, "http://hub.example")
         own = OwnTopics("http://hub.example")
         feeds = FeedService(
@@ -343,7 +343,9 @@ async def open_hub(
             policy=OpenHub.KNOWN,
             public_url="http://hub.example",
         )
-        bringing = PushedContent(poller, PrefetchedResponses(NoNetwork()).bring, clock)
+        bringing = PushedContent(
+            poller, PrefetchedResponses(NoNetwork()).provide_pushed, clock
+        )
         deliveries = Deliveries(storage, bringing, Pings(poller, clock), clock)
         services = Services(
             storage=storage,
@@ -399,7 +401,7 @@ async def open_hub(
         )
         yield Hub(
             *(services, storage, poller, clock, directory, metrics, watch),
-            scout=scout,
+            finder=finder,
             redeliveries=redeliveries,
             asker=asker,
             clock_warnings=clock_warnings,

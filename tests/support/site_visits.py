@@ -73,7 +73,7 @@ class Reading:
     shows_front: bool = False  # though it is known
     meanwhile: Callable[[], Awaitable[object]] | None = None  # before a request
     position: Position = BEFORE_ALL
-    places: SiteSlots = field(default_factory=lambda: SiteSlots(4))
+    slots: SiteSlots = field(default_factory=lambda: SiteSlots(4))
 
     async def visit(self, *, seconds: float = 3_600.0) -> StoredFeed:
         """One visit, so much later; the feed as it is afterwards."""
@@ -111,7 +111,7 @@ class Reading:
             ),
             parser=InlineParser(),
             bounds=self.bounds,
-            places=self.places,
+            slots=self.slots,
         )
         request = FetchRequest(url=front.url, user_agent="Fanfare")
         await reader.visit(decision, "openfeeder", request, self._apply)

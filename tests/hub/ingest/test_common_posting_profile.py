@@ -7,7 +7,7 @@ import pytest
 
 from hub.core.habits import NOTHING_KNOWN, count_habits, hour_of, pack_habits
 from hub.core.outlook import EVEN
-from hub.ingest.poll_budget import EVERY, CommonHabits
+from hub.ingest.poll_budget import EVERY, CommonProfile
 from storage.records import Polling, Posting
 from tests.support.clock import ManualClock
 from tests.support.polled import PolledStorage, a_feed
@@ -26,11 +26,11 @@ def storage_of_early_birds() -> PolledStorage:
 
 
 async def test_before_the_first_look_all_hours_are_alike() -> None:
-    assert CommonHabits(storage_of_early_birds(), ManualClock()).prior == EVEN
+    assert CommonProfile(storage_of_early_birds(), ManualClock()).prior == EVEN
 
 
 async def test_a_look_tells_when_all_feeds_post() -> None:
-    common = CommonHabits(storage_of_early_birds(), ManualClock())
+    common = CommonProfile(storage_of_early_birds(), ManualClock())
 
     assert await common.look()
 
@@ -40,7 +40,7 @@ async def test_a_look_tells_when_all_feeds_post() -> None:
 
 async def test_it_looks_now_and_then() -> None:
     clock = ManualClock()
-    common = CommonHabits(storage_of_early_birds(), clock)
+    common = CommonProfile(storage_of_early_birds(), clock)
     await common.look()
 
     assert not await common.look()

@@ -1,3 +1,6 @@
+"""Due feeds come in turns, those of one host a second apart; what is too much for a
+host is put off."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta

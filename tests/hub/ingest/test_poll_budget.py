@@ -71,7 +71,7 @@ def test_the_habits_of_all_stay_while_the_price_moves() -> None:
     accounts = PollBudget(Budget(), 75)
     prior = prior_of([(count_habits(NOTHING_KNOWN, [START.timestamp()]), 20)])
 
-    accounts.expect_habits(prior)
+    accounts.expect_profile(prior)
     accounts.resume(20.0)
     accounts.count(a_feed_of(START - HOUR, START), START)
 

@@ -70,7 +70,7 @@ class Stage:
                 identity=FetcherIdentity(
                     product="Fanfare/1.0", url="https://hub.example"
                 ),
-                is_in_hand=self.in_hand.__contains__,
+                is_pushed=self.in_hand.__contains__,
                 budget=self.budget,
             ),
         )

@@ -34,7 +34,7 @@ async def test_an_answer_that_is_there_is_taken_once_and_not_asked_for() -> None
     origin = Origin()
     fetcher = PrefetchedResponses(origin)
 
-    with fetcher.hand_over("HTTP://HOST.example/feed#top", SEEN):
+    with fetcher.provide("HTTP://HOST.example/feed#top", SEEN):
         assert await fetcher.fetch(REQUEST) is SEEN
         assert origin.requests == []
         assert await fetcher.fetch(REQUEST) is ASKED
@@ -43,7 +43,7 @@ async def test_an_answer_that_is_there_is_taken_once_and_not_asked_for() -> None
 async def test_what_was_not_taken_is_forgotten() -> None:
     fetcher = PrefetchedResponses(Origin())
 
-    with fetcher.hand_over(URL, SEEN):
+    with fetcher.provide(URL, SEEN):
         pass
 
     assert await fetcher.fetch(REQUEST) is ASKED
@@ -52,7 +52,7 @@ async def test_what_was_not_taken_is_forgotten() -> None:
 async def test_without_an_answer_the_server_is_asked() -> None:
     fetcher = PrefetchedResponses(Origin())
 
-    with fetcher.hand_over(URL, None):
+    with fetcher.provide(URL, None):
         assert await fetcher.fetch(REQUEST) is ASKED
 
 
@@ -67,7 +67,7 @@ async def test_without_an_answer_the_server_is_asked() -> None:
 async def test_another_request_is_made_all_the_same(request_: FetchRequest) -> None:
     fetcher = PrefetchedResponses(Origin())
 
-    with fetcher.hand_over(URL, SEEN):
+    with fetcher.provide(URL, SEEN):
         assert await fetcher.fetch(request_) is ASKED
 
 
@@ -78,10 +78,10 @@ async def test_what_waits_to_be_taken_is_bounded(
     fetcher = PrefetchedResponses(Origin())
     other = changed(REQUEST, url=f"{URL}/other")
 
-    with fetcher.hand_over(URL, SEEN), fetcher.hand_over(other.url, SEEN):
+    with fetcher.provide(URL, SEEN), fetcher.provide(other.url, SEEN):
         assert await fetcher.fetch(other) is ASKED
         assert await fetcher.fetch(REQUEST) is SEEN
-    with fetcher.hand_over(other.url, SEEN):
+    with fetcher.provide(other.url, SEEN):
         assert await fetcher.fetch(other) is SEEN
 
 
@@ -98,19 +98,19 @@ async def test_what_a_publisher_brought_answers_any_poll_once(
 ) -> None:
     fetcher = PrefetchedResponses(Origin())
 
-    with fetcher.bring(URL, SEEN) as is_taken:
+    with fetcher.provide_pushed(URL, SEEN) as is_taken:
         assert not is_taken()
-        assert fetcher.is_in_hand(f"{URL}#top")
+        assert fetcher.is_pushed(f"{URL}#top")
         assert await fetcher.fetch(request_) is SEEN
         assert is_taken()
-        assert not fetcher.is_in_hand(URL)
+        assert not fetcher.is_pushed(URL)
         assert await fetcher.fetch(request_) is ASKED
 
 
 async def test_who_looks_what_a_stranger_is_shown_is_not_answered_with_it() -> None:
     fetcher = PrefetchedResponses(Origin())
 
-    with fetcher.bring(URL, SEEN) as is_taken:
+    with fetcher.provide_pushed(URL, SEEN) as is_taken:
         assert await fetcher.fetch(REQUEST) is ASKED
         assert not is_taken()
 
@@ -118,7 +118,7 @@ async def test_who_looks_what_a_stranger_is_shown_is_not_answered_with_it() -> N
 async def test_what_was_brought_and_not_taken_is_forgotten() -> None:
     fetcher = PrefetchedResponses(Origin())
 
-    with fetcher.bring(URL, SEEN) as is_taken:
+    with fetcher.provide_pushed(URL, SEEN) as is_taken:
         assert not is_taken()
 
     assert await fetcher.fetch(REQUEST) is ASKED
@@ -131,14 +131,17 @@ async def test_what_is_brought_is_bounded_as_well(
     fetcher = PrefetchedResponses(Origin())
     other = f"{URL}/other"
 
-    with fetcher.bring(URL, SEEN), fetcher.bring(other, SEEN) as is_taken:
+    with (
+        fetcher.provide_pushed(URL, SEEN),
+        fetcher.provide_pushed(other, SEEN) as is_taken,
+    ):
         assert await fetcher.fetch(changed(REQUEST, url=other)) is ASKED
         assert not is_taken()
 
 
 async def test_one_that_ends_takes_no_later_answer_with_it() -> None:
     fetcher = PrefetchedResponses(Origin())
-    earlier, later = fetcher.hand_over(URL, SEEN), fetcher.hand_over(URL, NEWER)
+    earlier, later = fetcher.provide(URL, SEEN), fetcher.provide(URL, NEWER)
 
     with ExitStack() as stack:
         with earlier:

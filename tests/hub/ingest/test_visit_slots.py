@@ -1,7 +1,5 @@
-"""Sites have a share of the workers.
-
-Slow publishers by the thousand, in played time.
-"""
+"""Slow publishers by the thousand, in played time; and sites, which have a share of the
+workers."""
 
 from __future__ import annotations
 
@@ -64,40 +62,40 @@ def test_only_so_many_are_known_those_that_were_slow_last() -> None:
 SITE = replace(a_feed(1), format="openfeeder")
 
 
-@pytest.mark.parametrize(("concurrency", "places"), [(1, 1), (4, 1), (8, 2), (64, 16)])
-def test_a_quarter_is_for_sites_and_a_place_is_given_back(
-    concurrency: int, places: int
+@pytest.mark.parametrize(("concurrency", "slots"), [(1, 1), (4, 1), (8, 2), (64, 16)])
+def test_a_quarter_is_for_sites_and_a_slot_is_given_back(
+    concurrency: int, slots: int
 ) -> None:
     free = SiteSlots(concurrency)
 
     for _ in range(2):
         with ExitStack() as held:
-            got = [held.enter_context(free.hold(SITE)) for _ in range(places + 1)]
-            assert got == [True] * places + [False]
+            got = [held.enter_context(free.hold(SITE)) for _ in range(slots + 1)]
+            assert got == [True] * slots + [False]
             assert held.enter_context(free.hold(a_feed(2)))
 
 
-async def test_a_site_that_is_new_takes_a_place_once_it_shows_to_be_one() -> None:
+async def test_a_site_that_is_new_takes_a_slot_once_it_shows_to_be_one() -> None:
     reading = Reading()
     reading.site.add("/a")
-    with reading.places.hold(SITE), pytest.raises(NoSiteSlot):
+    with reading.slots.hold(SITE), pytest.raises(NoSiteSlot):
         await reading.visit()
     assert reading.requests == [f"{reading.site.base}{WELL_KNOWN}"]
     assert await reading.entries() == {}
 
     await reading.visit()
-    with reading.places.hold(SITE) as is_free:
+    with reading.slots.hold(SITE) as is_free:
         assert is_free
-        await reading.visit()  # whoever visits what is known to be a site holds a place
+        await reading.visit()  # whoever visits what is known to be a site holds a slot
     assert set(await reading.entries()) == {"/a"}
 
 
 DEADLINE = 20.0
 """Seconds of a fetch (`hub.http.Limits`)."""
-PLACES = 64
+SLOTS = 64
 LARGE = 30 * MEBIBYTE
-"""As a few small places have room for one of."""
-ALL_AT_ONCE = PLACES + slow_slots(PLACES)
+"""As a few small slots have room for one of."""
+ALL_AT_ONCE = SLOTS + slow_slots(SLOTS)
 
 
 class LoopClock:
@@ -158,7 +156,7 @@ class Publishers:
 class Scene:
     """A poller in played time; it is to be made in its loop."""
 
-    def __init__(self, concurrency: int = PLACES, seconds: float = 0.5) -> None:
+    def __init__(self, concurrency: int = SLOTS, seconds: float = 0.5) -> None:
         self.clock = LoopClock()
         self.storage = PolledStorage()
         self.metrics = Metrics()
@@ -230,7 +228,7 @@ def test_new_feeds_do_not_wait_for_a_thousand_black_holes() -> None:
         scene = Scene()
         holes = scene.add(1_000, "hole")
         async with scene.running():
-            await asyncio.sleep(4.5 * PATIENCE)  # no place is free, nor a slow one
+            await asyncio.sleep(4.5 * PATIENCE)  # no slot is free, nor a slow one
             assert scene.publishers.most_at_once == ALL_AT_ONCE
             well = scene.add(20, "well")
             async with asyncio.timeout(2 * PATIENCE), asyncio.TaskGroup() as adding:
@@ -253,7 +251,7 @@ def test_feeds_behind_a_thousand_black_holes_have_their_turn_in_patience_each() 
         scene.add(1_000, "hole")
         well = scene.add(20, "well")
         async with scene.running():
-            await scene.fetched(well, within=(1_000 / PLACES + 1) * PATIENCE)
+            await scene.fetched(well, within=(1_000 / SLOTS + 1) * PATIENCE)
 
     played(story)
 
@@ -265,7 +263,7 @@ def test_known_feeds_do_not_wait_for_publishers_who_did_not_answer_before() -> N
         well = scene.add(20, "well")
         async with scene.running():
             await scene.fetched(well, within=PATIENCE)
-            await asyncio.sleep(1_000 / slow_slots(PLACES) * DEADLINE + DEADLINE)
+            await asyncio.sleep(1_000 / slow_slots(SLOTS) * DEADLINE + DEADLINE)
 
         assert {scene.status(each).failures for each in holes} >= {2}
         assert min(scene.status(each).failures for each in holes) == 2
@@ -293,7 +291,7 @@ def test_known_feeds_do_not_wait_for_publishers_who_dripped_before() -> None:
     played(story)
 
 
-def test_a_publisher_who_is_quick_again_has_a_quick_place_again() -> None:
+def test_a_publisher_who_is_quick_again_has_a_quick_slot_again() -> None:
     async def story() -> None:
         scene = Scene(concurrency=1, seconds=2 * PATIENCE)
         (feed,) = scene.add(1, "once")
@@ -368,37 +366,37 @@ def test_a_line_outlives_storage_that_fails() -> None:
 
 def test_what_has_been_answered_is_never_broken_off_and_moves_when_it_can() -> None:
     async def story() -> None:
-        lanes = VisitSlots(concurrency=1)
+        slots = VisitSlots(concurrency=1)
         async with AsyncExitStack() as slow:
             for _ in range(slow_slots(1)):
-                place = await slow.enter_async_context(lanes.enter())
-                assert place.become_slow()
-            async with lanes.enter() as place:
-                async with place.asking():
+                slot = await slow.enter_async_context(slots.enter())
+                assert slot.become_slow()
+            async with slots.enter() as slot:
+                async with slot.asking():
                     await asyncio.sleep(PATIENCE / 2)
                 await asyncio.sleep(PATIENCE)  # a large document, or a site
-                assert not place.is_slow
+                assert not slot.is_slow
                 await slow.aclose()
                 await asyncio.sleep(PATIENCE)
-                assert place.is_slow
+                assert slot.is_slow
 
     played(story)
 
 
-def test_documents_of_slow_and_quick_visits_take_no_more_than_the_places_say() -> None:
-    lanes = VisitSlots(PLACES)
-    most = PLACES * 10 * MEBIBYTE
+def test_documents_of_slow_and_quick_visits_take_no_more_than_the_slots_say() -> None:
+    slots = VisitSlots(SLOTS)
+    most = SLOTS * 10 * MEBIBYTE
     with ExitStack() as visits:
         for _ in range(ALL_AT_ONCE):
             with suppress(NoRoom), ExitStack() as visit:
-                share = visit.enter_context(lanes.memory.reserve())
+                share = visit.enter_context(slots.memory.reserve())
                 for _ in range(10):
                     share.take(MEBIBYTE)
                 visits.enter_context(visit.pop_all())
-        assert lanes.memory.taken <= most
-        small = visits.enter_context(lanes.memory.reserve())
+        assert slots.memory.taken <= most
+        small = visits.enter_context(slots.memory.reserve())
         small.take(MEBIBYTE)
-    assert lanes.memory.taken == 0
+    assert slots.memory.taken == 0
 
 
 def test_a_visit_gives_back_what_its_document_took() -> None:
@@ -412,7 +410,7 @@ def test_a_visit_gives_back_what_its_document_took() -> None:
     played(story)
 
 
-def test_slow_visits_and_those_that_wait_for_a_slow_place_are_counted() -> None:
+def test_slow_visits_and_those_that_wait_for_a_slow_slot_are_counted() -> None:
     async def story() -> None:
         scene = Scene(concurrency=1)
         holes = scene.add(1 + slow_slots(1) + 2, "hole")
@@ -444,5 +442,5 @@ def test_a_feed_that_is_removed_in_line_is_not_asked_again() -> None:
 @pytest.mark.parametrize(
     ("concurrency", "slow"), [(1, 4), (64, 256), (1_000, MOST_SLOW)]
 )
-def test_the_slow_lane_is_bounded(concurrency: int, slow: int) -> None:
+def test_slow_slots_are_bounded(concurrency: int, slow: int) -> None:
     assert slow_slots(concurrency) == slow

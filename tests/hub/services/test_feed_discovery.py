@@ -37,7 +37,7 @@ async def test_the_feed_that_a_page_names_is_added_with_all_that_was_asked_for(
 
     assert added.feed.url == "https://example.org/folder/feed"
     assert (added.feed.section, added.feed.has_credentials) == ("news", True)
-    assert hub.scout.looked == [(FOLDER, SECRET)]
+    assert hub.finder.looked == [(FOLDER, SECRET)]
 
 
 async def test_credentials_for_a_page_are_not_for_a_feed_elsewhere(hub: Hub) -> None:
@@ -56,8 +56,8 @@ async def test_what_credentials_open_is_handed_over_to_nobody(hub: Hub) -> None:
             AddFeed(url=url, credentials=credentials, discover=True)
         )
 
-    assert hub.scout.looked == [(f"{FEED}?True", None), (f"{FEED}?False", SECRET)]
-    assert hub.scout.handed_over == [f"{FEED}?True"]
+    assert hub.finder.looked == [(f"{FEED}?True", None), (f"{FEED}?False", SECRET)]
+    assert hub.finder.provided == [f"{FEED}?True"]
 
 
 async def test_of_several_feeds_none_is_added(hub: Hub) -> None:
@@ -71,14 +71,14 @@ async def test_what_is_known_is_not_looked_at(hub: Hub) -> None:
     for _ in range(2):
         await hub.services.feeds.add(AddFeed(url=FEED, discover=True))
 
-    assert hub.scout.looked == [(FEED, None)]
-    assert hub.scout.handed_over == [FEED]
+    assert hub.finder.looked == [(FEED, None)]
+    assert hub.finder.provided == [FEED]
 
 
 async def test_nothing_is_looked_at_unless_that_is_asked_for(hub: Hub) -> None:
     await hub.services.feeds.add(AddFeed(url=PAGE))
 
-    assert hub.scout.looked == []
+    assert hub.finder.looked == []
 
 
 async def test_a_hub_that_cannot_look_adds_what_it_is_told(hub: Hub) -> None:

@@ -53,21 +53,21 @@ async def look(
 
     clock = ManualClock()
     fetcher = ScriptedFetcher(clock, answers=answer)
-    scout = FeedFinder(fetcher, RealParser(), clock, "Fanfare")
-    return await scout.look(f"{SITE}{path}", **more), fetcher.requests
+    finder = FeedFinder(fetcher, RealParser(), clock, "Fanfare")
+    return await finder.look(f"{SITE}{path}", **more), fetcher.requests
 
 
-def best_of(sight: LookupResult) -> str:
-    return sight.choice.best.href if sight.choice.best else ""
+def best_of(result: LookupResult) -> str:
+    return result.choice.best.href if result.choice.best else ""
 
 
 async def test_a_feed_is_a_feed() -> None:
-    sight, asked = await look({"/": RSS})
+    result, asked = await look({"/": RSS})
 
-    assert sight.feed is not None
-    assert sight.feed.entry_count == 1
-    assert sight.fetched is not None
-    assert sight.fetched.body == RSS
+    assert result.feed is not None
+    assert result.feed.entry_count == 1
+    assert result.fetched is not None
+    assert result.fetched.body == RSS
     assert len(asked) == 1
 
 
@@ -75,17 +75,17 @@ async def test_feeds_are_named_by_the_header_and_the_page() -> None:
     page = b"<html><link rel=alternate type=application/rss+xml title=B href=/b></html>"
     answer = replace(an_answer(200, page), link="</a>; rel=feed; title=A")
 
-    sight, asked = await look({"/": answer})
+    result, asked = await look({"/": answer})
 
-    assert [feed.href for feed in sight.choice.feeds] == [f"{SITE}/a", f"{SITE}/b"]
-    assert "an HTML page" in sight.trouble
+    assert [feed.href for feed in result.choice.feeds] == [f"{SITE}/a", f"{SITE}/b"]
+    assert "an HTML page" in result.trouble
     assert paths(asked) == ["/", *SITE_PLACES]
 
 
 async def test_where_none_is_named_the_usual_places_are_tried() -> None:
-    sight, asked = await look({"/": b"<html></html>", "/atom.xml": RSS})
+    result, asked = await look({"/": b"<html></html>", "/atom.xml": RSS})
 
-    assert best_of(sight) == f"{SITE}/atom.xml"
+    assert best_of(result) == f"{SITE}/atom.xml"
     assert [request.url for request in asked] == [
         f"{SITE}{place}"
         for place in ("/", *SITE_PLACES, "/feed", "/feed.xml", "/atom.xml")
@@ -95,9 +95,9 @@ async def test_where_none_is_named_the_usual_places_are_tried() -> None:
 async def test_credentials_are_sent_wherever_it_looks() -> None:
     secret = Credentials(username="me", password="secret")
 
-    sight, asked = await look({"/": b"<html></html>"}, credentials=secret)
+    result, asked = await look({"/": b"<html></html>"}, credentials=secret)
 
-    assert (sight.choice.feeds, sight.choice.reason) == ((), "no feed was found")
+    assert (result.choice.feeds, result.choice.reason) == ((), "no feed was found")
     assert len(asked) == 1 + len(SITE_PLACES) + len(USUAL_PLACES)
     assert all(request.credentials == secret for request in asked)
 
@@ -110,9 +110,9 @@ async def test_credentials_are_not_sent_to_where_a_page_redirects() -> None:
         return an_answer(200, b"<html></html>")
 
     fetcher = ScriptedFetcher(clock, answers=answer, lands={f"{SITE}/": ELSEWHERE})
-    scout = FeedFinder(fetcher, RealParser(), clock, "Fanfare")
+    finder = FeedFinder(fetcher, RealParser(), clock, "Fanfare")
 
-    await scout.look(f"{SITE}/", secret)
+    await finder.look(f"{SITE}/", secret)
 
     page, *places = fetcher.requests
     assert page.credentials == secret
@@ -133,9 +133,9 @@ async def test_credentials_are_not_sent_to_where_a_page_redirects() -> None:
 async def test_what_is_neither_a_feed_nor_a_page_is_trouble_and_nothing_else_is_tried(
     page: bytes | Fetched, trouble: str
 ) -> None:
-    sight, asked = await look({"/document": page}, "/document")
+    result, asked = await look({"/document": page}, "/document")
 
-    assert (sight.trouble, sight.choice.feeds) == (trouble, ())
+    assert (result.trouble, result.choice.feeds) == (trouble, ())
     assert len(asked) == 1
 
 
@@ -143,12 +143,12 @@ async def test_a_look_that_takes_long_finds_nothing() -> None:
     clock = ManualClock()
     fetcher = ScriptedFetcher(clock)
     fetcher.gate.clear()
-    scout = FeedFinder(fetcher, RealParser(), clock, "Fanfare", seconds=0.01)
+    finder = FeedFinder(fetcher, RealParser(), clock, "Fanfare", seconds=0.01)
 
-    sight = await scout.look(f"{SITE}/")
+    result = await finder.look(f"{SITE}/")
 
-    assert sight.fetched is None
-    assert sight.trouble == "looking at it took over 0.01 s"
+    assert result.fetched is None
+    assert result.trouble == "looking at it took over 0.01 s"
 
 
 async def look_with_hanging(
@@ -168,7 +168,7 @@ async def look_with_hanging(
             answer = an_answer(200, page) if page else an_answer(404)
             return replace(answer, url=request.url)
 
-    scout = FeedFinder(
+    finder = FeedFinder(
         HangingFetcher(),
         RealParser(),
         ManualClock(),
@@ -176,33 +176,33 @@ async def look_with_hanging(
         seconds=more.pop("seconds", 60.0),
         site_seconds=site_seconds,
     )
-    return await scout.look(f"{SITE}{more.pop('path', '/')}", **more), asked
+    return await finder.look(f"{SITE}{more.pop('path', '/')}", **more), asked
 
 
 @pytest.mark.parametrize("place", SITE_PLACES)
 async def test_a_site_that_hangs_keeps_nobody_from_the_feeds_a_page_names(
     place: str,
 ) -> None:
-    sight, asked = await look_with_hanging(place, site_seconds=0.01)
+    result, asked = await look_with_hanging(place, site_seconds=0.01)
 
-    assert best_of(sight) == f"{SITE}/rss"
+    assert best_of(result) == f"{SITE}/rss"
     assert set(asked) <= {"/", *SITE_PLACES}
 
 
 async def test_where_a_site_hangs_the_usual_places_are_tried_all_the_same() -> None:
-    sight, _ = await look_with_hanging(
+    result, _ = await look_with_hanging(
         "/robots.txt", site_seconds=0.01, path="/unnaming"
     )
 
-    assert best_of(sight) == f"{SITE}/feed"
+    assert best_of(result) == f"{SITE}/feed"
 
 
 async def test_a_search_for_sites_alone_has_all_the_time_of_the_look() -> None:
-    sight, _ = await look_with_hanging(
+    result, _ = await look_with_hanging(
         "/robots.txt", site_seconds=0.0, seconds=0.5, kind=LookupKind.SCP
     )
 
-    assert sight.trouble == "looking at it took over 0.5 s"
+    assert result.trouble == "looking at it took over 0.5 s"
 
 
 @pytest.mark.parametrize("url", ["http://[::1", "http://[", "http://a.example:99999/"])
@@ -210,13 +210,13 @@ async def test_what_is_no_url_is_not_asked_for_and_raises_nothing(url: str) -> N
     robots = f"Sitemap: {url}".encode()
     index = INDEX % (CHILD % url.encode())
 
-    sight, asked = await look(
+    result, asked = await look(
         {"/": b"<html></html>", "/robots.txt": robots, "/sitemap.xml": index}
     )
     clock = ManualClock()
     alone = await FeedFinder(ScriptedFetcher(clock), RealParser(), clock, "F").look(url)
 
-    assert sight.choice.feeds == alone.choice.feeds == ()
+    assert result.choice.feeds == alone.choice.feeds == ()
     assert alone.trouble == "it is not a valid URL"
     assert url not in [each.url for each in asked]
 
@@ -241,14 +241,14 @@ def paths(asked: list[FetchRequest]) -> list[str]:
 async def test_of_a_site_s_own_address_the_site_is_taken_before_its_feeds(
     page: bytes | Fetched,
 ) -> None:
-    sight, asked = await look({"/": page, WELL_KNOWN: DISCOVERY, "/rss": RSS})
+    result, asked = await look({"/": page, WELL_KNOWN: DISCOVERY, "/rss": RSS})
 
-    assert best_of(sight) == f"{SITE}{WELL_KNOWN}"
-    assert sight.choice.best is not None
-    assert sight.choice.best.title == "A site"
-    assert "openfeeder" in sight.choice.reason
-    assert sight.site is not None
-    assert sight.site.fetched.body == DISCOVERY
+    assert best_of(result) == f"{SITE}{WELL_KNOWN}"
+    assert result.choice.best is not None
+    assert result.choice.best.title == "A site"
+    assert "openfeeder" in result.choice.reason
+    assert result.site is not None
+    assert result.site.fetched.body == DISCOVERY
     assert paths(asked) == ["/", WELL_KNOWN]
 
 
@@ -276,9 +276,9 @@ async def test_of_another_page_its_feeds_are_taken_before_the_site() -> None:
     ],
 )
 async def test_a_site_is_found_where_its_page_says(page: bytes, place: str) -> None:
-    sight, _ = await look({"/": page, place: DISCOVERY})
+    result, _ = await look({"/": page, place: DISCOVERY})
 
-    assert best_of(sight) == f"{SITE}{place}"
+    assert best_of(result) == f"{SITE}{place}"
 
 
 async def test_a_site_is_found_where_the_header_says() -> None:
@@ -286,9 +286,9 @@ async def test_a_site_is_found_where_the_header_says() -> None:
         an_answer(200, b"<html></html>"), link="</of.json>; rel=openfeeder"
     )
 
-    sight, asked = await look({"/": answer, "/of.json": DISCOVERY})
+    result, asked = await look({"/": answer, "/of.json": DISCOVERY})
 
-    assert best_of(sight) == f"{SITE}/of.json"
+    assert best_of(result) == f"{SITE}/of.json"
     assert paths(asked) == ["/", "/of.json"]
 
 
@@ -306,18 +306,18 @@ async def test_a_site_that_only_says_that_it_is_one_has_the_usual_endpoint() -> 
     answer = replace(an_answer(200, b"<html></html>"), speaks_openfeeder=True)
     index = b'{"schema": "openfeeder/1.0", "type": "index", "items": []}'
 
-    sight, _ = await look({"/": answer, "/openfeeder": index})
+    result, _ = await look({"/": answer, "/openfeeder": index})
 
-    assert best_of(sight) == f"{SITE}/openfeeder"
+    assert best_of(result) == f"{SITE}/openfeeder"
 
 
 async def test_a_site_is_found_where_its_llms_txt_says() -> None:
     llms = b"# A site\n\n- [All of it](/api/openfeeder.json): in pages\n"
     pages = {"/": b"<html></html>", LLMS: llms, "/api/openfeeder.json": DISCOVERY}
 
-    sight, asked = await look(pages)
+    result, asked = await look(pages)
 
-    assert best_of(sight) == f"{SITE}/api/openfeeder.json"
+    assert best_of(result) == f"{SITE}/api/openfeeder.json"
     assert paths(asked) == ["/", *SITE_PLACES, "/api/openfeeder.json"]
 
 
@@ -334,19 +334,19 @@ async def test_a_kind_may_be_insisted_on() -> None:
 
 
 async def test_a_discovery_document_s_own_address_is_a_feed_s() -> None:
-    sight, asked = await look({WELL_KNOWN: DISCOVERY}, WELL_KNOWN)
+    result, asked = await look({WELL_KNOWN: DISCOVERY}, WELL_KNOWN)
 
-    assert sight.feed is not None
-    assert sight.feed.feed.title == "A site"
+    assert result.feed is not None
+    assert result.feed.feed.title == "A site"
     assert len(asked) == 1
 
 
 async def test_part_of_a_page_is_meant_as_it_is() -> None:
     pages: dict[str, bytes | Fetched] = {"/#.news": b"<html></html>"}
 
-    sight, _ = await look({**pages, WELL_KNOWN: DISCOVERY}, "/#.news")
+    result, _ = await look({**pages, WELL_KNOWN: DISCOVERY}, "/#.news")
 
-    assert sight.site is None
+    assert result.site is None
 
 
 SITEMAP = (
@@ -400,9 +400,9 @@ CHILD = b"<sitemap><loc>%b</loc></sitemap>"
 async def test_a_sitemap_that_names_collections_is_looked_for(
     pages: dict[str, bytes | Fetched], place: str, count: int
 ) -> None:
-    sight, asked = await look({"/": b"<html></html>"} | pages, kind=LookupKind.SCP)
+    result, asked = await look({"/": b"<html></html>"} | pages, kind=LookupKind.SCP)
 
-    assert best_of(sight) == (f"{SITE}{place}" if place else "")
+    assert best_of(result) == (f"{SITE}{place}" if place else "")
     assert len(asked) == count
 
 

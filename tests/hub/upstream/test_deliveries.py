@@ -53,7 +53,9 @@ class Brought:
     taken: list[Fetched] = field(default_factory=list)
 
     @contextmanager
-    def bring(self, url: str, fetched: Fetched) -> Iterator[Callable[[], bool]]:
+    def provide_pushed(
+        self, url: str, fetched: Fetched
+    ) -> Iterator[Callable[[], bool]]:
         if failure := self.failure or self.next_failure():
             raise failure
         if not self.refuses:
@@ -104,7 +106,7 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         offer = PushOffer(way=PushWay.WEBSUB, hub="https://h.example/", topic=feed.url)
         push = PushWrite(push=Push(offer=offer))
         await storage.log.commit(replace(fetch(feed), push=push))
-        bringing = PushedContent(poller, brought.bring, clock)
+        bringing = PushedContent(poller, brought.provide_pushed, clock)
         deliveries = Deliveries(
             storage, bringing, Pings(poller, clock), clock, pauses=(0.0, 0.01)
         )
@@ -247,7 +249,7 @@ async def test_what_is_given_up_while_hints_are_read_is_kept_in_mind(
     hints, clock = SlowHints(scene.storage), ManualClock()
     deliveries = Deliveries(
         cast(Storage, hints),
-        PushedContent(scene.poller, scene.brought.bring, clock),
+        PushedContent(scene.poller, scene.brought.provide_pushed, clock),
         Pings(scene.poller, clock),
         clock,
     )
