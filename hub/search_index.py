@@ -12,7 +12,7 @@ from typing import Protocol
 
 import structlog
 
-from hub.core.searching import document_of, searched_subject
+from hub.core.news.search_terms import document_of, searched_subject
 from hub.runtime.log_follower import LogFollower
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry, Feed

@@ -13,9 +13,8 @@ from functools import partial
 
 import structlog
 
-from hub.core.matching import QueryIndex, held_against
-from hub.core.news_writes import MOST_ENTRIES
-from hub.core.word_shares import WordShares
+from hub.core.news.entry_diff import MOST_ENTRIES
+from hub.core.news.track_matching import QueryIndex, WordShares, held_against
 from hub.runtime.metrics import Metrics
 from hub.runtime.offloading import run_in_thread
 from protocols.errors import InvalidValue

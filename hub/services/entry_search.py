@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from hub.core.searching import searched_subject, term_of
+from hub.core.news.search_terms import searched_subject, term_of
 from hub.runtime.offloading import FairThread, WaitingLineFull
 from hub.services.entry_notifications import CollectedEntries
 from hub.services.service_errors import TooManyWaiting

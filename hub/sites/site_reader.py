@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from hub.core.decision import Decision
 from hub.core.fetched import Fetched
+from hub.core.news.decision import Decision
 from hub.core.seen import day_of
 from hub.core.sites.bounds import SiteBounds, Spent
 from hub.core.sites.commits import end_commit, step_commit

@@ -21,8 +21,8 @@ import orjson
 from lxml import etree
 from msgspec import Struct
 
-from hub.core.bodies import body_hash
-from hub.core.trouble import is_known_body
+from hub.core.news.bodies import body_hash
+from hub.core.news.fetch_commit import is_known_body
 from protocols.errors import MalformedDocument
 from protocols.feeds import parse
 from protocols.feeds.lenient import parse_leniently

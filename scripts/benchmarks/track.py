@@ -14,8 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from statistics import median
 
-from hub.core.matching import QueryIndex
-from hub.core.word_shares import WordShares
+from hub.core.news.track_matching import QueryIndex, WordShares
 from protocols.model import Entry, Feed, Link, Text
 from protocols.track import parse_query, subject_of
 from scripts.benchmarks.measuring import Finding, Size

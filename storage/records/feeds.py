@@ -245,7 +245,7 @@ class Polling:
     dropped: int = 0  # entries of the last document that were left out
     problems: tuple[str, ...] = ()  # of the last document, the first few
     is_resource: bool = False  # no feed: the whole of it, or a part, is what is told
-    part_state: str = ""  # of that part, as it was last (hub.core.fragments)
+    part_state: str = ""  # of that part, as it was last (hub.core.news.resources)
     unlisted: bool = False  # all its entries are to be kept out of what many can find
     told_on: int = 0  # the day of the last document, counted from 1970-01-01
     told_of_day: int = 0  # new entries on it
@@ -339,13 +339,13 @@ class FetchTarget:
 
     feed: StoredFeed
     credentials: Credentials | None
-    seen: bytes  # packed seen-set (hub.core.seen), b"" before the first fetch
+    seen: bytes  # packed seen-set (hub.core.news.seen_set), b"" before the first fetch
     keeps_body: bool  # some active subscription is sent it
     subscribers: int
     is_error_awaited: bool = False  # by who came when the log had it no more
     standing: Standing | None = None  # None before the first maintenance
-    slices: bytes = b""  # packed by hub.core.remembered, b"" when nothing is
-    inventory: bytes = b""  # packed by hub.core.inventory, b"" when there is none
+    slices: bytes = b""  # packed by hub.core.news.known_slices, b"" when nothing is
+    inventory: bytes = b""  # packed by hub.core.news.inventory, b"" when there is none
     push: Push | None = None  # None where nobody pushes it
 
 

@@ -14,10 +14,10 @@ from typing import Final
 from zlib import crc32
 
 import orjson
+from hub.core.news.resources import resource_hash
 from lxml import etree
 from msgspec import structs
 
-from hub.core.content import content_hash
 from hub.errors import BadAnswer, NetworkError
 from hub.http.response_parser import ResponseParser
 from hub.ingest.parse_worker import read_document
@@ -98,7 +98,7 @@ def _feed(body: bytes) -> object:
     parsed = read_document(Task(body, context))
     return (
         _told(parsed),
-        content_hash(body),
+        resource_hash(body),
         explain(body, type, parsed),
         _told_again(parsed, body, context),
     )

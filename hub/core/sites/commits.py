@@ -12,20 +12,18 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from hub.core.bodies import body_hash
-from hub.core.decision import Decision
-from hub.core.detect import News
-from hub.core.failure import after_failure
 from hub.core.fetched import Fetched
-from hub.core.news_writes import news_records, written_entries
-from hub.core.oddities import LONGEST_PROBLEM, MOST_PROBLEMS
+from hub.core.news.bodies import body_hash
+from hub.core.news.decision import Decision
+from hub.core.news.entry_diff import News, news_records, written_entries
+from hub.core.news.feed_quality import LONGEST_PROBLEM, MOST_PROBLEMS
+from hub.core.news.fetch_commit import after_failure, quiet_commit, succeeded
+from hub.core.news.seen_set import day_of
 from hub.core.posting import count_posts, with_posts
-from hub.core.seen import day_of
 from hub.core.sites.comparing import Compared, compare
 from hub.core.sites.state import SiteState, pack_state
 from hub.core.sites.steps import Ended, Save
 from hub.core.status import success_line
-from hub.core.success import quiet_commit, succeeded
 from protocols.model import Entry
 from protocols.quick import changed
 from storage.records import FetchCommit, Polling, Posting, SitePage, SiteWrite

@@ -1,6 +1,6 @@
 """What is news in a step of a site's reading, given what is known of these pages.
 
-As in `hub.core.detect`: a page that was never known is news, another content is an
+As in `hub.core.news.entry_diff`: a page that was never known is news, another content is an
 update. What is said while the site is read for the first time is news to nobody.
 """
 
@@ -10,8 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from hub.core.detect import FRESH_FOR, REBUILT_ENTRIES, UPDATES_A_DAY, News, Update
-from hub.core.seen import day_of
+from hub.core.news.entry_diff import (
+    FRESH_FOR,
+    REBUILT_ENTRIES,
+    UPDATES_A_DAY,
+    News,
+    Update,
+)
+from hub.core.news.seen_set import day_of
 from hub.core.sites.steps import ReadPage, Save
 from protocols.identity import content_hash, fingerprint
 from protocols.model import Deletion, Entry

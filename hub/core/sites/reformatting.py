@@ -7,7 +7,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 
-from hub.core.seen import DELETED, PRESENT, SeenSet, Sighting, day_of, link_of, sight
+from hub.core.news.seen_set import (
+    DELETED,
+    PRESENT,
+    SeenSet,
+    Sighting,
+    day_of,
+    link_of,
+    sight,
+)
 from protocols.identity import fingerprint, key_of_link
 from protocols.model import Entry, ParsedFeed
 from storage.records import SitePage

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from hub.core.cadence import DAY, PollingRules
-from hub.core.decide import decide
-from hub.core.decision import Decision
 from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.news.decide import decide
+from hub.core.news.decision import Decision
 from hub.core.push.trust import (
     GRACE,
     HINT_PAUSE,

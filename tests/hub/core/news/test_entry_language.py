@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.core.language import (
+from hub.core.news.entry_language import (
     FEWEST_LETTERS,
     MOST_CHARACTERS,
     believed,

@@ -1,27 +1,46 @@
-"""Topics that are no feeds, for those who want a topic just as it is."""
+"""States of a part of a resource: each that differs from the last one is news.
+
+There is one part, and its states have no names. So each gets an id of its own when it
+is seen first, and one that returns after another is news again.
+
+Topics that are no feeds, for those who want a topic just as it is.
+"""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime
 
 import orjson
+from msgspec.structs import replace
 
-from hub.core.bodies import body_hash, whole_body
-from hub.core.decision import Decision
 from hub.core.fetched import Fetched, Understood
+from hub.core.news.bodies import body_hash, whole_body
+from hub.core.news.decision import Decision
+from hub.core.news.fetch_commit import quiet_commit, succeeded
 from hub.core.posting import count_change, posting_history
-from hub.core.success import quiet_commit, succeeded
 from protocols.errors import EmptyDocument, LimitExceeded
 from protocols.http import OCTET_STREAM
+from protocols.identity import content_hash
+from protocols.model import Entry, ParsedFeed
 from protocols.quick import changed
 from protocols.selectors import selector_of
-from storage.records import (
-    FetchCommit,
-    FetchTarget,
-    Posting,
-    RecordKind,
-    RecordWrite,
-)
+from storage.records import FetchCommit, FetchTarget, Posting, RecordKind, RecordWrite
+
+
+def state_of(document: ParsedFeed) -> str:
+    """What a part says, whatever its markup does to white space and counters."""
+    return content_hash(document.entries[0])
+
+
+def as_news(document: ParsedFeed, at: datetime) -> ParsedFeed:
+    """A part in a state that was first seen at a time."""
+    return replace(document, entries=(_dated(document.entries[0], at),))
+
+
+def _dated(entry: Entry, at: datetime) -> Entry:
+    id = f"{entry.id}:{at:%Y%m%dT%H%M%S%f}"
+    return replace(entry, key=id, id=id, published=at, updated=at)
 
 
 def is_content(target: FetchTarget, fetched: Fetched, understood: Understood) -> bool:
@@ -38,7 +57,7 @@ def is_content(target: FetchTarget, fetched: Fetched, understood: Understood) ->
     return target.keeps_body and not is_unusable
 
 
-def content_hash(body: bytes) -> str:
+def resource_hash(body: bytes) -> str:
     """The identity of what a resource says, in hex: of JSON in any order and spacing,
     and of the bytes of all else."""
     if body[:1] in (b"{", b"["):
@@ -50,7 +69,7 @@ def content_hash(body: bytes) -> str:
 def after_content(decision: Decision) -> FetchCommit:
     """No feed: what it says is not understood, only that it is no longer the same."""
     before, fetched = decision.polling, decision.fetched
-    digest = content_hash(fetched.body)
+    digest = resource_hash(fetched.body)
     is_same = before.is_resource and digest == before.body_hash
     if fetched.status == 304 or is_same:
         polling = changed(succeeded(decision, 0), unchanged=before.unchanged + 1)
@@ -61,7 +80,7 @@ def after_content(decision: Decision) -> FetchCommit:
         body_error="",
         is_resource=True,
         unchanged=0,
-        posting=_posting(decision),
+        posting=_change_posting(decision),
     )
     commit = quiet_commit(decision, polling)
     commit = changed(commit, body=whole_body(fetched, OCTET_STREAM))
@@ -73,7 +92,7 @@ def after_content(decision: Decision) -> FetchCommit:
     return changed(commit, records=(*commit.records, content))
 
 
-def _posting(decision: Decision) -> Posting:
+def _change_posting(decision: Decision) -> Posting:
     """Each change counts as a post."""
     before, at = decision.polling, decision.fetched.at
     if not before.body_hash:

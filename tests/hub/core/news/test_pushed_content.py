@@ -9,10 +9,10 @@ import pytest
 from msgspec import structs
 
 from hub.core.cadence import PollingRules
-from hub.core.decide import decide
-from hub.core.decision import Decision
 from hub.core.fetched import Fetched, Occasion, Understood
-from hub.core.seen import KEPT_DAYS
+from hub.core.news.decide import decide
+from hub.core.news.decision import Decision
+from hub.core.news.seen_set import KEPT_DAYS
 from protocols.errors import EmptyDocument, FeedError
 from protocols.feeds import ParseContext, parse
 from protocols.model import Feed, FeedFormat, ParsedFeed

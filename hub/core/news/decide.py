@@ -1,30 +1,93 @@
-"""After a document that was understood: its news, and all that it changes."""
+"""How many new entries of one feed are told in a day, UTC, and how many bytes are kept.
+
+A feed whose ids and all else change with every poll has no end, and one whose entries
+are a document long each fills the disk. What is more than a day has room for waits: it
+is not known yet, or as it was, and told the next day if it is still there.
+
+After a document that was understood: its news, and all that it changes.
+
+From a finished fetch to everything it changes, as one commit.
+
+Pure: the poller fetches and parses before, and applies the result after.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
+from typing import TypedDict
 
 import msgspec
 from msgspec import structs
 
-from hub.core.bodies import body_hash, news_body, raw_body
-from hub.core.day_limit import room_of_day, told_of_day
-from hub.core.decision import Decision
-from hub.core.detect import News, detect
-from hub.core.fragments import as_news, state_of
-from hub.core.inventory import take_stock
-from hub.core.news_writes import has_news, news_records, written_entries
-from hub.core.oddities import oddities, remarks
+from hub.core.cadence import PollingRules
+from hub.core.news.bodies import body_hash, news_body, raw_body
+from hub.core.news.decision import Decision
+from hub.core.news.entry_diff import (
+    News,
+    Room,
+    detect,
+    has_news,
+    news_records,
+    written_entries,
+)
+from hub.core.news.entry_identity import without_shared_ids
+from hub.core.news.feed_quality import oddities, remarks
+from hub.core.news.fetch_commit import (
+    after_failure,
+    after_nonsense,
+    after_sameness,
+    after_unreadable,
+    diagnose,
+    quiet_commit,
+    succeeded,
+)
+from hub.core.news.inventory import take_stock
+from hub.core.news.known_slices import remember
+from hub.core.news.resources import after_content, as_news, is_content, state_of
+from hub.core.news.seen_set import day_of, shared_marks
 from hub.core.posting import count_posts, posting_history
+from hub.core.push.trust import is_useless
 from hub.core.redirects import landing
-from hub.core.remembered import remember
-from hub.core.seen import shared_marks
-from hub.core.shared_ids import without_shared_ids
-from hub.core.success import quiet_commit, succeeded
 from protocols.model import Entry, FeedFormat, ParsedFeed
 from protocols.quick import changed
 from storage.records import FetchCommit, Polling, Posting
+
+
+class ToldOfDay(TypedDict):
+    """Members of `storage.records.Polling`."""
+
+    told_on: int
+    told_of_day: int
+    bytes_of_day: int
+    waiting: int
+
+
+def room_of_day(before: Polling, rules: PollingRules, at: datetime) -> Room:
+    """What is left of the day: the last entry that begins within it is whole."""
+    told, kept = _used(before, at)
+    return Room(
+        entries=max(0, rules.entries_of_day - told),
+        bytes=max(0, rules.bytes_of_day - kept),
+    )
+
+
+def told_of_day(before: Polling, news: News, at: datetime) -> ToldOfDay:
+    """With a document's news. The first one's are told to nobody."""
+    told, kept = _used(before, at)
+    return ToldOfDay(
+        told_on=day_of(at),
+        told_of_day=told + (0 if news.is_baseline else len(news.new)),
+        bytes_of_day=kept + news.bytes,
+        waiting=news.waiting,
+    )
+
+
+def _used(before: Polling, at: datetime) -> tuple[int, int]:
+    """New entries and bytes that the day has had."""
+    if before.told_on != day_of(at):
+        return 0, 0
+    return before.told_of_day, before.bytes_of_day
 
 
 def after_document(decision: Decision, read: ParsedFeed) -> FetchCommit:
@@ -146,3 +209,20 @@ def _is_told(decision: Decision, polling: Polling, entry: Entry) -> bool:
     """Whether even explicit subscribers are to be told of an entry."""
     is_listed = not (polling.unlisted or entry.unlisted)
     return is_listed or decision.rules.tells_unlisted
+
+
+def decide(decision: Decision) -> FetchCommit:
+    """The whole commit of one fetch."""
+    fetched, understood = decision.fetched, decision.understood
+    if is_content(decision.target, fetched, understood):
+        return after_content(decision)
+    trouble = diagnose(decision.polling, fetched, understood)
+    if fetched.is_pushed and is_useless(decision.target.push, understood):
+        return after_nonsense(decision, trouble)
+    if trouble and fetched.is_partial:
+        return after_unreadable(decision, trouble)
+    if trouble:
+        return after_failure(decision, trouble)
+    if understood.feed is None:
+        return after_sameness(decision)
+    return after_document(decision, understood.feed)

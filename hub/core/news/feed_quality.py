@@ -13,8 +13,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TypedDict
 
-from hub.core.detect import News
-from hub.core.seen import HASHED, MADE_UP, UNDATED, Sighting
+from hub.core.news.entry_diff import News
+from hub.core.news.seen_set import HASHED, MADE_UP, UNDATED, Sighting
 from protocols.model import ParsedFeed
 from storage.records import Polling
 

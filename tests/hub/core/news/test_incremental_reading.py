@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from hub.core.remembered import READER_BYTES, known_slices
+from hub.core.news.known_slices import READER_BYTES, known_slices
 from protocols.feeds.incremental import PATH
 from protocols.feeds.limits import MAX_ENTRIES
 from tests.support.changing_feeds import histories

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hub.core.fetched import Fetched, Understood
-from hub.core.trouble import diagnose, is_known_body
+from hub.core.news.fetch_commit import diagnose, is_known_body
 from protocols.errors import EmptyDocument
 from storage.records import Polling
 from tests.support.documents import a_document

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hub.core.matching import QueryIndex, held_against
-from hub.core.word_shares import WordShares
+from hub.core.news.track_matching import QueryIndex, WordShares, held_against
 from protocols.model import Entry, Feed, Link, Text
 from protocols.track import Subject, canonical, parse_query, subject_of
 

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.core.searching import EVERYWHERE, document_of, searched_subject, term_of
+from hub.core.news.search_terms import (
+    EVERYWHERE,
+    document_of,
+    searched_subject,
+    term_of,
+)
 from protocols.model import Author, Entry, Feed, Link, Text
 from protocols.track import QueryError, parse_query
 from storage.records import (

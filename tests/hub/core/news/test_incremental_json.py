@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from hub.core.remembered import READER_BYTES
+from hub.core.news.known_slices import READER_BYTES
 from protocols.feeds.limits import MAX_ENTRIES
 from tests.support.changing_json import HUGE, VERSION, json_histories, nested
 from tests.support.two_readers import Reader, TwoReaders, last, titles_read

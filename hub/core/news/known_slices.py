@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 from typing import Final, NamedTuple
 
-from hub.core.seen import Sighting, last_sightings
+from hub.core.news.seen_set import Sighting, last_sightings
 from protocols.feeds.outline import KnownSlice, pack_known
 from protocols.identity import fingerprint
 from protocols.model import IdSource, Outline, ParsedFeed

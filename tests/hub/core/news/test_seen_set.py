@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.core.seen import (
+from hub.core.news.seen_set import (
     KEPT_DAYS,
     MOST_SIGHTINGS,
     PRESENT,

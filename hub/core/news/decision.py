@@ -8,9 +8,9 @@ import msgspec
 
 from hub.core.cadence import Plan, PollingRules, plan
 from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.news.known_slices import UNNAMED
 from hub.core.outlook import Outlook
 from hub.core.push.trust import is_trusted
-from hub.core.remembered import UNNAMED
 from hub.core.status import status_of
 from protocols.model import Status
 from storage.records import FetchTarget, Polling, Push
@@ -20,8 +20,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """A feed as it was, what a visit to it brought, and what it is judged by.
 
     ``understood`` is empty unless the body of a 200 had to be parsed (see
-    `hub.core.trouble.is_known_body`). ``jitter`` is drawn from -1 to 1. ``reader``
-    names the program that understood it, as `hub.core.remembered` wants it.
+    `hub.core.news.fetch_commit.is_known_body`). ``jitter`` is drawn from -1 to 1. ``reader``
+    names the program that understood it, as `hub.core.news.known_slices` wants it.
     ``elsewhere`` is the seen-set of the feed that this one was redirected to, where
     `hub.core.redirects.lands_elsewhere`. The outlook says what a poll is worth.
     """

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from hub.core.cadence import PollingRules
-from hub.core.content import content_hash, is_content
-from hub.core.decide import decide
-from hub.core.decision import Decision
 from hub.core.fetched import Fetched, Occasion, Understood
+from hub.core.news.decide import decide
+from hub.core.news.decision import Decision
+from hub.core.news.resources import is_content, resource_hash
 from hub.core.posting import velocity
 from protocols.errors import (
     EmptyDocument,
@@ -175,4 +175,4 @@ def test_a_readable_answer_that_is_no_feed_is_content(
 def test_json_says_the_same_in_any_order_and_spacing(
     one: bytes, other: bytes, is_same: bool
 ) -> None:
-    assert (content_hash(one) == content_hash(other)) is is_same
+    assert (resource_hash(one) == resource_hash(other)) is is_same

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hub.core.detect import UPDATES_A_DAY, News, detect
+from hub.core.news.entry_diff import UPDATES_A_DAY, News, detect
 from protocols.model import Deletion, Entry, FeedFormat, ParsedFeed, Text
 from tests.support.documents import a_document, an_entry, entries_named
 

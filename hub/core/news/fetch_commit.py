@@ -1,0 +1,278 @@
+"""What is wrong with a feed, in words for people; "" when nothing is.
+
+After a good answer: what is committed even if it says nothing new.
+
+After an answer that is trouble: what is committed of it.
+
+What a fetch, or a push taken for one, comes to for the feed's push.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from hub.core.fetched import Fetched, Understood
+from hub.core.freshness import fresh_until, retry_after
+from hub.core.hubs import hubs_of_header, validator_of_header
+from hub.core.news.bodies import body_hash
+from hub.core.news.decision import Decision
+from hub.core.posting import velocity
+from hub.core.push.offers import offer_of
+from hub.core.push.trust import (
+    NOTHING,
+    PushChange,
+    after_useless,
+    hint_time,
+    push_change,
+    write_of,
+)
+from hub.core.redirects import course_after_failure, course_after_success
+from hub.core.status import failure_line, success_line
+from hub.core.stopping import Absence, absence_after, state_after_absence
+from hub.core.validators import next_validators
+from protocols.errors import UnsupportedVersion
+from protocols.model import FeedFormat
+from protocols.quick import changed
+from storage.records import (
+    FeedState,
+    FetchCommit,
+    Polling,
+    PushOffer,
+    RecordKind,
+    RecordWrite,
+    Validators,
+)
+
+
+def diagnose(polling: Polling, fetched: Fetched, understood: Understood) -> str:
+    """Why this fetch failed, or "".
+
+    A document that is not a feed remains one when a 304 says that it is unchanged.
+    """
+    if fetched.error:
+        return fetched.error
+    if understood.error is not None:
+        return str(understood.error)
+    if understood.feed is not None:
+        return ""
+    return polling.body_error
+
+
+def is_known_body(polling: Polling, body_hash: str) -> bool:
+    """Whether a body need not be parsed: it is the last one, and that was a feed."""
+    return body_hash == polling.body_hash and not polling.body_error
+
+
+def after_sameness(decision: Decision) -> FetchCommit:
+    """A 304, or a 200 with the bytes that are known: all is well, nothing is new."""
+    return quiet_commit(decision, succeeded(decision, 0))
+
+
+def succeeded(decision: Decision, new: int) -> Polling:
+    """The state after a good answer, as if it had changed nothing."""
+    before, fetched = decision.polling, decision.fetched
+    if fetched.is_partial:  # what a publisher brings says nothing of its server
+        return changed(
+            before,
+            last_parse=fetched.at,
+            entries_since_maintenance=before.entries_since_maintenance + new,
+        )
+    course = course_after_success(before, fetched)
+    validators = next_validators(before, fetched)
+    is_304 = fetched.status == 304
+    maintained_at = _maintained_at(decision)
+    is_maintained = maintained_at != before.last_maintenance_at
+    return changed(
+        before,
+        last_fetch=fetched.at,
+        last_success=fetched.at,
+        last_parse=fetched.at,
+        code=fetched.status,
+        error="",
+        failures=0,
+        failing_since=None,
+        gone_sightings=0,
+        missing_sightings=0,
+        missing_since=None,
+        validators=validators,
+        answers_304=is_304 or (before.answers_304 and validators is not None),
+        fetch_url=fetched.url if fetched.instead_of else course.fetch_url,
+        redirect=course.redirect,
+        retry_after=retry_after(fetched),
+        fresh_until=fresh_until(before, fetched),
+        hubs=hubs_of_header(fetched) or (before.hubs if is_304 else ()),
+        validator=validator_of_header(fetched) or (before.validator if is_304 else ""),
+        entries_since_maintenance=new
+        + (0 if is_maintained else before.entries_since_maintenance),
+        last_maintenance_at=maintained_at,
+        subscribers=decision.target.subscribers,
+        unchanged=before.unchanged + 1,
+    )
+
+
+def _maintained_at(decision: Decision) -> datetime:
+    """The first fetch counts for it: clients want to be told some time."""
+    standing = decision.target.standing
+    if standing is not None:
+        return standing.maintained_at
+    return decision.polling.last_maintenance_at or decision.fetched.at
+
+
+def quiet_commit(
+    decision: Decision,
+    polling: Polling,
+    *,
+    new: int = 0,
+    title: str | None = None,
+    remarks: Sequence[str] = (),
+) -> FetchCommit:
+    """The commit of a good answer, as if it had brought nothing.
+
+    ``new`` entries and ``remarks`` are for the status line; ``title`` is the feed's,
+    unless it is as it was.
+    """
+    target, fetched = decision.target, decision.fetched
+    change = change_of_push(decision, polling, new)
+    planned = decision.plan(polling, change.push if change else None)
+    polling = changed(
+        polling,
+        period=planned.period,
+        price=decision.outlook.price,
+        velocity=velocity(polling.posting, fetched.at),
+        message=success_line(
+            fetched,
+            decision.occasion,
+            planned.period,
+            new,
+            polling.entry_count,
+            remarks,
+        ),
+    )
+    records: tuple[RecordWrite, ...] = ()
+    is_recovered = decision.polling.failures and not polling.failures
+    if is_recovered:
+        status = decision.status(polling, planned.next_fetch, title)
+        records = (RecordWrite(kind=RecordKind.RECOVERED, status=status),)
+    returns = target.feed.state.is_stopped and not fetched.is_partial
+    return FetchCommit(
+        feed_id=target.feed.id,
+        at=fetched.at,
+        next_fetch=planned.next_fetch,
+        polling=polling,
+        state=FeedState.ACTIVE if returns else None,
+        records=records,
+        push=write_of(target.push, change, fetched) if change else None,
+    )
+
+
+def after_failure(decision: Decision, trouble: str) -> FetchCommit:
+    """Trouble that begins is told of; what goes on only if somebody has subscribed to
+    the feed meanwhile whom the log could not tell."""
+    feed, fetched = decision.target.feed, decision.fetched
+    absence = absence_after(feed, fetched, decision.rules)
+    polling = _failed(decision, trouble, absence)
+    planned = decision.plan(polling)
+    line = failure_line(fetched, decision.occasion, planned.period, trouble)
+    price = decision.outlook.price
+    polling = changed(polling, period=planned.period, price=price, message=line)
+    records: tuple[RecordWrite, ...] = ()
+    if not feed.polling.failures or decision.target.is_error_awaited:
+        status = decision.status(polling, planned.next_fetch)
+        records = (RecordWrite(kind=RecordKind.ERROR, status=status),)
+    return FetchCommit(
+        feed_id=feed.id,
+        at=fetched.at,
+        next_fetch=planned.next_fetch,
+        polling=polling,
+        state=state_after_absence(feed.state, absence, fetched.at, decision.rules),
+        records=records,
+    )
+
+
+def _failed(decision: Decision, trouble: str, absence: Absence) -> Polling:
+    before, fetched = decision.polling, decision.fetched
+    course = course_after_failure(before, fetched)
+    polling = changed(
+        before,
+        last_fetch=fetched.at,
+        code=fetched.status,
+        error=trouble,
+        failures=before.failures + 1,
+        failing_since=before.failing_since or fetched.at,
+        gone_sightings=absence.gone,
+        missing_sightings=absence.missing,
+        missing_since=absence.since,
+        validators=_validators(decision),
+        retry_after=retry_after(fetched),
+        fetch_url=course.fetch_url,
+        redirect=course.redirect,
+        subscribers=decision.target.subscribers,
+    )
+    if decision.understood.error is None:
+        return polling
+    return changed(
+        polling,
+        body_hash=body_hash(fetched.body),
+        body_error=trouble,
+        fresh_until=fresh_until(before, fetched),
+    )
+
+
+def _validators(decision: Decision) -> Validators | None:
+    """None for a version that nobody here reads: an older one may come to stand beside
+    it, and a 304 would not have that looked for."""
+    if isinstance(decision.understood.error, UnsupportedVersion):
+        return None
+    return next_validators(decision.polling, decision.fetched)
+
+
+def after_unreadable(decision: Decision, trouble: str) -> FetchCommit:
+    """What a publisher brought is no document: a remark, and no failure of its feed."""
+    planned = decision.plan(decision.polling)
+    line = failure_line(decision.fetched, decision.occasion, planned.period, trouble)
+    return FetchCommit(
+        feed_id=decision.target.feed.id,
+        at=decision.fetched.at,
+        next_fetch=planned.next_fetch,
+        polling=changed(decision.polling, message=line),
+    )
+
+
+def change_of_push(decision: Decision, polling: Polling, new: int) -> PushChange | None:
+    """After a good answer with ``new`` entries; None: nobody may push here."""
+    if not decision.rules.push_url:
+        return None
+    offer = _offer(decision, polling)
+    return push_change(decision.target.push, offer, decision.fetched, new)
+
+
+def _offer(decision: Decision, polling: Polling) -> PushOffer | None:
+    """What the document offers, if one was read; parts of pages and sites cannot be
+    pushed, and what takes credentials is not for its hub."""
+    target, fetched = decision.target, decision.fetched
+    document = decision.understood.feed
+    if document is None or fetched.is_partial:
+        return target.push.offer if target.push else None
+    is_part = document.format is FeedFormat.PART
+    if is_part or document.format.is_site or target.credentials is not None:
+        return None
+    url = polling.fetch_url or target.feed.url
+    return offer_of(fetched, document.feed, url, decision.rules.push_url)
+
+
+def after_nonsense(decision: Decision, trouble: str) -> FetchCommit:
+    """A hub signed what is not the feed's: the feed itself is asked soon instead."""
+    target, fetched = decision.target, decision.fetched
+    change = after_useless(target.push or NOTHING, fetched.at)
+    planned = decision.plan(decision.polling)
+    why = trouble or "its hub pushed a document of another feed"
+    line = failure_line(fetched, decision.occasion, planned.period, why)
+    soon = hint_time(fetched, decision.polling)
+    return FetchCommit(
+        feed_id=target.feed.id,
+        at=fetched.at,
+        next_fetch=min(soon, planned.next_fetch),
+        polling=changed(decision.polling, message=line),
+        push=write_of(target.push, change, fetched),
+    )
