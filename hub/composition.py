@@ -21,7 +21,7 @@ from hub.collections.builder import BuildOptions, CollectionBuilder
 from hub.collections.pages import PageKeeper
 from hub.collections.publisher import Publisher
 from hub.collections.shelf import Shelf
-from hub.core.budget import Budget
+from hub.core.schedule.budget import Budget
 from hub.core.standing import WordList
 from hub.delivery.callback_pace import CallbackPace
 from hub.delivery.credits import Credits

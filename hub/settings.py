@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, TypeVar
 
-from hub.core.cadence import PollingRules
+from hub.core.schedule.poll_period import PollingRules
 from hub.core.sites.bounds import SiteBounds
 from hub.setting_readers import (
     DAY,

@@ -23,7 +23,7 @@ from statistics import mean
 
 from msgspec.structs import replace
 
-from hub.core.cadence import PollingRules
+from hub.core.schedule.poll_period import PollingRules
 from hub.simulation.comparison import at_budget, bold_rules, habits_of_all
 from hub.simulation.policies import Planner, Policy, RootOfRate
 from hub.simulation.traces import Trace, read_traces

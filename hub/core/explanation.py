@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hub.core.cadence import Plan, Term
 from hub.core.durations import duration
-from hub.core.habits import Counts, read_habits
+from hub.core.schedule.poll_period import Plan, Term
+from hub.core.schedule.posting_profile import Counts, read_habits
 from storage.records import FeedState, StoredFeed
 
 HOURS_A_WEEK = 168
@@ -77,7 +77,7 @@ def explain_plan(
 
 
 def _with_trust(terms: tuple[Term, ...], trust: Counts) -> tuple[Term, ...]:
-    """Behind the habit, how far it is believed (`hub.core.trust`)."""
+    """Behind the habit, how far it is believed (`hub.core.schedule.posting_profile`)."""
     told = [
         Term(name=f"trust, {name}", value=value, unit="", note=f"of the habit: {name}")
         for name, value in zip(_HABITS, trust, strict=True)

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from hub.core.durations import duration
-from hub.core.posting import velocity
 from hub.core.push.facts import PushFacts, PushState
+from hub.core.schedule.posting_profile import velocity
 from storage.records import FeedState, Polling, StoredFeed
 
 FAILING_AFTER = timedelta(days=2)

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from hub.core.budget import Budget
-from hub.core.cadence import Plan, PollingRules, explain
-from hub.core.outlook import Outlook
+from hub.core.schedule.poll_period import Outlook, Plan, PollingRules, explain
 from hub.core.sites.bounds import SiteBounds
 from hub.core.sites.walks import WALKS
 from hub.http import Network

@@ -12,7 +12,7 @@ from collections.abc import Set
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from hub.core.budget import Budget, poll_tokens
+from hub.core.schedule.budget import Budget, poll_tokens
 from hub.http import Network, Purpose
 from hub.ingest.due_queue import Deferrals, Due, DueQueue
 from hub.limits.host_circuit_breaker import HostCircuitBreaker

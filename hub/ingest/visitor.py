@@ -10,13 +10,12 @@ from functools import partial
 
 from msgspec import Struct
 
-from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.fetch_commit import diagnose
-from hub.core.outlook import Outlook
-from hub.core.redirects import lands_elsewhere
+from hub.core.schedule.permanent_redirects import lands_elsewhere
+from hub.core.schedule.poll_period import Outlook, PollingRules
 from hub.core.sites.reformatting import page_keys, seen_as_pages
 from hub.http import Allowance
 from hub.ingest.committer import Committer

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from hub.core.cadence import Plan
 from hub.core.fetched import Fetched
+from hub.core.schedule.poll_period import Plan
 from hub.ingest.fetcher import origin
 from hub.own_topics import OwnTopics
 from hub.runtime.clock import Clock

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import exp, log
 
-from hub.core.cadence import PollingRules
-from hub.core.habits import Habits, Prior, prior_of, read_habits
-from hub.core.posting import watched_days
+from hub.core.schedule.poll_period import PollingRules
+from hub.core.schedule.posting_profile import (
+    Habits,
+    Prior,
+    prior_of,
+    read_habits,
+    watched_days,
+)
 from hub.simulation.policies import (
     EntryFrequency,
     FixedInterval,

@@ -8,12 +8,22 @@ from datetime import UTC, datetime, timedelta
 from math import ceil, inf, sqrt
 from typing import Protocol
 
-from hub.core.cadence import DAY, PollingRules, plan
-from hub.core.forecast import Forecast, room_of, seconds_until
-from hub.core.habits import Counts, Prior, hour_of, weekday_of
-from hub.core.hints import after_skipped
-from hub.core.outlook import Outlook
-from hub.core.posting import posting_rate, with_posts
+from hub.core.schedule.forecast import Forecast, room_of, seconds_until
+from hub.core.schedule.poll_period import (
+    DAY,
+    Outlook,
+    PollingRules,
+    after_skipped,
+    plan,
+)
+from hub.core.schedule.posting_profile import (
+    Counts,
+    Prior,
+    hour_of,
+    posting_rate,
+    weekday_of,
+    with_posts,
+)
 from hub.simulation.replay import Planning, history
 from hub.simulation.traces import Rates, Trace, held_back
 from protocols.quick import changed

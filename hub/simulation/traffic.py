@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import cos, exp, log, pi
 from random import Random
 
-from hub.core.habits import Counts, hour_of, weekday_of
+from hub.core.schedule.posting_profile import Counts, hour_of, weekday_of
 from hub.simulation.traces import Rates, Trace
 
 FIRST_DAY = 1_767_571_200.0  # Monday, 5 January 2026

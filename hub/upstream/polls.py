@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hub.core.cadence import Plan
+from hub.core.schedule.poll_period import Plan
 from storage.contract import Storage
 from storage.records import FeedId, FeedState, StoredFeed
 

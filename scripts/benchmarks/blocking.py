@@ -21,7 +21,8 @@ from ipaddress import ip_network
 from pathlib import Path
 from random import Random
 
-from hub.core.cadence import PollingRules
+from hub.core.schedule.poll_period import PollingRules
+
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.http import HttpNetwork, Limits
 from hub.ingest.document_parser import WorkerParser

@@ -9,9 +9,8 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
-from hub.core.cadence import PollingRules, plan
-from hub.core.outlook import Outlook
-from hub.core.posting import with_posts
+from hub.core.schedule.poll_period import Outlook, PollingRules, plan
+from hub.core.schedule.posting_profile import with_posts
 from scripts.benchmarks.measuring import Finding, Size, Stopwatch
 from storage.records import Polling, Posting, Validators
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.core.cadence import PollingRules
+from hub.core.schedule.poll_period import PollingRules
 from hub.settings import (
     SETTINGS,
     SettingError,

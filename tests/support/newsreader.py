@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from html import escape
 
-from hub.core.cadence import PollingRules
 from hub.core.fetched import Hop, Occasion, Understood
 from hub.core.news.bodies import body_hash
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.fetch_commit import is_known_body
+from hub.core.schedule.poll_period import PollingRules
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from hub.core.cadence import PollingRules
 from hub.core.fetched import Occasion, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.known_slices import UNNAMED, known_slices
+from hub.core.schedule.poll_period import PollingRules
 from protocols.errors import FeedError, MalformedDocument
 from protocols.feeds import ParseContext, parse
 from protocols.feeds.lenient import parse_leniently

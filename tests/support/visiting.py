@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hub.core.cadence import PollingRules
-from hub.core.outlook import Outlook
+from hub.core.schedule.poll_period import Outlook, PollingRules
+
 from hub.ingest.committer import Committer, Detector
 from hub.ingest.document_parser import Parser
 from hub.ingest.document_reader import DocumentReader

@@ -20,7 +20,6 @@ from typing import TypedDict
 import msgspec
 from msgspec import structs
 
-from hub.core.cadence import PollingRules
 from hub.core.news.bodies import body_hash, news_body, raw_body
 from hub.core.news.decision import Decision
 from hub.core.news.entry_diff import (
@@ -46,9 +45,10 @@ from hub.core.news.inventory import take_stock
 from hub.core.news.known_slices import remember
 from hub.core.news.resources import after_content, as_news, is_content, state_of
 from hub.core.news.seen_set import day_of, shared_marks
-from hub.core.posting import count_posts, posting_history
 from hub.core.push.trust import is_useless
-from hub.core.redirects import landing
+from hub.core.schedule.permanent_redirects import landing
+from hub.core.schedule.poll_period import PollingRules
+from hub.core.schedule.posting_profile import count_posts, posting_history
 from protocols.model import Entry, FeedFormat, ParsedFeed
 from protocols.quick import changed
 from storage.records import FetchCommit, Polling, Posting

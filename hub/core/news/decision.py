@@ -6,11 +6,10 @@ from datetime import datetime
 
 import msgspec
 
-from hub.core.cadence import Plan, PollingRules, plan
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.known_slices import UNNAMED
-from hub.core.outlook import Outlook
 from hub.core.push.trust import is_trusted
+from hub.core.schedule.poll_period import Outlook, Plan, PollingRules, plan
 from hub.core.status import status_of
 from protocols.model import Status
 from storage.records import FetchTarget, Polling, Push
@@ -23,7 +22,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     `hub.core.news.fetch_commit.is_known_body`). ``jitter`` is drawn from -1 to 1. ``reader``
     names the program that understood it, as `hub.core.news.known_slices` wants it.
     ``elsewhere`` is the seen-set of the feed that this one was redirected to, where
-    `hub.core.redirects.lands_elsewhere`. The outlook says what a poll is worth.
+    `hub.core.schedule.permanent_redirects.lands_elsewhere`. The outlook says what a poll is worth.
     """
 
     target: FetchTarget

@@ -13,11 +13,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from hub.core.fetched import Fetched, Understood
-from hub.core.freshness import fresh_until, retry_after
 from hub.core.hubs import hubs_of_header, validator_of_header
 from hub.core.news.bodies import body_hash
 from hub.core.news.decision import Decision
-from hub.core.posting import velocity
 from hub.core.push.offers import offer_of
 from hub.core.push.trust import (
     NOTHING,
@@ -27,10 +25,18 @@ from hub.core.push.trust import (
     push_change,
     write_of,
 )
-from hub.core.redirects import course_after_failure, course_after_success
+from hub.core.schedule.feed_retirement import (
+    Absence,
+    absence_after,
+    state_after_absence,
+)
+from hub.core.schedule.permanent_redirects import (
+    course_after_failure,
+    course_after_success,
+)
+from hub.core.schedule.posting_profile import velocity
+from hub.core.schedule.response_caching import fresh_until, next_validators, retry_after
 from hub.core.status import failure_line, success_line
-from hub.core.stopping import Absence, absence_after, state_after_absence
-from hub.core.validators import next_validators
 from protocols.errors import UnsupportedVersion
 from protocols.model import FeedFormat
 from protocols.quick import changed

@@ -18,7 +18,7 @@ from hub.core.fetched import Fetched, Understood
 from hub.core.news.bodies import body_hash, whole_body
 from hub.core.news.decision import Decision
 from hub.core.news.fetch_commit import quiet_commit, succeeded
-from hub.core.posting import count_change, posting_history
+from hub.core.schedule.posting_profile import count_change, posting_history
 from protocols.errors import EmptyDocument, LimitExceeded
 from protocols.http import OCTET_STREAM
 from protocols.identity import content_hash

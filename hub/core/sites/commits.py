@@ -19,7 +19,7 @@ from hub.core.news.entry_diff import News, news_records, written_entries
 from hub.core.news.feed_quality import LONGEST_PROBLEM, MOST_PROBLEMS
 from hub.core.news.fetch_commit import after_failure, quiet_commit, succeeded
 from hub.core.news.seen_set import day_of
-from hub.core.posting import count_posts, with_posts
+from hub.core.schedule.posting_profile import count_posts, with_posts
 from hub.core.sites.comparing import Compared, compare
 from hub.core.sites.state import SiteState, pack_state
 from hub.core.sites.steps import Ended, Save

@@ -4,9 +4,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from hub.core.schedule.poll_period import EVEN
+from hub.core.schedule.posting_profile import (
+    NOTHING_KNOWN,
+    count_habits,
+    hour_of,
+    pack_habits,
+)
 
-from hub.core.habits import NOTHING_KNOWN, count_habits, hour_of, pack_habits
-from hub.core.outlook import EVEN
 from hub.ingest.poll_budget import EVERY, CommonProfile
 from storage.records import Polling, Posting
 from tests.support.clock import ManualClock

@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from hub.core.schedule.poll_period import PollingRules
 
-from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.poller import Poller, PollerOptions

@@ -14,9 +14,9 @@ from itertools import pairwise
 from random import Random
 
 import pytest
+from hub.core.schedule.budget import Budget
+from hub.core.schedule.poll_period import PollingRules
 
-from hub.core.budget import Budget
-from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.poller import Poller, PollerOptions

@@ -7,8 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hub.core.cadence import PollingRules
-from hub.core.outlook import EVEN
+from hub.core.schedule.poll_period import EVEN, PollingRules
 from hub.simulation.comparison import (
     Result,
     at_budget,

@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+from hub.core.schedule.poll_period import Plan, PollingRules, explain
 
-from hub.core.cadence import Plan, PollingRules, explain
 from hub.core.push.steps import LEASE
 from hub.errors import NetworkError, Unreachable
 from hub.http import Answer, Purpose, Request

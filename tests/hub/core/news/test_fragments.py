@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from hub.core.cadence import RESOURCE_FLOOR, PollingRules, plan
 from hub.core.fetched import Occasion, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
+from hub.core.schedule.poll_period import RESOURCE_FLOOR, PollingRules, plan
 from protocols.errors import InvalidDocument
 from protocols.feeds import ParseContext, parse
 from protocols.selectors import selector_of

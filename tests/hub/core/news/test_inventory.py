@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from hub.core.cadence import PollingRules
 from hub.core.fetched import Occasion, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.inventory import take_stock
+from hub.core.schedule.poll_period import PollingRules
 from protocols.feeds import ParseContext, parse
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.model import ParsedFeed

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 import pytest
 from msgspec import structs
 
-from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.seen_set import KEPT_DAYS
+from hub.core.schedule.poll_period import PollingRules
 from protocols.errors import EmptyDocument, FeedError
 from protocols.feeds import ParseContext, parse
 from protocols.model import Feed, FeedFormat, ParsedFeed

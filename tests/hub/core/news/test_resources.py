@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.resources import is_content, resource_hash
-from hub.core.posting import velocity
+from hub.core.schedule.poll_period import PollingRules
+from hub.core.schedule.posting_profile import velocity
 from protocols.errors import (
     EmptyDocument,
     FeedError,

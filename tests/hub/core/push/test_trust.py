@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from hub.core.cadence import DAY, PollingRules
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
@@ -21,6 +20,7 @@ from hub.core.push.trust import (
     is_trusted,
     is_useless,
 )
+from hub.core.schedule.poll_period import DAY, PollingRules
 from protocols.errors import EmptyDocument
 from protocols.model import Feed, FeedFormat, Link, ParsedFeed
 from storage.records import (

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.core.backoff import backoff
+from hub.core.schedule.poll_period import backoff
 
 HOUR = 3600.0
 DAY = 24 * HOUR

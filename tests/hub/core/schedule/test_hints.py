@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hub.core.hints import (
+from hub.core.schedule.poll_period import (
     after_skipped,
     is_believed,
     ttl_seconds,

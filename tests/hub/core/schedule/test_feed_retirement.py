@@ -7,9 +7,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched
-from hub.core.stopping import Absence, absence_after, state_after_absence
+from hub.core.schedule.feed_retirement import (
+    Absence,
+    absence_after,
+    state_after_absence,
+)
+from hub.core.schedule.poll_period import PollingRules
 from storage.records import FeedState, StoredFeed
 from tests.support.fetch_targets import START, a_feed, an_answer
 

@@ -14,12 +14,12 @@ from itertools import pairwise
 
 import pytest
 
-from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.bodies import body_hash
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.news.fetch_commit import is_known_body
+from hub.core.schedule.poll_period import PollingRules
 from protocols.model import Entry, ParsedFeed
 from storage.records import FetchCommit, FetchTarget, RecordKind, Validators
 from tests.support.documents import a_document, an_entry

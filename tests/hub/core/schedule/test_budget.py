@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.core.budget import (
+from hub.core.schedule.budget import (
     AT_FIRST,
     HEADROOM,
     LEAST_PRICE,

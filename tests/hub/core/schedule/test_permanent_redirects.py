@@ -6,7 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hub.core.fetched import Fetched, Hop
-from hub.core.redirects import course_after_failure, course_after_success
+from hub.core.schedule.permanent_redirects import (
+    course_after_failure,
+    course_after_success,
+)
 from storage.records import Polling, Redirect
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

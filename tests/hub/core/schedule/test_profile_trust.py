@@ -11,15 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hub.core.habits import (
+from hub.core.schedule.posting_profile import (
+    FIRST_TRUST,
+    LEAST_TRUST,
+    MOST_TRUST,
     NOTHING_KNOWN,
     Profile,
     count_habits,
     pack_habits,
     prior_of,
     read_habits,
+    trust_after,
 )
-from hub.core.trust import FIRST_TRUST, LEAST_TRUST, MOST_TRUST, trust_after
 
 TUESDAY = datetime(2026, 3, 3, 8, 1, tzinfo=UTC).timestamp()
 HOUR, DAY = 3_600, 86_400

@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from hub.core.cadence import PollingRules
 from hub.core.fetched import Fetched
+from hub.core.schedule.poll_period import PollingRules
 from storage.records import FeedState, StoredFeed
 
 

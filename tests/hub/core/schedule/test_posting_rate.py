@@ -5,12 +5,12 @@ from math import exp
 
 import pytest
 
-from hub.core.habits import read_habits
-from hub.core.posting import (
+from hub.core.schedule.posting_profile import (
     burst_of,
     count_posts,
     posting_history,
     posting_rate,
+    read_habits,
     velocity,
     watched_days,
 )

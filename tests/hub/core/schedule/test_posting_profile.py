@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hub.core.habits import (
+from hub.core.schedule.posting_profile import (
     MOST_COUNTED,
     NOTHING_KNOWN,
     WEEKS_SEEN,

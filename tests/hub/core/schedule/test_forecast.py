@@ -6,12 +6,25 @@ from datetime import UTC, datetime, timedelta
 from math import exp, inf, sqrt
 
 import pytest
+from hub.core.schedule.forecast import (
+    EXCITED,
+    Forecast,
+    foresee,
+    room_of,
+    seconds_until,
+)
+from hub.core.schedule.posting_profile import (
+    BURST_MEMORY,
+    NOTHING_KNOWN,
+    Profile,
+    count_habits,
+    prior_of,
+    with_posts,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.core.forecast import EXCITED, Forecast, foresee, room_of, seconds_until
-from hub.core.habits import NOTHING_KNOWN, Profile, count_habits, prior_of, step_of
-from hub.core.posting import BURST_MEMORY, with_posts
+from hub.core.habits import step_of
 from storage.records import Posting
 
 _STEP = 10.0

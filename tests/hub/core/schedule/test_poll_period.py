@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.core.cadence import Plan, PollingRules, explain, plan
-from hub.core.forecast import EXCITED
-from hub.core.habits import NOTHING_KNOWN, Habits, count_habits, pack_habits
-from hub.core.outlook import Outlook
+from hub.core.schedule.forecast import EXCITED
+from hub.core.schedule.poll_period import Outlook, Plan, PollingRules, explain, plan
+from hub.core.schedule.posting_profile import (
+    NOTHING_KNOWN,
+    Habits,
+    count_habits,
+    pack_habits,
+)
 from protocols.model import Hints
 from storage.records import Polling, Posting, Validators
 
