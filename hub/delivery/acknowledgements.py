@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from hub.core.settlement import Settlement
+from hub.core.delivery.delivery_outcome import DeliveryOutcome
 from hub.delivery.credits import Credits
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
@@ -83,7 +83,7 @@ class Acknowledgements:
     async def until_healthy(self) -> None:
         await self._writable.wait()
 
-    def add(self, settlement: Settlement) -> asyncio.Future[Flushed]:
+    def add(self, settlement: DeliveryOutcome) -> asyncio.Future[Flushed]:
         """Gather it; the future is done when all of it is durable.
 
         Others wait for the same one: who awaits it shields it from being cancelled.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hub.core.catch_up import NOT_KEPT, NOT_RENDERABLE, CatchUp
+from hub.core.delivery.catch_up import NOT_KEPT, NOT_RENDERABLE, CatchUp
 from hub.delivery.notifications import (
     Document,
     Notifications,

@@ -11,7 +11,7 @@ from random import Random
 import msgspec
 import structlog
 
-from hub.core.catch_up import (
+from hub.core.delivery.catch_up import (
     CatchUp,
     announced,
     finished,
@@ -20,8 +20,11 @@ from hub.core.catch_up import (
     released,
     unsendable,
 )
-from hub.core.replies import Reply, Verdict
-from hub.core.settlement import Settlement
+from hub.core.delivery.delivery_outcome import (
+    CallbackResponse,
+    DeliveryOutcome,
+    Verdict,
+)
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.endings import Endings
@@ -106,7 +109,7 @@ class CatchUps:
         await self._go_on(self._begin(catch_up, expires, move_aside))
 
     async def conclude(
-        self, catch_up: CatchUp, expires: float, last: Position, reply: Reply
+        self, catch_up: CatchUp, expires: float, last: Position, reply: CallbackResponse
     ) -> None:
         """Take over a first delivery that hung, when its reply has come at last.
 
@@ -179,7 +182,7 @@ class CatchUps:
         return running.is_lost or self._endings.has_ended(running.catch_up.subscription)
 
     async def _settle(
-        self, running: RunningCatchUp, last: Position, reply: Reply
+        self, running: RunningCatchUp, last: Position, reply: CallbackResponse
     ) -> bool:
         now = self._clock.now()
         catch_up = running.catch_up
@@ -234,7 +237,7 @@ class CatchUps:
         return False
 
     def _write(
-        self, running: RunningCatchUp, settlement: Settlement
+        self, running: RunningCatchUp, settlement: DeliveryOutcome
     ) -> asyncio.Future[Flushed]:
         expires = self._leases.expiry()
         written = self._acknowledgements.add(settlement)

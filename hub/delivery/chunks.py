@@ -9,7 +9,7 @@ from functools import partial
 
 import structlog
 
-from hub.core.first_delivery import FirstDelivery
+from hub.core.delivery.first_delivery import FirstDelivery
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk
 from hub.delivery.leases import LEASE_SECONDS, RENEWAL_SECONDS, Leases

@@ -15,8 +15,13 @@ from datetime import timedelta
 from functools import partial
 from random import Random
 
-from hub.core.catch_up import CatchUp
-from hub.core.first_delivery import (
+from hub.core.delivery.catch_up import CatchUp
+from hub.core.delivery.delivery_outcome import (
+    CallbackResponse,
+    DeliveryOutcome,
+    Verdict,
+)
+from hub.core.delivery.first_delivery import (
     FirstDelivery,
     delivered,
     not_started,
@@ -24,8 +29,6 @@ from hub.core.first_delivery import (
     refused,
     set_aside,
 )
-from hub.core.replies import Reply, Verdict
-from hub.core.settlement import Settlement
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.endings import Endings
@@ -176,7 +179,7 @@ class FirstDeliveries:
     def _may_begin(self) -> bool:
         return not self._stopping and self._acknowledgements.healthy
 
-    def _settle(self, member: Member, reply: Reply) -> None:
+    def _settle(self, member: Member, reply: CallbackResponse) -> None:
         if reply.verdict is Verdict.DELIVERED:
             self._write(member.chunk, delivered(member.first, reply))
             return
@@ -218,7 +221,7 @@ class FirstDeliveries:
         if not parked:
             del self._parked[origin]
 
-    def _write(self, chunk: OpenChunk, settlement: Settlement) -> None:
+    def _write(self, chunk: OpenChunk, settlement: DeliveryOutcome) -> None:
         written = self._acknowledgements.add(settlement)
         chunk.unsettled -= 1
         if not chunk.unsettled:

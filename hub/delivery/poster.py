@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 import structlog
 
-from hub.core.replies import STRAINED_STATUSES, Reply, Verdict, verdict
+from hub.core.delivery.delivery_outcome import (
+    STRAINED_STATUSES,
+    CallbackResponse,
+    Verdict,
+    verdict,
+)
 from hub.delivery.credits import Credits
 from hub.delivery.notifications import Document
 from hub.delivery.requests import delivery_of, request_of
@@ -103,7 +108,7 @@ class Poster:
         move_aside: Callable[[], None],
         failures: int = 0,
         missed: tuple[Position, Position] | None = None,
-    ) -> Reply:
+    ) -> CallbackResponse:
         """POST a document, signed with this subscription's secret if it has one.
 
         The origin must have admitted it. ``move_aside`` is called if there is no
@@ -119,7 +124,9 @@ class Poster:
         except Exception:
             log.exception("delivery_broke", subscription=subscription.id)
             visit.leave()
-            return Reply(status=0, milliseconds=0, error="a fault of the hub itself")
+            return CallbackResponse(
+                status=0, milliseconds=0, error="a fault of the hub itself"
+            )
         visit.end(reply.status)
         return reply
 
@@ -143,7 +150,9 @@ class Poster:
             missed=missed,
         )
 
-    async def _send(self, request: Request, visit: _Visit, is_doubtful: bool) -> Reply:
+    async def _send(
+        self, request: Request, visit: _Visit, is_doubtful: bool
+    ) -> CallbackResponse:
         started = self._clock.monotonic()
         failpoint("mid-post")
         try:
@@ -159,15 +168,15 @@ class Poster:
             failpoint("after-2xx")
         return reply
 
-    def _reply(self, answer: Answer) -> Reply:
+    def _reply(self, answer: Answer) -> CallbackResponse:
         status, milliseconds = answer.status, answer.milliseconds
         if verdict(status) is Verdict.DELIVERED:
-            return Reply(status=status, milliseconds=milliseconds)
+            return CallbackResponse(status=status, milliseconds=milliseconds)
         retry_after = None
         if status in (429, 503):
             header = answer.headers.get("Retry-After", "")
             retry_after = parse_retry_after(header, self._clock.now())
-        return Reply(
+        return CallbackResponse(
             status=status,
             milliseconds=milliseconds,
             error=f"answered {status}",
@@ -175,9 +184,11 @@ class Poster:
         )
 
 
-def _unusable(error: NetworkError, milliseconds: int) -> Reply:
+def _unusable(error: NetworkError, milliseconds: int) -> CallbackResponse:
     """Of an answer that broke off only the status counts, if it had come so far."""
     if verdict(error.status) is Verdict.DELIVERED:
-        return Reply(status=error.status, milliseconds=milliseconds)
+        return CallbackResponse(status=error.status, milliseconds=milliseconds)
     reason = error.reason[:LONGEST_ERROR]
-    return Reply(status=error.status, milliseconds=milliseconds, error=reason)
+    return CallbackResponse(
+        status=error.status, milliseconds=milliseconds, error=reason
+    )

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import structlog
 
 from hub import __version__
-from hub.core.replies import Verdict, verdict
+from hub.core.delivery.delivery_outcome import Verdict, verdict
 from hub.delivery.credits import Credits
 from hub.delivery.notifications import Document
 from hub.delivery.requests import delivery_of, request_of

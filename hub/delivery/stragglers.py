@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import structlog
 
-from hub.core.catch_up import CatchUp
+from hub.core.delivery.catch_up import CatchUp
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.leases import Leases

@@ -14,7 +14,8 @@ from email.utils import format_datetime
 from functools import partial
 from pathlib import Path
 
-from hub.core.retry import LONGEST_RETRY_AFTER
+from hub.core.delivery.retry_schedule import LONGEST_RETRY_AFTER
+
 from hub.http import Answer, Limits, Network, Purpose, Request
 from storage.records import (
     OPERATOR,

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
+from hub.core.delivery.delivery_outcome import DeliveryOutcome
 
-from hub.core.settlement import Settlement
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.runtime.metrics import Metrics
 from storage.contract import DeliveryStore
@@ -55,8 +55,8 @@ async def running(
         gathered.stop()
 
 
-def outcome(index: int) -> Settlement:
-    return Settlement(
+def outcome(index: int) -> DeliveryOutcome:
+    return DeliveryOutcome(
         outcome=ChunkOutcome(
             chunk_id=1, lease_id=2, index=index, status=200, milliseconds=3
         )
@@ -98,9 +98,9 @@ async def test_the_writer_of_a_settlement_learns_whose_lease_was_lost() -> None:
 async def test_moves_of_a_straggler_are_written_in_order() -> None:
     store = FlushedInto()
     async with running(store) as (gathered, _):
-        gathered.add(Settlement(moved=MOVED))
+        gathered.add(DeliveryOutcome(moved=MOVED))
         later = replace(MOVED, position=Position(11))
-        await gathered.add(Settlement(moved=later))
+        await gathered.add(DeliveryOutcome(moved=later))
     assert [each.moved for each in store.flushes] == [(MOVED, later)]
 
 

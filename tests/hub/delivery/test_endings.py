@@ -6,9 +6,9 @@ from random import Random
 from typing import cast
 
 import orjson
+from hub.core.delivery.catch_up import CatchUp
+from hub.core.delivery.delivery_outcome import CallbackResponse
 
-from hub.core.catch_up import CatchUp
-from hub.core.replies import Reply
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.catch_ups import CatchUps
@@ -145,10 +145,10 @@ class FatalPoster:
         document: object,
         position: Position,
         **more: object,
-    ) -> Reply:
+    ) -> CallbackResponse:
         self.posted.append(position)
         self._endings.note([subscription.id], position)
-        return Reply(status=200, milliseconds=1)
+        return CallbackResponse(status=200, milliseconds=1)
 
 
 async def test_a_catch_up_goes_no_further_once_its_subscription_has_ended() -> None:

@@ -9,18 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
-from hub.core.catch_up import CatchUp, finished, held_up, progressed
-from hub.core.first_delivery import (
+from hub.core.delivery.catch_up import CatchUp, finished, held_up, progressed
+from hub.core.delivery.delivery_outcome import CallbackResponse, DeliveryOutcome
+from hub.core.delivery.first_delivery import (
     FirstDelivery,
     delivered,
     nothing_to_send,
     refused,
 )
-from hub.core.replies import Reply
-from hub.core.settlement import Settlement
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.notifications import Notifications
 from protocols.model import Entry
@@ -41,7 +40,10 @@ from tests.support.memory.storage import MemoryStorage
 from tests.support.new_database import open_new
 from tests.support.storage_scene import Scene, at, fetch, record
 
-OK, REFUSED = Reply(status=200, milliseconds=1), Reply(status=500, milliseconds=1)
+OK, REFUSED = (
+    CallbackResponse(status=200, milliseconds=1),
+    CallbackResponse(status=500, milliseconds=1),
+)
 DAY = 86_400.0
 
 COMMITS = st.lists(
@@ -121,7 +123,9 @@ class Course:
             await self.step("chunks")
             await self.step("stragglers")
 
-    def _reply(self, to: SubscriptionId, position: Position, body: bytes) -> Reply:
+    def _reply(
+        self, to: SubscriptionId, position: Position, body: bytes
+    ) -> CallbackResponse:
         if not next(self._replies, True):
             return REFUSED
         self.got[to].append((position, body))
@@ -161,7 +165,7 @@ class Course:
             here = here.delivered(request.last)
         await self._write(finished(here, request.last, until=until))
 
-    async def _write(self, settlement: Settlement) -> None:
+    async def _write(self, settlement: DeliveryOutcome) -> None:
         parts = {
             "outcomes": settlement.outcome,
             "opened": settlement.opened,

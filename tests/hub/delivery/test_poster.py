@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from hub.core.replies import Reply
+from hub.core.delivery.delivery_outcome import CallbackResponse
 from hub.delivery.credits import GIVEN
 from hub.delivery.notifications import Document
 from hub.delivery.poster import Poster, Sender
@@ -75,7 +75,7 @@ class Scene:
         failures: int = 0,
         missed: tuple[int, int] | None = None,
         **more: object,
-    ) -> Reply:
+    ) -> CallbackResponse:
         assert self.poster.admits(ORIGIN)
         return await self.poster.post(
             a_subscription(**more),
@@ -100,7 +100,7 @@ class Scene:
 async def test_a_request_says_what_it_is_and_where_from() -> None:
     callback = OneCallback()
     reply = await Scene(callback).post(secret="s3cret")
-    assert reply == Reply(status=200, milliseconds=7)
+    assert reply == CallbackResponse(status=200, milliseconds=7)
     (request,) = callback.requests
     assert (request.method, request.body) == ("POST", DOCUMENT.body)
     assert request.purpose is Purpose.CALLBACK

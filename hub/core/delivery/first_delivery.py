@@ -10,9 +10,15 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from hub.core.replies import Reply, Verdict
-from hub.core.retry import FAILURES_ALLOWED, news_pause, retry_delay
-from hub.core.settlement import GONE, Settlement, attempt_of, reason_of
+from hub.core.delivery.delivery_outcome import (
+    GONE,
+    CallbackResponse,
+    DeliveryOutcome,
+    Verdict,
+    attempt_of,
+    reason_of,
+)
+from hub.core.delivery.retry_schedule import FAILURES_ALLOWED, news_pause, retry_delay
 from storage.records import (
     ChunkOutcome,
     ClaimedChunk,
@@ -77,13 +83,13 @@ class FirstDelivery(msgspec.Struct, frozen=True, kw_only=True):
         return Position(self.position - 1)
 
 
-def nothing_to_send(first: FirstDelivery) -> Settlement:
-    return Settlement(outcome=first.over())
+def nothing_to_send(first: FirstDelivery) -> DeliveryOutcome:
+    return DeliveryOutcome(outcome=first.over())
 
 
-def delivered(first: FirstDelivery, reply: Reply) -> Settlement:
+def delivered(first: FirstDelivery, reply: CallbackResponse) -> DeliveryOutcome:
     subscription = first.subscription
-    return Settlement(
+    return DeliveryOutcome(
         outcome=first.over(reply.status, reply.milliseconds),
         recovered=subscription.id if subscription.exhausted else None,
         advanced=(subscription.id, first.position) if first.is_ahead else None,
@@ -91,15 +97,15 @@ def delivered(first: FirstDelivery, reply: Reply) -> Settlement:
 
 
 def refused(
-    first: FirstDelivery, reply: Reply, *, at: datetime, jitter: float
-) -> Settlement:
+    first: FirstDelivery, reply: CallbackResponse, *, at: datetime, jitter: float
+) -> DeliveryOutcome:
     """Not a 2xx. To an exhausted subscription this was the record's only try."""
     subscription = first.subscription
     outcome = first.over(reply.status, reply.milliseconds)
     attempt = attempt_of(subscription.id, first.position, reply, at)
     if reply.verdict is Verdict.GONE:
         ended = (subscription.id, GONE)
-        return Settlement(outcome=outcome, ended=ended, attempt=attempt)
+        return DeliveryOutcome(outcome=outcome, ended=ended, attempt=attempt)
     failures = FAILURES_ALLOWED if subscription.exhausted else 0
     delay = retry_delay(failures + 1, jitter=jitter, retry_after=reply.retry_after)
     if delay is None:
@@ -112,7 +118,7 @@ def refused(
             reason=reason_of(reply, 1),
             at=at,
         )
-        return Settlement(outcome=outcome, given_up=lost, attempt=attempt)
+        return DeliveryOutcome(outcome=outcome, given_up=lost, attempt=attempt)
     opened = StragglerOpened(
         chunk=first.chunk,
         subscription_id=subscription.id,
@@ -125,10 +131,12 @@ def refused(
         last_error=reply.error,
         tried_to=first.position,
     )
-    return Settlement(outcome=outcome, opened=opened, attempt=attempt)
+    return DeliveryOutcome(outcome=outcome, opened=opened, attempt=attempt)
 
 
-def not_started(first: FirstDelivery, *, at: datetime, due: datetime) -> Settlement:
+def not_started(
+    first: FirstDelivery, *, at: datetime, due: datetime
+) -> DeliveryOutcome:
     """The hub's own limits held it back: that is no try, and none is counted."""
     opened = StragglerOpened(
         chunk=first.chunk,
@@ -139,12 +147,12 @@ def not_started(first: FirstDelivery, *, at: datetime, due: datetime) -> Settlem
         failing_since=at,
         last_error=NOT_STARTED,
     )
-    return Settlement(outcome=first.over(), opened=opened)
+    return DeliveryOutcome(outcome=first.over(), opened=opened)
 
 
 def set_aside(
     first: FirstDelivery, *, at: datetime, lease_id: int, until: datetime
-) -> Settlement:
+) -> DeliveryOutcome:
     """Its request goes on, but as a straggler's, under that lease."""
     opened = StragglerOpened(
         chunk=first.chunk,
@@ -157,4 +165,4 @@ def set_aside(
         lease_id=lease_id,
         tried_to=first.position,
     )
-    return Settlement(outcome=first.over(), opened=opened)
+    return DeliveryOutcome(outcome=first.over(), opened=opened)

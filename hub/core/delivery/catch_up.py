@@ -7,10 +7,16 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from hub.core.first_delivery import FirstDelivery
-from hub.core.replies import Reply, Verdict
-from hub.core.retry import FAILURES_ALLOWED, news_pause, retry_delay
-from hub.core.settlement import GONE, Settlement, attempt_of, reason_of
+from hub.core.delivery.delivery_outcome import (
+    GONE,
+    CallbackResponse,
+    DeliveryOutcome,
+    Verdict,
+    attempt_of,
+    reason_of,
+)
+from hub.core.delivery.first_delivery import FirstDelivery
+from hub.core.delivery.retry_schedule import FAILURES_ALLOWED, news_pause, retry_delay
 from storage.records import (
     GivenUp,
     Position,
@@ -110,31 +116,36 @@ class CatchUp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def progressed(
-    before: CatchUp, last: Position, reply: Reply, *, at: datetime, until: datetime
-) -> Settlement:
+    before: CatchUp,
+    last: Position,
+    reply: CallbackResponse,
+    *,
+    at: datetime,
+    until: datetime,
+) -> DeliveryOutcome:
     """A 2xx brought it up to ``last``; the lease goes on."""
     subscription_id = before.subscription.id
-    return Settlement(
+    return DeliveryOutcome(
         moved=replace(before.delivered(last).moved(until), last_status=reply.status),
         recovered=subscription_id if before.is_exhausted else None,
         attempt=attempt_of(subscription_id, last, reply, at),
     )
 
 
-def announced(catch_up: CatchUp, *, until: datetime) -> Settlement:
+def announced(catch_up: CatchUp, *, until: datetime) -> DeliveryOutcome:
     """A request up to ``tried_to`` is about to be made."""
-    return Settlement(moved=catch_up.moved(until))
+    return DeliveryOutcome(moved=catch_up.moved(until))
 
 
-def finished(catch_up: CatchUp, last: Position, *, until: datetime) -> Settlement:
+def finished(catch_up: CatchUp, last: Position, *, until: datetime) -> DeliveryOutcome:
     """Nothing is left to send up to ``last``; closed unless more came meanwhile."""
     moved = replace(catch_up.moved(until), position=last, finished=True)
-    return Settlement(moved=moved)
+    return DeliveryOutcome(moved=moved)
 
 
 def unsendable(
     catch_up: CatchUp, last: Position, *, at: datetime, reason: str = NOT_KEPT
-) -> Settlement:
+) -> DeliveryOutcome:
     """There is no document (any more) that records up to ``last`` are told by."""
     lost = GivenUp(
         subscription_id=catch_up.subscription.id,
@@ -145,25 +156,25 @@ def unsendable(
         at=at,
         was_untried=True,
     )
-    return Settlement(given_up=lost)
+    return DeliveryOutcome(given_up=lost)
 
 
-def released(catch_up: CatchUp, *, due: datetime) -> Settlement:
+def released(catch_up: CatchUp, *, due: datetime) -> DeliveryOutcome:
     """Given back as it stands; no try was made, and none is counted."""
     next_try = max(due, catch_up.scheduled or due)
     moved = replace(catch_up.moved(next_try), due=due, news_from=due, release=True)
-    return Settlement(moved=moved)
+    return DeliveryOutcome(moved=moved)
 
 
 def held_up(
     catch_up: CatchUp,
     last: Position,
-    reply: Reply,
+    reply: CallbackResponse,
     *,
     at: datetime,
     jitter: float,
     head: Position,
-) -> Settlement:
+) -> DeliveryOutcome:
     """Not a 2xx for the request that was to bring it up to ``last``.
 
     ``head`` is the end of the log: all up to there is given up with the last try.
@@ -171,7 +182,7 @@ def held_up(
     subscription_id = catch_up.subscription.id
     attempt = attempt_of(subscription_id, last, reply, at)
     if reply.verdict is Verdict.GONE:
-        return Settlement(ended=(subscription_id, GONE), attempt=attempt)
+        return DeliveryOutcome(ended=(subscription_id, GONE), attempt=attempt)
     failures, next_try = _next_try(catch_up, reply, at, jitter)
     if next_try is None:
         lost = GivenUp(
@@ -182,7 +193,7 @@ def held_up(
             reason=reason_of(reply, failures),
             at=at,
         )
-        return Settlement(given_up=lost, attempt=attempt)
+        return DeliveryOutcome(given_up=lost, attempt=attempt)
     failed = msgspec.structs.replace(
         catch_up,
         failures=failures,
@@ -192,11 +203,11 @@ def held_up(
     )
     news_from = at + timedelta(seconds=news_pause(reply.retry_after))
     moved = replace(failed.moved(next_try), news_from=news_from, release=True)
-    return Settlement(moved=moved, attempt=attempt)
+    return DeliveryOutcome(moved=moved, attempt=attempt)
 
 
 def _next_try(
-    catch_up: CatchUp, reply: Reply, at: datetime, jitter: float
+    catch_up: CatchUp, reply: CallbackResponse, at: datetime, jitter: float
 ) -> tuple[int, datetime | None]:
     """The failures of the schedule, this one included, and its next time; None: no more
     tries. A try for the sake of news changes neither, but for what ``Retry-After``

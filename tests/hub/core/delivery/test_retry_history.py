@@ -8,10 +8,20 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hub.core.catch_up import CatchUp, held_up, released
-from hub.core.first_delivery import FirstDelivery, not_started, refused, set_aside
-from hub.core.replies import Reply
-from hub.core.retry import LONGEST_RETRY_AFTER, SCHEDULE, SPREAD, retry_delay
+from hub.core.delivery.catch_up import CatchUp, held_up, released
+from hub.core.delivery.delivery_outcome import CallbackResponse
+from hub.core.delivery.first_delivery import (
+    FirstDelivery,
+    not_started,
+    refused,
+    set_aside,
+)
+from hub.core.delivery.retry_schedule import (
+    LONGEST_RETRY_AFTER,
+    SCHEDULE,
+    SPREAD,
+    retry_delay,
+)
 from storage.records import (
     GivenUp,
     Position,
@@ -34,8 +44,8 @@ class Failure:
     retry_after: float | None = None
 
     @property
-    def reply(self) -> Reply:
-        return Reply(
+    def reply(self) -> CallbackResponse:
+        return CallbackResponse(
             status=self.status,
             milliseconds=5,
             error="no",

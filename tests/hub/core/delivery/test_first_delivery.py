@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from hub.core.first_delivery import (
+from hub.core.delivery.delivery_outcome import CallbackResponse, DeliveryOutcome
+from hub.core.delivery.first_delivery import (
     FirstDelivery,
     delivered,
     not_started,
@@ -12,8 +13,6 @@ from hub.core.first_delivery import (
     refused,
     set_aside,
 )
-from hub.core.replies import Reply
-from hub.core.settlement import Settlement
 from storage.records import Attempt, ChunkOutcome, ClaimedChunk, GivenUp, Position
 from tests.support.subscriptions import START, a_record, a_subscription
 
@@ -35,8 +34,8 @@ def outcome(status: int = 0, milliseconds: int = 0) -> ChunkOutcome:
 
 
 def test_a_2xx_costs_one_bit_and_nothing_else() -> None:
-    settlement = delivered(a_first(), Reply(status=204, milliseconds=9))
-    assert settlement == Settlement(outcome=outcome(204, 9))
+    settlement = delivered(a_first(), CallbackResponse(status=204, milliseconds=9))
+    assert settlement == DeliveryOutcome(outcome=outcome(204, 9))
 
 
 def a_chunk(position: int) -> ClaimedChunk:
@@ -52,12 +51,14 @@ def test_it_brings_its_subscriber_up_to_its_record(brought: int) -> None:
 
 def test_a_2xx_for_a_later_document_brings_its_subscriber_up_to_that() -> None:
     first = FirstDelivery.of(a_chunk(10), 4, a_subscription(), Position(12))
-    settlement = delivered(first, Reply(status=200, milliseconds=9))
-    assert settlement == Settlement(outcome=outcome(200, 9), advanced=(1, 12))
+    settlement = delivered(first, CallbackResponse(status=200, milliseconds=9))
+    assert settlement == DeliveryOutcome(outcome=outcome(200, 9), advanced=(1, 12))
 
 
 def test_a_2xx_brings_an_exhausted_subscription_back() -> None:
-    settlement = delivered(a_first(exhausted=True), Reply(status=200, milliseconds=9))
+    settlement = delivered(
+        a_first(exhausted=True), CallbackResponse(status=200, milliseconds=9)
+    )
     assert settlement.recovered == 1
 
 
@@ -68,7 +69,7 @@ def test_nothing_to_send_is_no_attempt() -> None:
 
 
 def test_a_failure_opens_a_straggler_that_begins_with_the_record() -> None:
-    reply = Reply(status=500, milliseconds=9, error="answered 500")
+    reply = CallbackResponse(status=500, milliseconds=9, error="answered 500")
     settlement = refused(a_first(), reply, at=START, jitter=0.5)
     opened = settlement.opened
     assert opened is not None
@@ -88,14 +89,16 @@ def test_a_failure_opens_a_straggler_that_begins_with_the_record() -> None:
 
 
 def test_retry_after_puts_the_next_try_off() -> None:
-    reply = Reply(status=503, milliseconds=1, error="answered 503", retry_after=90.0)
+    reply = CallbackResponse(
+        status=503, milliseconds=1, error="answered 503", retry_after=90.0
+    )
     opened = refused(a_first(), reply, at=START, jitter=0.5).opened
     assert opened is not None
     assert opened.next_try == START + timedelta(seconds=90)
 
 
 def test_410_ends_the_subscription_without_a_straggler() -> None:
-    reply = Reply(status=410, milliseconds=1, error="answered 410")
+    reply = CallbackResponse(status=410, milliseconds=1, error="answered 410")
     settlement = refused(a_first(), reply, at=START, jitter=0.5)
     assert settlement.ended == (1, "the callback answered 410 Gone")
     assert settlement.opened is None
@@ -104,7 +107,7 @@ def test_410_ends_the_subscription_without_a_straggler() -> None:
 
 @pytest.mark.parametrize("status", [0, 500, 503])
 def test_a_failed_probe_goes_straight_to_the_dead(status: int) -> None:
-    reply = Reply(status=status, milliseconds=1, error="no answer")
+    reply = CallbackResponse(status=status, milliseconds=1, error="no answer")
     settlement = refused(a_first(exhausted=True), reply, at=START, jitter=0.5)
     assert settlement.opened is None
     assert settlement.given_up == GivenUp(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from hub.core.replies import Reply, Verdict
+from hub.core.delivery.delivery_outcome import CallbackResponse, Verdict
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,4 @@ from hub.core.replies import Reply, Verdict
 def test_only_2xx_is_success_and_only_410_ends_a_subscription(
     status: int, verdict: Verdict
 ) -> None:
-    assert Reply(status=status, milliseconds=1).verdict is verdict
+    assert CallbackResponse(status=status, milliseconds=1).verdict is verdict

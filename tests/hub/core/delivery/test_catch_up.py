@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from hub.core.catch_up import (
+from hub.core.delivery.catch_up import (
     CatchUp,
     announced,
     finished,
@@ -13,14 +13,14 @@ from hub.core.catch_up import (
     progressed,
     released,
 )
-from hub.core.first_delivery import FirstDelivery
-from hub.core.replies import Reply
+from hub.core.delivery.delivery_outcome import CallbackResponse
+from hub.core.delivery.first_delivery import FirstDelivery
 from storage.records import Position, Straggler, StragglerMoved
 from tests.support.subscriptions import START, a_subscription
 
 UNTIL = START + timedelta(seconds=60)
-OK = Reply(status=200, milliseconds=3)
-FAILURE = Reply(status=500, milliseconds=3, error="answered 500")
+OK = CallbackResponse(status=200, milliseconds=3)
+FAILURE = CallbackResponse(status=500, milliseconds=3, error="answered 500")
 HERE = CatchUp(
     subscription=a_subscription(),
     lease_id=5,
@@ -151,7 +151,7 @@ def test_giving_it_back_counts_no_try() -> None:
     assert (moved.last_status, moved.last_error) == (500, "answered 500")
 
 
-def hold_up(here: CatchUp, reply: Reply = FAILURE) -> StragglerMoved | None:
+def hold_up(here: CatchUp, reply: CallbackResponse = FAILURE) -> StragglerMoved | None:
     return held_up(
         here, Position(11), reply, at=START, jitter=0.5, head=Position(99)
     ).moved
@@ -180,7 +180,9 @@ def test_a_try_for_the_sake_of_news_leaves_the_schedule_as_it_is() -> None:
 
 def test_retry_after_puts_off_the_schedule_and_what_news_may_ask_for() -> None:
     for seconds in (3_600.0, 3 * 3_600.0):
-        busy = Reply(status=503, milliseconds=3, error="busy", retry_after=seconds)
+        busy = CallbackResponse(
+            status=503, milliseconds=3, error="busy", retry_after=seconds
+        )
         moved = hold_up(FOR_NEWS, busy)
         assert moved is not None
         asked = START + timedelta(seconds=seconds)
@@ -215,7 +217,7 @@ def test_what_follows_a_2xx_has_a_schedule_of_its_own() -> None:
 
 
 def test_410_ends_the_subscription() -> None:
-    gone = Reply(status=410, milliseconds=1, error="answered 410")
+    gone = CallbackResponse(status=410, milliseconds=1, error="answered 410")
     settlement = held_up(
         HERE, Position(11), gone, at=START, jitter=0.5, head=Position(99)
     )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.core.retry import (
+from hub.core.delivery.retry_schedule import (
     FAILURES_ALLOWED,
     LONGEST_RETRY_AFTER,
     SCHEDULE,

@@ -1,0 +1,91 @@
+"""What a callback answered to a notification, and what that means.
+
+Writes that belong together: what one reply, or one decision, changes in storage.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from storage.records import (
+    Attempt,
+    ChunkOutcome,
+    GivenUp,
+    Position,
+    StragglerMoved,
+    StragglerOpened,
+    SubscriptionId,
+)
+
+STRAINED_STATUSES = frozenset({0, 429, 502, 503, 504})
+"""Answers that speak of the whole origin; 0: none. A 404 or 500 is one callback's."""
+
+
+class Verdict(StrEnum):
+    DELIVERED = "delivered"
+    GONE = "gone"  # the subscription ends
+    FAILED = "failed"
+
+
+def verdict(status: int) -> Verdict:
+    """WebSub 7: a 2xx "indicates successful delivery"; 410 may end the subscription.
+
+    All else is a failure, redirects (which are not followed) included.
+    """
+    if 200 <= status <= 299:
+        return Verdict.DELIVERED
+    return Verdict.GONE if status == 410 else Verdict.FAILED
+
+
+class CallbackResponse(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one request. ``status`` 0: no answer, then ``error`` says why."""
+
+    status: int
+    milliseconds: int
+    error: str = ""  # for people; "" after a 2xx
+    retry_after: float | None = None  # seconds, of a 429 or 503
+
+    @property
+    def verdict(self) -> Verdict:
+        return verdict(self.status)
+
+
+GONE = "the callback answered 410 Gone"
+
+
+class DeliveryOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """Written in one transaction or not at all."""
+
+    outcome: ChunkOutcome | None = None
+    opened: StragglerOpened | None = None
+    moved: StragglerMoved | None = None
+    given_up: GivenUp | None = None
+    ended: tuple[SubscriptionId, str] | None = None
+    recovered: SubscriptionId | None = None
+    advanced: tuple[SubscriptionId, Position] | None = None
+    attempt: Attempt | None = None
+
+
+def attempt_of(
+    subscription_id: SubscriptionId,
+    position: Position,
+    reply: CallbackResponse,
+    at: datetime,
+) -> Attempt:
+    return Attempt(
+        subscription_id=subscription_id,
+        position=position,
+        at=at,
+        status=reply.status,
+        milliseconds=reply.milliseconds,
+        error=reply.error,
+    )
+
+
+def reason_of(reply: CallbackResponse, failures: int) -> str:
+    """Why a record was given up, for people."""
+    tries = "1 try" if failures == 1 else f"{failures} tries"
+    return f"{reply.error} (after {tries})"
