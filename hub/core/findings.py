@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from hub.core.durations import duration
-from hub.core.push.facts import PushFacts, PushState
+from hub.core.push.hub_subscription import PushFacts, PushState
 from hub.core.schedule.posting_profile import velocity
 from storage.records import FeedState, Polling, StoredFeed
 

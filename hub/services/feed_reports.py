@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hub.core.explanation import Explanation, explain_plan
 from hub.core.findings import Finding, FindingKind, findings, polls_per_entry
-from hub.core.push.facts import PushFacts, push_facts
+from hub.core.push.hub_subscription import PushFacts, push_facts
 from hub.core.schedule.poll_period import Plan
 from hub.core.sites.facts import SiteFacts, site_facts
 from hub.runtime.clock import Clock

@@ -10,7 +10,11 @@ from typing import Protocol
 
 import structlog
 
-from hub.core.push.steps import CONFIRMED_WITHIN, LEAST_PAUSE, LONGEST_BACKOFF
+from hub.core.push.hub_subscription import (
+    CONFIRMED_WITHIN,
+    LEAST_PAUSE,
+    LONGEST_BACKOFF,
+)
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from hub.services.service_errors import Gone, TooManyWaiting

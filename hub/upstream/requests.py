@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
-from hub.core.push.steps import LEASE
+from hub.core.push.hub_subscription import LEASE
 from hub.errors import NetworkError, OptedOut
 from hub.http import Answer, Limits, Network, Purpose, Request
 from hub.ingest.fetcher import BlockedHosts

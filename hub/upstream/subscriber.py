@@ -1,7 +1,7 @@
 """The subscriber: sees to it that feeds are pushed by the hubs they name.
 
 What is to be done waits in storage, and one step follows the other
-(`hub.core.push.steps`). A hub that fails, lies or vanishes costs requests that grow
+(`hub.core.push.hub_subscription`). A hub that fails, lies or vanishes costs requests that grow
 rarer, and nothing else: its feeds are polled.
 """
 
@@ -14,18 +14,18 @@ from random import Random
 
 import structlog
 
-from hub.core.push.steps import (
+from hub.core.push.hub_subscription import (
     CONFIRMED_WITHIN,
     ENDED_WITHIN,
     LONGEST_BACKOFF,
-    Ask,
-    Drop,
-    Forget,
-    Leave,
-    Rest,
-    Step,
-    backoff,
+    DropCallback,
+    ForgetPush,
+    LeaveHub,
+    PushStep,
+    SubscribeAtHub,
+    WaitUntil,
     next_step,
+    request_backoff,
 )
 from hub.limits.hub_limiter import HubLimiter
 from hub.runtime.background import wait_for
@@ -144,27 +144,29 @@ class Subscriber:
         now = self._clock.now()
         step = self._next_step(upstream, now)
         match step:
-            case Ask(offer):
+            case SubscribeAtHub(offer):
                 return await self._ask(upstream, offer)
-            case Leave(callback):
+            case LeaveHub(callback):
                 return await self._leave(upstream, callback)
-            case Drop(callback):
+            case DropCallback(callback):
                 await self._drop(upstream, callback)
-            case Forget():
+            case ForgetPush():
                 await self._pushes.forget(upstream.feed_id)
                 return True
-            case Rest(until):
+            case WaitUntil(until):
                 await self._pushes.postpone(upstream.feed_id, until)
                 return await self._is_unchanged(upstream.feed_id, step, now)
         return False
 
-    async def _is_unchanged(self, feed_id: FeedId, step: Step, now: datetime) -> bool:
+    async def _is_unchanged(
+        self, feed_id: FeedId, step: PushStep, now: datetime
+    ) -> bool:
         """Whether there is still nothing else to do: the hub, or a fetch, may have made
         it due just before it was postponed."""
         upstream = await self._pushes.get(feed_id)
         return upstream is None or self._next_step(upstream, now) == step
 
-    def _next_step(self, upstream: Upstream, now: datetime) -> Step:
+    def _next_step(self, upstream: Upstream, now: datetime) -> PushStep:
         return next_step(upstream, now, is_on=self._is_on)
 
     async def _ask(self, upstream: Upstream, offer: PushOffer) -> bool:
@@ -246,7 +248,7 @@ class Subscriber:
     async def _fail(
         self, upstream: Upstream, callback: PushCallback, reply: HubReply
     ) -> None:
-        pause = backoff(upstream.failures, self._random.random())
+        pause = request_backoff(upstream.failures, self._random.random())
         if reply.patience is not None:
             pause = max(pause, min(reply.patience, LONGEST_BACKOFF))
         log.info(

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from hub.core.fetched import Fetched
-from hub.core.hubs import hubs_of_feed, hubs_of_header
+from hub.core.push.hub_offers import hubs_of_feed, hubs_of_header
 from hub.ingest.document_parser import Parser
 from protocols.errors import FeedError, NotAFeed
 from protocols.feeds import ParseContext

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlencode
 
-from hub.core.hubs import validator_of_feed
+from hub.core.push.hub_offers import validator_of_feed
 from hub.delivery.callback_pace import CallbackPace, Kind
 from hub.errors import NetworkError
 from hub.http import Answer, Limits, Network, Purpose, Request

@@ -45,7 +45,7 @@ from hub.core.news.inventory import take_stock
 from hub.core.news.known_slices import remember
 from hub.core.news.resources import after_content, as_news, is_content, state_of
 from hub.core.news.seen_set import day_of, shared_marks
-from hub.core.push.trust import is_useless
+from hub.core.push.hub_trust import is_useless
 from hub.core.schedule.permanent_redirects import landing
 from hub.core.schedule.poll_period import PollingRules
 from hub.core.schedule.posting_profile import count_posts, posting_history

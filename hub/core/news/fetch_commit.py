@@ -13,11 +13,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from hub.core.fetched import Fetched, Understood
-from hub.core.hubs import hubs_of_header, validator_of_header
 from hub.core.news.bodies import body_hash
 from hub.core.news.decision import Decision
-from hub.core.push.offers import offer_of
-from hub.core.push.trust import (
+from hub.core.push.hub_offers import hubs_of_header, offer_of, validator_of_header
+from hub.core.push.hub_trust import (
     NOTHING,
     PushChange,
     after_useless,

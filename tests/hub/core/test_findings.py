@@ -16,7 +16,7 @@ from hub.core.findings import (
     findings,
     polls_per_entry,
 )
-from hub.core.push.facts import PushFacts, PushState
+from hub.core.push.hub_subscription import PushFacts, PushState
 from hub.core.schedule.posting_profile import with_posts
 from storage.records import FeedState, Polling, Posting, PushWay
 from tests.support.fetch_targets import START, a_feed

@@ -8,7 +8,7 @@ from datetime import timedelta
 import httpx2
 import pytest
 
-from hub.core.push.steps import CONFIRMED_WITHIN, LONGEST_BACKOFF
+from hub.core.push.hub_subscription import CONFIRMED_WITHIN, LONGEST_BACKOFF
 from hub.web.websub.push_routes import LARGEST_PUSH
 from protocols.websub.leases import LONGEST_LEASE
 from protocols.websub.signatures import sign

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hub.core.push.offers import marks_of, offer_of
+from hub.core.push.hub_offers import marks_of, offer_of
 from protocols.feeds import ParseContext, parse
 from protocols.model import Feed
 from storage.records import PushOffer, PushWay

@@ -2,13 +2,17 @@
 
 Pure: the row of the feed and the time in, one step out. It is done, stored, and the
 next one asked for, until there is nothing to do but wait.
+
+How a feed is pushed, for people.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 
+from hub.core.push.hub_trust import is_trusted
 from storage.records import (
     CallbackState,
     FeedState,
@@ -35,58 +39,58 @@ hours, and should be renewed every 24 hours" (rssCloud)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class SubscribeAtHub:
     """Subscribe under a new callback."""
 
     offer: PushOffer
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class LeaveHub:
     """Tell the hub that a callback is not wanted any more."""
 
     callback: PushCallback
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class DropCallback:
     """Forget a callback whose time is over."""
 
     callback: PushCallback
 
 
 @dataclass(frozen=True, slots=True)
-class Forget:
+class ForgetPush:
     """The feed is not pushed, and nothing is left of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class WaitUntil:
     """Nothing before then."""
 
     until: datetime | None
 
 
-Step = Ask | Leave | Drop | Forget | Rest
+PushStep = SubscribeAtHub | LeaveHub | DropCallback | ForgetPush | WaitUntil
 
 
-def next_step(upstream: Upstream, now: datetime, *, is_on: bool = True) -> Step:
+def next_step(upstream: Upstream, now: datetime, *, is_on: bool = True) -> PushStep:
     """Switched off, no feed is wanted to be pushed."""
     over = [each for each in upstream.callbacks if each.until <= now]
     if over:
-        return Drop(over[0])
+        return DropCallback(over[0])
     offer = wanted_offer(upstream) if is_on else None
     kept = _kept(upstream, offer)
     for each in upstream.callbacks:
         if each not in kept and each.state is not CallbackState.ENDING:
-            return Leave(each)
+            return LeaveHub(each)
     if offer is None:
         return _wind_up(upstream, now)
     ends = [each.until for each in upstream.callbacks]
     if any(each.state is CallbackState.ASKED for each in kept):
-        return Rest(min(ends))
+        return WaitUntil(min(ends))
     asks_at = _asks_at(upstream, kept, now)
-    return Ask(offer) if asks_at <= now else Rest(min([asks_at, *ends]))
+    return SubscribeAtHub(offer) if asks_at <= now else WaitUntil(min([asks_at, *ends]))
 
 
 def wanted_offer(upstream: Upstream) -> PushOffer | None:
@@ -95,7 +99,7 @@ def wanted_offer(upstream: Upstream) -> PushOffer | None:
     return upstream.push.offer if is_polled and not upstream.has_credentials else None
 
 
-def backoff(failures: int, share: float) -> timedelta:
+def request_backoff(failures: int, share: float) -> timedelta:
     """After so many requests in a row that led to nothing; ``share`` is 0 to 1."""
     doubled: int = 2 ** min(failures, 12)
     longest = min(LEAST_PAUSE * doubled, LONGEST_BACKOFF)
@@ -113,15 +117,15 @@ def _kept(upstream: Upstream, offer: PushOffer | None) -> list[PushCallback]:
     return active[-1:] + asked[-1:]
 
 
-def _wind_up(upstream: Upstream, now: datetime) -> Step:
+def _wind_up(upstream: Upstream, now: datetime) -> PushStep:
     """What was asked not long ago is remembered: a feed that names hubs in turn is not
     to have all of them asked."""
     if upstream.callbacks:
-        return Rest(min(each.until for each in upstream.callbacks))
+        return WaitUntil(min(each.until for each in upstream.callbacks))
     if upstream.push.offer is not None:
-        return Rest(None)
+        return WaitUntil(None)
     free_at = _free_at(upstream, now)
-    return Forget() if free_at <= now else Rest(free_at)
+    return ForgetPush() if free_at <= now else WaitUntil(free_at)
 
 
 def _free_at(upstream: Upstream, now: datetime) -> datetime:
@@ -138,3 +142,65 @@ def _asks_at(upstream: Upstream, kept: list[PushCallback], now: datetime) -> dat
     if upstream.push.record.missed_at is not None:
         renewed_at = min(renewed_at, current.asked_at + DOUBT_PAUSE)
     return max(renewed_at, allowed_at)
+
+
+class PushState(StrEnum):
+    UNWANTED = "unwanted"  # it is not polled either
+    WAITING = "waiting"  # to be asked for, perhaps after failures
+    ASKED = "asked"  # its hub has yet to confirm it
+    SUBSCRIBED = "subscribed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushFacts:
+    """``is_trusted``: it is polled rarely, for what is new comes by itself."""
+
+    way: PushWay
+    hub: str
+    topic: str
+    state: PushState
+    is_trusted: bool
+    until: datetime | None  # the end of the lease
+    asked_at: datetime | None
+    retry_at: datetime | None
+    trouble: str  # why the last request led to nothing
+    pushed_at: datetime | None
+    brought: int  # pushes of what no poll had found
+    late: int
+    missed: int  # polls that found what nobody had pushed
+    foreign: int
+    is_hinted: bool = False  # told of news that no fetch has seen yet
+
+
+def push_facts(upstream: Upstream | None, now: datetime) -> PushFacts | None:
+    """None for a feed that nobody could push."""
+    if upstream is None or upstream.push.offer is None:
+        return None
+    push, record = upstream.push, upstream.push.record
+    offer = upstream.push.offer
+    return PushFacts(
+        way=offer.way,
+        hub=offer.hub,
+        topic=offer.topic,
+        state=_state(upstream, now),
+        is_trusted=is_trusted(push, now),
+        until=push.until,
+        asked_at=upstream.asked_at,
+        retry_at=upstream.retry_at,
+        trouble=upstream.trouble,
+        pushed_at=record.pushed_at,
+        brought=record.brought,
+        late=record.late,
+        missed=record.missed,
+        foreign=record.foreign,
+        is_hinted=upstream.push.hinted_at is not None,
+    )
+
+
+def _state(upstream: Upstream, now: datetime) -> PushState:
+    if wanted_offer(upstream) is None:
+        return PushState.UNWANTED
+    if upstream.push.until is not None and upstream.push.until > now:
+        return PushState.SUBSCRIBED
+    states = [each.state for each in upstream.callbacks]
+    return PushState.ASKED if CallbackState.ASKED in states else PushState.WAITING

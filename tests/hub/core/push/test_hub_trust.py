@@ -12,7 +12,7 @@ from msgspec import structs
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
-from hub.core.push.trust import (
+from hub.core.push.hub_trust import (
     GRACE,
     HINT_PAUSE,
     MOST_NEEDED,

@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.core.push.steps import (
+from hub.core.push.hub_subscription import (
     CONFIRMED_WITHIN,
     DOUBT_PAUSE,
     ENDED_WITHIN,
     LEASE,
     LEAST_PAUSE,
     LONGEST_BACKOFF,
-    Ask,
-    Drop,
-    Forget,
-    Leave,
-    Rest,
-    Step,
-    backoff,
+    DropCallback,
+    ForgetPush,
+    LeaveHub,
+    PushStep,
+    SubscribeAtHub,
+    WaitUntil,
     next_step,
+    request_backoff,
 )
 from storage.records import (
     CallbackState,
@@ -83,23 +83,23 @@ def an_upstream(
 
 
 def test_what_a_feed_offers_is_asked_for() -> None:
-    assert next_step(an_upstream(), NOW) == Ask(OFFER)
+    assert next_step(an_upstream(), NOW) == SubscribeAtHub(OFFER)
 
 
 def test_it_is_not_asked_for_again_while_the_hub_may_yet_confirm_it() -> None:
     asked = a_callback(state=CallbackState.ASKED, until=NOW + HOUR)
-    assert next_step(an_upstream(asked), NOW) == Rest(NOW + HOUR)
+    assert next_step(an_upstream(asked), NOW) == WaitUntil(NOW + HOUR)
 
 
 def test_what_no_hub_confirmed_is_dropped() -> None:
     asked = a_callback(state=CallbackState.ASKED, until=NOW)
-    assert next_step(an_upstream(asked), NOW) == Drop(asked)
+    assert next_step(an_upstream(asked), NOW) == DropCallback(asked)
 
 
 def test_after_a_failure_it_waits() -> None:
     upstream = an_upstream(retry_at=NOW + HOUR)
-    assert next_step(upstream, NOW) == Rest(NOW + HOUR)
-    assert next_step(upstream, NOW + HOUR) == Ask(OFFER)
+    assert next_step(upstream, NOW) == WaitUntil(NOW + HOUR)
+    assert next_step(upstream, NOW + HOUR) == SubscribeAtHub(OFFER)
 
 
 @pytest.mark.parametrize(
@@ -117,37 +117,37 @@ def test_it_is_renewed_before_the_lease_ends(
     active = a_callback(offer=offer, asked_at=NOW, until=NOW + lease)
     upstream = an_upstream(active, offer=offer, asked_at=NOW)
     if renewed_after is None:  # not, however short the hub makes it
-        assert next_step(upstream, NOW + timedelta(seconds=9)) == Rest(NOW + lease)
+        assert next_step(upstream, NOW + timedelta(seconds=9)) == WaitUntil(NOW + lease)
         return
-    assert next_step(upstream, NOW) == Rest(NOW + renewed_after)
-    assert next_step(upstream, NOW + renewed_after) == Ask(offer)
+    assert next_step(upstream, NOW) == WaitUntil(NOW + renewed_after)
+    assert next_step(upstream, NOW + renewed_after) == SubscribeAtHub(offer)
 
 
 def test_no_hub_is_asked_twice_within_an_hour_whatever_it_grants() -> None:
     upstream = an_upstream(asked_at=NOW)
-    assert next_step(upstream, NOW) == Rest(NOW + LEAST_PAUSE)
+    assert next_step(upstream, NOW) == WaitUntil(NOW + LEAST_PAUSE)
 
 
 def test_the_old_callback_is_left_once_the_new_one_is_confirmed() -> None:
     old, new = a_callback(1), a_callback(2)
-    assert next_step(an_upstream(old, new), NOW) == Leave(old)
+    assert next_step(an_upstream(old, new), NOW) == LeaveHub(old)
     asked = replace(new, state=CallbackState.ASKED, until=NOW + HOUR)
-    assert next_step(an_upstream(old, asked), NOW) == Rest(NOW + HOUR)
+    assert next_step(an_upstream(old, asked), NOW) == WaitUntil(NOW + HOUR)
 
 
 def test_one_that_was_left_stays_until_its_end_may_have_been_confirmed() -> None:
     old = a_callback(1, CallbackState.ENDING, until=NOW + HOUR)
     new = a_callback(2, asked_at=NOW)
-    assert next_step(an_upstream(old, new), NOW) == Rest(NOW + HOUR)
-    assert next_step(an_upstream(old, new), NOW + HOUR) == Drop(old)
+    assert next_step(an_upstream(old, new), NOW) == WaitUntil(NOW + HOUR)
+    assert next_step(an_upstream(old, new), NOW + HOUR) == DropCallback(old)
 
 
 def test_another_hub_is_asked_and_the_former_one_left() -> None:
     former = a_callback()
     upstream = an_upstream(former, offer=OTHER)
-    assert next_step(upstream, NOW) == Leave(former)
+    assert next_step(upstream, NOW) == LeaveHub(former)
     left = replace(former, state=CallbackState.ENDING)
-    assert next_step(an_upstream(left, offer=OTHER), NOW) == Ask(OTHER)
+    assert next_step(an_upstream(left, offer=OTHER), NOW) == SubscribeAtHub(OTHER)
 
 
 @pytest.mark.parametrize(
@@ -162,33 +162,33 @@ def test_another_hub_is_asked_and_the_former_one_left() -> None:
 )
 def test_what_is_not_polled_is_not_pushed(changes: dict[str, object]) -> None:
     active = a_callback()
-    assert next_step(an_upstream(active, **changes), NOW) == Leave(active)
+    assert next_step(an_upstream(active, **changes), NOW) == LeaveHub(active)
     left = replace(active, state=CallbackState.ENDING, until=NOW + HOUR)
-    assert next_step(an_upstream(left, **changes), NOW) == Rest(NOW + HOUR)
+    assert next_step(an_upstream(left, **changes), NOW) == WaitUntil(NOW + HOUR)
     last = next_step(an_upstream(**changes), NOW)
-    assert last == (Forget() if "offer" in changes else Rest(None))
+    assert last == (ForgetPush() if "offer" in changes else WaitUntil(None))
 
 
 def test_a_feed_that_names_hubs_in_turn_does_not_have_all_of_them_asked() -> None:
     upstream = an_upstream(offer=None, asked_at=NOW)
-    assert next_step(upstream, NOW) == Rest(NOW + LEAST_PAUSE)
-    assert next_step(upstream, NOW + LEAST_PAUSE) == Forget()
+    assert next_step(upstream, NOW) == WaitUntil(NOW + LEAST_PAUSE)
+    assert next_step(upstream, NOW + LEAST_PAUSE) == ForgetPush()
 
 
 def test_a_hub_that_missed_something_is_asked_again_within_a_day() -> None:
     doubted = Push(offer=OFFER, record=PushRecord(missed_at=NOW))
     active = a_callback(asked_at=NOW - DOUBT_PAUSE)
-    assert next_step(an_upstream(active, push=doubted), NOW) == Ask(OFFER)
+    assert next_step(an_upstream(active, push=doubted), NOW) == SubscribeAtHub(OFFER)
     active = a_callback(asked_at=NOW - HOUR)
-    assert next_step(an_upstream(active, push=doubted), NOW) == Rest(
+    assert next_step(an_upstream(active, push=doubted), NOW) == WaitUntil(
         NOW - HOUR + DOUBT_PAUSE
     )
 
 
 def test_pauses_grow_to_a_week() -> None:
-    assert backoff(1, 0.0) == HOUR
-    assert backoff(1, 1.0) == 2 * HOUR
-    assert backoff(99, 1.0) == LONGEST_BACKOFF
+    assert request_backoff(1, 0.0) == HOUR
+    assert request_backoff(1, 1.0) == 2 * HOUR
+    assert request_backoff(99, 1.0) == LONGEST_BACKOFF
 
 
 @dataclass
@@ -200,8 +200,8 @@ class Life:
     asked: list[datetime] = field(default_factory=list)
     ids: int = 0
 
-    def do(self, step: Step) -> None:
-        if isinstance(step, Ask):
+    def do(self, step: PushStep) -> None:
+        if isinstance(step, SubscribeAtHub):
             self.ids += 1
             self.asked.append(self.now)
             new = a_callback(
@@ -215,14 +215,14 @@ class Life:
             self.upstream = replace(
                 self.upstream, callbacks=callbacks, asked_at=self.now
             )
-        elif isinstance(step, Leave):
+        elif isinstance(step, LeaveHub):
             ending = replace(
                 step.callback,
                 state=CallbackState.ENDING,
                 until=min(step.callback.until, self.now + ENDED_WITHIN),
             )
             self._replace(step.callback, ending)
-        elif isinstance(step, Drop):
+        elif isinstance(step, DropCallback):
             self._replace(step.callback)
 
     def confirm(self, lease: timedelta) -> None:
@@ -238,10 +238,10 @@ class Life:
         callbacks = sorted((*others, *new), key=lambda it: it.id)
         self.upstream = replace(self.upstream, callbacks=tuple(callbacks))
 
-    def settle(self) -> Step:
+    def settle(self) -> PushStep:
         for _ in range(20):
             step = next_step(self.upstream, self.now)
-            if isinstance(step, Rest | Forget):
+            if isinstance(step, WaitUntil | ForgetPush):
                 return step
             self.do(step)
         raise AssertionError("it never comes to rest")
@@ -275,7 +275,7 @@ def test_whatever_hubs_and_feeds_do_it_comes_to_rest_and_asks_rarely(
                 life.upstream, push=Push(offer=offer), feed_state=FeedState.ACTIVE
             )
         rest = life.settle()
-        if isinstance(rest, Rest):
+        if isinstance(rest, WaitUntil):
             assert rest.until is None or rest.until > life.now
         states = [each.state for each in life.upstream.callbacks]
         assert states.count(CallbackState.ACTIVE) <= 1

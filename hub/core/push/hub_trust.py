@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from hub.core.fetched import Fetched, Understood
-from hub.core.push.offers import marks_of
+from hub.core.push.hub_offers import marks_of
 from protocols.quick import changed
 from storage.records import Polling, Push, PushCount, PushOffer, PushWrite
 

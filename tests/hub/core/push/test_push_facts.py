@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from hub.core.push.facts import PushFacts, PushState, push_facts
+from hub.core.push.hub_subscription import PushFacts, PushState, push_facts
 from storage.records import (
     CallbackState,
     FeedId,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hub.core.hubs import (
+from hub.core.push.hub_offers import (
     MOST_HUBS,
     hubs_of_feed,
     hubs_of_header,

@@ -1,4 +1,7 @@
-"""Whether a feed can be pushed, and by whom: what its last document says."""
+"""Which hubs a topic names (WebSub 4): in its header, or else in its document.
+
+Whether a feed can be pushed, and by whom: what its last document says.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
-from hub.core.hubs import hubs_of_feed, hubs_of_header
 from protocols.errors import InvalidValue
 from protocols.http import parse_link_header
 from protocols.model import Feed
@@ -16,6 +18,33 @@ from protocols.rsscloud import cloud_url
 from protocols.urls import normal_url, resource_url
 from protocols.websub.callbacks import read_web_url
 from storage.records import PushOffer, PushWay
+
+MOST_HUBS = 10
+VALIDATE = "validate"
+"""Superfeedr's relation of a URL that allows or refuses subscriptions."""
+
+
+def hubs_of_header(fetched: Fetched) -> tuple[str, ...]:
+    """In order; those beyond the tenth are left out."""
+    if not fetched.link:
+        return ()
+    links = parse_link_header(fetched.link, fetched.url)
+    return tuple(link.href for link in links if link.rel == "hub")[:MOST_HUBS]
+
+
+def hubs_of_feed(head: Feed) -> tuple[str, ...]:
+    return tuple(link.href for link in head.links if link.rel == "hub")
+
+
+def validator_of_header(fetched: Fetched) -> str:
+    """Where the publisher wants to be asked about subscriptions; "" if nowhere."""
+    links = parse_link_header(fetched.link, fetched.url)
+    return next((link.href for link in links if link.rel == VALIDATE), "")
+
+
+def validator_of_feed(head: Feed) -> str:
+    return next((link.href for link in head.links if link.rel == VALIDATE), "")
+
 
 MOST_MARKS = 4
 SITE = "site "
