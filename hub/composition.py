@@ -22,7 +22,7 @@ from hub.collections.pages import PageKeeper
 from hub.collections.publisher import Publisher
 from hub.collections.shelf import Shelf
 from hub.core.schedule.budget import Budget
-from hub.core.standing import WordList
+from hub.core.status.feed_stats import WordList
 from hub.delivery.callback_pace import CallbackPace
 from hub.delivery.credits import Credits
 from hub.delivery.denials import Denials

@@ -9,11 +9,11 @@ from functools import partial
 
 import structlog
 
-from hub.core.standing import (
+from hub.core.status.feed_stats import (
     EVERY,
     LATEST_ENTRIES,
     MOST_LINKING,
-    Findings,
+    Examination,
     WordList,
     examine,
     is_stale,
@@ -106,7 +106,7 @@ class Maintenance:
             due=now + EVERY,
         )
 
-    async def _examine(self, feed: StoredFeed) -> Findings:
+    async def _examine(self, feed: StoredFeed) -> Examination:
         head = await self._storage.log.feed_head(feed.id)
         latest = await self._storage.log.latest_entries(feed.id, LATEST_ENTRIES)
         bodies = [each.body for each in latest]
@@ -122,6 +122,6 @@ class Maintenance:
 
 def _examined(
     head: bytes | None, bodies: list[bytes], listed: WordList | None
-) -> Findings:
+) -> Examination:
     entries = [unpack(body, Entry) for body in bodies]
     return examine(unpack(head, Feed) if head else Feed(), entries, listed)

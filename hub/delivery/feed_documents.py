@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hub.core.status import shown_status
+from hub.core.status.feed_status import shown_status
 from hub.delivery.notifications import Document
 from hub.own_topics import name_topic
 from protocols.model import Entry, Feed, Notification

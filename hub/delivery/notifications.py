@@ -16,7 +16,7 @@ from typing import Protocol, TypeAlias
 
 import structlog
 
-from hub.core.status import track_status
+from hub.core.status.feed_status import track_status
 from hub.delivery.news import News, Told
 from hub.own_topics import name_topic
 from hub.runtime.caching import KeyedLock

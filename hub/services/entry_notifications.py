@@ -8,7 +8,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from hub.core.status import shown_status
+from hub.core.status.feed_status import shown_status
 from hub.delivery.notifications import Document
 from hub.own_topics import name_topic
 from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread

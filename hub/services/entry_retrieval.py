@@ -17,7 +17,7 @@ from typing import Protocol
 import structlog
 
 from hub.core.news.bodies import part_body
-from hub.core.status import shown_status, track_status
+from hub.core.status.feed_status import shown_status, track_status
 from hub.delivery.notifications import Document
 from hub.own_topics import OwnTopics
 from hub.runtime.offloading import run_in_thread

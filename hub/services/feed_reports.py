@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hub.core.explanation import Explanation, explain_plan
-from hub.core.findings import Finding, FindingKind, findings, polls_per_entry
 from hub.core.push.hub_subscription import PushFacts, push_facts
 from hub.core.schedule.poll_period import Plan
 from hub.core.sites.facts import SiteFacts, site_facts
+from hub.core.status.feed_findings import (
+    Finding,
+    FindingKind,
+    findings,
+    polls_per_entry,
+)
+from hub.core.status.plan_explanation import Explanation, explain_plan
 from hub.runtime.clock import Clock
 from hub.services.feed_registration import FeedPoller, existing_feed
 from protocols.model import SITE_FORMATS

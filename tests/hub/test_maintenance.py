@@ -7,18 +7,14 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from hub.core.status.feed_stats import WordList
 from structlog.testing import capture_logs
 
-from hub.core.standing import WordList
 from hub.maintenance import PAGE, Maintenance
 from protocols.model import Entry, Feed, Link
 from storage.contract import Storage
 from storage.errors import StorageError
-from storage.records import (
-    FeedId,
-    NewFeed,
-    Standing,
-)
+from storage.records import FeedId, NewFeed, Standing
 from tests.support.clock import ManualClock
 from tests.support.new_database import open_new
 from tests.support.storage_scene import Scene, fetch

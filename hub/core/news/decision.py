@@ -10,7 +10,7 @@ from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.known_slices import UNNAMED
 from hub.core.push.hub_trust import is_trusted
 from hub.core.schedule.poll_period import Outlook, Plan, PollingRules, plan
-from hub.core.status import status_of
+from hub.core.status.feed_status import status_of
 from protocols.model import Status
 from storage.records import FetchTarget, Polling, Push
 

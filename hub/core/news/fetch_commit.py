@@ -35,7 +35,7 @@ from hub.core.schedule.permanent_redirects import (
 )
 from hub.core.schedule.posting_profile import velocity
 from hub.core.schedule.response_caching import fresh_until, next_validators, retry_after
-from hub.core.status import failure_line, success_line
+from hub.core.status.feed_status import failure_line, success_line
 from protocols.errors import UnsupportedVersion
 from protocols.model import FeedFormat
 from protocols.quick import changed

@@ -23,7 +23,7 @@ from hub.core.schedule.posting_profile import count_posts, with_posts
 from hub.core.sites.comparing import Compared, compare
 from hub.core.sites.state import SiteState, pack_state
 from hub.core.sites.steps import Ended, Save
-from hub.core.status import success_line
+from hub.core.status.feed_status import success_line
 from protocols.model import Entry
 from protocols.quick import changed
 from storage.records import FetchCommit, Polling, Posting, SitePage, SiteWrite

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from starlette.responses import Response
 
-from hub.core.status import shown_status
+from hub.core.status.feed_status import shown_status
 from hub.web.superfeedr.answers import json_answer
 from hub.web.superfeedr.calls import Call, Mode, Modes
 from hub.web.superfeedr.search import read_search, search_of

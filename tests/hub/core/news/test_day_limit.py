@@ -9,10 +9,10 @@ from itertools import count
 from msgspec import structs
 
 from hub.core.fetched import Occasion, Understood
-from hub.core.findings import FindingKind, findings
 from hub.core.news.decide import decide
 from hub.core.news.decision import Decision
 from hub.core.schedule.poll_period import PollingRules
+from hub.core.status.feed_findings import FindingKind, findings
 from protocols.model import Entry, Link, Text
 from storage.records import FetchCommit, FetchTarget, RecordKind
 from tests.support.documents import a_document

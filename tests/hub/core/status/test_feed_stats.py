@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from hub.core.standing import (
+from hub.core.status.feed_stats import (
     MOST_PLACES,
     WordList,
     examine,

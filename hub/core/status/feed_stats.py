@@ -46,7 +46,7 @@ class WordList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Findings:
+class Examination:
     """As `storage.records.StandingWrite` has them."""
 
     site: str
@@ -54,11 +54,13 @@ class Findings:
     porn_rank: float | None
 
 
-def examine(head: Feed, entries: Sequence[Entry], listed: WordList | None) -> Findings:
+def examine(
+    head: Feed, entries: Sequence[Entry], listed: WordList | None
+) -> Examination:
     """A feed by its head and latest entries; ``listed`` None: there is no rank."""
     site = site_of(head)
     places = _places(entries, site.partition("/")[0])
-    return Findings(
+    return Examination(
         site=site,
         places=frozenset(islice(places, MOST_PLACES)),
         porn_rank=_share(map(listed.is_in, entries)) if listed and entries else None,

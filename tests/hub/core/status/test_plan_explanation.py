@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from hub.core.durations import duration
-from hub.core.explanation import Explanation, explain_plan
 from hub.core.schedule.poll_period import Outlook, PollingRules, explain
 from hub.core.schedule.posting_profile import with_posts
+from hub.core.status.plan_explanation import Explanation, explain_plan
 from protocols.model import Hints
 from storage.records import FeedState, Polling, Posting, Validators
 from tests.support.fetch_targets import a_feed

@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from hub.core.findings import (
+from hub.core.push.hub_subscription import PushFacts, PushState
+from hub.core.schedule.posting_profile import with_posts
+from hub.core.status.feed_findings import (
     FAILING_AFTER,
     WASTEFUL,
     WATCHED_LEAST,
@@ -16,8 +18,6 @@ from hub.core.findings import (
     findings,
     polls_per_entry,
 )
-from hub.core.push.hub_subscription import PushFacts, PushState
-from hub.core.schedule.posting_profile import with_posts
 from storage.records import FeedState, Polling, Posting, PushWay
 from tests.support.fetch_targets import START, a_feed
 
