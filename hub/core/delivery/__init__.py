@@ -1,0 +1,1 @@
+"""What one answer of a callback changes."""

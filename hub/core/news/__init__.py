@@ -1,0 +1,1 @@
+"""What a fetch says of its feed's entries, from the document to the commit."""

@@ -1,0 +1,1 @@
+"""When a feed is polled next, and what that is computed of."""
