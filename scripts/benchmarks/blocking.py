@@ -22,7 +22,6 @@ from pathlib import Path
 from random import Random
 
 from hub.core.schedule.poll_period import PollingRules
-
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.http import HttpNetwork, Limits
 from hub.ingest.document_parser import WorkerParser

@@ -16,8 +16,8 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import aiohttp
-from hub.core.schedule.poll_period import PollingRules
 
+from hub.core.schedule.poll_period import PollingRules
 from hub.http import HttpNetwork, Limits
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.fetcher import Fetcher

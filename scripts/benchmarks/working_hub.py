@@ -10,10 +10,9 @@ from datetime import timedelta
 from ipaddress import ip_network
 from typing import Final
 
-from hub.core.schedule.poll_period import PollingRules
-
 from hub.app import run_until_stopped
 from hub.composition import build_hub
+from hub.core.schedule.poll_period import PollingRules
 from hub.delivery.dispatcher import Dispatcher
 from hub.http import HttpNetwork, Limits
 from hub.ingest.document_parser import WorkerParser

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from hub.core.budget import Budget
 from hub.core.cadence import PollingRules
+
 from hub.core.fetched import Fetched
 from hub.http import Answer, HttpNetwork, Limits, Purpose
 from hub.http import Request as NetworkRequest

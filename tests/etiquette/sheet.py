@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 
 import structlog
-from hub.core.schedule.budget import Budget
 
+from hub.core.schedule.budget import Budget
 from tests.etiquette.guest_month import Month, score_sheet
 from tests.etiquette.guest_sites import SITES
 

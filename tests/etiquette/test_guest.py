@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hub.core.schedule.budget import Budget
 
+from hub.core.schedule.budget import Budget
 from tests.etiquette.guest_month import Month
 from tests.etiquette.guest_sites import SITES, Site
 

@@ -14,10 +14,10 @@ from typing import Final
 from zlib import crc32
 
 import orjson
-from hub.core.news.resources import resource_hash
 from lxml import etree
 from msgspec import structs
 
+from hub.core.news.resources import resource_hash
 from hub.errors import BadAnswer, NetworkError
 from hub.http.response_parser import ResponseParser
 from hub.ingest.parse_worker import read_document

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 
 from hub.core.delivery.retry_schedule import LONGEST_RETRY_AFTER
-
 from hub.http import Answer, Limits, Network, Purpose, Request
 from storage.records import (
     OPERATOR,

@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
-from hub.core.schedule.poll_period import Plan, PollingRules, explain
-
 from hub.collections.builder import BuildOptions, CollectionBuilder
 from hub.collections.pages import PageKeeper
 from hub.collections.shelf import Shelf
 from hub.core.fetched import Fetched
+from hub.core.schedule.poll_period import Plan, PollingRules, explain
 from hub.delivery.notifications import Document
 from hub.http.guard import Guard
 from hub.ingest.fetcher import FetchRequest

@@ -16,11 +16,11 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from hub.core.schedule.poll_period import Outlook, PollingRules
 
 from hub.core.fetched import NOT_PARSED, Fetched, Hop, Occasion, Understood
 from hub.core.news.decision import Decision
 from hub.core.news.known_slices import UNNAMED
+from hub.core.schedule.poll_period import Outlook, PollingRules
 from hub.core.sites.bounds import SiteBounds
 from hub.core.sites.walks import WALKS
 from hub.ingest.fetcher import FetchRequest

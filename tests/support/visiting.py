@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hub.core.schedule.poll_period import Outlook, PollingRules
-
 from hub.ingest.committer import Committer, Detector
 from hub.ingest.document_parser import Parser
 from hub.ingest.document_reader import DocumentReader

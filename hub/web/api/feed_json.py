@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
-from hub.core.cadence import Term
-from hub.core.push.facts import PushState
+from hub.core.push.hub_subscription import PushState
+from hub.core.schedule.poll_period import Term
 from hub.services.feed_reports import ExplainedFeed, FeedFindings, FeedReport
 from hub.services.feed_requests import ImportedFeed, ImportOutcome
 from hub.sites.feed_finder import LookupResult

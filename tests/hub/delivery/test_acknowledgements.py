@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
-from hub.core.delivery.delivery_outcome import DeliveryOutcome
 
+from hub.core.delivery.delivery_outcome import DeliveryOutcome
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.runtime.metrics import Metrics
 from storage.contract import DeliveryStore

@@ -4,9 +4,9 @@ from typing import cast
 
 import orjson
 import pytest
-from hub.core.delivery.catch_up import NOT_KEPT, CatchUp
 from msgspec.structs import replace
 
+from hub.core.delivery.catch_up import NOT_KEPT, CatchUp
 from hub.delivery.catch_up_requests import (
     BATCH_BYTES,
     PAGE,

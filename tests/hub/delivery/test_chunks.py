@@ -8,8 +8,8 @@ from random import Random
 from typing import cast
 
 import pytest
-from hub.core.delivery.first_delivery import FirstDelivery
 
+from hub.core.delivery.first_delivery import FirstDelivery
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.chunks import Chunks
 from hub.delivery.first_deliveries import FirstDeliveries, Member, OpenChunk

@@ -6,9 +6,9 @@ from random import Random
 from typing import cast
 
 import orjson
+
 from hub.core.delivery.catch_up import CatchUp
 from hub.core.delivery.delivery_outcome import CallbackResponse
-
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.catch_ups import CatchUps

@@ -8,7 +8,6 @@ from random import Random
 from typing import cast
 
 from hub.core.delivery.catch_up import CatchUp
-
 from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.leases import Leases

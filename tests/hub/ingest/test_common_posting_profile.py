@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+
 from hub.core.schedule.poll_period import EVEN
 from hub.core.schedule.posting_profile import (
     NOTHING_KNOWN,
@@ -11,7 +12,6 @@ from hub.core.schedule.posting_profile import (
     hour_of,
     pack_habits,
 )
-
 from hub.ingest.poll_budget import EVERY, CommonProfile
 from storage.records import Polling, Posting
 from tests.support.clock import ManualClock

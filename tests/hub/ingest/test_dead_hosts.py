@@ -9,9 +9,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hub.core.schedule.poll_period import PollingRules
 
 from hub.core.fetched import Fetched
+from hub.core.schedule.poll_period import PollingRules
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.poller import Poller, PollerOptions
 from hub.limits.host_circuit_breaker import FIRST_REST, OPENS_AFTER, HostCircuitBreaker

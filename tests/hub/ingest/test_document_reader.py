@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hub.core.news.known_slices import READER_BYTES
 
+from hub.core.news.known_slices import READER_BYTES
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.document_reader import name_of, reader_name
 from protocols.feeds import ParseContext

@@ -13,8 +13,8 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
-from hub.core.schedule.budget import AT_FIRST, HEADROOM, Budget
 
+from hub.core.schedule.budget import AT_FIRST, HEADROOM, Budget
 from hub.ingest.due_queue import Due
 from hub.ingest.schedule import CAPACITY, HOST_INTERVAL, Schedule
 from storage.records import FeedId, Polling

@@ -3,9 +3,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
+
 from hub.core.schedule.budget import Budget
 from hub.core.schedule.posting_profile import NOTHING_KNOWN, count_habits, prior_of
-
 from hub.ingest.poll_budget import PollBudget
 from storage.records import Polling, StoredFeed
 from tests.support.fetch_targets import START, a_feed

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import pytest
-from hub.core.schedule.budget import Budget
-from hub.core.schedule.poll_period import PollingRules
-from hub.core.schedule.posting_profile import NOTHING_KNOWN, count_habits, pack_habits
 from structlog.testing import capture_logs
 
 from hub.core.fetched import Fetched
+from hub.core.schedule.budget import Budget
+from hub.core.schedule.poll_period import PollingRules
+from hub.core.schedule.posting_profile import NOTHING_KNOWN, count_habits, pack_habits
 from hub.ingest.document_parser import Parser
 from hub.ingest.fetcher import FetcherIdentity, FetchRequest
 from hub.ingest.poller import Poller, PollerOptions

@@ -7,10 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
-from hub.core.schedule.poll_period import PollingRules
 from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
+from hub.core.schedule.poll_period import PollingRules
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.poller import Poller, PollerOptions
 from protocols.feeds import ParseContext

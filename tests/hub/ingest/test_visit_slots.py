@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 import pytest
-from hub.core.schedule.poll_period import PollingRules
 from structlog.testing import capture_logs
 
 from hub.core.fetched import Fetched
+from hub.core.schedule.poll_period import PollingRules
 from hub.errors import NoRoom
 from hub.http.messages import MEBIBYTE
 from hub.ingest.fetcher import FetchRequest

@@ -14,10 +14,10 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hub.core.schedule.budget import Budget
-from hub.core.schedule.poll_period import PollingRules
 
 from hub.core.fetched import Fetched
+from hub.core.schedule.budget import Budget
+from hub.core.schedule.poll_period import PollingRules
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.poller import Poller, PollerOptions
 from protocols.feeds import ParseContext

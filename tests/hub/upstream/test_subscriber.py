@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
-from hub.core.push.hub_subscription import LEASE
 
+from hub.core.push.hub_subscription import LEASE
 from hub.core.schedule.poll_period import Plan, PollingRules, explain
 from hub.errors import NetworkError, Unreachable
 from hub.http import Answer, Purpose, Request

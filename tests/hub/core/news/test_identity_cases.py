@@ -14,10 +14,10 @@ from pathlib import Path
 
 import orjson
 import pytest
-from hub.core.news.entry_diff import UPDATES_A_DAY
-from hub.core.news.seen_set import KEPT_DAYS, SeenSet
 from lxml import etree
 
+from hub.core.news.entry_diff import UPDATES_A_DAY
+from hub.core.news.seen_set import KEPT_DAYS, SeenSet
 from protocols.model import Feed, IdSource, Notification
 from protocols.superfeedr.atom import render_atom
 from protocols.superfeedr.json import render_json

@@ -6,6 +6,9 @@ from datetime import UTC, datetime, timedelta
 from math import exp, inf, sqrt
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from hub.core.schedule.forecast import (
     EXCITED,
     Forecast,
@@ -19,12 +22,9 @@ from hub.core.schedule.posting_profile import (
     Profile,
     count_habits,
     prior_of,
+    step_of,
     with_posts,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-from hub.core.habits import step_of
 from storage.records import Posting
 
 _STEP = 10.0
