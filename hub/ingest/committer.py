@@ -14,7 +14,7 @@ from typing import Protocol
 
 import structlog
 
-from hub.core.language import believed, telling_text
+from hub.core.news.entry_language import believed, telling_text
 from hub.ingest.entry_sanitizer import Sanitizer
 from hub.ingest.tracker import Tracker
 from hub.runtime.clock import Clock

@@ -18,8 +18,7 @@ from lxml import etree
 from hub.core.fetched import NOT_PARSED, Fetched, Understood
 from hub.core.news.bodies import body_hash
 from hub.core.news.fetch_commit import is_known_body
-from hub.core.news.known_slices import known_slices
-from hub.core.remembered import READER_BYTES
+from hub.core.news.known_slices import READER_BYTES, known_slices
 from hub.ingest.document_parser import Parser
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics, Reading
@@ -60,7 +59,7 @@ _LARGE_SLICES = 16 * 1024  # of six hundred entries
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentReader:
-    """``name`` is that of the program that reads, as `hub.core.news.known_slices` wants it."""
+    """``name`` is the reading program's, for `hub.core.news.known_slices`."""
 
     parser: Parser
     clock: Clock

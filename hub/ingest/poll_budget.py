@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from hub.core.habits import prior_of, read_habits
-from hub.core.outlook import EVEN
-from hub.core.posting import watched_days
 from hub.core.schedule.budget import Budget, Spending, after_poll
-from hub.core.schedule.poll_period import Outlook
-from hub.core.schedule.posting_profile import Prior
+from hub.core.schedule.poll_period import EVEN, Outlook
+from hub.core.schedule.posting_profile import Prior, prior_of, read_habits, watched_days
 from hub.runtime.clock import Clock
 from protocols.quick import changed
 from storage.contract import FeedStore

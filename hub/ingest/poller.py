@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from hub.core.budget import Budget
+from hub.core.schedule.budget import Budget
 from hub.core.schedule.poll_period import Outlook, Plan, PollingRules, explain
 from hub.core.sites.bounds import SiteBounds
 from hub.core.sites.walks import WALKS

@@ -15,7 +15,7 @@ from enum import StrEnum
 import msgspec
 
 from hub.core.fetched import Fetched
-from hub.core.standing import site_at
+from hub.core.status.feed_stats import site_at
 from hub.ingest.prefetched_responses import PushedContent
 from hub.runtime.clock import Clock
 from hub.services.open_hub_requests import Pinged, WebSubService

@@ -12,7 +12,7 @@ from functools import partial
 
 from hub.core.fetched import Fetched
 from hub.core.news.decision import Decision
-from hub.core.seen import day_of
+from hub.core.news.seen_set import day_of
 from hub.core.sites.bounds import SiteBounds, Spent
 from hub.core.sites.commits import end_commit, step_commit
 from hub.core.sites.reformatting import news_since_feed

@@ -1,8 +1,8 @@
 """The subscriber: sees to it that feeds are pushed by the hubs they name.
 
 What is to be done waits in storage, and one step follows the other
-(`hub.core.push.hub_subscription`). A hub that fails, lies or vanishes costs requests that grow
-rarer, and nothing else: its feeds are polled.
+(`hub.core.push.hub_subscription`). A hub that fails, lies or vanishes costs requests
+that grow rarer, and nothing else: its feeds are polled.
 """
 
 from __future__ import annotations

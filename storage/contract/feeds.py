@@ -200,7 +200,7 @@ class StandingStore(Protocol):
         ...
 
     async def of_site(self, site: str, limit: int) -> list[FeedId]:
-        """Public feeds whose page it is (`hub.core.standing.site_of`), by id.
+        """Public feeds whose page it is (`hub.core.status.feed_stats.site_of`), by id.
 
         None for "".
         """

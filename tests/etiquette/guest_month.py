@@ -21,10 +21,9 @@ from ipaddress import ip_network
 from itertools import pairwise
 from pathlib import Path
 
-from hub.core.budget import Budget
-from hub.core.cadence import PollingRules
-
 from hub.core.fetched import Fetched
+from hub.core.schedule.budget import Budget
+from hub.core.schedule.poll_period import PollingRules
 from hub.http import Answer, HttpNetwork, Limits, Purpose
 from hub.http import Request as NetworkRequest
 from hub.ingest.fetcher import Fetcher, FetcherIdentity, FetchRequest

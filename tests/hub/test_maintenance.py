@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from hub.core.status.feed_stats import WordList
 from structlog.testing import capture_logs
 
+from hub.core.status.feed_stats import WordList
 from hub.maintenance import PAGE, Maintenance
 from protocols.model import Entry, Feed, Link
 from storage.contract import Storage

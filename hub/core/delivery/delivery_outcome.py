@@ -1,7 +1,4 @@
-"""What a callback answered to a notification, and what that means.
-
-Writes that belong together: what one reply, or one decision, changes in storage.
-"""
+"""What a callback answered to a notification, and what that changes in storage."""
 
 from __future__ import annotations
 

@@ -1,14 +1,11 @@
-"""How many new entries of one feed are told in a day, UTC, and how many bytes are kept.
-
-A feed whose ids and all else change with every poll has no end, and one whose entries
-are a document long each fills the disk. What is more than a day has room for waits: it
-is not known yet, or as it was, and told the next day if it is still there.
-
-After a document that was understood: its news, and all that it changes.
-
-From a finished fetch to everything it changes, as one commit.
+"""From a finished fetch to everything it changes, as one commit.
 
 Pure: the poller fetches and parses before, and applies the result after.
+
+A feed is held to so many new entries, and so many bytes, a day (UTC): one whose ids
+change with every poll has no end, and one whose entries are a document long each fills
+the disk. What is more than a day has room for waits: it stays unknown, or as it was,
+and is told the next day if it is still there.
 """
 
 from __future__ import annotations

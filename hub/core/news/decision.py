@@ -19,10 +19,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """A feed as it was, what a visit to it brought, and what it is judged by.
 
     ``understood`` is empty unless the body of a 200 had to be parsed (see
-    `hub.core.news.fetch_commit.is_known_body`). ``jitter`` is drawn from -1 to 1. ``reader``
-    names the program that understood it, as `hub.core.news.known_slices` wants it.
-    ``elsewhere`` is the seen-set of the feed that this one was redirected to, where
-    `hub.core.schedule.permanent_redirects.lands_elsewhere`. The outlook says what a poll is worth.
+    `hub.core.news.fetch_commit.is_known_body`). ``jitter`` is drawn from -1 to 1.
+    ``reader`` names the program that understood it (`hub.core.news.known_slices`).
+    ``elsewhere`` is the seen-set of the feed that this one was redirected to
+    (`hub.core.schedule.permanent_redirects.lands_elsewhere`). The context says what a
+    poll is worth.
     """
 
     target: FetchTarget

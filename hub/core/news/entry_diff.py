@@ -1,9 +1,8 @@
-"""What is news in a document, given all that its feed has ever shown.
+"""What is new in a document, given all that its feed has ever shown.
 
-A new key is news, and nothing else is: not a position, not a date, not a return.
-Changed content is an update. Only a publisher's own word makes a deletion.
-
-News as it is written: states of entries, and the records that tell of them.
+An entry with an unknown key is new, and no other: position and date do not matter, nor
+does a return. Changed content is an update. Only the publisher's own word makes a
+deletion. The records that tell of these name at most `MOST_ENTRIES` each.
 """
 
 from __future__ import annotations

@@ -1,20 +1,18 @@
-"""Known entries that come under other ids: they are no news.
+"""Which entry is which, where ids alone do not say so.
 
-A site that moves, a redesign, another format, ids that change with each request: then
-most of a document has new ids, and links, or titles with their dates, that are known.
-A single entry needs more to be known again than that: a new id and a known link alone
-are news, as the contract has it.
+**Known entries under other ids** are not new. After a move to another site, a redesign
+or a change of format most of a document has new ids, and links, or titles with their
+dates, that are known. A single entry needs more than that to be known again: a new id
+with a known link is a new entry.
 
-Entries that come alone under an id that several have shared.
-
-Some publishers give one id to all they write. Where a document shows two of them, the
-parser takes the id from both (`protocols.feeds.assembly`): their links identify them,
-or else their enclosures, or else what they say. A document with one of them does not
-tell by itself that the id means nothing. So the seen-set remembers what was shared, and
-an entry that comes alone is identified here as if others stood beside it. Links and
-enclosures that entries without an id have shared are treated alike.
-
-Under an id that was never shared, a new title with a new link is an edit.
+**Entries that come alone under an id that several have shared.** Some publishers give
+one id to all they write. Where a document shows two of them, the parser takes the id
+from both (`protocols.feeds.assembly`): their links identify them, or else their
+enclosures, or else what they say. A document with one of them does not tell by itself
+that the id means nothing. So the seen-set remembers what was shared, and an entry that
+comes alone is identified here as if others stood beside it. Links and enclosures that
+entries without an id have shared are treated alike. Under an id that was never shared,
+a new title with a new link is an edit.
 """
 
 from __future__ import annotations

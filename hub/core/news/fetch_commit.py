@@ -1,10 +1,8 @@
-"""What is wrong with a feed, in words for people; "" when nothing is.
+"""The commit of a fetch as far as it does not depend on entries.
 
-After a good answer: what is committed even if it says nothing new.
-
-After an answer that is trouble: what is committed of it.
-
-What a fetch, or a push taken for one, comes to for the feed's push.
+After a good answer that is what is stored even if nothing is new; after a failed one
+the error, the pause that it asks for, and the record that tells of it. What the fetch
+says of a push by the feed's hub is part of either.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""States of a part of a resource: each that differs from the last one is news.
+"""Topics that are no feeds, or parts of a resource: each new state is an entry.
 
-There is one part, and its states have no names. So each gets an id of its own when it
-is seen first, and one that returns after another is news again.
-
-Topics that are no feeds, for those who want a topic just as it is.
+A part has one state at a time, and states have no names. So each gets an id of its own
+when it is seen first, and one that returns after another is new again. What is no feed
+at all is told as it is to those who ask for that: its content is not understood, only
+compared.
 """
 
 from __future__ import annotations

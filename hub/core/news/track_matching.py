@@ -2,9 +2,8 @@
 
 Each query waits under keys of which every match has at least one: of what it requires
 those that are rarest. Of an entry's few hundred keys all are looked up, and only the
-queries found there are held against it; how many others there are costs nothing.
-
-How common words are, learnt from the entries that go by.
+queries found there are held against it; how many others there are costs nothing. How
+common words are is learnt from the entries that go by.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which hubs a topic names (WebSub 4): in its header, or else in its document.
+"""Whether a feed can be pushed, and by whom: the hubs that a topic names.
 
-Whether a feed can be pushed, and by whom: what its last document says.
+They are named in its header, or else in its document (WebSub 4).
 """
 
 from __future__ import annotations

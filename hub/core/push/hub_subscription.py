@@ -1,9 +1,8 @@
 """What is done next about one feed's subscription at a hub of somebody else.
 
 Pure: the row of the feed and the time in, one step out. It is done, stored, and the
-next one asked for, until there is nothing to do but wait.
-
-How a feed is pushed, for people.
+next one asked for, until there is nothing to do but wait. `push_facts` tells people how
+a feed is pushed.
 """
 
 from __future__ import annotations

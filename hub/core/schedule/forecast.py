@@ -5,8 +5,8 @@ latest posts excite, as in a Hawkes process with an exponential kernel:
 
     λ(t) = (1 - β) λ P(h) P(d) M(m) + β Σ_k e^(-(t - t_k)/τ_b) / τ_b
 
-λ is the rate of the decayed count of weeks (`hub.core.schedule.posting_profile.posting_rate`), P and M
-are the feed's habits (`hub.core.schedule.posting_profile`).
+λ is the rate of the decayed count of weeks, P and M are the feed's habits
+(`hub.core.schedule.posting_profile`).
 
 A poll at t ends the waiting of everything posted before: ∫ λ(s)(t - s) ds entry-seconds
 are expected. The next poll is due when that reaches a price θ. With one price for all

@@ -1,22 +1,17 @@
-"""What a document says about how often to ask for it: ttl, sy:*, skipHours, skipDays.
+"""When a feed is polled next, every term of it named.
 
-These are wishes, not floors: a feed's own posting may contradict them.
-
-How long a feed in trouble is left alone, by what its server answered.
-
-What all feeds have in common when planned: the price, and everybody's habits.
-
-When a feed is polled next, every term of it named.
-
-A feed is asked when the entries it is expected to have posted will have waited,
+A feed is polled when the entries it is expected to have posted will have waited,
 together and weighed by its subscribers, for the price θ of a poll:
 
     w ∫ λ(s)(t - s) ds = θ        from the last poll to t
 
-`hub.core.schedule.forecast` says what λ is; were it constant, the period would be √(2θ/(wλ)).
-With one price for all feeds, polls go where they shorten waiting the most. Floors keep
-the hub a polite guest, and are lower at hours at which the feed is expected to post.
-What a server says (Retry-After, Cache-Control, Expires) is never undercut.
+`hub.core.schedule.forecast` says what λ is; were it constant, the period would be
+√(2θ/(wλ)). With one price for all feeds, polls go where they shorten waiting the most.
+Floors keep the hub polite, and are lower at hours at which the feed is expected to
+post. What a server says (Retry-After, Cache-Control, Expires) is never undercut. What a
+document says (ttl, sy:updatePeriod, skipHours, skipDays) is a wish that the feed's own
+posting may contradict. A feed in error is left alone for as long as its server's answer
+asks.
 """
 
 from __future__ import annotations

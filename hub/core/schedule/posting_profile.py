@@ -1,20 +1,12 @@
-"""How far a feed's habits are believed: as far as they have foretold its posts.
+"""How often a feed posts, and at which hours, weekdays and minutes.
 
-Whatever times a feed posts at, counts of them look like habits: of five imports at any
-time, at five hours. So each post is first held against what was known before it came. A
-profile that made the rate there f times the mean one explains the post f times as well
-as no habit would, and by the rule of Bayes the trust in it becomes
+**Rates** are entries a day. The count of posts forgets over `MEMORY_DAYS`, so a rate
+follows a feed that falls silent or wakes up. A second count forgets within hours, and
+shows bursts.
 
-    p <- p f / (p f + 1 - p)
-
-That is learning with experts (Herbster and Warmuth, Machine Learning 1998): the trust
-has bounds, so that neither old merits nor old faults count for ever, and a feed that
-changes its habits, or gets some, is believed accordingly within a few posts.
-
-At which hours, weekdays and minutes a feed posts: counts, and what they foretell.
-
-Counts are of UTC. Few posts say little, so each profile is shrunk to the one of all
-feeds, as if that had been seen for `PRIOR_POSTS` posts before the feed's own:
+**Habits** are counts by hour, weekday and five minutes of the hour, in UTC. Few posts
+say little, so each profile is shrunk to the one of all feeds, as if that had been seen
+for `PRIOR_POSTS` posts before the feed's own:
 
     P(h) = 24 (smooth(n24)[h] + k g24[h]) / (n + k)
     P(d) = 7 (n7[d] + k g7[d]) / (n + k)
@@ -23,14 +15,18 @@ with g the shares of all feeds (Bright, Gal and Raschid, TODS 2006, poll by such
 profiles). Many publishers have a timer, so the five minutes of the hour are a profile
 too, shrunk to an even one: M(m) = 12 (n12[m] + k'/12) / (n + k').
 
-Habits are believed as far as they have foretold (`hub.core.schedule.posting_profile`): all n of a profile
-above are times its trust.
+**Trust**: habits are believed as far as they have foretold posts; all n above are times
+the profile's trust. Whatever times a feed posts at, counts of them look like habits: of
+five imports at any time, at five hours. So each post is first held against what was
+known before it came. A profile that made the rate there f times the mean one explains
+the post f times as well as no habit would, and by the rule of Bayes the trust in it
+becomes
 
-How often a feed posts: counts of new entries that decay, and the rates they imply.
+    p <- p f / (p f + 1 - p)
 
-Rates are entries a day. The count forgets over `MEMORY_DAYS`, so a rate follows a
-feed that falls silent or wakes up. A second count forgets within hours, and shows
-bursts.
+That is learning with experts (Herbster and Warmuth, Machine Learning 1998): the trust
+has bounds, so that neither old merits nor old faults count for ever, and a feed that
+changes its habits is believed accordingly within a few posts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Until when a server does not want to be asked again.
+"""What a server's answer asks of the next request: when, and with which validators.
 
-Which validators the next conditional request carries.
-
-They are kept byte for byte as the server sent them, and belong to one URL.
+Validators are kept byte for byte as the server sent them, and belong to one URL.
 """
 
 from __future__ import annotations

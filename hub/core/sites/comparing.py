@@ -1,7 +1,7 @@
 """What is news in a step of a site's reading, given what is known of these pages.
 
-As in `hub.core.news.entry_diff`: a page that was never known is news, another content is an
-update. What is said while the site is read for the first time is news to nobody.
+As in `hub.core.news.entry_diff`: a page that was never known is new, another content is
+an update. What is said while the site is read for the first time is news to nobody.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What people are told of a feed: its status, its figures, and why it is polled when it is."""
+"""What people are told of a feed: status, figures, and why it is polled when it is."""

@@ -77,7 +77,7 @@ def explain_plan(
 
 
 def _with_trust(terms: tuple[Term, ...], trust: Counts) -> tuple[Term, ...]:
-    """Behind the habit, how far it is believed (`hub.core.schedule.posting_profile`)."""
+    """Behind the habit, how far it is believed."""
     told = [
         Term(name=f"trust, {name}", value=value, unit="", note=f"of the habit: {name}")
         for name, value in zip(_HABITS, trust, strict=True)

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from hub.core.delivery.catch_up import CatchUp, finished, held_up, progressed
 from hub.core.delivery.delivery_outcome import CallbackResponse, DeliveryOutcome
 from hub.core.delivery.first_delivery import (
@@ -17,9 +20,6 @@ from hub.core.delivery.first_delivery import (
     nothing_to_send,
     refused,
 )
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
 from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.notifications import Notifications
 from protocols.model import Entry

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
-from hub.core.push.hub_subscription import CONFIRMED_WITHIN
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hub.core.push.hub_subscription import CONFIRMED_WITHIN
 from hub.services.push_callbacks import SHORTEST_LEASE, UpstreamService
 from hub.services.service_errors import Gone
 from hub.upstream.deliveries import Delivery, Reading
