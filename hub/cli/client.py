@@ -13,11 +13,10 @@ from urllib.parse import urlencode, urlsplit
 
 import click
 
+from hub.cli.failures import Failure, HubUnreachable
 from hub.setting_readers import origin_url
 from hub.settings import PREFIX, SettingError, Settings, load_settings
 from hub.tokens import TokenUnreadable, read_token, token_file
-
-from .failures import Failure, HubUnreachable
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 60.0

@@ -9,15 +9,14 @@ from typing import TypeVar
 
 import click
 
+from hub.cli import say
+from hub.cli.client import find_hub, read_settings
+from hub.cli.failures import Failure, HubUnreachable
+from hub.cli.wording import print_facts
 from hub.settings import Settings
 from storage.contract import Storage
 from storage.errors import DatabaseLocked, StorageError
 from storage.records import DatabaseStatus
-
-from . import say
-from .client import find_hub, read_settings
-from .failures import Failure, HubUnreachable
-from .wording import print_facts
 
 Result = TypeVar("Result")
 

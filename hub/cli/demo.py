@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import say
-from .failures import Failure
-from .wording import plural, print_table
+from hub.cli import say
+from hub.cli.failures import Failure
+from hub.cli.wording import plural, print_table
 
 if TYPE_CHECKING:
     from hub.demo.arrivals import Arrival, Arrivals, Summary

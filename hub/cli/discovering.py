@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import click
 
-from . import say
-from .client import Document, Hub, speaks_to_hub
-from .failures import Failure, Undecided
-from .wording import plural, printable
+from hub.cli import say
+from hub.cli.client import Document, Hub, speaks_to_hub
+from hub.cli.failures import Failure, Undecided
+from hub.cli.wording import plural, printable
 
 kind_option = click.option(
     "--kind",

@@ -6,8 +6,8 @@ from typing import IO, Any
 
 import click
 
-from . import say
-from .wording import printable
+from hub.cli import say
+from hub.cli.wording import printable
 
 
 class Failure(click.ClickException):

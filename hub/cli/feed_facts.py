@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hub.cli import say
+from hub.cli.client import Document
+from hub.cli.wording import moment, plural, print_facts, print_table, printable
 from hub.core.durations import duration
-
-from . import say
-from .client import Document
-from .wording import moment, plural, print_facts, print_table, printable
 
 
 def explain_feed(feed: Document) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from . import say
-from .client import Document, Hub, speaks_to_hub
-from .wording import plural, print_table, printable
+from hub.cli import say
+from hub.cli.client import Document, Hub, speaks_to_hub
+from hub.cli.wording import plural, print_table, printable
 
 KINDS = (
     "dead",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from . import say
-from .client import Document
-from .wording import moment, plural, printable
+from hub.cli import say
+from hub.cli.client import Document
+from hub.cli.wording import moment, plural, printable
 
 
 def print_outcome(done: str, feed: Document) -> bool:

@@ -10,17 +10,16 @@ from typing import TextIO
 
 import click
 
+from hub.cli import say
+from hub.cli.client import ANSWER_SECONDS, Document, Hub, speaks_to_hub
+from hub.cli.discovering import discover, kind_option, print_choices
+from hub.cli.failures import Failure, HubUnreachable, Undecided
+from hub.cli.feed_facts import explain_feed, explain_plan
+from hub.cli.feed_findings import report
+from hub.cli.feed_outcomes import print_outcome, why_not_fetched
+from hub.cli.importing import import_feeds
+from hub.cli.wording import moment, plural, print_table, printable
 from hub.core.durations import duration
-
-from . import say
-from .client import ANSWER_SECONDS, Document, Hub, speaks_to_hub
-from .discovering import discover, kind_option, print_choices
-from .failures import Failure, HubUnreachable, Undecided
-from .feed_facts import explain_feed, explain_plan
-from .feed_findings import report
-from .feed_outcomes import print_outcome, why_not_fetched
-from .importing import import_feeds
-from .wording import moment, plural, print_table, printable
 
 ADDED_AT_ONCE = 8
 LISTED_AT_ONCE = 64

@@ -6,12 +6,11 @@ import json
 
 import click
 
+from hub.cli import say
+from hub.cli.client import Hub, speaks_to_hub
+from hub.cli.failures import Failure
+from hub.cli.wording import moment, print_facts
 from hub.core.durations import duration
-
-from . import say
-from .client import Hub, speaks_to_hub
-from .failures import Failure
-from .wording import moment, print_facts
 
 
 @click.command()

@@ -8,11 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
 
+from hub.cli import say
+from hub.cli.client import Document, Hub
+from hub.cli.failures import Failure
 from hub.core.durations import duration
-
-from . import say
-from .client import Document, Hub
-from .failures import Failure
 
 PART_FEEDS: Final = 250
 PART_CHARACTERS: Final = 256 * 1024

@@ -10,11 +10,11 @@ from types import FrameType
 
 import click
 
-from . import say
-from .client import Document, Hub, speaks_to_hub
-from .failures import Failure
-from .receiver import Receiver
-from .wording import printable
+from hub.cli import say
+from hub.cli.client import Document, Hub, speaks_to_hub
+from hub.cli.failures import Failure
+from hub.cli.receiver import Receiver
+from hub.cli.wording import printable
 
 
 @click.command()

@@ -15,6 +15,8 @@ from websockets.exceptions import (
 )
 from websockets.sync.client import ClientConnection, connect
 
+from hub.cli.client import Hub
+from hub.cli.failures import Failure
 from protocols.cursor import read_cursor
 from protocols.errors import InvalidValue
 from protocols.live.decoding import read_server_message
@@ -26,9 +28,6 @@ from protocols.live.messages import (
     Subscribed,
     Unsubscribed,
 )
-
-from .client import Hub
-from .failures import Failure
 
 LARGEST_MESSAGE = 64 * 1024 * 1024
 CONNECT_SECONDS = 5.0

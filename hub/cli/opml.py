@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from . import say
-from .client import Hub, speaks_to_hub
-from .failures import Failure
-from .opml_import import discover, import_list
+from hub.cli import say
+from hub.cli.client import Hub, speaks_to_hub
+from hub.cli.failures import Failure
+from hub.cli.opml_import import discover, import_list
 
 
 @click.group()

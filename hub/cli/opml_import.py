@@ -11,11 +11,11 @@ from urllib.parse import urljoin
 
 import click
 
-from . import say
-from .client import Document, Hub, speaks_to_hub
-from .failures import Failure
-from .importing import import_feeds
-from .wording import printable
+from hub.cli import say
+from hub.cli.client import Document, Hub, speaks_to_hub
+from hub.cli.failures import Failure
+from hub.cli.importing import import_feeds
+from hub.cli.wording import printable
 
 MY_PUBLIC_FEEDS = "/myPublicFeeds.opml"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from . import say
-from .failures import Failure
-from .wording import plural, printable
+from hub.cli import say
+from hub.cli.failures import Failure
+from hub.cli.wording import plural, printable
 
 
 @click.command()
@@ -35,8 +35,8 @@ def parse(source: str, format_: str, is_explained: bool, as_json: bool) -> None:
     Needs no running hub. A URL is fetched under the address guard, with the
     FANFARE_ALLOW_… settings of this environment.
     """
-    from .parse_explanation import print_explanation
-    from .parsing import read_document, render
+    from hub.cli.parse_explanation import print_explanation
+    from hub.cli.parsing import read_document, render
 
     if as_json and not is_explained:
         raise click.UsageError("--json takes --explain; feeds are JSON by --format")

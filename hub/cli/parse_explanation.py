@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import orjson
 
+from hub.cli import say
+from hub.cli.parsing import Document
+from hub.cli.wording import plural, print_facts, print_table, printable
 from protocols.feeds.explaining import (
     Encoding,
     Explanation,
     explain,
     explain_encoding,
 )
-
-from . import say
-from .parsing import Document
-from .wording import plural, print_facts, print_table, printable
 
 
 def print_explanation(document: Document, *, as_json: bool) -> None:

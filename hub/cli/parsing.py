@@ -9,6 +9,8 @@ from pathlib import Path
 import orjson
 
 from hub import __version__
+from hub.cli.client import read_settings
+from hub.cli.failures import Failure
 from hub.core.fetched import Fetched
 from hub.http import HttpNetwork, Limits
 from hub.ingest.document_parser import WorkerParser
@@ -19,9 +21,6 @@ from protocols.feeds import ParseContext
 from protocols.model import Notification, ParsedFeed, Status
 from protocols.superfeedr.atom import render_atom
 from protocols.superfeedr.json import render_json
-
-from .client import read_settings
-from .failures import Failure
 
 
 class ParseFailed(Exception):

@@ -16,10 +16,9 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
+from hub.cli.wording import plural, printable
 from hub.runtime.clock import SystemClock
 from protocols.websub.signatures import verify, verify_webhook
-
-from .wording import plural, printable
 
 LARGEST_DELIVERY = 64 * 1024 * 1024
 REQUEST_SECONDS = 10.0

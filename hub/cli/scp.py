@@ -6,9 +6,9 @@ import json
 
 import click
 
-from . import say
-from .client import Hub, speaks_to_hub
-from .wording import print_table
+from hub.cli import say
+from hub.cli.client import Hub, speaks_to_hub
+from hub.cli.wording import print_table
 
 
 @click.group()

@@ -11,11 +11,10 @@ from contextlib import suppress
 
 import click
 
+from hub.cli import say
+from hub.cli.client import read_settings
+from hub.cli.failures import Failure
 from hub.settings import SETTINGS, Setting
-
-from . import say
-from .client import read_settings
-from .failures import Failure
 
 
 def _option(each: Setting) -> click.Option:

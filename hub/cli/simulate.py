@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import say
-from .client import read_settings
-from .failures import Failure
-from .wording import print_table
+from hub.cli import say
+from hub.cli.client import read_settings
+from hub.cli.failures import Failure
+from hub.cli.wording import print_table
 
 if TYPE_CHECKING:
     from hub.simulation.comparison import Result

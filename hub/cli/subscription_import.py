@@ -15,6 +15,10 @@ import click
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from hub.cli import say
+from hub.cli.client import Document, Hub, speaks_to_hub
+from hub.cli.failures import Failure, HubUnreachable
+from hub.cli.wording import plural, printable
 from hub.core.durations import duration
 from protocols.errors import InvalidValue
 from protocols.superfeedr.subscription_lists import (
@@ -23,11 +27,6 @@ from protocols.superfeedr.subscription_lists import (
 )
 from protocols.websub.callbacks import read_callback, read_web_url
 from protocols.websub.signatures import OF_OLD
-
-from . import say
-from .client import Document, Hub, speaks_to_hub
-from .failures import Failure, HubUnreachable
-from .wording import plural, printable
 
 MADE_AT_ONCE = 8
 """A topic that nobody knows is fetched before it is subscribed to."""

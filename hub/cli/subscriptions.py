@@ -6,12 +6,11 @@ import json
 
 import click
 
+from hub.cli import say
+from hub.cli.client import Document, Hub, speaks_to_hub
+from hub.cli.subscription_import import import_subscriptions
+from hub.cli.wording import moment, next_try, print_facts, print_table, printable
 from protocols.websub.signatures import OF_OLD
-
-from . import say
-from .client import Document, Hub, speaks_to_hub
-from .subscription_import import import_subscriptions
-from .wording import moment, next_try, print_facts, print_table, printable
 
 
 @click.group(name="subs")

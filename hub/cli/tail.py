@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hub.cli import say
+from hub.cli.client import find_stream
+from hub.cli.failures import HubUnreachable
+from hub.cli.receiver import describe
+from hub.cli.wording import plural, printable
 from hub.runtime.clock import SystemClock
 
-from . import say
-from .client import find_stream
-from .failures import HubUnreachable
-from .receiver import describe
-from .wording import plural, printable
-
 if TYPE_CHECKING:
+    from hub.cli.live_client import LiveClient, Missed
     from protocols.live.messages import NotificationMessage
-
-    from .live_client import LiveClient, Missed
 
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 30.0
@@ -51,7 +49,7 @@ def tail(
     A lost connection is made again, and what came meanwhile is printed then; what
     cannot be had any more is said. Notes go to stderr. Public topics take no token.
     """
-    from .live_client import LiveClient
+    from hub.cli.live_client import LiveClient
 
     if not all(topics):
         raise click.UsageError("TOPIC: expected the URL of a feed, not an empty one")
@@ -72,7 +70,7 @@ class _Tail:
 
     def follow(self) -> None:
         """Until so many messages were printed. Raises `Failure`."""
-        from .live_client import Lost
+        from hub.cli.live_client import Lost
 
         while self._left is None or self._left > 0:
             try:
@@ -85,7 +83,7 @@ class _Tail:
                 self._pause(str(error))
 
     def _follow_once(self) -> None:
-        from .live_client import Gone, Listening, Lost, Missed
+        from hub.cli.live_client import Gone, Listening, Lost, Missed
 
         with self._client.connected() as connection:
             for event in self._client.events(connection):

@@ -7,9 +7,9 @@ import sys
 
 import click
 
-from . import say
-from .client import Hub, speaks_to_hub
-from .wording import moment, print_table, printable
+from hub.cli import say
+from hub.cli.client import Hub, speaks_to_hub
+from hub.cli.wording import moment, print_table, printable
 
 RIGHTS = ("subscribe", "unsubscribe", "list", "retrieve", "admin")
 

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hub.cli import say
+from hub.cli.failures import Failure
+from hub.cli.wording import plural, printable
 from protocols.errors import InvalidValue
-
-from . import say
-from .failures import Failure
-from .wording import plural, printable
 
 if TYPE_CHECKING:
     from protocols.track import Query
@@ -58,9 +57,8 @@ def _read_query(text: str) -> Query:
 
 
 def _print_matches(query: Query, source: str) -> None:
+    from hub.cli.parsing import read_document
     from protocols.track import subject_of
-
-    from .parsing import read_document
 
     document = read_document(source)
     feed = document.parsed

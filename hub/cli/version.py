@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from hub import __version__
-
-from . import say
+from hub.cli import say
 
 
 @click.command()

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from hub.cli import say
 from hub.core.durations import duration
 from hub.runtime.clock import SystemClock
-
-from . import say
 
 
 def printable(text: str) -> str:
