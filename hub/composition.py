@@ -2,7 +2,7 @@
 
 `build_hub` reads from top to bottom as the hub works: feeds are fetched, entries are
 delivered, topics are subscribed to, other hubs push, pages are published, and a server
-offers all of it. Nothing begins to work before `hub.app` starts the background tasks.
+offers all of it. Nothing begins to work before `hub.main` starts the background tasks.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from hub.delivery.denials import Denials
 from hub.delivery.digests import Digests
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.delivery.redelivery import Redeliveries
+from hub.housekeeping import Housekeeping
 from hub.http import HttpNetwork, Limits, Network
 from hub.http.guard import Guard
 from hub.http.messages import MEBIBYTE
@@ -42,7 +43,6 @@ from hub.ingest.poller import Poller, PollerOptions
 from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
 from hub.ingest.tracker import Tracker
 from hub.ingest.visitor import draw_jitter
-from hub.jobs import Housekeeping
 from hub.limits.hub_limiter import HubLimiter
 from hub.limits.token_bucket import Rate, per_minute
 from hub.live.shares import divide
@@ -116,7 +116,7 @@ LIST_LIMITS: Final = Limits(body_bytes=MOST_BYTES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltHub:
-    """A hub at rest: what `hub.app` starts, and what stops in an order of its own."""
+    """A hub at rest: what `hub.main` starts, and what stops in an order of its own."""
 
     server: Server
     services: Services

@@ -20,22 +20,22 @@ from typing import Final
 import click
 
 COMMANDS: Final = {
-    "db": "database:database",
-    "deliveries": "deliveries:deliveries",
-    "demo": "demo:demo",
-    "feeds": "feeds:feeds",
-    "health": "health:health",
-    "listen": "listen:listen",
-    "opml": "opml:opml",
-    "parse": "parse:parse",
-    "scp": "scp:scp",
-    "serve": "serve:serve",
-    "simulate": "simulate:simulate",
-    "subs": "subscriptions:subscriptions",
-    "tail": "tail:tail",
-    "tokens": "tokens:tokens",
-    "track": "track:track",
-    "version": "version:version",
+    "db": "database_commands:database",
+    "deliveries": "operator_commands:deliveries",
+    "demo": "demo_command:demo",
+    "feeds": "feed_commands:feeds",
+    "health": "operator_commands:health",
+    "listen": "listen_command:listen",
+    "opml": "opml_commands:opml",
+    "parse": "parse_command:parse",
+    "scp": "operator_commands:scp",
+    "serve": "serve_command:serve",
+    "simulate": "simulate_command:simulate",
+    "subs": "subscription_commands:subscriptions",
+    "tail": "tail_command:tail",
+    "tokens": "token_commands:tokens",
+    "track": "track_commands:track",
+    "version": "version_command:version",
 }
 """By name, the module of each and its name there."""
 

@@ -1,11 +1,14 @@
-"""``fanfare feeds show``: everything the hub knows about one feed, explained."""
+"""What ``fanfare feeds show`` and ``report`` print: all that is known of feeds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
+
+import click
 
 from hub.cli import say
-from hub.cli.client import Document
+from hub.cli.hub_client import Document, Hub, speaks_to_hub
 from hub.cli.wording import moment, plural, print_facts, print_table, printable
 from hub.core.durations import duration
 
@@ -196,3 +199,60 @@ def _requests(feed: Document) -> list[tuple[str, object]]:
         ("fresh until", moment(feed["fresh_until"]) if feed["fresh_until"] else ""),
         ("not before", moment(feed["retry_after"]) if feed["retry_after"] else ""),
     ]
+
+
+KINDS = (
+    "dead",
+    "failing",
+    "moved",
+    "throttled",
+    "flooding",
+    "wasteful",
+    "hub",
+    "pushed",
+)
+
+
+@click.command()
+@click.option("--kind", type=click.Choice(KINDS), help="Only these.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@speaks_to_hub
+def report(hub: Hub, kind: str | None, as_json: bool) -> None:
+    """Say which feeds want a look: dead, failing, moved, flooding, wasteful and others.
+
+    With what may be done about each. A feed is wasteful that is polled more than 300
+    times for an entry.
+    """
+    found = list(hub.each("/api/findings", "feeds", kind=kind))
+    if as_json:
+        say(json.dumps(found, indent=2))
+        return
+    if not found:
+        say("nothing to report")
+        return
+    for each in KINDS:
+        _print_kind(each, found)
+    say(f"{plural(len(found), 'feed')} reported")
+
+
+def _print_kind(kind: str, feeds: Iterable[Document]) -> None:
+    of_kind = [
+        (feed, finding)
+        for feed in feeds
+        for finding in feed["findings"]
+        if finding["kind"] == kind
+    ]
+    if not of_kind:
+        return
+    say(f"{kind}: {plural(len(of_kind), 'feed')}\n")
+    rows = [(feed["id"], finding["what"], feed["url"]) for feed, finding in of_kind]
+    print_table(("ID", "WHAT", "URL"), rows)
+    _print_suggestions([finding["suggestion"] for _, finding in of_kind])
+
+
+def _print_suggestions(suggestions: Sequence[str]) -> None:
+    """Each once: most feeds of a kind have the same."""
+    say()
+    for suggestion in dict.fromkeys(suggestions):
+        say(f"  {printable(suggestion)}")
+    say()

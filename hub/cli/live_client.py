@@ -15,8 +15,8 @@ from websockets.exceptions import (
 )
 from websockets.sync.client import ClientConnection, connect
 
-from hub.cli.client import Hub
-from hub.cli.failures import Failure
+from hub.cli.hub_client import Hub
+from hub.cli.wording import Failure
 from protocols.cursor import read_cursor
 from protocols.errors import InvalidValue
 from protocols.live.decoding import read_server_message
@@ -40,7 +40,7 @@ class Lost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
+class LiveListening:
     """The hub has confirmed every topic: whatever is published from now on comes."""
 
 
@@ -53,7 +53,7 @@ class Missed:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class StreamGone:
     """A topic of which nothing more comes."""
 
     topic: str
@@ -66,9 +66,9 @@ class _Confirmations:
 
     open: set[str]
 
-    def count(self, topic: str) -> Iterator[Listening]:
+    def count(self, topic: str) -> Iterator[LiveListening]:
         if self.open == {topic}:
-            yield Listening()
+            yield LiveListening()
         self.open.discard(topic)
 
 
@@ -111,7 +111,7 @@ class LiveClient:
 
     def events(
         self, connection: ClientConnection
-    ) -> Iterator[NotificationMessage | Listening | Missed | Gone]:
+    ) -> Iterator[NotificationMessage | LiveListening | Missed | StreamGone]:
         """What happens, until the connection ends.
 
         Raises `Failure` for an error, and when no topic is left.
@@ -138,7 +138,7 @@ class LiveClient:
                     raise Failure(f"{message.topic or self.hub.url}: {message.reason}")
                 case Unsubscribed(topic=topic):
                     self.topics = [each for each in self.topics if each != topic]
-                    yield Gone(topic, message.reason or "unsubscribed")
+                    yield StreamGone(topic, message.reason or "unsubscribed")
                     if not self.topics:
                         raise Failure("none of the topics is left")
 

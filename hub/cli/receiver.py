@@ -26,7 +26,7 @@ POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ReceivedLine:
     """Something to tell: a delivery, or trouble with one."""
 
     text: str
@@ -38,7 +38,7 @@ class Receiver:
 
     def __init__(self, port: int, secret: str) -> None:
         self._secret = secret
-        self._lines: list[Line] = []
+        self._lines: list[ReceivedLine] = []
         self.ended = ""
         """The hub's reason for ending the subscription, once it did."""
         self.path = f"/{secrets.token_urlsafe(12)}"
@@ -57,7 +57,7 @@ class Receiver:
     ) -> None:
         self._server.server_close()
 
-    def receive(self) -> list[Line]:
+    def receive(self) -> list[ReceivedLine]:
         """Answer one request, if one comes soon; what it brought."""
         self._server.handle_request()
         lines, self._lines = self._lines, []
@@ -69,12 +69,14 @@ class Receiver:
         at = f"{now:%H:%M:%S}"
         if not self._is_genuine(body, headers, now.timestamp()):
             self._lines.append(
-                Line(f"{at}  a delivery with a wrong signature was ignored", False)
+                ReceivedLine(
+                    f"{at}  a delivery with a wrong signature was ignored", False
+                )
             )
             # WebSub §7.1: "MUST still return a 2xx success response code".
             return HTTPStatus.ACCEPTED
         kind = headers.get("Content-Type", "")
-        self._lines.append(Line(f"{at}  {describe(body, kind)}", True))
+        self._lines.append(ReceivedLine(f"{at}  {describe(body, kind)}", True))
         return HTTPStatus.NO_CONTENT
 
     def _is_genuine(self, body: bytes, headers: Message, now: float) -> bool:

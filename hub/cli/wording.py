@@ -1,9 +1,12 @@
-"""Values as people read them in a terminal."""
+"""What commands say: values as people read them, and how a command fails."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import IO, Any
+
+import click
 
 from hub.cli import say
 from hub.core.durations import duration
@@ -49,3 +52,22 @@ def print_facts(facts: Sequence[tuple[str, object]]) -> None:
 
 def plural(count: int, one: str, many: str = "") -> str:
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+class Failure(click.ClickException):
+    """The command could not be done: exit code 1."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        say(f"fanfare: {printable(self.message)}", err=True)
+
+
+class HubUnreachable(Failure):
+    """No hub answers at the URL: exit code 3."""
+
+    exit_code = 3
+
+
+class Undecided(Failure):
+    """A page names several feeds, and it is for the caller to choose: exit code 3."""
+
+    exit_code = 3

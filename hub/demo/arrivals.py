@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 
-from hub.demo.samples import Kind, SampleEntry
+from hub.demo.samples import FeedKind, SampleEntry
 
 Told = Callable[["Arrival"], None]
 
@@ -33,7 +33,7 @@ class Summary:
     """What came by one way. ``median`` and ``slowest`` are None if nothing did."""
 
     way: Way
-    came: dict[Kind, int]
+    came: dict[FeedKind, int]
     missing: int
     median: float | None
     slowest: float | None
@@ -84,7 +84,9 @@ class Arrivals:
         delays = [each.delay for each in came]
         return Summary(
             way=way,
-            came={kind: sum(each.entry.kind is kind for each in came) for kind in Kind},
+            came={
+                kind: sum(each.entry.kind is kind for each in came) for kind in FeedKind
+            },
             missing=self.published - len(came),
             median=median(delays) if delays else None,
             slowest=max(delays, default=None),

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from hub.demo.arrivals import Arrivals, Way
-from hub.demo.samples import CONTENT_TYPES, Kind, SampleEntry, SampleFeed
+from hub.demo.samples import CONTENT_TYPES, FeedKind, SampleEntry, SampleFeed
 from hub.runtime.clock import Clock
 from protocols.websub.signatures import verify
 
@@ -33,15 +33,15 @@ class Outside:
         self._hub_url = hub_url
         self._arrivals = arrivals
         self._clock = clock
-        self._feeds = {kind: SampleFeed(kind) for kind in Kind}
+        self._feeds = {kind: SampleFeed(kind) for kind in FeedKind}
         for feed in self._feeds.values():
             feed.add(clock.now())  # what was there before is not news
 
     @property
-    def topics(self) -> dict[Kind, str]:
-        return {kind: f"{self._url}/{kind}" for kind in Kind}
+    def topics(self) -> dict[FeedKind, str]:
+        return {kind: f"{self._url}/{kind}" for kind in FeedKind}
 
-    def publish(self, kind: Kind) -> SampleEntry:
+    def publish(self, kind: FeedKind) -> SampleEntry:
         entry = self._feeds[kind].add(self._clock.now())
         self._arrivals.publish(entry, self._clock.monotonic())
         return entry
@@ -49,14 +49,14 @@ class Outside:
     def application(self) -> Starlette:
         return Starlette(
             routes=[
-                *(Route(f"/{kind}", self._show, methods=["GET"]) for kind in Kind),
+                *(Route(f"/{kind}", self._show, methods=["GET"]) for kind in FeedKind),
                 Route(CALLBACK, self._confirm, methods=["GET"]),
                 Route(CALLBACK, self._receive, methods=["POST"]),
             ]
         )
 
     async def _show(self, request: Request) -> Response:
-        kind = Kind(request.url.path.lstrip("/"))
+        kind = FeedKind(request.url.path.lstrip("/"))
         body = self._feeds[kind].document(self.topics[kind], self._hub_url)
         etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
         if request.headers.get("if-none-match") == etag:

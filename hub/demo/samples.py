@@ -11,23 +11,23 @@ from html import escape
 import orjson
 
 
-class Kind(StrEnum):
+class FeedKind(StrEnum):
     RSS = "rss"
     ATOM = "atom"
     JSON = "json"
 
 
 CONTENT_TYPES = {
-    Kind.RSS: "application/rss+xml",
-    Kind.ATOM: "application/atom+xml",
-    Kind.JSON: "application/feed+json",
+    FeedKind.RSS: "application/rss+xml",
+    FeedKind.ATOM: "application/atom+xml",
+    FeedKind.JSON: "application/feed+json",
 }
 SITE = "https://publisher.example"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleEntry:
-    kind: Kind
+    kind: FeedKind
     number: int
     published: datetime
 
@@ -48,7 +48,7 @@ class SampleEntry:
 class SampleFeed:
     """Its newest entries come first, and the last 20 are in it."""
 
-    kind: Kind
+    kind: FeedKind
     entries: list[SampleEntry] = field(default_factory=list)
 
     def add(self, now: datetime) -> SampleEntry:
@@ -59,11 +59,11 @@ class SampleFeed:
     def document(self, self_url: str, hub_url: str) -> bytes:
         newest = self.entries[:-21:-1]
         match self.kind:
-            case Kind.RSS:
+            case FeedKind.RSS:
                 return _rss(newest, self_url, hub_url).encode()
-            case Kind.ATOM:
+            case FeedKind.ATOM:
                 return _atom(newest, self_url, hub_url).encode()
-            case Kind.JSON:
+            case FeedKind.JSON:
                 return _json(newest, self_url, hub_url)
 
 

@@ -7,22 +7,26 @@ import ipaddress
 import secrets
 import socket
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
+from urllib.parse import urlencode, urlsplit
 
-from hub.app import run_until_stopped
+from websockets.asyncio.client import connect
+
 from hub.composition import build_hub
-from hub.demo.arrivals import Arrivals, Told
+from hub.demo.arrivals import Arrivals, Told, Way
 from hub.demo.hub_requests import DemoFailed, ask_hub
-from hub.demo.listeners import Listeners
-from hub.demo.outside import Outside
-from hub.demo.samples import Kind
-from hub.runtime.clock import SystemClock
+from hub.demo.outside import Outside, entry_ids
+from hub.demo.samples import FeedKind
+from hub.main import run_until_stopped
+from hub.runtime.clock import Clock, SystemClock
 from hub.settings import Settings
 from hub.web.server.http_server import create_server, listening_socket
+from protocols.live.decoding import read_server_message
+from protocols.live.messages import NotificationMessage
 from storage.contract import Storage
 from storage.database_url import open_storage
 from storage.records import NewFeed, SubscriptionId, SubscriptionState
@@ -106,7 +110,7 @@ async def _play(stage: Stage, seconds: float) -> None:
         await ask_hub(stage.url, HTTPStatus.ACCEPTED, _subscription(stage, topic))
     await _until(lambda: _all_subscribed(stage), "the subscriptions of the webhook")
     cursor = str(await stage.storage.log.head())
-    listeners = Listeners(
+    listeners = DemoListeners(
         stage.url, topics.values(), cursor, stage.arrivals, stage.clock
     )
     async with asyncio.TaskGroup() as group:
@@ -123,7 +127,7 @@ async def _publish(stage: Stage, seconds: float) -> None:
     """An entry for each feed at a time, and a ping, until the time is over."""
     end = stage.clock.monotonic() + seconds
     while True:
-        for kind in Kind:
+        for kind in FeedKind:
             stage.outside.publish(kind)
             ping = {"hub.mode": "publish", "hub.url": stage.outside.topics[kind]}
             await ask_hub(stage.url, HTTPStatus.NO_CONTENT, ping)
@@ -157,7 +161,7 @@ async def _all_fetched(stage: Stage) -> bool:
 async def _all_subscribed(stage: Stage) -> bool:
     found = await stage.storage.subscriptions.page(after=SubscriptionId(0), limit=10)
     active = [each for each in found if each.state is SubscriptionState.ACTIVE]
-    return len(active) == len(Kind)
+    return len(active) == len(FeedKind)
 
 
 async def _until(condition: Callable[[], Awaitable[bool]], what: str) -> None:
@@ -189,3 +193,63 @@ def _reason(failures: BaseExceptionGroup[Exception]) -> str:
     while isinstance(first, BaseExceptionGroup):
         first = first.exceptions[0]
     return str(first) or type(first).__name__
+
+
+LARGEST_CHUNK = 16 * 1024 * 1024
+
+
+class DemoListeners:
+    """They listen from a cursor on, so that nothing is missed before they begin."""
+
+    def __init__(
+        self,
+        url: str,
+        topics: Iterable[str],
+        cursor: str,
+        arrivals: Arrivals,
+        clock: Clock,
+    ) -> None:
+        self._parts = urlsplit(url)
+        self._query = urlencode(
+            [*(("topic", topic) for topic in topics), ("cursor", cursor)]
+        )
+        self._arrivals = arrivals
+        self._clock = clock
+
+    async def listen_by_websocket(self) -> None:
+        async with connect(f"ws://{self._parts.netloc}/stream?{self._query}") as socket:
+            async for message in socket:
+                self._take(Way.WEBSOCKET, message)
+
+    async def listen_by_events(self) -> None:
+        reader, writer = await asyncio.open_connection(
+            self._parts.hostname, self._parts.port, limit=LARGEST_CHUNK
+        )
+        try:
+            writer.write(
+                f"GET /stream?{self._query} HTTP/1.1\r\nHost: {self._parts.netloc}\r\n"
+                "Accept: text/event-stream\r\n\r\n".encode()
+            )
+            async for line in _lines(reader):
+                if line.startswith(b"data: "):
+                    self._take(Way.SSE, line.removeprefix(b"data: "))
+        finally:
+            writer.close()
+
+    def _take(self, way: Way, message: str | bytes) -> None:
+        read = read_server_message(message)
+        if isinstance(read, NotificationMessage):
+            now = self._clock.monotonic()
+            for entry_id in entry_ids(read.body):
+                self._arrivals.arrive(way, entry_id, now)
+
+
+async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """The lines of a chunked answer (RFC 9112 7.1), until it ends."""
+    await reader.readuntil(b"\r\n\r\n")
+    rest = b""
+    while size := int(await reader.readline(), 16):
+        chunk = await reader.readexactly(size + len(b"\r\n"))
+        *lines, rest = (rest + chunk[:size]).split(b"\n")
+        for line in lines:
+            yield line

@@ -10,7 +10,6 @@ from datetime import timedelta
 from ipaddress import ip_network
 from typing import Final
 
-from hub.app import run_until_stopped
 from hub.composition import build_hub
 from hub.core.schedule.poll_period import PollingRules
 from hub.delivery.dispatcher import Dispatcher
@@ -18,6 +17,7 @@ from hub.http import HttpNetwork, Limits
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.fetcher import Fetcher
 from hub.ingest.poller import Poller
+from hub.main import run_until_stopped
 from hub.runtime.clock import SystemClock
 from hub.settings import Settings
 from hub.web.server.http_server import listening_socket

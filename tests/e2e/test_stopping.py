@@ -102,7 +102,7 @@ async def test_a_hub_with_all_kinds_of_work_under_way_has_ended_within_five_seco
 
 def test_a_thread_that_hangs_does_not_keep_the_process_from_ending() -> None:
     program = (
-        "import threading; from hub.app import end_in_time\n"
+        "import threading; from hub.main import end_in_time\n"
         "threading.Thread(target=threading.Event().wait).start()\n"
         "end_in_time(0.1)\n"
     )

@@ -20,7 +20,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from hub.app import run
+from hub.main import run
 from hub.settings import Settings
 from tests.support.failing_disk import (
     BROKEN,

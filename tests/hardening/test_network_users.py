@@ -57,7 +57,7 @@ ASKING = {
         "a publisher that the operator names",
     },
     "hub.openfeeder.analytics": {"test_what_counts_readers_is_asked_by_the_guard_too"},
-    "hub.cli.parsing": {"test_a_url_is_fetched_under_the_address_guard"},
+    "hub.cli.parsed_documents": {"test_a_url_is_fetched_under_the_address_guard"},
 }
 """Who asks, and the doors of `test_ssrf_doors` (or tests) that try it."""
 
@@ -67,12 +67,11 @@ OPENING = {
     "hub.http.connections": "tells what went wrong with TLS",
     "hub.http.resolver": "looks names up",
     "hub.web.server.http_server": "listens",
-    "hub.app": "listens",
-    "hub.cli.client": "the operator's own program, to the hub that it is told",
+    "hub.main": "listens",
+    "hub.cli.hub_client": "the operator's own program, to the hub that it is told",
     "hub.cli.live_client": "the same",
     "hub.demo.hub_requests": "to the hub that the demonstration has started",
-    "hub.demo.listeners": "the same",
-    "hub.demo.show": "listens",
+    "hub.demo.show": "listens, and asks the hub that it has started",
 }
 """Who could open connections past `hub.http`, and why that is right."""
 MEANS = {

@@ -13,9 +13,9 @@ from typing import Any
 
 from starlette.types import ASGIApp
 
-from hub.app import HubFailed, run_until_stopped
 from hub.composition import BuiltHub, build_hub
-from hub.jobs import Housekeeping
+from hub.housekeeping import Housekeeping
+from hub.main import HubFailed, run_until_stopped
 from hub.runtime.clock import SystemClock
 from hub.settings import Settings
 from hub.web.server.http_server import Server

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import uvloop
 
-from hub.app import run_until_stopped, stop_signal
 from hub.composition import build_hub
 from hub.http import HttpNetwork, Purpose
+from hub.main import run_until_stopped, stop_signal
 from hub.runtime.clock import SystemClock
 from hub.runtime.logs import configure_logs
 from hub.settings import load_settings

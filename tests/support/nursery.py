@@ -38,7 +38,7 @@ _IMPORTED = (
     "apscheduler.executors.asyncio",
     "apscheduler.triggers.interval",
     "encodings.idna",
-    "hub.app",
+    "hub.main",
     "hub.runtime.logs",
     "hub.ingest.document_parser",
     "storage.sqlite",

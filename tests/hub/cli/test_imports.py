@@ -30,7 +30,7 @@ def test_a_small_command_imports_itself_only() -> None:
     modules = imported("version")
 
     ours = {each for each in modules if each.partition(".")[0] in ("storage", "hub")}
-    assert ours == {"hub", "hub.cli", "hub.cli.version"}
+    assert ours == {"hub", "hub.cli", "hub.cli.version_command"}
     assert "protocols" not in modules
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from hub.cli.receiver import Line, Receiver, describe
+from hub.cli.receiver import ReceivedLine, Receiver, describe
 from hub.runtime.clock import SystemClock
 from protocols.websub.signatures import sign_webhook
 
@@ -35,7 +35,7 @@ def ask(
     signature: str = "",
     secret: str = SECRET,
     age: int = 0,
-) -> tuple[int, list[Line]]:
+) -> tuple[int, list[ReceivedLine]]:
     """One request from a client's thread; its status, and what the receiver told."""
     statuses: list[int] = []
 

@@ -6,12 +6,12 @@ import asyncio
 from datetime import UTC, datetime
 
 from hub.demo.arrivals import Arrival, Arrivals, Way
-from hub.demo.samples import Kind, SampleEntry
+from hub.demo.samples import FeedKind, SampleEntry
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def entry(number: int, kind: Kind = Kind.ATOM) -> SampleEntry:
+def entry(number: int, kind: FeedKind = FeedKind.ATOM) -> SampleEntry:
     return SampleEntry(kind=kind, number=number, published=NOW)
 
 
@@ -41,10 +41,10 @@ async def test_each_arrival_is_told_once_with_its_delay() -> None:
 
 async def test_the_summary_says_what_is_missing_and_how_long_it_took() -> None:
     arrivals = Arrivals(lambda arrival: None)
-    for number, kind in enumerate(Kind):
+    for number, kind in enumerate(FeedKind):
         arrivals.publish(entry(number, kind), 10.0)
         arrivals.arrive(Way.WEBHOOK, entry(number, kind).id, 11.0 + number)
     webhook, websocket, _ = arrivals.summaries()
-    assert webhook.came == {Kind.RSS: 1, Kind.ATOM: 1, Kind.JSON: 1}
+    assert webhook.came == {FeedKind.RSS: 1, FeedKind.ATOM: 1, FeedKind.JSON: 1}
     assert (webhook.missing, webhook.median, webhook.slowest) == (0, 2.0, 3.0)
     assert (websocket.missing, websocket.median, websocket.slowest) == (3, None, None)

@@ -7,7 +7,7 @@ import pytest
 
 from hub.demo.arrivals import Arrival, Arrivals, Way
 from hub.demo.outside import Outside
-from hub.demo.samples import Kind
+from hub.demo.samples import FeedKind
 from protocols.websub.signatures import sign
 from tests.support.clock import ManualClock
 
@@ -31,9 +31,9 @@ def client(outside: Outside) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(transport=transport, base_url=URL)
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", FeedKind)
 async def test_a_feed_that_did_not_change_is_not_sent_again(
-    client: httpx2.AsyncClient, outside: Outside, kind: Kind
+    client: httpx2.AsyncClient, outside: Outside, kind: FeedKind
 ) -> None:
     first = await client.get(outside.topics[kind])
     validators = {"If-None-Match": first.headers["etag"]}
@@ -61,7 +61,7 @@ async def test_only_a_signed_notification_counts(
     told: list[Arrival],
     is_signed: bool,
 ) -> None:
-    entry = outside.publish(Kind.JSON)
+    entry = outside.publish(FeedKind.JSON)
     body = f'{{"items": [{{"id": "{entry.id}"}}]}}'.encode()
     secret = outside.secret if is_signed else "another"
     headers = {"X-Hub-Signature": sign("sha256", secret, body)}

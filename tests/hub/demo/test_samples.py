@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from hub.demo.samples import CONTENT_TYPES, Kind, SampleFeed
+from hub.demo.samples import CONTENT_TYPES, FeedKind, SampleFeed
 from protocols.feeds import ParseContext, parse
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -14,8 +14,8 @@ URL = "http://127.0.0.1:1/feed"
 HUB = "http://127.0.0.1:2/hub"
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_a_sample_is_read_as_it_was_meant(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", FeedKind)
+def test_a_sample_is_read_as_it_was_meant(kind: FeedKind) -> None:
     feed = SampleFeed(kind)
     published = [feed.add(NOW + timedelta(seconds=n)) for n in range(25)]
     context = ParseContext(url=URL, content_type=CONTENT_TYPES[kind], now=NOW)

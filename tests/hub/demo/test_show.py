@@ -7,7 +7,7 @@ import pytest
 from hub.demo import show as demonstration
 from hub.demo.arrivals import Arrival, Way
 from hub.demo.hub_requests import DemoFailed
-from hub.demo.samples import Kind
+from hub.demo.samples import FeedKind
 from hub.demo.show import show
 
 
@@ -17,7 +17,7 @@ async def test_one_round_brings_every_entry_by_every_way() -> None:
     arrivals = await show(0.0, said.append, told.append)
     assert arrivals.is_complete
     assert {(each.way, each.entry.kind) for each in told} == {
-        (way, kind) for way in Way for kind in Kind
+        (way, kind) for way in Way for kind in FeedKind
     }
     assert said[0].startswith("a hub runs at http://127.0.0.1:")
 

@@ -1,0 +1,72 @@
+"""``fanfare demo``: see it work, without a network and without leaving anything."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import TYPE_CHECKING
+
+import click
+
+from hub.cli import say
+from hub.cli.wording import Failure, plural, print_table
+
+if TYPE_CHECKING:
+    from hub.demo.arrivals import Arrival, Arrivals, Summary
+
+
+@click.command()
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, 3_600),
+    default=20.0,
+    show_default=True,
+    help="How long entries are published.",
+)
+def demo(seconds: float) -> None:
+    """Run a hub, a publisher and subscribers, and time every arrival.
+
+    The publisher adds entries to an RSS, an Atom and a JSON feed and pings the hub. A
+    webhook that checks signatures, a websocket and an event stream get them. Exit
+    code 0 only if every entry came by every way.
+    """
+    if math.isnan(seconds):  # which is in every range
+        raise click.BadParameter("expected a number", param_hint="--seconds")
+    from hub.demo.hub_requests import DemoFailed
+    from hub.demo.show import show
+    from hub.runtime.logs import configure_logs
+
+    configure_logs("error", "console")
+    try:
+        arrivals = asyncio.run(show(seconds, say, _tell))
+    except DemoFailed as error:
+        raise Failure(str(error)) from error
+    _print_summaries(arrivals)
+    if not arrivals.is_complete:
+        missing = sum(each.missing for each in arrivals.summaries())
+        raise Failure(f"{plural(missing, 'arrival')} did not come")
+
+
+def _tell(arrival: Arrival) -> None:
+    way = arrival.way.value.ljust(9)
+    say(f"{_milliseconds(arrival.delay):>8}  {way}  {arrival.entry.title}")
+
+
+def _print_summaries(arrivals: Arrivals) -> None:
+    say(f"\n{plural(arrivals.published, 'entry', 'entries')} published")
+    headings = ("WAY", "RSS", "ATOM", "JSON", "MISSING", "MEDIAN", "SLOWEST")
+    print_table(headings, [_row(each) for each in arrivals.summaries()])
+
+
+def _row(summary: Summary) -> tuple[object, ...]:
+    return (
+        summary.way,
+        *summary.came.values(),
+        summary.missing,
+        _milliseconds(summary.median),
+        _milliseconds(summary.slowest),
+    )
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds * 1000:.0f} ms"

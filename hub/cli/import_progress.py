@@ -1,0 +1,97 @@
+"""Many feeds, added part by part, with how far that has come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final
+
+from hub.cli import say
+from hub.cli.hub_client import Document, Hub
+from hub.cli.wording import Failure
+from hub.core.durations import duration
+
+PART_FEEDS: Final = 250
+PART_CHARACTERS: Final = 256 * 1024
+"""Of their URLs and sections: a request may have a megabyte."""
+PARTS_AT_ONCE: Final = 2
+"""The hub works on one while the outcomes of another are printed."""
+TELL_SECONDS: Final = 2.0
+"""Between two lines about how far it has come, at least."""
+
+
+def import_feeds(
+    hub: Hub,
+    feeds: Sequence[Document],
+    terms: Mapping[str, object],
+    *,
+    wait: int = 0,
+    part_feeds: int = PART_FEEDS,
+) -> Iterator[Document]:
+    """What became of each feed, in their order. ``terms`` are those of all.
+
+    Repeated, it goes on where it was interrupted: what is known stays as it is.
+    Raises `Failure`, which says how far it had come.
+    """
+    progress = ImportProgress(len(feeds))
+    ask = partial(_import_part, hub, terms, wait)
+    with ThreadPoolExecutor(PARTS_AT_ONCE) as pool:
+        parts = [*_parts(feeds, part_feeds)]
+        waiting = [pool.submit(ask, part) for part in parts[:PARTS_AT_ONCE]]
+        try:
+            for number in range(len(parts)):
+                outcomes = waiting.pop(0).result()
+                if number + PARTS_AT_ONCE < len(parts):
+                    waiting.append(pool.submit(ask, parts[number + PARTS_AT_ONCE]))
+                yield from outcomes
+                progress.add(len(outcomes))
+        except Failure:
+            if progress.done:
+                done = f"{progress.done:,} of {len(feeds):,} feeds were done"
+                say(f"{done}; the same command goes on", err=True)
+            raise
+
+
+def _import_part(
+    hub: Hub, terms: Mapping[str, object], wait: int, part: Sequence[Document]
+) -> Sequence[Document]:
+    answer = hub.post(f"/api/imports?wait={wait}", {"feeds": part, **terms})
+    outcomes: Sequence[Document] = answer["feeds"]
+    return outcomes
+
+
+def _parts(feeds: Sequence[Document], most: int) -> Iterator[list[Document]]:
+    part: list[Document] = []
+    size = 0
+    for feed in feeds:
+        length = sum(map(len, feed.values()))
+        if part and (len(part) == most or size + length > PART_CHARACTERS):
+            yield part
+            part, size = [], 0
+        part.append(feed)
+        size += length
+    if part:
+        yield part
+
+
+class ImportProgress:
+    """Says on standard error how many of all are done, and when the rest will be."""
+
+    def __init__(
+        self, total: int, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._total = total
+        self._monotonic = monotonic
+        self._begun = self._told = monotonic()
+        self.done = 0
+
+    def add(self, count: int) -> None:
+        self.done += count
+        now = self._monotonic()
+        if self.done == self._total or now - self._told < TELL_SECONDS:
+            return
+        self._told = now
+        left = (self._total - self.done) * (now - self._begun) / self.done
+        say(f"{self.done:,} of {self._total:,} feeds, {duration(left)} left", err=True)

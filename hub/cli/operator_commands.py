@@ -1,0 +1,137 @@
+"""``fanfare health``, ``deliveries`` and ``scp``: how the hub is."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from hub.cli import say
+from hub.cli.hub_client import Hub, speaks_to_hub
+from hub.cli.wording import Failure, moment, next_try, print_facts, print_table
+from hub.core.durations import duration
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@speaks_to_hub
+def health(hub: Hub, as_json: bool) -> None:
+    """Is the hub ready, and how much is waiting? Exit code 1 if it is not ready."""
+    found = hub.get("/api/health")
+    if as_json:
+        say(json.dumps(found, indent=2))
+    else:
+        backlog, database = found["backlog"], found["database"]
+        print_facts(
+            [
+                ("hub", f"{hub.url}, version {found['version']}"),
+                ("up for", duration(found["uptime"])),
+                ("feeds", backlog["feeds"]),
+                ("oldest due", _due(backlog["oldest_due"])),
+                ("subscriptions", backlog["subscriptions"]),
+                (
+                    "to deliver",
+                    f"{backlog['fanouts']} records, {backlog['chunks']} chunks",
+                ),
+                ("stragglers", backlog["stragglers"]),
+                ("dead", backlog["dead"]),
+                ("database", f"{database['location']}, {database['size_bytes']} bytes"),
+            ]
+        )
+    for warning in found["warnings"]:
+        say(f"warning: {warning}", err=True)
+    if not found["ready"]:
+        raise Failure("not ready: " + "; ".join(found["troubles"]))
+
+
+def _due(at: str | None) -> str:
+    return "nothing is due" if at is None else moment(at)
+
+
+@click.group()
+def deliveries() -> None:
+    """Deliveries in trouble: list, retry."""
+
+
+@deliveries.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True)
+@speaks_to_hub
+def list_deliveries(hub: Hub, as_json: bool, limit: int) -> None:
+    """List stragglers (to be tried again) and dead ranges (given up)."""
+    found = hub.get("/api/deliveries", limit=limit)
+    if as_json:
+        say(json.dumps(found, indent=2))
+        return
+    if not found["stragglers"] and not found["dead"]:
+        say("nothing is late and nothing was given up")
+    if found["stragglers"]:
+        print_table(
+            ("LATE", "SUBSCRIPTION", "TRIES", "NEXT TRY", "LAST ERROR", "CALLBACK"),
+            [
+                (
+                    "straggler",
+                    each["subscription"],
+                    each["attempts"],
+                    next_try(each["next_try"], each["under_way"]),
+                    each["last_error"] or each["last_status"],
+                    each["callback"],
+                )
+                for each in found["stragglers"]
+            ],
+        )
+    if found["dead"]:
+        print_table(
+            ("DEAD", "SUBSCRIPTION", "RECORDS", "SINCE", "REASON", "CALLBACK"),
+            [
+                (
+                    each["id"],
+                    each["subscription"],
+                    f"{each['first']}-{each['last']}",
+                    moment(each["at"]),
+                    each["reason"],
+                    each["callback"],
+                )
+                for each in found["dead"]
+            ],
+        )
+
+
+@deliveries.command()
+@click.option("--subscription", type=click.IntRange(1), help="Try a late one now.")
+@click.option("--dead", type=click.IntRange(1), help="Deliver a dead range after all.")
+@speaks_to_hub
+def retry(hub: Hub, subscription: int | None, dead: int | None) -> None:
+    """Try a delivery again, now."""
+    if (subscription is None) == (dead is None):
+        raise click.UsageError("name either --subscription or --dead")
+    body = {"dead": dead} if subscription is None else {"subscription": subscription}
+    hub.post("/api/deliveries/retry", body)
+    say("due now; `fanfare subs show` tells how it went")
+
+
+@click.group()
+def scp() -> None:
+    """Collections of pages for crawlers (SCP): build."""
+
+
+@scp.command()
+@click.option("--snapshots", is_flag=True, help="All snapshots, too, due or not.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@speaks_to_hub
+def build(hub: Hub, snapshots: bool, as_json: bool) -> None:
+    """Build now what has changed, and the snapshots that are due."""
+    found = hub.post("/api/scp/build", {"snapshots": snapshots})
+    if as_json:
+        say(json.dumps(found, indent=2))
+        return
+    if not found["collections"]:
+        say("nothing has changed")
+        return
+    print_table(
+        ("TYPE", "SECTION", "PAGES", "BYTES", "NAME"),
+        [
+            (each["type"], each["section"], each["pages"], each["size"], each["name"])
+            for each in found["collections"]
+        ],
+    )

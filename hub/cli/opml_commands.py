@@ -1,0 +1,191 @@
+"""``fanfare opml``: lists of feeds, as other programs read and write them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from urllib.parse import urljoin
+
+import click
+
+from hub.cli import say
+from hub.cli.hub_client import Document, Hub, speaks_to_hub
+from hub.cli.import_progress import import_feeds
+from hub.cli.wording import Failure, printable
+
+
+@click.group()
+def opml() -> None:
+    """Lists of feeds in OPML: import, discover, export."""
+
+
+@opml.command()
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write; without it, standard output.",
+)
+@speaks_to_hub
+def export(hub: Hub, output: Path | None) -> None:
+    """Write the public feeds as OPML 2.0, as /myPublicFeeds.opml has them."""
+    document = hub.read("/myPublicFeeds.opml")
+    if output is None:
+        say(document, nl=False)
+        return
+    try:
+        output.write_bytes(document)
+    except OSError as error:
+        raise Failure(f"{output} cannot be written: {error.strerror}") from error
+    say(f"wrote {output}")
+
+
+MY_PUBLIC_FEEDS = "/myPublicFeeds.opml"
+
+
+class ImportFate(StrEnum):
+    """What became of one feed of a list."""
+
+    ADDED = "added"
+    WOULD_BE = "would be added"
+    KNOWN = "already there"
+    REFUSED = "not added"
+
+
+_FATES = {
+    "added": ImportFate.ADDED,
+    "addable": ImportFate.WOULD_BE,
+    "known": ImportFate.KNOWN,
+    "refused": ImportFate.REFUSED,
+}
+
+
+@opml.command(name="import")
+@click.argument("source", metavar="FILE|URL")
+@click.option("--section", default="", help="For feeds that are in no folder.")
+@click.option("--private", is_flag=True, help="Never shown to the public.")
+@click.option("--dry-run", is_flag=True, help="Say what would be added; add nothing.")
+@speaks_to_hub
+def import_list(
+    hub: Hub, source: str, section: str, private: bool, dry_run: bool
+) -> None:
+    """Add all feeds of a list and of those it includes; folders become sections.
+
+    Prints a line for each, and on standard error how far it has come. Feeds that are
+    there already stay as they are, so that a repeat goes on with the others.
+    """
+    listing = _read(hub, source)
+    if not listing["feeds"]:
+        _print_troubles(listing)
+        raise Failure("there are no feeds in it")
+
+    feeds = [_as_asked(each, section) for each in listing["feeds"]]
+    terms = {"private": private, "dry_run": dry_run, "keeps_known": True}
+    fates: Counter[ImportFate] = Counter()
+    for feed, imported in zip(feeds, import_feeds(hub, feeds, terms), strict=True):
+        fates[_print_fate(feed, imported)] += 1
+    _print_troubles(listing)
+    told = [f"{fates[each]:,} {each}" for each in ImportFate if fates[each]]
+    say(f"{', '.join(told)}, of {len(feeds):,} feeds")
+    if fates[ImportFate.REFUSED] or _troubles(listing):
+        raise Failure("not all of it could be imported")
+
+
+@opml.command()
+@click.argument("site", metavar="SITE")
+@speaks_to_hub
+def discover(hub: Hub, site: str) -> None:
+    """Show the feeds that a site publishes at /myPublicFeeds.opml. Adds nothing."""
+    root = site if "://" in site else f"https://{site}"
+    listing = _read(hub, urljoin(root, MY_PUBLIC_FEEDS))
+    for feed in listing["feeds"]:
+        section = f"  [{printable(feed['section'])}]" if feed["section"] else ""
+        say(f"{printable(feed['url'])}{section}")
+        facts = dict.fromkeys((feed["title"], feed["description"]))
+        about = [printable(each) for each in facts if each and each != feed["url"]]
+        if about:
+            say(f"  {': '.join(about)}")
+    _print_troubles(listing)
+    if not listing["feeds"]:
+        raise Failure(f"{printable(site)} publishes no list of feeds")
+
+
+def _read(hub: Hub, source: str) -> Document:
+    if source.lower().startswith(("http://", "https://")):
+        return _read_lists(hub, {"urls": [source]})
+    return _read_file(hub, Path(source))
+
+
+def _read_lists(hub: Hub, wanted: Document) -> Document:
+    """All parts of what the hub reads."""
+    listing = part = hub.post("/api/lists", wanted)
+    while part["next"] is not None:
+        part = hub.post("/api/lists", {**wanted, "skip": part["next"]})
+        listing["feeds"] += part["feeds"]
+    return listing
+
+
+def _read_file(hub: Hub, path: Path) -> Document:
+    """The file is read here; the lists it includes are asked for by the hub."""
+    from protocols.errors import FeedError
+    from protocols.outline_walk import MOST_LISTS, OutlineWalk
+    from protocols.outlines import MOST_BYTES, read_outlines
+
+    try:
+        with path.open("rb") as file:
+            body = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise Failure(f"{path} cannot be read: {reason}") from error
+    if len(body) > MOST_BYTES:
+        raise Failure(f"{path} has more than {MOST_BYTES} bytes")
+    try:
+        found = read_outlines(body, "")
+    except FeedError as error:
+        raise Failure(f"{path}: {error}") from error
+    walk = OutlineWalk()
+    walk.begin_with(found)
+    feeds = [asdict(each) for each in walk.feeds]
+    listing: Document = {"feeds": feeds, "lists": [], "notes": walk.notes}
+    included = list(dict.fromkeys(each.url for each in found.inclusions))
+    if included:
+        wanted = {"urls": included[:MOST_LISTS], "depth": 1}
+        _extend(listing, _read_lists(hub, wanted))
+    return listing
+
+
+def _extend(listing: Document, more: Document) -> None:
+    """The first mention of a feed counts; spellings are the hub's affair."""
+    known = {feed["url"] for feed in listing["feeds"]}
+    listing["feeds"] += [each for each in more["feeds"] if each["url"] not in known]
+    listing["lists"] += more["lists"]
+    listing["notes"] += more["notes"]
+
+
+def _as_asked(feed: Document, section: str) -> Document:
+    """A list without names has the URLs in their places."""
+    title = "" if feed["title"] == feed["url"] else feed["title"]
+    return {**feed, "title": title, "section": feed["section"] or section}
+
+
+def _print_fate(feed: Document, imported: Document) -> ImportFate:
+    """Print the line about one feed."""
+    fate = _FATES[imported["outcome"]]
+    reason = f": {printable(imported['reason'])}" if imported["reason"] else ""
+    section = f"  [{printable(feed['section'])}]" if feed["section"] else ""
+    say(f"{fate}  {printable(feed['url'])}{section}{reason}")
+    return fate
+
+
+def _troubles(listing: Document) -> Sequence[Document]:
+    return [each for each in listing["lists"] if each["trouble"]]
+
+
+def _print_troubles(listing: Document) -> None:
+    for each in _troubles(listing):
+        url, trouble = printable(each["url"]), printable(each["trouble"])
+        say(f"not read  {url}: {trouble}", err=True)
+    for note in listing["notes"]:
+        say(f"note  {printable(note)}", err=True)

@@ -1,0 +1,176 @@
+"""What ``fanfare parse`` and ``track test`` read: a document, parsed and rendered.
+
+It is slow to import: commands do so when they run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from hub import __version__
+from hub.cli import say
+from hub.cli.hub_client import read_settings
+from hub.cli.wording import Failure, plural, print_facts, print_table, printable
+from hub.core.fetched import Fetched
+from hub.http import HttpNetwork, Limits
+from hub.ingest.document_parser import WorkerParser
+from hub.ingest.fetcher import Fetcher, FetchRequest
+from hub.runtime.clock import SystemClock
+from protocols.errors import FeedError
+from protocols.feeds import ParseContext
+from protocols.feeds.explaining import Encoding, Explanation, explain, explain_encoding
+from protocols.model import Notification, ParsedFeed, Status
+from protocols.superfeedr.atom import render_atom
+from protocols.superfeedr.json import render_json
+
+
+class ParseFailed(Exception):
+    """The document could not be had."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedSource:
+    """What was read, and what the parser made of it: a feed, or why there is none."""
+
+    body: bytes
+    content_type: str
+    parsed: ParsedFeed | None
+    error: str = ""
+
+
+def read_document(source: str) -> ParsedSource:
+    """The same for a command. Raises `Failure`, with the reason in words."""
+    try:
+        return asyncio.run(parse_source(source))
+    except ParseFailed as error:
+        raise Failure(str(error)) from error
+    except OSError as error:
+        raise Failure(f"cannot read {Path(source)}: {error.strerror}") from error
+
+
+async def parse_source(source: str) -> ParsedSource:
+    """A file, or a URL under the address guard.
+
+    Raises `ParseFailed` for what could not be had, and `OSError` for a file that
+    cannot be read.
+    """
+    clock = SystemClock()
+    if source.lower().startswith(("http://", "https://")):
+        fetched = await _fetch(source, clock)
+        url, body, kind = fetched.url, fetched.body, fetched.content_type
+    else:
+        url, body = await asyncio.to_thread(_read, Path(source))
+        kind = ""
+    context = ParseContext(url=url, content_type=kind, now=clock.now())
+    parsed, why = None, ""
+    try:
+        async with WorkerParser() as parser:
+            parsed = await parser.parse(body, context)
+    except FeedError as error:
+        why = str(error)
+    return ParsedSource(body=body, content_type=kind, parsed=parsed, error=why)
+
+
+def _read(path: Path) -> tuple[str, bytes]:
+    """No more than a hub would take. Raises `ParseFailed` and `OSError`."""
+    largest = Limits().body_bytes
+    with path.open("rb") as file:
+        body = file.read(largest + 1)
+    if len(body) > largest:
+        raise ParseFailed(f"{path}: the document is larger than {largest} bytes")
+    return path.absolute().as_uri(), body
+
+
+async def _fetch(url: str, clock: SystemClock) -> Fetched:
+    settings, product = read_settings(), f"Fanfare/{__version__}"
+    request = FetchRequest(
+        url=url,
+        validators=None,
+        credentials=None,
+        user_agent=f"{product} (+{settings.contact})" if settings.contact else product,
+        credentials_origin="",
+    )
+    async with HttpNetwork(allow_topics=settings.topic_networks) as network:
+        fetched = await Fetcher(network, clock, Limits()).fetch(request)
+    if fetched.error:
+        raise ParseFailed(f"{url}: {fetched.error}")
+    return fetched
+
+
+def render(parsed: ParsedFeed, topic: str, format: str) -> str:
+    """As subscribers get it, JSON indented for reading."""
+    notification = Notification(
+        topic=topic,
+        hub="",
+        status=Status(title=parsed.feed.title),
+        feed=parsed.feed,
+        entries=parsed.entries,
+        deletions=parsed.deletions,
+    )
+    if format == "atom":
+        return render_atom(notification).decode()
+    document = orjson.loads(render_json(notification))
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+
+
+def print_explanation(document: ParsedSource, *, as_json: bool) -> None:
+    """Of what is no feed, too: then the encoding is all that is known."""
+    body, content_type = document.body, document.content_type
+    if document.parsed is None:
+        encoding = explain_encoding(body, content_type)
+        if as_json:
+            _print_json({"error": document.error, "encoding": encoding})
+        else:
+            print_facts(_encoding(encoding))
+        return
+    explanation = explain(body, content_type, document.parsed)
+    if as_json:
+        _print_json(explanation)
+    else:
+        _print(explanation)
+
+
+def _print_json(value: object) -> None:
+    say(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+
+
+def _print(explanation: Explanation) -> None:
+    left_out = explanation.left_out
+    print_facts(
+        [
+            ("format", explanation.format),
+            ("read by", explanation.path),
+            *_encoding(explanation.encoding),
+            ("entries", len(explanation.entries)),
+            ("left out", plural(left_out, "entry", "entries") if left_out else ""),
+        ]
+    )
+    for name, lines in (
+        ("NOTES", explanation.problems),
+        ("DROPPED", explanation.dropped),
+    ):
+        if lines:
+            say(f"\n{name}")
+        for line in lines:
+            say(f"  {printable(line)}")
+    if explanation.entries:
+        say()
+        print_table(
+            ("KNOWN BY", "ID", "TITLE", "WHY"),
+            [
+                (each.rule, each.id[:60], each.title[:40], each.why)
+                for each in explanation.entries
+            ],
+        )
+
+
+def _encoding(encoding: Encoding) -> list[tuple[str, object]]:
+    return [
+        ("encoding", f"{encoding.name}, by {encoding.source}"),
+        ("said", "; ".join(encoding.claims)),
+        ("encoding trouble", encoding.problem),
+    ]

@@ -1,0 +1,399 @@
+"""``fanfare subs``: who is told of new entries, and subscriptions of another hub."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
+from itertools import islice
+from time import monotonic
+from typing import BinaryIO
+
+import click
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from hub.cli import say
+from hub.cli.hub_client import Document, Hub, speaks_to_hub
+from hub.cli.wording import (
+    Failure,
+    HubUnreachable,
+    moment,
+    next_try,
+    plural,
+    print_facts,
+    print_table,
+    printable,
+)
+from hub.core.durations import duration
+from protocols.errors import InvalidValue
+from protocols.superfeedr.subscription_lists import (
+    WrittenSubscription,
+    read_subscriptions,
+)
+from protocols.websub.callbacks import read_callback, read_web_url
+from protocols.websub.signatures import OF_OLD
+
+
+@click.group(name="subs")
+def subscriptions() -> None:
+    """Subscriptions: add, import, list, show, remove."""
+
+
+@subscriptions.command()
+@click.argument("callback")
+@click.argument("topic")
+@click.option("--secret", default="", help="Signs every delivery.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["json", "atom", "as-is", "by-topic"]),
+    default="json",
+    show_default=True,
+    help="What is delivered; as-is: the topic's own document; by-topic: that, but Atom"
+    " of a feed.",
+)
+@click.option("--updates", is_flag=True, help="Also every update, and deletions.")
+@click.option("--batch", is_flag=True, help="Several records may share a request.")
+@speaks_to_hub
+def add(
+    hub: Hub,
+    callback: str,
+    topic: str,
+    secret: str,
+    format_: str,
+    updates: bool,
+    batch: bool,
+) -> None:
+    """Tell CALLBACK of the new entries of TOPIC from now on.
+
+    A topic the hub does not know yet becomes a private feed.
+    """
+    body: Document = {
+        "callback": callback,
+        "topic": topic,
+        "secret": secret,
+        "format": format_,
+        "updates": "all" if updates else "fresh",
+        "batch": batch,
+    }
+    found = hub.post("/api/subscriptions", body)
+    say(
+        f"subscribed  {printable(found['callback'])}  (subscription {found['id']})\n"
+        f"  to {printable(found['topic'])}"
+    )
+    trouble = found["feed_status"]["error"]
+    if trouble:
+        say(f"  note: the feed is in trouble: {printable(trouble)}", err=True)
+
+
+@subscriptions.command(name="list")
+@click.option("--topic", help="Only those to this topic.")
+@click.option("--callback", help="Only those of this callback.")
+@click.option("--account", help="Only those of this account.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@speaks_to_hub
+def list_subscriptions(
+    hub: Hub,
+    topic: str | None,
+    callback: str | None,
+    account: str | None,
+    as_json: bool,
+) -> None:
+    """List the subscriptions."""
+    found = list(
+        hub.each(
+            "/api/subscriptions",
+            "subscriptions",
+            topic=topic,
+            callback=callback,
+            account=account,
+        )
+    )
+    if as_json:
+        say(json.dumps(found, indent=2))
+        return
+    if not found:
+        say("no subscriptions; add one with `fanfare subs add CALLBACK TOPIC`")
+        return
+    rows = [
+        (each["id"], each["state"], each["format"], each["callback"], each["topic"])
+        for each in found
+    ]
+    print_table(("ID", "STATE", "FORMAT", "CALLBACK", "TOPIC"), rows)
+
+
+@subscriptions.command()
+@click.argument("subscription", type=click.IntRange(1), metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@speaks_to_hub
+def show(hub: Hub, subscription: int, as_json: bool) -> None:
+    """Show a subscription with its last attempts."""
+    found = hub.get(f"/api/subscriptions/{subscription}")
+    if as_json:
+        say(json.dumps(found, indent=2))
+        return
+    print_facts(
+        [
+            ("subscription", found["id"]),
+            ("callback", found["callback"]),
+            ("topic", found["topic"]),
+            ("state", found["state"]),
+            ("ended", found["ended_reason"]),
+            ("format", found["format"]),
+            ("updates", found["updates"]),
+            ("signed", _signing(found)),
+            ("former secret", _former_secret(found)),
+            ("since", moment(found["created_at"])),
+            ("late", _lateness(found)),
+        ]
+    )
+    _print_attempts(found["attempts"])
+
+
+def _former_secret(found: Document) -> str:
+    until = found["former_secret_until"]
+    return f"signs as well until {moment(until)}" if until else ""
+
+
+def _lateness(found: Document) -> str:
+    late = found["straggler"]
+    if late is None:
+        return "gave up; each new record is one try" if found["exhausted"] else ""
+    reason = late["last_error"] or f"HTTP {late['last_status']}"
+    return (
+        f"{reason} since {moment(late['failing_since'])},"
+        f" next try: {next_try(late['next_try'], late['under_way'])}"
+    )
+
+
+def _signing(found: Document) -> str:
+    if not found["has_secret"]:
+        return "no secret"
+    if found["algorithm"] == OF_OLD:
+        return "sha1, as clients of old know it; sha256 in X-Hub-Signature-256"
+    return str(found["algorithm"])
+
+
+def _print_attempts(attempts: list[Document]) -> None:
+    if not attempts:
+        say("\nno attempts yet")
+        return
+    say()
+    print_table(
+        ("TIME", "RECORD", "STATUS", "MS", "ERROR"),
+        [
+            (
+                moment(each["at"]),
+                each["position"],
+                each["status"] or "-",
+                each["milliseconds"],
+                each["error"],
+            )
+            for each in attempts
+        ],
+    )
+
+
+@subscriptions.command()
+@click.argument("subscription", type=click.IntRange(1), metavar="ID")
+@speaks_to_hub
+def remove(hub: Hub, subscription: int) -> None:
+    """End a subscription; its callback is told."""
+    found = hub.delete(f"/api/subscriptions/{subscription}")
+    say(f"ended  {printable(found['callback'])}")
+
+
+MADE_AT_ONCE = 8
+"""A topic that nobody knows is fetched before it is subscribed to."""
+LARGEST_FILE = 256 * 1024 * 1024
+PROGRESS_SECONDS = 2.0
+
+
+class SubscriptionOutcome(StrEnum):
+    """What became of one subscription of a file."""
+
+    MADE = "subscribed"
+    WOULD_BE = "would be subscribed"
+    KNOWN = "already there"
+    REPEATED = "twice in the file"
+    FAILED = "failed"
+
+
+class ImportedSubscription(Struct, frozen=True, kw_only=True):
+    """``reason``: why it failed. ``feed_error``: why its feed cannot be read now."""
+
+    place: str
+    topic: str
+    callback: str
+    outcome: SubscriptionOutcome
+    reason: str = ""
+    feed_error: str = ""
+
+
+@subscriptions.command(name="import")
+@click.argument("files", nargs=-1, required=True, type=click.File("rb"), metavar="FILE")
+@click.option("--account", default="", help="Whose they are.  [the operator's]")
+@click.option("--secret", default="", help="For those that have none.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done; do nothing.")
+@click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")
+@speaks_to_hub
+def import_subscriptions(
+    hub: Hub,
+    files: tuple[BinaryIO, ...],
+    account: str,
+    secret: str,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Subscribe as files say that were saved from another hub.
+
+    FILE is what Superfeedr's hub.mode=list answered, JSON Lines, or CSV, with topic,
+    callback, and perhaps format and secret; "-" is standard input. Those that are
+    there already stay as they are, so an import can be repeated. Exit code 1 if not
+    all could be subscribed.
+    """
+    if account:
+        hub.get("/api/subscriptions", account=account, limit=1)  # or it is refused
+    written = [each for file in files for each in _read(file)]
+    if not written:
+        raise Failure("there are no subscriptions in it")
+    make = _Maker(hub, account=account, secret=secret, is_dry=dry_run)
+    found = list(_progress(make.all(written), len(written)))
+    if as_json:
+        _print_json(found)
+    else:
+        _print_report(found)
+    if any(each.outcome is SubscriptionOutcome.FAILED for each in found):
+        raise Failure("not all of them could be subscribed")
+
+
+def _read(file: BinaryIO) -> Iterator[WrittenSubscription]:
+    body = file.read(LARGEST_FILE + 1)
+    if len(body) > LARGEST_FILE:
+        raise Failure(f"{file.name}: more than {LARGEST_FILE} bytes; split it")
+    try:
+        yield from read_subscriptions(body.decode())
+    except InvalidValue as error:
+        raise Failure(f"{file.name}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise Failure(f"{file.name}: expected UTF-8") from error
+
+
+class _Maker:
+    """Makes each subscription that is not there yet."""
+
+    def __init__(self, hub: Hub, *, account: str, secret: str, is_dry: bool) -> None:
+        self._hub = hub
+        self._account = account
+        self._secret = secret
+        self._is_dry = is_dry
+
+    def all(
+        self, written: Iterable[WrittenSubscription]
+    ) -> Iterator[ImportedSubscription]:
+        """In the order of the file. What stands there twice counts once."""
+        met: set[tuple[str, str]] = set()
+        first: list[tuple[WrittenSubscription, bool]] = []
+        for each in written:
+            pair = each.topic, each.callback
+            first.append((each, pair in met))
+            met.add(pair)
+        with ThreadPoolExecutor(MADE_AT_ONCE) as pool:
+            waiting = iter(first)
+            while some := list(islice(waiting, MADE_AT_ONCE * 8)):
+                yield from pool.map(lambda one: self._outcome(*one), some)
+
+    def _outcome(
+        self, written: WrittenSubscription, is_repeated: bool
+    ) -> ImportedSubscription:
+        outcome, reason, feed_error = SubscriptionOutcome.FAILED, written.fault, ""
+        try:
+            if is_repeated and not reason:
+                outcome = SubscriptionOutcome.REPEATED
+            elif not reason:
+                outcome, feed_error = self._make(written)
+        except HubUnreachable:
+            raise
+        except (Failure, InvalidValue) as error:
+            reason = error.message if isinstance(error, Failure) else str(error)
+        return ImportedSubscription(
+            place=written.place,
+            topic=written.topic,
+            callback=written.callback,
+            outcome=outcome,
+            reason=reason,
+            feed_error=feed_error,
+        )
+
+    def _make(self, written: WrittenSubscription) -> tuple[SubscriptionOutcome, str]:
+        """Raises `InvalidValue` and `Failure`."""
+        topic = read_web_url(written.topic, "topic")
+        callback = read_callback(written.callback)
+        if self._is_there(topic, callback):
+            return SubscriptionOutcome.KNOWN, ""
+        if self._is_dry:
+            return SubscriptionOutcome.WOULD_BE, ""
+        body: Document = {
+            "account": self._account,
+            "topic": topic,
+            "callback": callback,
+            "format": written.format or "by-topic",
+            "secret": written.secret or self._secret,
+            # What clients of Superfeedr check is X-Hub-Signature: sha1=….
+            "algorithm": OF_OLD,
+        }
+        made = self._hub.post("/api/subscriptions", body)
+        return SubscriptionOutcome.MADE, str(made["feed_status"]["error"])
+
+    def _is_there(self, topic: str, callback: str) -> bool:
+        account = self._account or "operator"
+        page = self._hub.get(
+            "/api/subscriptions", topic=topic, callback=callback, account=account
+        )
+        return any(each["state"] == "active" for each in page["subscriptions"])
+
+
+def _progress(
+    found: Iterable[ImportedSubscription], total: int
+) -> Iterator[ImportedSubscription]:
+    """A line on standard error every two seconds: how many, and how much longer."""
+    begun = told = monotonic()
+    counts: Counter[SubscriptionOutcome] = Counter()
+    for done, each in enumerate(found, 1):
+        yield each
+        counts[each.outcome] += 1
+        now = monotonic()
+        if now - told >= PROGRESS_SECONDS and done < total:
+            told = now
+            left = duration((now - begun) / done * (total - done))
+            say(f"{done} of {total}: {_counted(counts)}; about {left} left", err=True)
+
+
+def _counted(counts: Counter[SubscriptionOutcome]) -> str:
+    return ", ".join(
+        f"{counts[each]} {each}" for each in SubscriptionOutcome if counts[each]
+    )
+
+
+def _print_report(found: list[ImportedSubscription]) -> None:
+    for each in found:
+        which = f"{printable(each.topic)} to {printable(each.callback)}"
+        if each.outcome is SubscriptionOutcome.FAILED:
+            reason = printable(each.reason)
+            say(f"failed  {each.place}: {which}: {reason}")
+        elif each.feed_error:
+            error = printable(each.feed_error)
+            say(f"in error  {each.place}: {printable(each.topic)}: {error}")
+    say(_counted(Counter(each.outcome for each in found)))
+    if errors := sum(bool(each.feed_error) for each in found):
+        feeds = plural(errors, "of their feeds", "of their feeds")
+        say(f"{feeds} cannot be read now, and will be asked again")
+
+
+def _print_json(found: list[ImportedSubscription]) -> None:
+    counts = Counter(str(each.outcome) for each in found)
+    report = {"counts": counts, "subscriptions": [asdict(each) for each in found]}
+    say(json.dumps(report, indent=2))

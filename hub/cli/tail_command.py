@@ -1,0 +1,136 @@
+"""``fanfare tail``: print the new entries of topics as they come, over a websocket."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from hub.cli import say
+from hub.cli.hub_client import find_stream
+from hub.cli.receiver import describe
+from hub.cli.wording import HubUnreachable, plural, printable
+from hub.runtime.clock import SystemClock
+
+if TYPE_CHECKING:
+    from hub.cli.live_client import LiveClient, Missed
+    from protocols.live.messages import NotificationMessage
+
+FIRST_WAIT = 1.0
+LONGEST_WAIT = 30.0
+
+
+@click.command()
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC...")
+@click.option("--cursor", default="", help="Begin after it, not now.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["json", "atom"]),
+    default="json",
+    show_default=True,
+    help="atom: print the documents themselves.",
+)
+@click.option("--count", type=click.IntRange(1), help="End after so many messages.")
+@click.option("--url", help="Where the hub is.  [FANFARE_PUBLIC_URL]")
+def tail(
+    topics: tuple[str, ...],
+    cursor: str,
+    format_: str,
+    count: int | None,
+    url: str | None,
+) -> None:
+    """Print the new entries of each TOPIC until Ctrl-C, each with its cursor.
+
+    A lost connection is made again, and what came meanwhile is printed then; what
+    cannot be had any more is said. Notes go to stderr. Public topics take no token.
+    """
+    from hub.cli.live_client import LiveClient
+
+    if not all(topics):
+        raise click.UsageError("TOPIC: expected the URL of a feed, not an empty one")
+    hub = find_stream(url)
+    client = LiveClient(hub=hub, topics=topics, format=format_, cursor=cursor)
+    with contextlib.suppress(KeyboardInterrupt):
+        _Tail(client, count).follow()
+
+
+class _Tail:
+    """Prints what a client is told, over as many connections as that takes."""
+
+    def __init__(self, client: LiveClient, count: int | None) -> None:
+        self._client = client
+        self._left = count
+        self._wait = FIRST_WAIT
+        self._has_connected = False
+
+    def follow(self) -> None:
+        """Until so many messages were printed. Raises `Failure`."""
+        from hub.cli.live_client import Lost
+
+        while self._left is None or self._left > 0:
+            try:
+                self._follow_once()
+            except Lost as error:
+                if not self._has_connected:
+                    raise HubUnreachable(
+                        f"no live stream at {self._client.hub.url} ({error})"
+                    ) from error
+                self._pause(str(error))
+
+    def _follow_once(self) -> None:
+        from hub.cli.live_client import LiveListening, Lost, Missed, StreamGone
+
+        with self._client.connected() as connection:
+            for event in self._client.events(connection):
+                self._wait = FIRST_WAIT
+                if isinstance(event, LiveListening):
+                    self._greet()
+                elif isinstance(event, Missed):
+                    self._print_missed(event)
+                elif isinstance(event, StreamGone):
+                    topic, reason = printable(event.topic), printable(event.reason)
+                    say(f"gone: {topic}: {reason}", err=True)
+                else:
+                    self._print(event)
+                if self._left == 0:
+                    return
+        raise Lost("the hub ended it")
+
+    def _greet(self) -> None:
+        client = self._client
+        said = f"listening to {plural(len(client.topics), 'topic')} at {client.hub.url}"
+        if self._has_connected:
+            said = f"connected again, going on after {client.cursor}"
+        say(said, err=True)
+        self._has_connected = True
+
+    def _pause(self, reason: str) -> None:
+        wait = self._wait * random.uniform(0.5, 1.0)  # noqa: S311 - spreads returns
+        say(
+            f"connection lost ({printable(reason)}); next try in {wait:.1f} s", err=True
+        )
+        self._wait = min(self._wait * 2, LONGEST_WAIT)
+        time.sleep(wait)
+
+    def _print(self, message: NotificationMessage) -> None:
+        if self._left is not None:
+            self._left -= 1
+        if isinstance(message.body, str):
+            say(message.body)
+            return
+        parts = [f"{SystemClock().now():%H:%M:%S}", message.cursor]
+        if len(self._client.topics) > 1:
+            parts.append(printable(message.topic))
+        parts.append(describe(message.body, "application/json"))
+        say("  ".join(parts))
+
+    def _print_missed(self, missed: Missed) -> None:
+        say(
+            f"missed: records of {printable(missed.topic)} before {missed.cursor}"
+            " are no longer kept",
+            err=True,
+        )

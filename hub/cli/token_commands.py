@@ -1,0 +1,102 @@
+"""``fanfare tokens``: what opens the hub for others than its operator."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from hub.cli import say
+from hub.cli.hub_client import Hub, speaks_to_hub
+from hub.cli.wording import moment, print_table, printable
+
+RIGHTS = ("subscribe", "unsubscribe", "list", "retrieve", "admin")
+
+
+@click.group(name="tokens")
+def tokens() -> None:
+    """Tokens: create, list, revoke."""
+
+
+@tokens.command()
+@click.option(
+    "--account",
+    default="operator",
+    show_default=True,
+    help="Whose token; a new name is a new account.",
+)
+@click.option(
+    "--right",
+    "rights",
+    type=click.Choice(RIGHTS),
+    multiple=True,
+    required=True,
+    help="What it may do; may be repeated.",
+)
+@click.option("--label", default="", help="What it is for, for people.")
+@click.option(
+    "--value",
+    default="",
+    help="The token itself, such as one of Superfeedr's: 32 hexadecimal digits."
+    " A minus sign: read it from standard input.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@speaks_to_hub
+def create(
+    hub: Hub,
+    account: str,
+    rights: tuple[str, ...],
+    label: str,
+    value: str,
+    as_json: bool,
+) -> None:
+    """Make a token and print it; it cannot be shown again."""
+    if value == "-":
+        value = sys.stdin.read(1_000).strip()
+    body = {"account": account, "rights": list(rights), "label": label, "value": value}
+    made = hub.post("/api/tokens", body)
+    if as_json:
+        say(json.dumps(made, indent=2))
+        return
+    say(made["token"])
+    say(
+        f"token {made['id']} of {printable(made['account'])}:"
+        f" {', '.join(made['rights'])}; keep it, it is not shown again",
+        err=True,
+    )
+
+
+@tokens.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+@speaks_to_hub
+def list_tokens(hub: Hub, as_json: bool) -> None:
+    """List the tokens, revoked ones included; not what they are."""
+    found = list(hub.each("/api/tokens", "tokens"))
+    if as_json:
+        say(json.dumps(found, indent=2))
+        return
+    if not found:
+        say("no tokens; make one with `fanfare tokens create --right list`")
+        return
+    rows = [
+        (
+            each["id"],
+            each["account"],
+            " ".join(each["rights"]),
+            moment(each["used_at"]),
+            "revoked" if each["revoked_at"] else "good",
+            each["label"],
+        )
+        for each in found
+    ]
+    print_table(("ID", "ACCOUNT", "RIGHTS", "LAST USED", "STATE", "LABEL"), rows)
+
+
+@tokens.command()
+@click.argument("token", type=click.IntRange(1), metavar="ID")
+@speaks_to_hub
+def revoke(hub: Hub, token: int) -> None:
+    """Revoke a token: from now on it opens nothing."""
+    found = hub.delete(f"/api/tokens/{token}")
+    say(f"revoked  token {found['id']} of {printable(found['account'])}")

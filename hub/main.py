@@ -1,0 +1,217 @@
+"""Running a hub: from its settings to its orderly end.
+
+Everything that works in the background runs in one task group. Should any of it end
+by itself, all of it ends: a hub is never half alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Final
+
+import structlog
+
+import hub
+from hub.admin_token import TokenUnreadable, ensure_token, token_file
+from hub.collections.shelf import ShelfUnusable
+from hub.composition import BuiltHub, build_hub
+from hub.open_files import fit_connections, raise_limit
+from hub.runtime import garbage_collection
+from hub.runtime.background import BackgroundTask
+from hub.runtime.offloading import take_short_turns
+from hub.settings import Settings, unknown_variables
+from hub.web.server.http_server import (
+    DRAIN_SECONDS,
+    AddressUnavailable,
+    Server,
+    listening_socket,
+)
+from storage.database_url import open_storage
+from storage.errors import StorageError
+
+STOP_SECONDS: Final = 4.7
+"""After so many the process ends, whatever is under way: `docker stop` kills after ten,
+others after five. What was committed is safe, as with any other end."""
+DRAINED_BESIDE: Final = ("dispatcher", "poller")
+"""Parts that end while the server does: one has requests under way itself, for visits
+of the other there are requests that wait."""
+LEAST_DRAIN: Final = 0.5
+
+Announce = Callable[[str], None]
+"""Tells the person who started the hub; not the log."""
+
+_UNUSABLE = (AddressUnavailable, StorageError, TokenUnreadable, ShelfUnusable)
+
+log = structlog.get_logger()
+
+
+class CannotStart(Exception):
+    """The hub did not start; the message says what to change."""
+
+
+class HubFailed(Exception):
+    """A part of the running hub ended by itself, and took the hub with it."""
+
+    def __init__(self, part: str, reason: str) -> None:
+        self.part = part
+        self.reason = reason
+        super().__init__(f"the {part} ended unexpectedly: {reason}")
+
+
+async def run(
+    settings: Settings,
+    announce: Announce,
+    command: str = "fanfare",
+    on_stop: Callable[[], None] = lambda: None,
+) -> None:
+    """Run a hub until SIGTERM or SIGINT, then let work under way finish.
+
+    ``command`` is how this program can be called; ``on_stop`` is called at the signal,
+    before anything ends (see `end_in_time`). Raises `CannotStart`, with nothing
+    left behind, and `HubFailed`.
+    """
+    stop = stop_signal(on_stop)
+    async with AsyncExitStack() as stack:
+        try:
+            listener = stack.enter_context(
+                listening_socket(settings.host, settings.port)
+            )
+            settings = fit_connections(settings, raise_limit())
+            storage = await open_storage(settings.database)
+            stack.push_async_callback(storage.close)
+            token = _admin_token(settings)
+            port = listener.getsockname()[1]
+            public_url = settings.public_url or f"http://localhost:{port}"
+            built = await build_hub(settings, storage, token, public_url, stack)
+        except _UNUSABLE as error:
+            raise CannotStart(str(error)) from error
+        garbage_collection.freeze_startup()
+        take_short_turns()
+        _warn_about(settings)
+        announce(_greeting(settings, public_url, command))
+        log.info("hub_started", url=public_url, version=hub.__version__)
+        built.background["sweep"] = garbage_collection.collect_periodically
+        await run_until_stopped(built, listener, stop)
+    log.info("hub_stopped")
+
+
+def _admin_token(settings: Settings) -> str:
+    return settings.admin_token or ensure_token(token_file(settings.database_path))
+
+
+async def run_until_stopped(
+    built: BuiltHub, listener: socket.socket, stop: asyncio.Event
+) -> None:
+    """Run all parts until ``stop`` is set; what is under way may finish.
+
+    Raises `HubFailed` as soon as one of them ends by itself.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            running = [
+                group.create_task(_never_ending(name, start), name=name)
+                for name, start in built.background.items()
+            ]
+            serving = group.create_task(
+                _serve(built.server, listener, stop), name="server"
+            )
+            await stop.wait()
+            log.info("hub_stopping")
+            built.services.operations.stop()
+            loop = asyncio.get_running_loop()
+            serves_until = loop.time() + DRAIN_SECONDS
+            for task in running:
+                if task.get_name() in DRAINED_BESIDE:
+                    task.cancel()
+            await built.live.drain()
+            built.server.stop(max(LEAST_DRAIN, serves_until - loop.time()))
+            await serving
+            for task in running:
+                task.cancel()
+    except ExceptionGroup as failures:
+        # The first part that ended is the cause; the others were then cancelled.
+        raise failures.exceptions[0] from None
+
+
+async def _never_ending(part: str, start: BackgroundTask) -> None:
+    """Run a part; its end, however it comes, is the end of the hub."""
+    try:
+        await start()
+    except Exception as error:
+        log.exception("part_failed", part=part)
+        raise HubFailed(part, f"{type(error).__name__}: {error}") from error
+    raise HubFailed(part, "it returned")
+
+
+async def _serve(server: Server, listener: socket.socket, stop: asyncio.Event) -> None:
+    await server.serve(sockets=[listener])
+    if not stop.is_set():
+        raise HubFailed("server", "it returned")
+
+
+def end_in_time(seconds: float = STOP_SECONDS) -> None:
+    """See to it that the process has ended by then, whatever hangs: a thread that waits
+    for a disk or a name server, or work that cannot be cancelled."""
+    timer = threading.Timer(seconds, _end_at_once)
+    timer.daemon = True
+    timer.start()
+
+
+def _end_at_once() -> None:
+    log.warning(
+        "stopped_at_once",
+        hint="something under way did not end in time; what was committed is safe",
+    )
+    os._exit(0)
+
+
+def stop_signal(on_stop: Callable[[], None] = lambda: None) -> asyncio.Event:
+    """Set, from now on, when the process is asked to end."""
+    stop = asyncio.Event()
+
+    def tell() -> None:
+        if not stop.is_set():
+            on_stop()
+        stop.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, tell)
+    return stop
+
+
+def _warn_about(settings: Settings) -> None:
+    """What is probably not meant, but no reason not to start."""
+    for name, likely in unknown_variables(os.environ):
+        log.warning("setting_unknown", name=name, did_you_mean=likely)
+    if not settings.contact:
+        log.warning(
+            "contact_missing",
+            hint="set FANFARE_CONTACT, so that publishers know whom to write to",
+        )
+    if settings.scp == "on" and settings.public_url.startswith("http://"):
+        log.warning(
+            "scp_insecure",
+            hint="set FANFARE_PUBLIC_URL to an https address: crawlers are to be given"
+            " sitemap and collections over TLS only",
+        )
+
+
+def _greeting(settings: Settings, public_url: str, command: str) -> str:
+    token = "the one that was set"  # noqa: S105 - a description
+    if not settings.admin_token:
+        token = str(token_file(settings.database_path))
+    return (
+        f"Fanfare {hub.__version__} is running at {public_url}\n"
+        f"  database     {settings.database_path}\n"
+        f"  admin token  {token}\n"
+        "Next, in another terminal:\n"
+        f"  {command} feeds add URL      poll a feed\n"
+        f"  {command} listen URL         print its new entries as they come"
+    )

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+import hub
+from tests.support.fake_api import FakeApi
+
+Fanfare = Callable[..., Result]
+
+
+def health(**changes: object) -> dict[str, Any]:
+    backlog = dict.fromkeys(
+        ("feeds", "subscriptions", "fanouts", "chunks", "stragglers", "dead"), 0
+    )
+    document: dict[str, Any] = {
+        "ready": True,
+        "troubles": [],
+        "warnings": [],
+        "version": "1",
+        "uptime": 90.0,
+        "backlog": {**backlog, "oldest_due": None},
+        "database": {"location": "/srv/hub.db", "size_bytes": 4096},
+    }
+    return {**document, **changes}
+
+
+def test_a_ready_hub_is_exit_code_0(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/health"] = (200, health())
+    result = fanfare("health")
+    assert result.exit_code == 0
+    assert "up for         1.5 min" in result.stdout
+    assert "nothing is due" in result.stdout
+
+
+def test_a_hub_that_is_not_ready_is_exit_code_1_and_says_why(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers["GET /api/health"] = (
+        200,
+        health(ready=False, troubles=["the disk is full"]),
+    )
+    result = fanfare("health", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["ready"] is False
+    assert result.stderr == "fanfare: not ready: the disk is full\n"
+
+
+def test_what_an_operator_should_look_at_is_told_of_a_hub_that_works(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers["GET /api/health"] = (200, health(warnings=["the clock went back"]))
+    result = fanfare("health")
+    assert result.exit_code == 0
+    assert result.stderr == "warning: the clock went back\n"
+
+
+def test_the_version_is_printed_without_a_hub(alone: Fanfare) -> None:
+    assert alone("version").stdout == f"fanfare {hub.__version__}\n"
+
+
+RETRY = "POST /api/deliveries/retry"
+STRAGGLER: dict[str, Any] = {
+    "subscription": 4,
+    "attempts": 2,
+    "next_try": "2026-01-01T12:05:00Z",
+    "under_way": False,
+    "last_error": "",
+    "last_status": 503,
+    "callback": "https://you.example/hook",
+}
+DEAD: dict[str, Any] = {
+    "id": 1,
+    "subscription": 4,
+    "first": 3,
+    "last": 9,
+    "at": "2026-01-01T12:00:00Z",
+    "reason": "gave up",
+    "callback": "https://you.example/hook",
+}
+
+
+def test_the_list_has_what_is_late_and_what_was_given_up(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers["GET /api/deliveries"] = (
+        200,
+        {"stragglers": [STRAGGLER], "dead": [DEAD]},
+    )
+    lines = fanfare("deliveries", "list").stdout
+    assert "503" in lines
+    assert "2026-01-01 12:05:00Z" in lines
+    assert "3-9" in lines
+    as_json = json.loads(fanfare("deliveries", "list", "--json").stdout)
+    assert as_json["dead"] == [DEAD]
+
+
+def test_a_straggler_whose_attempt_is_running_is_being_tried(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    late = {**STRAGGLER, "under_way": True}
+    api.answers["GET /api/deliveries"] = (200, {"stragglers": [late], "dead": []})
+    lines = fanfare("deliveries", "list").stdout
+    assert "being tried" in lines
+    assert "12:05:00Z" not in lines
+
+
+def test_nothing_in_trouble_is_said(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/deliveries"] = (200, {"stragglers": [], "dead": []})
+    assert "nothing is late" in fanfare("deliveries", "list").stdout
+
+
+@pytest.mark.parametrize("what", ["subscription", "dead"])
+def test_retry_names_what_is_tried(fanfare: Fanfare, api: FakeApi, what: str) -> None:
+    api.answers[RETRY] = (202, {"due": "now"})
+    assert fanfare("deliveries", "retry", f"--{what}", "4").exit_code == 0
+    assert api.requests == [(RETRY, {what: 4})]
+
+
+@pytest.mark.parametrize("options", [[], ["--dead", "1", "--subscription", "2"]])
+def test_retry_takes_one_of_the_two(fanfare: Fanfare, options: list[str]) -> None:
+    assert fanfare("deliveries", "retry", *options).exit_code == 2
+
+
+BUILD = "POST /api/scp/build"
+BUILT = {
+    "name": "all-delta-20260101T000000Z-abc.scp.gz",
+    "section": "all",
+    "type": "delta",
+    "generated": "2026-01-01T00:00:00Z",
+    "since": "2025-12-31T23:00:00Z",
+    "expires": "2026-01-03T00:00:00Z",
+    "pages": 7,
+    "size": 1234,
+}
+
+
+def test_what_was_built_is_listed(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers[BUILD] = (201, {"collections": [BUILT]})
+    lines = fanfare("scp", "build").stdout
+    assert "1234" in lines
+    assert BUILT["name"] in lines
+    assert api.requests == [(BUILD, {"snapshots": False})]
+
+
+def test_snapshots_can_be_asked_for_and_the_answer_be_json(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    api.answers[BUILD] = (201, {"collections": [BUILT]})
+    done = fanfare("scp", "build", "--snapshots", "--json")
+    assert json.loads(done.stdout) == {"collections": [BUILT]}
+    assert api.requests == [(BUILD, {"snapshots": True})]
+
+
+def test_nothing_to_build_is_said(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers[BUILD] = (201, {"collections": []})
+    assert fanfare("scp", "build").stdout == "nothing has changed\n"

@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from tests.support.fake_api import FakeApi, feed_document, subscription_document
+
+Fanfare = Callable[..., Result]
+ADD = "POST /api/subscriptions"
+HOOK = "https://you.example/hook"
+URL = "https://example.org/feed.xml"
+
+
+def test_subscribing_sends_what_was_asked_for(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers[ADD] = (201, subscription_document())
+    result = fanfare(
+        *("subs", "add", HOOK, URL, "--secret", "s", "--format", "atom"),
+        *("--updates", "--batch"),
+    )
+    assert f"subscribed  {HOOK}  (subscription 4)\n  to {URL}" in result.stdout
+    assert api.requests == [
+        (
+            ADD,
+            {
+                "callback": HOOK,
+                "topic": URL,
+                "secret": "s",
+                "format": "atom",
+                "updates": "all",
+                "batch": True,
+            },
+        )
+    ]
+
+
+def test_trouble_of_the_feed_is_told(fanfare: Fanfare, api: FakeApi) -> None:
+    document = subscription_document(feed_status=feed_document(error="timed out"))
+    api.answers[ADD] = (201, document)
+    result = fanfare("subs", "add", HOOK, URL)
+    assert result.exit_code == 0
+    assert "timed out" in result.stderr
+
+
+def test_the_list_is_a_table_or_json(fanfare: Fanfare, api: FakeApi) -> None:
+    page = {"subscriptions": [subscription_document()], "next": None}
+    api.answers["GET /api/subscriptions"] = (200, page)
+    _, row = fanfare("subs", "list", "--topic", URL).stdout.splitlines()
+    assert row.split() == ["4", "active", "json", HOOK, URL]
+    assert json.loads(fanfare("subs", "list", "--json").stdout)[0]["id"] == 4
+
+
+def test_an_empty_list_says_what_to_do(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["GET /api/subscriptions"] = (200, {"subscriptions": [], "next": None})
+    assert "fanfare subs add" in fanfare("subs", "list").stdout
+
+
+def test_show_has_the_last_attempts(fanfare: Fanfare, api: FakeApi) -> None:
+    attempts = [
+        {
+            "at": "2026-01-01T12:00:00Z",
+            "position": 9,
+            "status": 0,
+            "milliseconds": 20_000,
+            "error": "no answer within 20 s",
+        }
+    ]
+    straggler = {
+        "last_error": "no answer within 20 s",
+        "last_status": 0,
+        "failing_since": "2026-01-01T12:00:00Z",
+        "next_try": "2026-01-01T12:05:00Z",
+        "under_way": True,
+    }
+    document = subscription_document(attempts=attempts, straggler=straggler)
+    api.answers["GET /api/subscriptions/4"] = (200, document)
+    lines = fanfare("subs", "show", "4").stdout
+    assert "signed        sha256" in lines
+    assert "late          no answer within 20 s since 2026-01-01" in lines
+    assert "next try: being tried" in lines
+    assert "9       -       20000  no answer within 20 s" in lines
+    assert json.loads(fanfare("subs", "show", "4", "--json").stdout) == document
+
+
+def test_one_whose_secret_was_changed_says_how_long_the_former_signs(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    until = "2126-01-01T00:00:00Z"
+    document = subscription_document(former_secret_until=until)
+    api.answers["GET /api/subscriptions/4"] = (200, document)
+    lines = fanfare("subs", "show", "4").stdout
+    assert "former secret  signs as well until 2126-01-01 00:00:00Z" in lines
+
+
+def test_one_of_a_client_of_old_says_which_header_has_which_signature(
+    fanfare: Fanfare, api: FakeApi
+) -> None:
+    document = subscription_document(algorithm="sha1+sha256")
+    api.answers["GET /api/subscriptions/4"] = (200, document)
+    signed = (
+        "signed        sha1, as clients of old know it; sha256 in X-Hub-Signature-256"
+    )
+    assert signed in fanfare("subs", "show", "4").stdout
+
+
+def test_an_exhausted_subscription_says_so(fanfare: Fanfare, api: FakeApi) -> None:
+    document = subscription_document(exhausted=True, has_secret=False)
+    api.answers["GET /api/subscriptions/4"] = (200, document)
+    lines = fanfare("subs", "show", "4").stdout
+    assert "gave up; each new record is one try" in lines
+    assert "no secret" in lines
+    assert "no attempts yet" in lines
+
+
+def test_removing_ends_it(fanfare: Fanfare, api: FakeApi) -> None:
+    api.answers["DELETE /api/subscriptions/4"] = (200, subscription_document())
+    assert fanfare("subs", "remove", "4").stdout == f"ended  {HOOK}\n"
+
+
+LIST, ADD = "GET /api/subscriptions", "POST /api/subscriptions"
+
+
+NOBODY = {"subscriptions": [], "next": None}
+
+
+@pytest.fixture
+def api(api: FakeApi) -> FakeApi:
+    api.answers[LIST] = (200, NOBODY)
+    document = subscription_document(feed_status=feed_document())
+    api.answers[ADD] = (201, document)
+    return api
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "subscriptions.csv"
+    path.write_text(f"topic,callback,format,secret\n{URL},{HOOK},atom,x\n")
+    return path
+
+
+def bodies(api: FakeApi) -> list[object]:
+    return [body for request, body in api.requests if request == ADD]
+
+
+def test_each_subscription_of_a_file_is_made_for_the_account(
+    fanfare: Fanfare, api: FakeApi, file: Path
+) -> None:
+    result = fanfare("subs", "import", str(file), "--account", "alice")
+    assert result.exit_code == 0
+    assert result.stdout == "1 subscribed\n"
+    assert bodies(api) == [
+        {
+            "account": "alice",
+            "topic": URL,
+            "callback": HOOK,
+            "format": "atom",
+            "secret": "x",
+            "algorithm": "sha1+sha256",
+        }
+    ]
+
+
+def test_a_saved_list_leaves_format_and_secret_to_the_hub_and_the_option(
+    fanfare: Fanfare, api: FakeApi, tmp_path: Path
+) -> None:
+    entry = {"format": None, "endpoint": HOOK, "secret": None, "feed": {"url": URL}}
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps([{"subscription": entry}]))
+    fanfare("subs", "import", str(path), "--secret", "for all")
+    [body] = bodies(api)
+    assert isinstance(body, dict)
+    assert (body["format"], body["secret"]) == ("by-topic", "for all")
+
+
+def test_a_dry_run_changes_nothing(fanfare: Fanfare, api: FakeApi, file: Path) -> None:
+    result = fanfare("subs", "import", str(file), "--dry-run")
+    assert result.stdout == "1 would be subscribed\n"
+    assert bodies(api) == []
+
+
+def test_what_is_there_already_stays_as_it_is(
+    fanfare: Fanfare, api: FakeApi, file: Path
+) -> None:
+    api.answers[LIST] = (
+        200,
+        {"subscriptions": [subscription_document()], "next": None},
+    )
+    result = fanfare("subs", "import", str(file))
+    assert result.stdout == "1 already there\n"
+    assert bodies(api) == []
+
+
+def test_what_has_ended_is_subscribed_again(
+    fanfare: Fanfare, api: FakeApi, file: Path
+) -> None:
+    ended = subscription_document(state="ended")
+    api.answers[LIST] = (200, {"subscriptions": [ended], "next": None})
+    assert fanfare("subs", "import", str(file)).stdout == "1 subscribed\n"
+
+
+def test_failures_are_told_with_their_place_and_the_others_are_made(
+    fanfare: Fanfare, api: FakeApi, tmp_path: Path
+) -> None:
+    path = tmp_path / "many.csv"
+    path.write_text(f"{URL},{HOOK}\n{URL},mailto:a@b\n{URL},\n{URL},{HOOK}\n")
+    result = fanfare("subs", "import", str(path))
+    assert result.exit_code == 1
+    assert result.stdout.splitlines() == [
+        f"failed  line 2: {URL} to mailto:a@b: callback: expected an absolute http or"
+        " https URL, not 'mailto:a@b'",
+        f"failed  line 3: {URL} to : callback: expected a URL",
+        "1 subscribed, 1 twice in the file, 2 failed",
+    ]
+    assert len(bodies(api)) == 1
+
+
+def test_what_the_hub_refuses_is_a_failure(
+    fanfare: Fanfare, api: FakeApi, file: Path
+) -> None:
+    api.answers[ADD] = (422, {"detail": "callback: expected a URL outside of this hub"})
+    result = fanfare("subs", "import", str(file))
+    assert result.exit_code == 1
+    assert "failed  line 2" in result.stdout
+    assert "outside of this hub" in result.stdout
+
+
+def test_feeds_in_error_are_named(fanfare: Fanfare, api: FakeApi, file: Path) -> None:
+    feed = feed_document(error="HTTP 404")
+    api.answers[ADD] = (201, subscription_document(feed_status=feed))
+    result = fanfare("subs", "import", str(file))
+    assert result.exit_code == 0
+    assert f"in error  line 2: {URL}: HTTP 404" in result.stdout
+    assert "1 of their feeds cannot be read now" in result.stdout
+
+
+def test_the_report_is_json_on_demand(
+    fanfare: Fanfare, api: FakeApi, file: Path
+) -> None:
+    report = json.loads(fanfare("subs", "import", str(file), "--json").stdout)
+    assert report["counts"] == {"subscribed": 1}
+    [each] = report["subscriptions"]
+    assert (each["place"], each["topic"], each["outcome"]) == (
+        "line 2",
+        URL,
+        "subscribed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "there are no subscriptions in it"),
+        (b"a,b\n", "expected subscriptions as JSON, JSON Lines or CSV"),
+        (b"\xff\xfe", "expected UTF-8"),
+    ],
+)
+def test_what_is_no_such_file_is_refused(
+    fanfare: Fanfare, api: FakeApi, tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "odd"
+    path.write_bytes(content)
+    result = fanfare("subs", "import", str(path))
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_an_unknown_account_is_told_before_anything_is_made(
+    fanfare: Fanfare, api: FakeApi, file: Path
+) -> None:
+    api.answers[LIST] = (422, {"detail": "account: expected an account"})
+    result = fanfare("subs", "import", str(file), "--account", "nobody")
+    assert result.exit_code == 1
+    assert "account: expected an account" in result.stderr
+    assert bodies(api) == []

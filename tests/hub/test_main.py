@@ -1,0 +1,176 @@
+"""A hub is never half alive: one part that ends takes all of it down."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx2
+import pytest
+from starlette.applications import Starlette
+from structlog.testing import capture_logs
+
+from hub.composition import BuiltHub
+from hub.main import (
+    CannotStart,
+    HubFailed,
+    _warn_about,
+    run,
+    run_until_stopped,
+    stop_signal,
+)
+from hub.runtime.background import BackgroundTask
+from hub.settings import Settings
+from hub.web.server.http_server import create_server, listening_socket
+from tests.support.services import Hub, open_hub
+from tests.support.waiting import eventually
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[Hub]:
+    async with open_hub(tmp_path) as hub:
+        yield hub
+
+
+def names_in(directory: Path) -> list[str]:
+    return [path.name for path in directory.iterdir()]
+
+
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
+def built_with(hub: Hub, **parts: BackgroundTask) -> BuiltHub:
+    return BuiltHub(
+        server=create_server(Starlette()),
+        services=hub.services,
+        live=hub.services.live.stream,
+        background=parts,
+    )
+
+
+async def test_a_part_that_fails_is_named_and_ends_all(hub: Hub) -> None:
+    ended = asyncio.Event()
+
+    async def other() -> None:
+        try:
+            await forever()
+        finally:
+            ended.set()
+
+    async def failing() -> None:
+        raise RuntimeError("it broke")
+
+    built = built_with(hub, poller=failing, denials=other)
+    with (
+        listening_socket("127.0.0.1", 0) as listener,
+        capture_logs() as lines,
+        pytest.raises(HubFailed, match="the poller ended unexpectedly: RuntimeError"),
+    ):
+        await run_until_stopped(built, listener, stop_signal())
+    assert ended.is_set()
+    assert [line["event"] for line in lines] == ["part_failed"]
+
+
+async def test_a_part_that_returns_ends_all_as_well(hub: Hub) -> None:
+    async def returning() -> None:
+        """Done before it was asked to end."""
+
+    built = built_with(hub, housekeeping=returning)
+    with (
+        listening_socket("127.0.0.1", 0) as listener,
+        pytest.raises(HubFailed, match="the housekeeping ended unexpectedly"),
+    ):
+        await run_until_stopped(built, listener, stop_signal())
+
+
+async def test_a_server_that_ends_by_itself_ends_all(hub: Hub) -> None:
+    built = built_with(hub, poller=forever)
+    with listening_socket("127.0.0.1", 0) as listener:
+        running = asyncio.create_task(run_until_stopped(built, listener, stop_signal()))
+        await eventually(lambda: built.server.started)
+        built.server.stop()
+        with pytest.raises(HubFailed, match="the server ended unexpectedly"):
+            await running
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_all_in_order(hub: Hub, number: signal.Signals) -> None:
+    built = built_with(hub, poller=forever)
+    with listening_socket("127.0.0.1", 0) as listener:
+        running = asyncio.create_task(run_until_stopped(built, listener, stop_signal()))
+        await eventually(lambda: built.server.started)
+        os.kill(os.getpid(), number)
+        async with asyncio.timeout(60):
+            await running
+    assert await hub.services.operations.troubles() == ("shutting down",)
+
+
+async def test_a_start_that_cannot_be_leaves_nothing_behind(tmp_path: Path) -> None:
+    said: list[str] = []
+    with listening_socket("127.0.0.1", 0) as taken:
+        settings = Settings(
+            database=f"sqlite:{tmp_path / 'hub.db'}", port=taken.getsockname()[1]
+        )
+        with pytest.raises(CannotStart, match="something else is listening there"):
+            await run(settings, announce=said.append)
+    assert said == []
+    assert names_in(tmp_path) == []
+
+
+async def test_a_place_for_collections_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "scp").touch()
+    settings = Settings(database=f"sqlite:{tmp_path / 'hub.db'}", port=0)
+    with pytest.raises(CannotStart, match=r"collections .*scp: File exists"):
+        await run(settings, announce=lambda said: None)
+
+
+async def test_a_whole_hub_starts_serves_and_ends(tmp_path: Path) -> None:
+    said: asyncio.Queue[str] = asyncio.Queue()
+    settings = Settings(
+        database=f"sqlite:{tmp_path / 'hub.db'}", port=0, contact="me@example.org"
+    )
+    running = asyncio.create_task(run(settings, announce=said.put_nowait))
+    async with asyncio.timeout(60), httpx2.AsyncClient() as client:
+        greeting = await said.get()
+        [url] = re.findall(r"http://localhost:\d+", greeting)
+        answer = await client.get(f"{url}/readyz")
+        assert answer.json() == {"ready": True, "troubles": [], "warnings": []}
+        assert (await client.get(f"{url}/api/feeds")).status_code == 401
+        os.kill(os.getpid(), signal.SIGTERM)
+        await running
+    assert str(tmp_path / "admin-token") in greeting
+
+
+async def test_a_token_that_was_set_is_not_written_or_said(tmp_path: Path) -> None:
+    said: asyncio.Queue[str] = asyncio.Queue()
+    settings = Settings(
+        database=f"sqlite:{tmp_path / 'hub.db'}", port=0, admin_token="geheim"
+    )
+    running = asyncio.create_task(run(settings, announce=said.put_nowait))
+    async with asyncio.timeout(60):
+        assert "geheim" not in await said.get()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await running
+    assert "admin-token" not in names_in(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("url", "scp", "warns"),
+    [
+        ("http://hub.example", "on", True),
+        ("http://hub.example", "off", False),
+        ("https://hub.example", "on", False),
+        ("", "on", False),
+    ],
+)
+def test_collections_in_the_clear_are_warned_of(
+    url: str, scp: str, warns: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _warn_about(replace(Settings(), public_url=url, scp=scp))
+    assert ("scp_insecure" in capsys.readouterr().out) == warns
