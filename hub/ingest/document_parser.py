@@ -22,7 +22,12 @@ from urllib.parse import urlsplit
 import structlog
 
 from hub.ingest.worker_frames import Task, unwrap
-from hub.ingest.worker_process import WORKER_MODULE, Closing, WorkerDied, WorkerProcess
+from hub.ingest.worker_process import (
+    WORKER_MODULE,
+    AsyncResource,
+    WorkerDied,
+    WorkerProcess,
+)
 from hub.runtime.clock import Clock, SystemClock
 from protocols.domains import zone_of
 from protocols.errors import FeedError, LimitExceeded, MalformedDocument
@@ -155,7 +160,7 @@ class Parser(Protocol):
         ...
 
 
-class WorkerParser(Closing):
+class WorkerParser(AsyncResource):
     """A `Parser` with at most ``workers`` worker processes, started when needed.
 
     A worker gets ``seconds`` for a document, its own start not counted, and is then
@@ -194,7 +199,7 @@ class WorkerParser(Closing):
         self._killed: list[WorkerProcess] = []
 
     async def aclose(self) -> None:
-        """Kill the workers; see `Closing`."""
+        """Kill the workers; see `AsyncResource`."""
         while self._idle:
             self._retire(self._idle.pop())
         await self._bury_killed()

@@ -10,7 +10,7 @@ import structlog
 from msgspec import json
 
 from hub.ingest.document_parser import WorkerParser
-from hub.ingest.worker_process import Closing
+from hub.ingest.worker_process import AsyncResource
 from hub.runtime.offloading import MANY_ENTRIES, run_in_thread
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
@@ -32,7 +32,7 @@ class Sanitizer(Protocol):
         ...
 
 
-class WorkerSanitizer(Closing):
+class WorkerSanitizer(AsyncResource):
     """A `Sanitizer` with at most two worker processes, started when needed.
 
     Entries that take a worker more than ``seconds``, or its life, are disarmed instead:
@@ -50,7 +50,7 @@ class WorkerSanitizer(Closing):
         )
 
     async def aclose(self) -> None:
-        """Kill the workers; see `Closing`."""
+        """Kill the workers; see `AsyncResource`."""
         await self._worker.aclose()
 
     async def sanitize(self, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:

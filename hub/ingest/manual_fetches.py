@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hub.ingest.schedule import Schedule
+from hub.ingest.poll_schedule import PollSchedule
 from hub.runtime.clock import Clock
 from storage.errors import StorageError
 from storage.records import FeedId, Polling, StoredFeed
@@ -26,7 +26,7 @@ class ManualFetches:
 
     def __init__(
         self,
-        schedule: Schedule,
+        schedule: PollSchedule,
         clock: Clock,
         awake: asyncio.Event,
         is_pushed: Callable[[str], bool] = lambda url: False,

@@ -18,7 +18,7 @@ from urllib.parse import urljoin, urlsplit
 from hub.core.fetched import Fetched
 from hub.http import Network, Purpose
 from hub.ingest.fetcher import FeedFetcher, FetchRequest, bare_url
-from hub.ingest.schedule import HOST_INTERVAL
+from hub.ingest.poll_schedule import HOST_INTERVAL
 from hub.limits.host_limiter import HostLimiter
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread

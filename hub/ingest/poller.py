@@ -25,9 +25,9 @@ from hub.ingest.entry_sanitizer import Sanitizer
 from hub.ingest.fetcher import FeedFetcher, FetcherIdentity
 from hub.ingest.manual_fetches import ManualFetches
 from hub.ingest.poll_budget import CommonProfile, PollBudget
-from hub.ingest.schedule import Schedule
+from hub.ingest.poll_schedule import PollSchedule
 from hub.ingest.tracker import Tracker
-from hub.ingest.visit_runner import Outage, VisitRunner
+from hub.ingest.visit_runner import StorageOutage, VisitRunner
 from hub.ingest.visit_slots import SiteSlots, Slot, VisitSlots, slow_slots
 from hub.ingest.visitor import Visitor, draw_jitter
 from hub.runtime.background import wait_for
@@ -92,7 +92,7 @@ class Poller:
         self._site_slots = SiteSlots(options.concurrency)
         self._budget = PollBudget(options.budget, rules.patience)
         self._profile = CommonProfile(storage.feeds, clock)
-        self._schedule = Schedule(storage.feeds, network, clock, options.budget)
+        self._schedule = PollSchedule(storage.feeds, network, clock, options.budget)
         self._jobs: asyncio.Queue[tuple[Due, FetchTarget]] = asyncio.Queue(
             options.concurrency
         )
@@ -101,7 +101,7 @@ class Poller:
             self._schedule, clock, self._awake, options.is_pushed
         )
         self._callers = asyncio.Semaphore(MOST_CALLERS)
-        self._outage = Outage(storage)
+        self._outage = StorageOutage(storage)
         self._slots = VisitSlots(options.concurrency, options.metrics)
         self._runner = VisitRunner(
             schedule=self._schedule,

@@ -1,6 +1,6 @@
 """The visit of one feed: from waiting for its turn to all that is learned of it.
 
-When storage fails nothing is fetched until it can be written again (`Outage`).
+When storage fails nothing is fetched until it can be written again (`StorageOutage`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hub.core.fetched import Fetched, Occasion
 from hub.ingest.due_queue import Due
 from hub.ingest.manual_fetches import ManualFetches
 from hub.ingest.poll_budget import PollBudget
-from hub.ingest.schedule import Schedule
+from hub.ingest.poll_schedule import PollSchedule
 from hub.ingest.visit_slots import NoSiteSlot, Slot, SlowFeeds, TooSlow, VisitSlots
 from hub.ingest.visitor import Visit, Visitor
 from hub.runtime.clock import Clock
@@ -31,7 +31,7 @@ LONGEST_CHECK = 5.0
 log = structlog.get_logger()
 
 
-class Outage:
+class StorageOutage:
     """Begins with a failure of storage, ends with a trial write that succeeds."""
 
     def __init__(self, storage: Storage) -> None:
@@ -99,11 +99,11 @@ UNSAID_PATIENCE = timedelta(hours=1)
 class VisitRunner:
     """``awake`` is set when there may be more to visit, or to plan anew."""
 
-    schedule: Schedule
+    schedule: PollSchedule
     manual: ManualFetches
     visitor: Visitor
     budget: PollBudget
-    outage: Outage
+    outage: StorageOutage
     slots: VisitSlots
     clock: Clock
     awake: asyncio.Event

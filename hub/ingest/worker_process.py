@@ -29,7 +29,7 @@ from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.model import Entry
 
 
-class Closing(ABC):
+class AsyncResource(ABC):
     """Closes itself where its ``async with`` ends, however that ends."""
 
     async def __aenter__(self) -> Self:

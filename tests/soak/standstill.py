@@ -22,7 +22,7 @@ from time import monotonic
 import httptools
 import uvloop
 
-from hub.ingest.schedule import HOST_INTERVAL
+from hub.ingest.poll_schedule import HOST_INTERVAL
 from hub.limits.origin_limiter import HIGHEST_LIMIT
 from tests.soak.odd_process import odd_hub
 from tests.soak.overdue_hub import Overdue, write_overdue

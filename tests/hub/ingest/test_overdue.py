@@ -16,7 +16,7 @@ import pytest
 
 from hub.core.schedule.budget import AT_FIRST, HEADROOM, Budget
 from hub.ingest.due_queue import Due
-from hub.ingest.schedule import CAPACITY, HOST_INTERVAL, Schedule
+from hub.ingest.poll_schedule import CAPACITY, HOST_INTERVAL, PollSchedule
 from storage.records import FeedId, Polling
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import START, a_feed
@@ -38,7 +38,7 @@ class Standstill:
     def __post_init__(self) -> None:
         self.clock = ManualClock(START + timedelta(hours=1))
         self.storage = PolledStorage()
-        self.schedule = Schedule(
+        self.schedule = PollSchedule(
             self.storage.feeds, ExemptNetwork(), self.clock, self.budget
         )
 

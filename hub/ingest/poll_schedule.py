@@ -46,7 +46,7 @@ _SITES = " sites"
 """No host: sites that wait for a place have one line."""
 
 
-class Schedule:
+class PollSchedule:
     """Due feeds, in the order and at the pace in which they may be visited."""
 
     def __init__(

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from hub.ingest.visit_runner import Outage
+from hub.ingest.visit_runner import StorageOutage
 from storage.contract import Storage
 from storage.errors import StorageFull
 
@@ -24,7 +24,7 @@ class Disk:
 
 async def test_one_that_ended_before_it_was_waited_for_is_told_all_the_same() -> None:
     """Whoever was cut short by it is to go on."""
-    outage = Outage(cast("Storage", Disk()))
+    outage = StorageOutage(cast("Storage", Disk()))
     outage.begin(StorageFull("no space left"))
     await outage.probe()
     assert outage.failure is None
@@ -37,7 +37,7 @@ async def test_that_all_of_storage_failed_is_not_forgotten_when_it_fails_again()
     None
 ):
     disk = Disk()
-    outage = Outage(cast("Storage", disk))
+    outage = StorageOutage(cast("Storage", disk))
     disk.is_full = True
     outage.begin(StorageFull("no space left"))
     with pytest.raises(StorageFull):
