@@ -15,6 +15,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, TypeVar
 
+from protocols.openfeeder.write.parameters import AuthorDisplay, PageType
+
 from hub.core.schedule.poll_period import PollingRules
 from hub.core.sites.bounds import SiteBounds
 from hub.setting_readers import (
@@ -33,11 +35,10 @@ from hub.setting_readers import (
     text_file,
     whole,
 )
-from protocols.openfeeder.serving.choices import AuthorDisplay, PageType
-from protocols.public_urls import is_public_url
 from protocols.superfeedr.parameters import DEFAULT_LENGTHS, Lengths
+from protocols.urls import is_public_url
 from protocols.websub.callbacks import LONGEST_URL
-from protocols.websub.leases import LONGEST_LEASE, SECRET_OVERLAP, SHORTEST_LEASE
+from protocols.websub.requests import LONGEST_LEASE, SECRET_OVERLAP, SHORTEST_LEASE
 from storage.records import Retention
 
 PREFIX: Final = "FANFARE_"

@@ -4,16 +4,279 @@ RFC 822 with all its neighbours, ISO 8601 and W3CDTF, asctime, and what people t
 A time without a zone, or with a zone nobody knows, is taken as UTC; a date alone is
 its midnight, a month alone its first day. The future and 1970 are passed on as they
 stand; the 31st of November is the day after the 30th, and 25:00 the hour after 24:00.
+
+Dates in Thai, Hindi and Vietnamese, with their months in English.
+
+In these the name of a month is no word as regular expressions have it, or is two; Thai
+counts its years from the Buddha's, 543 more than ours.
+
+The names of months, in the languages that feeds are written in.
+
+The layouts of dates that people and programs write, beyond the usual ones.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
 from typing import Final
 
-from protocols.datelayouts import LAYOUTS, pattern_of, straighten
-from protocols.months import month_number
+_ENGLISH: Final = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM905
+_THAI: Final = (
+    "มกราคม กุมภาพันธ์ มีนาคม เมษายน พฤษภาคม มิถุนายน"
+    " กรกฎาคม สิงหาคม กันยายน ตุลาคม พฤศจิกายน ธันวาคม",
+    "ม.ค. ก.พ. มี.ค. เม.ย. พ.ค. มิ.ย. ก.ค. ส.ค. ก.ย. ต.ค. พ.ย. ธ.ค.",
+)
+_HINDI: Final = (
+    "जनवरी फ़रवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर अक्टूबर नवंबर दिसंबर",
+    "जन. फरवरी मार्च अप्रैल मई जून जुल. अग. सितम्बर अक्तूबर नवम्बर दिसम्बर",
+)
+_VIETNAMESE: Final = (
+    "một hai ba tư năm sáu bảy tám chín mười mười_một mười_hai",
+    "giêng hai ba bốn năm sáu bẩy tám chín mười mười_một chạp",
+    "1 2 3 4 5 6 7 8 9 10 11 12",
+    "01 02 03 04 05 06 07 08 09 10 11 12",
+)
+
+
+def _numbered(lists: Iterable[str]) -> Mapping[str, str]:
+    return {
+        unicodedata.normalize("NFC", name.replace("_", " ")): month
+        for names in lists
+        for name, month in zip(names.split(), _ENGLISH, strict=True)
+    }
+
+
+def _any_of(names: Iterable[str]) -> str:
+    return "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+
+
+_OF_SCRIPTS: Final = _numbered((*_THAI, *_HINDI))
+_OF_VIETNAM: Final = _numbered(_VIETNAMESE)
+_NAME: Final = re.compile(_any_of(_OF_SCRIPTS))
+_IS_THAI: Final = re.compile("[\u0e01-\u0e4e]")
+_LETTERS: Final = "\u0901-\u0965\u0e01-\u0e4e"
+_SCRIPT: Final = re.compile(f"[{_LETTERS}]")
+_WORD: Final = re.compile(f"[{_LETTERS}.]*[{_LETTERS}]\\.?")
+_BUDDHIST_YEAR: Final = re.compile(r"\b[2๒][45๔๕]\d\d\b")
+_VIETNAMESE_MONTH: Final = re.compile(
+    rf"\b(?:tháng|thg\.?)\s+({_any_of(_OF_VIETNAM)})\b[\s,]*(?:năm\b)?", re.IGNORECASE
+)
+_VIETNAMESE_HALF: Final = re.compile(r"(?<=\d)\s*(SA|CH)\b")
+_HALVES: Final = {"SA": " am", "CH": " pm"}
+
+
+def with_english_months(written: str) -> str:
+    """The same date, if it is in one of these languages; else as it is."""
+    if written.isascii() and "thg" not in written:
+        return written
+    written = unicodedata.normalize("NFC", written)
+    if _SCRIPT.search(written):
+        return _without_script(written)
+    if _VIETNAMESE_MONTH.search(written) is None:
+        return written
+    english = _VIETNAMESE_MONTH.sub(_vietnamese_month, written).strip()
+    return _VIETNAMESE_HALF.sub(lambda half: _HALVES[half[1]], english)
+
+
+def _vietnamese_month(month: re.Match[str]) -> str:
+    return f" {_OF_VIETNAM[month[1].lower()]} "
+
+
+def _without_script(written: str) -> str:
+    """Month and year in English, all other words (weekdays, "o'clock") left out."""
+    is_thai = _IS_THAI.search(written)
+    english = _NAME.sub(lambda name: f" {_OF_SCRIPTS[name[0]]} ", written)
+    english = " ".join(_WORD.sub(" ", english).split()).strip(" ,")
+    if not is_thai:
+        return english
+    return _BUDDHIST_YEAR.sub(lambda year: str(int(year[0]) - 543), english)
+
+
+# ruff: noqa: RUF001 (letters of many scripts)
+
+
+# English and Catalan to Ukrainian, some forty languages; where two of them disagree,
+# the one more written in.
+_SHORT_MONTHS: Final = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan ene gen янв sty ian led oca tam січ ιαν jän sij sau jaa xan urt ion"
+            " јан яну сту ينا ינו 一月",
+            "feb fev fév fêv фев lut úno şub hel лют φεβ vel vas vee ots shk chw peb"
+            " феб فبر פבר 二月",
+            "mar mär mrt мар mrz mær már bře maa бер μαρ μάρ ožu kov mac maw"
+            " сак مار מרץ מרס 三月",
+            "apr avr abr апр kwi ápr dub nis huh кві απρ tra bal pri ebr"
+            " кра أبر ابر إبر אפר 四月",
+            "may mai mag mei maj мая май máj kvě tou тра μάι μαΐ μαϊ svi geg maí"
+            " мај ماي מאי 五月",
+            "jun jui giu июн cze iun jún čer haz kes чер jūn bir xuñ eka qer meh hun"
+            " јун юни чэр يون יונ 六月",
+            "jul lug июл lip iul júl čvc tem hei лип jūl lie xul uzt kor gor hul"
+            " јул юли ліп يول יול 七月",
+            "aug aoû aou ago авг sie août srp ağu elo сер αυγ αύγ agu avg kol ágú abu"
+            " gus aws ogo жні أغس اغس אוג 八月",
+            "sep set сен wrz sze zář eyl syy вер σεπ ruj ira sht med сеп سبت ספט 九月",
+            "oct okt out ott окт paź říj eki lok жов οκτ spa urr tet hyd"
+            " кас أكت اكت אוק 十月",
+            "nov noi ноя lis kas лис νοέ νοε lap stu aza nën tac nóv nob"
+            " ное ліс نوف נוב 十一月",
+            "dec dez dic déc дек gru des pro ara jou гру δεκ det abe dhj rha dis"
+            " дец сне ديس דצמ 十二月",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+# Longer than three letters, where the first three are another month's as well.
+_LONGER_MONTHS: Final = {
+    "juil": 7,
+    "juun": 6,
+    "juul": 7,
+    "lipa": 6,
+    "lipn": 6,
+    "marr": 11,
+    "rugp": 8,
+    "rugs": 9,
+    "srpan": 7,
+    "srpnj": 7,
+    "červenc": 7,
+    "červene": 7,
+    "ιούλ": 7,
+    "ιουλ": 7,
+    "ιούν": 6,
+    "ιουν": 6,
+}
+_ALL_MONTHS: Final = _SHORT_MONTHS | _LONGER_MONTHS
+_IN_HEBREW: Final = "ב"
+
+
+def month_number(name: str) -> int | None:
+    """1 to 12, by how a name begins; ``None`` for what is no month."""
+    name = name.lower()
+    for length in (7, 5, 4, 3, 2):
+        if name[:length] in _ALL_MONTHS:
+            return _ALL_MONTHS[name[:length]]
+    return month_number(name[1:]) if name.startswith(_IN_HEBREW) else None
+
+
+@cache
+def pattern_of(layout: str) -> re.Pattern[str]:
+    """Compiled when it is first tried: that takes long, and few dates need them all."""
+    return re.compile(layout, re.IGNORECASE)
+
+
+_CLOCK = (
+    r"(?:(?P<hour>\d{1,2})[:h.](?P<minute>\d{1,2})"
+    r"(?:[:.](?P<second>\d{1,2})(?:[:.,]\d+)?)?\s*(?P<half>[ap]\.?m\b\.?)?"
+    r"|(?P<full_hour>\d{1,2})(?:h|\s*(?P<full_half>[ap]\.?m\b\.?)))"
+)
+_ZONE = r"(?P<zone>[-+\u2212(A-Za-z].*)?"
+# "at", "à", "um", "a las", or a weekday; and "T"
+_BEFORE_CLOCK = (
+    r"(?:\s*[T,،|@/:\u2013\u2014-]+\s*|\s*(?=\()|\s+)"
+    r"(?:[(\uff08]?[^\W\d]{1,12}[)\uff09.,،]*\s+|[(\uff08]\w{1,3}[)\uff09]\s*){0,2}"
+)
+# A date alone, with a zone or a weekday behind it at most
+_ALONE = r"(?P<alone>\s*[-+]\d{2}:?\d{2}|[\s,،(\uff08]*[^\W\d]{1,12}[.)\uff09]*)"
+_AT = rf"(?:{_BEFORE_CLOCK}{_CLOCK}\s*{_ZONE}|{_ALONE})?"
+_WORDS = r"(?:[^\W\d]++[\s.,:،-]*+){0,3}?"
+_OF = r"(?:\s+(?:del?|of)(?=\s)|\s+d['\u2019])?"
+_MONTH = r"(?P<name>[^\W\d]{2,12})\.?"
+_MONTH_OR_TWO = rf"{_MONTH}(?:\s?[-/]\s?[^\W\d]{{3,12}}\.?)?"
+_ORDINAL = r"(?:st|nd|rd|th|er|\xba|\xaa|\.)?"
+_YEAR = r"(?P<year>\d{4}|\d{2})"
+
+LAYOUTS: Final = (
+    # Sat, 11 Jan 2020 10:00:00 GMT; 11-Jan-20 10:00; 11. Januar 2020; 11 1月 2020
+    (
+        rf"{_WORDS}(?P<day>\d{{1,2}}){_ORDINAL}{_OF}[\s/-]*"
+        rf"(?:{_MONTH}|(?P<month>\d{{1,2}})\s*[月월])"
+        rf"{_OF}[\s,،/-]*(?<!\s-)(?P<year>\d{{3,4}}|\d{{2}}(?!:)){_AT}"
+    ),
+    # 2020-1-11 10:00 +0200; 2020/01/11; 2020. 1. 11. 10:00
+    (
+        rf"{_WORDS}(?P<year>\d{{4}})(?:[-/.]|\.\s)(?P<month>\d{{1,2}})(?:[-/.]|\.\s)"
+        rf"(?P<day>\d{{1,2}})\.?{_AT}"
+    ),
+    # 2020年1月11日 10:00; 2020년 1월 11일; with or without blanks and a weekday
+    (
+        r"(?P<year>\d{4})\s*[年년]\s*(?P<month>\d{1,2})\s*[月월]"
+        r"\s*(?P<day>\d{1,2})\s*[日일](?:\s*[(\uff08]?\w{1,3}[)\uff09]?(?=\s|$))?"
+        rf"(?:\s*{_CLOCK}\s*{_ZONE})?"
+    ),
+    # 2020. január 11. 10:00; 2020 m. sausio 11 d.
+    (
+        rf"(?P<year>\d{{4}})[\s.-]+(?:m\.\s+)?{_MONTH}[\s-]+(?P<day>\d{{1,2}})"
+        rf"(?:\.|\s+d\.)?{_AT}"
+    ),
+    # Sat Jan 11 10:00:00 2020, with or without a zone before the year (asctime)
+    (
+        rf"{_WORDS}{_MONTH}\s+(?P<day>\d{{1,2}})\s+{_CLOCK}"
+        r"\s*(?P<zone>[-+A-Za-z][^\s]*)?\s+(?P<year>\d{4})"
+    ),
+    # Sat 11 Jan 10:00:00 GMT 2020 (date, in Britain)
+    (
+        rf"{_WORDS}(?P<day>\d{{1,2}})\s+{_MONTH}\s+{_CLOCK}"
+        r"\s*(?P<zone>[-+A-Za-z][^\s]*)?\s+(?P<year>\d{4})"
+    ),
+    # January 11, 2020 10:00 am
+    (rf"{_WORDS}{_MONTH}\s+(?P<day>\d{{1,2}}){_ORDINAL},?\s+(?P<year>\d{{4}}){_AT}"),
+    # 1/31/2020 3:04:05 PM: American, as .NET writes it
+    rf"{_WORDS}(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})/{_YEAR}{_AT}",
+    # 31.1.2020 15:04
+    rf"{_WORDS}(?P<day>\d{{1,2}})[.-](?P<month>\d{{1,2}})[.-]{_YEAR}{_AT}",
+    # 2020-01; 1/2020
+    r"(?P<year>\d{4})-(?P<month>\d{1,2})",
+    r"(?P<month>\d{1,2})[/.](?P<year>\d{4})",
+    # January 2020; 2020 Jan-Feb
+    rf"{_WORDS}{_MONTH_OR_TWO}{_OF}[\s,-]+(?P<year>\d{{4}})",
+    rf"(?P<year>\d{{4}})[\s,-]+{_MONTH_OR_TWO}",
+    # 2020-011 and 20011, the eleventh day; -20-01-11 (ISO 8601 of 1988)
+    r"(?P<year>\d{4})-?(?P<day_of_year>\d{3})",
+    r"(?P<year>\d{2})(?P<day_of_year>\d{3})",
+    r"-(?P<year>\d{2})-?(?P<month>\d{2})(?:-(?P<day>\d{2}))?",
+)
+
+_TIME_FIRST: Final = re.compile(
+    r"(?P<clock>\d{1,2}[:h]\d{2}(?::\d{2})?(?:\s*[aApP]\.?[mM]\b\.?)?)"
+    r"(?P<zone>\s+(?:UTC|GMT|[A-Z]{1,3}[SD]?T)\b)?"
+    r"[\s,|\u2013-]+(?P<date>\S.*?)(?P<last>\s*\([A-Z]{2,5}\))?"
+)
+_IS_HALF_FIRST: Final = re.compile(
+    "[上下]午|午[前後后]|오[전후]|凌晨|[早晚]上|[時时点點시]"
+)
+_HALF_FIRST: Final = re.compile(
+    r"(?P<am>上午|午前|오전|早上|凌晨)?(?P<pm>下午|午後|午后|오후|晚上)?"
+    r"\s*(?P<hour>\d{1,2})\s*(?::|[時时点點시])"
+    r"(?:\s*(?P<minute>\d{1,2})\s*[분分]?)?(?:\s*:?\s*(?P<second>\d{1,2})\s*[秒초]?)?"
+)
+_SPACED_HALF: Final = re.compile(r"\b([aApP])\.\s?[mM]\.")
+
+
+def straighten(written: str) -> str:
+    """The same date with its time last, and in the West's digits and colons."""
+    written = with_english_months(written)
+    if _IS_HALF_FIRST.search(written):
+        written = _HALF_FIRST.sub(_half_last, written, count=1)
+    written = _SPACED_HALF.sub(r"\1m", written)
+    first = _TIME_FIRST.fullmatch(written)
+    if first is None:
+        return written
+    zone = first["zone"] or first["last"] or ""
+    return f"{first['date']} {first['clock']} {zone}".strip()
+
+
+def _half_last(match: re.Match[str]) -> str:
+    half = " am" if match["am"] else " pm" if match["pm"] else ""
+    clock = f"{match['hour']}:{match['minute'] or '00'}:{match['second'] or '00'}"
+    return f" {clock}{half}"
+
 
 LONGEST = 80
 """Characters; anything longer is no date."""
@@ -21,9 +284,8 @@ LONGEST = 80
 # "Sat, 11 Jan 2020 10:00:00 GMT", written anew for `datetime.fromisoformat`, which then
 # sees to the digits. The layouts say the same of all these, in ten times the time.
 _WEEKDAYS: Final = frozenset(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
-_MONTHS: Final = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM905
-_ENGLISH: Final = {name: month for month, name in enumerate(_MONTHS, start=1)}
-_ISO_MONTHS: Final = {name: f"-{month:02}-" for name, month in _ENGLISH.items()}
+_MONTH_NUMBERS: Final = {name: month for month, name in enumerate(_ENGLISH, start=1)}
+_ISO_MONTHS: Final = {name: f"-{month:02}-" for name, month in _MONTH_NUMBERS.items()}
 _SHORTEST_MAIL: Final = len("Sat, 11 Jan 2020 10:00:00 ")
 _ISO_ZONES: Final = dict.fromkeys(("GMT", "UTC", "Z", "+0000", "-0000"), "+00:00")
 # The same without weekday or time, or with a single digit.
@@ -134,7 +396,7 @@ def _from_digits(digits: str) -> datetime | None:
 
 def _from_usual(written: str) -> datetime | None:
     match = _USUAL.fullmatch(written)
-    month = _ENGLISH.get(match[2]) if match else None
+    month = _MONTH_NUMBERS.get(match[2]) if match else None
     if match is None or month is None:
         return None
     day, _, year, hour, minute, second, zone = match.groups("0")

@@ -3,26 +3,40 @@
 Lenient about what files in use do: attribute names in any case, other types than
 ``rss``, folders, and lists that include others (``type="link"`` with an ``xmlUrl`` as
 myPublicFeeds.opml has it, ``type="include"`` of OPML 2.0). Comments are skipped.
+
+Lists of feeds as OPML 2.0, such as ``/myPublicFeeds.opml``.
+
+That name and its use were proposed in 2003 and withdrawn; files in this form are read
+by whatever imports subscriptions. Only the writing is here.
+
+Walking lists of feeds that include each other, without ever going in circles.
+
+Pure: what to ask for next, and what an answer adds. Lists may form a tree, a diamond
+or a ring: each is read once, known by the address that it was found at in the end.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from email.utils import format_datetime
+from itertools import takewhile
 from typing import Final
 from urllib.parse import urlsplit
 
 from protocols.errors import NotAFeed
 from protocols.feeds.context import ParseContext
-from protocols.feeds.document import open_document
+from protocols.feeds.document import Kind, open_document
 from protocols.feeds.element import Element, local_name, text_of
 from protocols.feeds.limits import MAX_ATTRIBUTES
-from protocols.feeds.sniff import Kind
 from protocols.feeds.xml import build_tree
+from protocols.safe_urls import is_safe_page
 from protocols.text import collapse
-from protocols.urls import is_web_url, resolve
+from protocols.urls import is_web_url, resolve, resource_url
+from protocols.xml_syntax import XmlWriter
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 """Of one list."""
@@ -203,3 +217,203 @@ def _title(root: Element) -> str:
     )
     title = next(titles, None)
     return "" if title is None else collapse(text_of(title))[:_LONGEST_TEXT]
+
+
+OPML_TYPE: Final = "text/x-opml; charset=utf-8"
+
+_HEAD: Final = b'<?xml version="1.0" encoding="UTF-8"?>\n<opml version="2.0">\n<head>'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedOutline:
+    """One feed of the list; ``html_url`` is its site's, "" if that is not known.
+
+    ``section`` is its folders' names with slashes between them, "" for none; a slash
+    in a name is `protocols.outlines.SLASH_IN_NAME` there.
+    """
+
+    title: str
+    description: str
+    xml_url: str
+    html_url: str = ""
+    section: str = ""
+
+
+def render_opml(
+    title: str, outlines: Sequence[FeedOutline], modified: datetime | None
+) -> bytes:
+    """Feeds without a section come first, as the proposal has them, then a folder for
+    each section, by name. Texts are never empty: the title stands in for a missing
+    description, the URL for a missing title. What leads nowhere safe is left out.
+    """
+    writer = XmlWriter()
+    writer.put(_HEAD)
+    writer.put_element(b"title", title)
+    if modified is not None:
+        writer.put_element(b"dateModified", format_datetime(modified, usegmt=True))
+    writer.put(b"</head>\n<body>\n")
+    safe = [each for each in outlines if is_safe_page(each.xml_url)]
+    opened: tuple[str, ...] = ()
+    for outline in sorted(safe, key=_folders):
+        opened = _change_folder(writer, opened, _folders(outline))
+        _put_outline(writer, outline)
+    _change_folder(writer, opened, ())
+    writer.put(b"</body>\n</opml>\n")
+    return writer.finish()
+
+
+def _folders(outline: FeedOutline) -> tuple[str, ...]:
+    names = filter(None, map(str.strip, outline.section.split("/")))
+    return tuple(name.replace(SLASH_IN_NAME, "/") for name in names)
+
+
+def _change_folder(
+    writer: XmlWriter, opened: tuple[str, ...], wanted: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Close what is not wanted any more, and open what is; ``wanted``."""
+    shared = sum(1 for _ in takewhile(_are_equal, zip(opened, wanted, strict=False)))
+    for _ in opened[shared:]:
+        writer.put(b"</outline>\n")
+    for name in wanted[shared:]:
+        writer.parts += (b'<outline text="', name, b'" title="', name)
+        writer.put(b'">\n')
+    return wanted
+
+
+def _are_equal(pair: tuple[str, str]) -> bool:
+    return pair[0] == pair[1]
+
+
+def _put_outline(writer: XmlWriter, outline: FeedOutline) -> None:
+    """``type`` is rss whatever the format of the feed is: the proposal has it so."""
+    title = outline.title.strip() or outline.xml_url
+    writer.parts += (b'<outline type="rss" text="', title, b'" title="', title)
+    description = outline.description.strip() or title
+    writer.parts += (b'" description="', description)
+    writer.parts += (b'" xmlUrl="', outline.xml_url)
+    if is_safe_page(outline.html_url):
+        writer.parts += (b'" htmlUrl="', outline.html_url)
+    writer.put(b'"/>\n')
+
+
+MOST_LISTS: Final = 50
+DEEPEST: Final = 5
+"""Lists inside of lists; the first one is not counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WalkedList:
+    """A list that was asked for; ``trouble`` says why it was not read."""
+
+    url: str
+    feeds: int = 0
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    inclusion: Inclusion
+    depth: int
+
+
+@dataclass(slots=True)
+class OutlineWalk:
+    """How far a walk has come: ``feeds`` are those found, each once, in their order."""
+
+    feeds: list[ListedFeed] = field(default_factory=list)
+    lists: list[WalkedList] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _waiting: deque[_Wanted] = field(default_factory=deque)
+    _asked: set[str] = field(default_factory=set)
+    _listed: set[str] = field(default_factory=set)
+    _current: _Wanted | None = None
+
+    def begin(self, urls: Sequence[str], *, depth: int = 0) -> None:
+        """Lists to read; ``depth`` is how deep they are themselves."""
+        self._want([Inclusion(url=url) for url in urls], depth)
+
+    def begin_with(self, found: FeedList) -> None:
+        """A list that is there already."""
+        self._add(found, "", 0)
+
+    def next_url(self) -> str | None:
+        """The list to ask for now; None: all is read. Its answer comes next, by
+        `take` or `give_up`."""
+        while self._waiting:
+            wanted = self._waiting.popleft()
+            resource = resource_url(wanted.inclusion.url)
+            if resource in self._asked:
+                continue
+            if len(self.lists) >= MOST_LISTS:
+                self._waiting.clear()
+                self.notes.append(f"only the first {MOST_LISTS} lists were read")
+                return None
+            self._asked.add(resource)
+            self._current = wanted
+            return wanted.inclusion.url
+        return None
+
+    def take(self, url: str, found: FeedList) -> None:
+        """The list that was asked for, and the URL it was found at in the end."""
+        wanted = self._answered()
+        resource = resource_url(url)
+        is_elsewhere = resource != resource_url(wanted.inclusion.url)
+        if is_elsewhere and resource in self._asked:
+            return
+        self._asked.add(resource)
+        added = self._add(found, wanted.inclusion.section, wanted.depth)
+        self.lists.append(WalkedList(url=url, feeds=added))
+
+    def give_up(self, trouble: str) -> None:
+        """The list that was asked for cannot be read; the others can."""
+        url = self._answered().inclusion.url
+        self.lists.append(WalkedList(url=url, trouble=trouble))
+
+    def stop(self, reason: str) -> None:
+        """Ask for nothing more."""
+        self._waiting.clear()
+        self.notes.append(reason)
+
+    def _answered(self) -> _Wanted:
+        wanted, self._current = self._current, None
+        if wanted is None:
+            raise RuntimeError("no list was asked for")
+        return wanted
+
+    def _add(self, found: FeedList, section: str, depth: int) -> int:
+        self.notes += found.notes
+        before = len(self.feeds)
+        for feed in found.feeds:
+            resource = resource_url(feed.url)
+            if resource in self._listed:
+                continue
+            if len(self.feeds) >= MOST_FEEDS:
+                self.stop(f"only the first {MOST_FEEDS} feeds were read")
+                break
+            self._listed.add(resource)
+            self.feeds.append(_within(section, feed))
+        self._want(
+            [_within_section(section, each) for each in found.inclusions], depth + 1
+        )
+        return len(self.feeds) - before
+
+    def _want(self, inclusions: Sequence[Inclusion], depth: int) -> None:
+        if inclusions and depth > DEEPEST:
+            self.notes.append(f"lists more than {DEEPEST} levels deep were not read")
+            return
+        self._waiting.extend(_Wanted(each, depth) for each in inclusions)
+
+
+def _within(section: str, feed: ListedFeed) -> ListedFeed:
+    if feed.section or not section:
+        return feed
+    return ListedFeed(
+        url=feed.url,
+        title=feed.title,
+        description=feed.description,
+        section=section,
+    )
+
+
+def _within_section(section: str, inclusion: Inclusion) -> Inclusion:
+    return Inclusion(url=inclusion.url, section=inclusion.section or section)

@@ -30,7 +30,7 @@ from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from protocols.model import Entry
 from protocols.scp.collection import ALL, CollectionHead, CollectionType, Encoding
-from protocols.scp.page import PageContext, page_line
+from protocols.scp.write.page import PageContext, page_line
 from storage.contract import Storage
 from storage.packing import unpack
 from storage.records import PageSection, PublishedPage

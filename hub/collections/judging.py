@@ -13,7 +13,7 @@ from protocols.domains import registrable_domain, site_of
 from protocols.languages import language_tag
 from protocols.model import Entry, Feed
 from protocols.scp.collection import section_name
-from protocols.scp.page import page_url
+from protocols.scp.write.page import page_url
 from storage.packing import unpack
 from storage.records import (
     EntryId,

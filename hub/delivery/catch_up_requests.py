@@ -12,7 +12,7 @@ from hub.delivery.notifications import (
     NotRenderable,
     is_sent_as_is,
 )
-from protocols.selectors import selector_of
+from protocols.urls import selector_of
 from storage.contract import LogStore
 from storage.records import Format, Position, Record, Subscription
 from storage.subscription_filter import wants

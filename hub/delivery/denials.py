@@ -16,7 +16,7 @@ from hub.delivery.callback_pace import CallbackPace, Kind, host_of
 from hub.errors import NetworkError
 from hub.http import Network, Purpose, Request
 from hub.runtime.clock import Clock
-from protocols.websub.denial import denial_url
+from protocols.websub.verification import denial_url
 from storage.contract import Storage
 from storage.errors import StorageError
 from storage.records import Subscription, SubscriptionId

@@ -22,9 +22,9 @@ from hub.own_topics import name_topic
 from hub.runtime.caching import KeyedLock
 from hub.runtime.offloading import LARGE_BYTES, MANY_ENTRIES, run_in_thread
 from protocols.model import Feed, Notification
-from protocols.selectors import selector_of
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json
+from protocols.urls import selector_of
 from storage.contract import LogStore
 from storage.packing import unpack, unpack_bytes, unpacked_size
 from storage.records import (

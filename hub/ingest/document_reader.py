@@ -25,7 +25,7 @@ from hub.runtime.metrics import Metrics, Reading
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
-from protocols.selectors import selector_of
+from protocols.urls import selector_of
 from storage.records import FetchTarget
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import structlog
 from msgspec import json
+from protocols.html import disarm
 
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.worker_process import AsyncResource
@@ -15,7 +16,6 @@ from hub.runtime.offloading import MANY_ENTRIES, run_in_thread
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.model import Entry
-from protocols.sanitizing import disarm
 
 log = structlog.get_logger(__name__)
 

@@ -6,8 +6,8 @@ from msgspec import json
 
 from hub.ingest.parse_worker import serve
 from hub.ingest.worker_frames import Task
+from protocols.html import sanitize
 from protocols.model import Entry, Feed, FeedFormat, ParsedFeed
-from protocols.sanitizing import sanitize
 
 _entries = json.Decoder(tuple[Entry, ...])
 

@@ -6,14 +6,18 @@ from dataclasses import replace
 from functools import cached_property
 
 from protocols.cursor import cursor_in_turn
-from protocols.live.encoding import encode
-from protocols.live.frames import deflated_text_frame, text_frame
+from protocols.live.encoding import (
+    deflated_text_frame,
+    encode,
+    event,
+    event_of,
+    text_frame,
+)
 from protocols.live.messages import (
     Heartbeat,
     NotificationMessage,
     ServerMessage,
 )
-from protocols.live.sse import event, event_of
 
 
 class Prepared:

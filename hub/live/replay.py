@@ -20,8 +20,7 @@ from hub.live.reader import LogReader
 from hub.live.rendering import Rendering
 from hub.live.subscriptions import Channels, LiveSubscription
 from hub.runtime.metrics import Metrics
-from protocols.live.closing import FAILED, SLOW
-from protocols.live.messages import Reset
+from protocols.live.messages import FAILED, SLOW, Reset
 from storage.errors import StorageError
 from storage.records import BEFORE_ALL, Position, Record
 

@@ -29,8 +29,9 @@ from hub.live.subscriptions import Channels, Interest, LiveSubscription
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from protocols.cursor import turn_of
-from protocols.live.closing import NO_TOPIC_LEFT, SHUTDOWN
 from protocols.live.messages import (
+    NO_TOPIC_LEFT,
+    SHUTDOWN,
     Heartbeat,
     MessageId,
     Reset,

@@ -16,7 +16,7 @@ import structlog
 from hub.errors import NetworkError
 from hub.http import Limits, Network, Purpose, Request
 from hub.settings import Settings
-from protocols.openfeeder.serving.analytics import (
+from protocols.openfeeder.write.analytics import (
     EVENT,
     AnalyticsEvent,
     ga4_body,

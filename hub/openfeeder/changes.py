@@ -9,10 +9,9 @@ from datetime import datetime, timedelta
 from hub.openfeeder.gatekeeper import Gatekeeper
 from hub.openfeeder.page_cache import PageCache
 from hub.runtime.clock import Clock
-from protocols.openfeeder.serving.documents import SyncResult, Tombstone
-from protocols.openfeeder.serving.pages import PageFacts
-from protocols.openfeeder.serving.parameters import SyncAsked
-from protocols.openfeeder.serving.times import SyncPoint
+from protocols.openfeeder.write.chunks import PageFacts
+from protocols.openfeeder.write.documents import SyncResult, Tombstone
+from protocols.openfeeder.write.parameters import SyncAsked, SyncPoint
 from storage.contract import Storage
 from storage.records import PageChange, PagesState
 

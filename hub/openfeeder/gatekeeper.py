@@ -6,8 +6,8 @@ import secrets
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-from protocols.openfeeder.serving.choices import AuthorDisplay
-from protocols.openfeeder.serving.pages import PageFacts
+from protocols.openfeeder.write.chunks import PageFacts
+from protocols.openfeeder.write.parameters import AuthorDisplay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

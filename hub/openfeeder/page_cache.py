@@ -16,8 +16,8 @@ from hub.collections.judging import in_language, read_head
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry
-from protocols.openfeeder.serving.choices import AuthorDisplay
-from protocols.openfeeder.serving.pages import Page, PageSetting, page_of
+from protocols.openfeeder.write.chunks import Page, PageSetting, page_of
+from protocols.openfeeder.write.parameters import AuthorDisplay
 from storage.packing import unpack
 from storage.records import ListedPage, PageId
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from hub.openfeeder.page_cache import PageCache
 from hub.runtime.offloading import run_in_thread
-from protocols.openfeeder.serving.documents import Scored
-from protocols.openfeeder.serving.pages import Page
-from protocols.openfeeder.serving.relevance import Candidate, Ranker, query_words
+from protocols.openfeeder.write.chunks import Page
+from protocols.openfeeder.write.documents import Scored
+from protocols.openfeeder.write.relevance import Candidate, Ranker, query_words
 from storage.contract import Storage
 from storage.records import NOBODY, Both, Either, EntryId, ListedPage, Phrase, Term
 

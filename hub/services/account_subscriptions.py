@@ -44,8 +44,7 @@ from hub.websub.questions import Question, Reply
 from protocols.errors import InvalidValue
 from protocols.track import TrackTopic
 from protocols.websub.callbacks import read_callback
-from protocols.websub.leases import ENDLESS_LEASE
-from protocols.websub.requests import LONGEST_SECRET
+from protocols.websub.requests import ENDLESS_LEASE, LONGEST_SECRET
 from protocols.websub.signatures import SIGNINGS
 from storage.contract import Storage
 from storage.errors import NotFound

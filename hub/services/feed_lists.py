@@ -17,8 +17,7 @@ from hub.ingest.fetcher import FeedFetcher, FetchRequest
 from hub.runtime.offloading import run_in_thread
 from hub.services.topic_addresses import AddressCheck, read_topic
 from protocols.errors import FeedError
-from protocols.outline_walk import OutlineWalk
-from protocols.outlines import read_outlines
+from protocols.outlines import OutlineWalk, read_outlines
 
 SECONDS: Final = 50.0
 """For all lists that one of them leads to."""

@@ -14,8 +14,8 @@ from hub.websub.pings import Pings, Taken
 from hub.websub.topics import OpenHub
 from protocols.errors import InvalidValue
 from protocols.track import is_track_topic
-from protocols.websub.leases import SHORTEST_LEASE
 from protocols.websub.requests import (
+    SHORTEST_LEASE,
     PublishRequest,
     SubscribeRequest,
     UnsubscribeRequest,

@@ -12,7 +12,8 @@ from hub.openfeeder.page_cache import MadePage, PageCache
 from hub.openfeeder.search import PageSearch
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
-from protocols.openfeeder.serving.documents import (
+from protocols.openfeeder.write.chunks import Page
+from protocols.openfeeder.write.documents import (
     Cached,
     Scored,
     Site,
@@ -21,17 +22,17 @@ from protocols.openfeeder.serving.documents import (
     render_page,
     render_sync,
 )
-from protocols.openfeeder.serving.errors import ErrorCode, OpenFeederError
-from protocols.openfeeder.serving.pages import Page
-from protocols.openfeeder.serving.parameters import (
+from protocols.openfeeder.write.parameters import (
+    ErrorCode,
     IndexAsked,
+    OpenFeederError,
     PageAsked,
     Request,
     SearchAsked,
     SyncAsked,
 )
-from protocols.openfeeder.serving.relevance import Candidate, Ranker, WordRanker
-from protocols.scp.addresses import page_address
+from protocols.openfeeder.write.relevance import Candidate, Ranker, WordRanker
+from protocols.scp.collection import page_address
 from protocols.urls import resolve
 from storage.contract import Storage
 from storage.records import ListedPage

@@ -19,7 +19,7 @@ from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from protocols.errors import InvalidValue
 from protocols.model import Entry, Feed
-from protocols.opml import FeedOutline, render_opml
+from protocols.outlines import FeedOutline, render_opml
 from protocols.safe_urls import safe_entry, safe_feed
 from protocols.topic_pages import PagePlace, TopicFormat, TopicPage, render_topic_page
 from storage.contract import Storage

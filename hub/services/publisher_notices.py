@@ -21,7 +21,7 @@ from hub.runtime.clock import Clock
 from hub.services.open_hub_requests import Pinged, WebSubService
 from hub.services.service_errors import NotSigned, TooManyWaiting
 from protocols.errors import InvalidValue
-from protocols.scp.addresses import page_address
+from protocols.scp.collection import page_address
 from protocols.websub.requests import PublishRequest
 from protocols.websub.signatures import ALGORITHMS, verify
 from storage.contract import FeedStore, Storage

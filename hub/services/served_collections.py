@@ -13,7 +13,7 @@ from hub.collections.shelf import Generation, Shelf, StoredCollection
 from hub.runtime.clock import Clock
 from hub.services.service_errors import Conflict, Gone
 from protocols.scp.collection import ALL, CollectionType, Encoding
-from protocols.scp.sitemap import (
+from protocols.scp.write.sitemap import (
     ListedCollection,
     ListedSection,
     render_sitemap,

@@ -20,8 +20,13 @@ from hub.runtime.clock import Clock
 from hub.services.service_errors import AddressRefused
 from protocols.errors import InvalidValue
 from protocols.feeds.resource import path_error
-from protocols.selectors import LONGEST, is_meant_as_path, may_take_forever, selector_of
 from protocols.track import TrackTopic, canonical, is_track_topic, read_track_topic
+from protocols.urls import (
+    LONGEST_SELECTOR,
+    is_meant_as_path,
+    may_take_forever,
+    selector_of,
+)
 from protocols.websub.callbacks import read_web_url
 from storage.contract import TrackStore
 from storage.records import (
@@ -65,7 +70,7 @@ def check_path(field: str, url: str) -> None:
     if may_take_forever(selector):
         raise InvalidValue(field, "a JSONPath without (a+)+: quantifiers in others")
     if not selector and is_meant_as_path(url):
-        expected = f"a CSS path or a JSONPath of at most {LONGEST} characters"
+        expected = f"a CSS path or a JSONPath of at most {LONGEST_SELECTOR} characters"
         raise InvalidValue(field, f"{expected} as its fragment", url)
     if reason := path_error(selector) if selector else "":
         expected = "a CSS path or a JSONPath (RFC 9535) as its fragment"

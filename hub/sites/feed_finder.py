@@ -15,6 +15,9 @@ from functools import partial
 from typing import Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
+from protocols.openfeeder.read.places import LLMS, discovery_places, places_in_llms
+from protocols.scp.read.sitemaps import read_sitemap, sitemaps_of_robots
+
 from hub.core.fetched import Fetched
 from hub.ingest.document_parser import Parser
 from hub.ingest.fetcher import FeedFetcher, FetchRequest, origin
@@ -22,14 +25,9 @@ from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from protocols.errors import FeedError, FeedLink, NotAFeed
 from protocols.feeds import ParseContext
-from protocols.feeds.choosing import Choice, choose
-from protocols.feeds.discovery import discover_in_header
+from protocols.feeds.discovery import Choice, choose, discover_in_header
 from protocols.model import FeedFormat, ParsedFeed
-from protocols.openfeeder.places import LLMS, discovery_places, places_in_llms
-from protocols.scp.reading.robots import sitemaps_of_robots
-from protocols.scp.reading.sitemaps import read_sitemap
-from protocols.selectors import selector_of
-from protocols.urls import is_web_url
+from protocols.urls import is_web_url, selector_of
 from storage.records import Credentials
 
 MOST_SITEMAPS: Final = 3

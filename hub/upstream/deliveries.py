@@ -21,16 +21,10 @@ from hub.core.fetched import Fetched
 from hub.ingest.prefetched_responses import PushedContent
 from hub.runtime.clock import Clock
 from hub.websub.pings import Pings
-from protocols.checksum import checksum
+from protocols.identity import checksum
 from storage.contract import Storage
 from storage.errors import NotFound, StorageError
-from storage.records import (
-    FeedId,
-    FeedState,
-    PushCallback,
-    StoredFeed,
-    Upstream,
-)
+from storage.records import FeedId, FeedState, PushCallback, StoredFeed, Upstream
 
 MOST_BYTES = 64 * 1024 * 1024
 """Of bodies that are being read, wait, or are worked on."""

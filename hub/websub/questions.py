@@ -16,8 +16,7 @@ from hub.delivery.callback_pace import CallbackPace, Kind
 from hub.errors import Blocked, NetworkError
 from hub.http import Answer, Limits, Network, Purpose, Request
 from hub.runtime.clock import Clock
-from protocols.websub.denial import denial_url
-from protocols.websub.verification import is_confirmed, verification_url
+from protocols.websub.verification import denial_url, is_confirmed, verification_url
 from storage.records import Verification, VerificationMode, VerificationTry
 
 LIMITS = Limits(seconds=20.0, idle_seconds=20.0)

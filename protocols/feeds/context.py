@@ -13,7 +13,7 @@ class ParseContext:
     ``known`` lists entries that need not be read again, as
     `protocols.feeds.outline.KnownSlices` packs them; b"" asks for the outline only by
     which they may be known the next time, None for neither. ``selector`` asks for a
-    part of the document, which then need not be a feed (`protocols.selectors`).
+    part of the document, which then need not be a feed (`protocols.urls`).
     """
 
     url: str

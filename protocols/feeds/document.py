@@ -1,8 +1,20 @@
-"""A document made ready for its reader: within limits, in UTF-8, of a known kind."""
+"""A document made ready for its reader: within limits, in UTF-8, of a known kind.
+
+What stands before the root element of an XML or HTML document.
+
+No document type definition ever reaches the parser: the declaration is blanked out,
+and one that declares entities of its own is refused. That leaves no way to expand
+anything into more than it is, nor to make the parser open a file.
+
+What kind of document the bytes are, told by how they begin.
+"""
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
+from enum import StrEnum
+from html.entities import name2codepoint
 from typing import Final
 
 from msgspec import Struct
@@ -20,11 +32,173 @@ from protocols.feeds.discovery import discover
 from protocols.feeds.encoding import to_utf8
 from protocols.feeds.limits import check_body, check_json, check_xml
 from protocols.feeds.names import with_usual_uris
-from protocols.feeds.prolog import read_prolog, without_doctype
-from protocols.feeds.region import find_region
-from protocols.feeds.slices import Slices
-from protocols.feeds.sniff import Kind, leading_junk, refuse_binary, sniff
+from protocols.feeds.slices import Slices, find_region
 from protocols.model import Outline, ParsedFeed
+
+_DOCTYPE: Final = re.compile(rb"<!DOCTYPE\s+([^\s>\[]*)", re.IGNORECASE)
+_ENTITY: Final = re.compile(rb"<!ENTITY\s+([^\s%\"'<>]{1,200})")
+_SUBSET_END: Final = re.compile(rb"\]\s*>")
+_ROOT: Final = re.compile(rb"<([^\s<>/!?=&\"']{1,200})")
+# Unclosed ones reach to the end: nothing is looked for twice.
+_SKIPPED: Final = re.compile(rb"\s+|<\?.*?(?:\?>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL)
+
+
+class Prolog(Struct, frozen=True, kw_only=True, gc=False):
+    """``root`` is the first start tag's name as written; "" when there is none."""
+
+    root: str
+    doctype: str = ""
+    doctype_span: tuple[int, int] = (0, 0)
+
+
+def read_prolog(body: bytes) -> Prolog:
+    """Find the root, past declarations and comments."""
+    position = _past_comments(body, 0)
+    doctype = _DOCTYPE.match(body, position)
+    if doctype is None:
+        return Prolog(root=_root_name(body, position))
+    end = _doctype_end(body, position)
+    return Prolog(
+        root=_root_name(body, _past_comments(body, end)),
+        doctype=doctype[1].decode("utf-8", "replace"),
+        doctype_span=(position, end),
+    )
+
+
+def without_doctype(body: bytes, prolog: Prolog) -> bytes:
+    """Blank out the document type, lines kept. Raises `MalformedDocument`.
+
+    HTML's own names, such as ``nbsp``, need no declaration: declaring them is harmless.
+    """
+    start, end = prolog.doctype_span
+    if start == end:
+        return body
+    if _DOCTYPE.match(body, _past_comments(body, end)):
+        raise MalformedDocument("a second document type", body.count(b"\n", 0, end) + 1)
+    declaration = body[start:end]
+    for match in _ENTITY.finditer(declaration):
+        name = match[1].decode("utf-8", "replace")
+        if name not in name2codepoint:
+            line = body.count(b"\n", 0, start + match.start()) + 1
+            cause = f"the document type declares an entity of its own: {name[:80]}"
+            raise MalformedDocument(cause, line)
+    return body[:start] + b"\n" * declaration.count(b"\n") + body[end:]
+
+
+def _past_comments(body: bytes, position: int) -> int:
+    """Past white space, processing instructions and comments."""
+    while skipped := _SKIPPED.match(body, position):
+        position = skipped.end()
+    return position
+
+
+def _root_name(body: bytes, position: int) -> str:
+    root = _ROOT.match(body, position)
+    return root[1].decode("utf-8", "replace") if root else ""
+
+
+def _doctype_end(body: bytes, start: int) -> int:
+    """Past its ``>``, which may stand after an internal subset in brackets."""
+    bracket, close = body.find(b"[", start), body.find(b">", start)
+    if not 0 <= bracket < close:
+        return close + 1 if close >= 0 else len(body)
+    subset_end = _SUBSET_END.search(body, bracket)
+    return subset_end.end() if subset_end else len(body)
+
+
+class Kind(StrEnum):
+    XML = "xml"
+    HTML = "html"
+    JSON = "json"
+
+
+_SIGNATURES: Final = (
+    (b"\x89PNG", "a PNG image"),
+    (b"GIF8", "a GIF image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"RIFF", "a RIFF file"),
+    (b"%PDF", "a PDF document"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"PK\x03\x04", "a ZIP archive"),
+    (b"BZh", "bzip2 data"),
+    (b"\x28\xb5\x2f\xfd", "Zstandard data"),
+    (b"\x7fELF", "a program"),
+    (b"ID3", "an MP3 file"),
+    (b"OggS", "an Ogg file"),
+)
+_BEGINNINGS: Final = tuple(signature for signature, _ in _SIGNATURES)
+_HTML_ROOTS: Final = frozenset(
+    [
+        "html",
+        "head",
+        "body",
+        "title",
+        "meta",
+        "link",
+        "script",
+        "style",
+        "div",
+        "p",
+        "span",
+        "table",
+        "center",
+        "br",
+        "b",
+        "h1",
+        "h2",
+        "form",
+        "iframe",
+        "font",
+        "img",
+    ]
+)
+_ROOTS: Final = (b"<rss", b"<feed", b"<rdf:RDF")
+_CAPITALS: Final = frozenset({"rss", "feed", "rdf:rdf", "channel"})
+_SAMPLE: Final = 8_192
+
+
+def refuse_binary(body: bytes) -> None:
+    """Raise `NotAFeed` for what is no text in any encoding that feeds come in."""
+    if body.startswith(_BEGINNINGS):
+        kinds = (found for start, found in _SIGNATURES if body.startswith(start))
+        raise NotAFeed(next(kinds))
+
+
+def sniff(body: bytes, root: str, doctype: str) -> Kind:
+    """Tell the kind of a UTF-8 document without leading white space.
+
+    ``root`` and ``doctype`` are the names its prolog has, "" for none. Raises
+    `NotAFeed` for what is neither markup nor JSON.
+    """
+    if body.startswith((b"{", b"[")):
+        return Kind.JSON
+    is_feed = f"<{root}".encode() in _ROOTS  # whatever type a template gave it
+    if b"\x00" in body[:_SAMPLE] and not is_feed:
+        raise NotAFeed("binary data")
+    if not body.startswith(b"<"):
+        raise NotAFeed("plain text")
+    is_html = root.lower() in _HTML_ROOTS or doctype.lower() == "html"
+    return Kind.HTML if is_html and not is_feed else Kind.XML
+
+
+def leading_junk(body: bytes, root: str) -> int:
+    """How many bytes of something else precede the document; 0 for none.
+
+    Warnings of a server's scripts are printed there, and comments before the XML
+    declaration, where XML allows nothing at all.
+    """
+    sample = body[:_SAMPLE]
+    if body.startswith((b"{", b"[")) or b"<html" in sample.lower():
+        return 0
+    roots = (*_ROOTS, f"<{root}".encode()) if root.lower() in _CAPITALS else _ROOTS
+    feed = min((at for each in roots if (at := sample.find(each)) >= 0), default=-1)
+    declaration = sample.find(b"<?xml")
+    if declaration >= 0 and not 0 <= feed < declaration:  # else it is in an entry
+        return declaration
+    if body.startswith(b"<") and root.lower() not in _HTML_ROOTS:
+        return 0
+    return max(feed, 0)
+
 
 _AS_IT_IS: Final = "strict"
 

@@ -8,6 +8,18 @@ sequences are UTF-8 it is decided sequence by sequence, so that one stray byte s
 no other. Two more mistakes are mended on the way: text that was encoded as UTF-8
 twice, and characters of Windows-1252 that were taken for the control characters of
 ISO 8859-1.
+
+Which encoding a document is in that is not UTF-8 and does not say what it is.
+
+Such documents are rare: XML without a declaration is UTF-8 by definition. A general
+detector costs more to load than it would ever be worth, so that a few properties of
+the common encodings have to do, and the language that the document says it is in.
+
+Text that is valid UTF-8 and was decoded wrongly before it became that.
+
+Two mistakes are common enough to be mended: all text was encoded as UTF-8 twice, and
+characters of Windows-1252 became the control characters of ISO 8859-1, which HTML
+has always read as what was meant.
 """
 
 from __future__ import annotations
@@ -17,12 +29,199 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
 
-from protocols.feeds.guess import guess_codec
-from protocols.feeds.mojibake import mend_mojibake
+_WESTERN: Final = "cp1252"
+_GUESSED_SAMPLE: Final = 65_536
+_RUNS: Final = re.compile(rb"[\x80-\xff]+")
+_PAIRS: Final = re.compile(rb"([\x81-\xfe])(?:([\x40-\x7e])|[\xa1-\xfe])")
+_KANA: Final = re.compile("[\u3041-\u30fe]+")
+_HANGUL: Final = re.compile("[\uac00-\ud7a3]+")
+_LANGUAGE: Final = re.compile(
+    rb"<(?:\w{1,20}:)?language>\s*([a-zA-Z]{2})\b|\sxml:lang=[\"']([a-zA-Z]{2})\b"
+)
+_OF_LANGUAGES: Final = {
+    "cp1250": "bs cs hr hu pl ro sk sl sq",
+    "cp1251": "be bg mk ru sr uk",
+    "cp1253": "el",
+    "cp1254": "tr",
+    "cp1255": "he iw yi",
+    "cp1256": "ar fa ur",
+    "cp1257": "et lt lv",
+    "cp1258": "vi",
+    "cp874": "th",
+}
+_BY_LANGUAGE: Final = {
+    language: codec
+    for codec, languages in _OF_LANGUAGES.items()
+    for language in languages.split()
+}
+
+
+def guess_codec(body: bytes) -> str:
+    """The likeliest codec for bytes that are not UTF-8; Windows-1252 if in doubt."""
+    first = _RUNS.search(body)
+    start = first.start() if first else 0
+    sample = body[start : start + _GUESSED_SAMPLE]
+    runs = _RUNS.findall(sample)
+    return _guess_two_byte(body, sample, runs) or _guess_single_byte(body, runs)
+
+
+def _guess_two_byte(body: bytes, sample: bytes, runs: list[bytes]) -> str:
+    """By the whole document being valid in it, and its script."""
+    for codec in ("euc_jp", "cp932"):
+        if _share(_KANA, _decoded(body, codec)) > 0.2:
+            return codec
+    if _looks_like_big5(sample) and _decoded(body, "big5"):
+        return "big5"
+    if sum(len(run) == 1 for run in runs) * 2 > len(runs):
+        return ""  # accents here and there, not words of nothing else
+    if _share(_HANGUL, _decoded(body, "euc_kr")) > 0.9:
+        return "cp949"
+    return "gb18030" if _decoded(body, "gb18030") else ""
+
+
+def _looks_like_big5(sample: bytes) -> bool:
+    """Its common characters begin with A4 to C6, and many end in a byte of ASCII."""
+    pairs = _PAIRS.findall(sample)
+    common: int = sum(b"\xa4" <= first <= b"\xc6" for first, _ in pairs)
+    mixed: int = sum(second != b"" for _, second in pairs)
+    return common > 0.8 * len(pairs) and mixed > 0.2 * len(pairs)
+
+
+def _guess_single_byte(body: bytes, runs: list[bytes]) -> str:
+    language = _LANGUAGE.search(body)
+    hinted = (language[1] or language[2]).decode().lower() if language else ""
+    codec = _BY_LANGUAGE.get(hinted, "")
+    # One of two encodings of Cyrillic: most letters of a text are small ones.
+    if codec not in ("", "cp1251"):
+        return codec
+    letters = [*chain.from_iterable(run for run in runs if len(run) > 1)]
+    if not letters or sum(map(len, runs)) < 2 * len(runs):
+        return codec or _WESTERN
+    if sum(0xA1 <= each < 0xC0 for each in letters) * 5 > len(letters):
+        return codec or "cp874"
+    low = sum(0xC0 <= each < 0xE0 for each in letters)
+    high = sum(each >= 0xE0 for each in letters)
+    if not low:
+        return codec or "cp1255"  # Hebrew knows no capitals
+    return "koi8-r" if low > high else "cp1251"
+
+
+def _decoded(body: bytes, codec: str) -> str:
+    try:
+        return body.decode(codec)
+    except UnicodeDecodeError:
+        return ""
+
+
+def _share(script: re.Pattern[str], text: str) -> float:
+    """How many of the characters beyond ASCII are of a script: 0 to 1."""
+    others = len(text) - len(text.encode("ascii", "ignore"))
+    of_script = sum(map(len, script.findall(text)))
+    return of_script / others if others else 0.0
+
+
+_NON_ASCII: Final = re.compile(rb"[\x80-\xff]+")
+_NEARLY_ALL: Final = 0.95
+_STRIDE: Final = 64
+_LATIN_1: Final = {
+    ord(bytes([code]).decode("cp1252")): code
+    for code in range(0x80, 0xA0)
+    if bytes([code]).decode("cp1252", "ignore")
+}
+_WINDOWS: Final = {code: character for character, code in _LATIN_1.items()}
+_C1: Final = re.compile(rb"\xc2([\x80-\x9f])")
+_C1_REFERENCE: Final = re.compile(rb"&#(?:[xX]0{0,4}([89][0-9a-fA-F])|0{0,4}(1\d\d));")
+# Whether there are any: what begins with a rare letter is found in a third of the time.
+_HAS_C1_REFERENCE: Final = re.compile(
+    rb"#(?<=&#)(?:[xX]0{0,4}[89][0-9a-fA-F]|0{0,4}1[2-5]\d);"
+)
+
+
+def mend_mojibake(body: bytes, sound: tuple[int, int] = (0, 0)) -> tuple[bytes, str]:
+    """The same text as it was meant, and what was wrong; itself if nothing was.
+
+    From the first to the second place in ``sound`` there are whole elements, and no
+    control characters among them.
+    """
+    mended = _encoded_once(body)
+    if mended is not body:
+        return mended, "the text was encoded as UTF-8 twice"
+    start, end = sound
+    head, tail = body[:start], body[end:]
+    mended_head, mended_tail = _without_controls(head), _without_controls(tail)
+    if mended_head == head and mended_tail == tail:
+        return body, ""
+    mended = mended_head + body[start:end] + mended_tail
+    return mended, "control characters were read as Windows-1252"
+
+
+def _without_controls(text: bytes) -> bytes:
+    mended = _C1.sub(_windows_bytes, text) if b"\xc2" in text else text
+    if b"&#" not in mended or not _HAS_C1_REFERENCE.search(mended):
+        return mended
+    return _C1_REFERENCE.sub(_windows_reference, mended)
+
+
+def _encoded_once(body: bytes) -> bytes:
+    """Nearly all beyond ASCII has to be UTF-8 twice, or the document stays as it is.
+
+    What comes first tells of nearly all documents that it is not. Words that are not,
+    such as a template's, stay as they are.
+    """
+    first = _first_beyond_ascii(body)
+    if first is None or _run_once(first[0]) is None:
+        return body
+    runs = good = 0
+
+    def once(match: re.Match[bytes]) -> bytes:
+        nonlocal runs, good
+        read = _run_once(match[0])
+        runs, good = runs + 1, good + (read is not None)
+        return match[0] if read is None else read
+
+    mended = _NON_ASCII.sub(once, body)
+    return mended if good >= _NEARLY_ALL * runs else body
+
+
+def _first_beyond_ascii(body: bytes) -> re.Match[bytes] | None:
+    """In most documents it is near the beginning, or nowhere."""
+    if body.isascii():
+        return None
+    start, width = 0, _STRIDE
+    while body[start : start + width].isascii():
+        start, width = start + width, 2 * width
+    while width > _STRIDE:
+        width //= 2
+        if body[start : start + width].isascii():
+            start += width
+    return _NON_ASCII.search(body, start)
+
+
+def _run_once(run: bytes) -> bytes | None:
+    """``None`` if it is not UTF-8 twice."""
+    try:
+        once = run.decode().translate(_LATIN_1).encode("latin-1")
+        once.decode()
+    except UnicodeError:
+        return None
+    return once
+
+
+def _windows_bytes(match: re.Match[bytes]) -> bytes:
+    code = _WINDOWS.get(match[1][0])
+    return chr(code).encode() if code else match[0]
+
+
+def _windows_reference(match: re.Match[bytes]) -> bytes:
+    written = int(match[1], 16) if match[1] else int(match[2])
+    code = _WINDOWS.get(written)
+    return b"&#%d;" % code if code else match[0]
+
 
 BYTE_ORDER_MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),

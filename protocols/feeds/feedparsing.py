@@ -1,10 +1,27 @@
-"""feedparser's reading of a document, mapped into our own model. The last resort."""
+"""feedparser's reading of a document, mapped into our own model. The last resort.
+
+What feedparser's result has of extension modules, put where our readers put it.
+
+It flattens them: ``itunes:duration`` is ``itunes_duration``, in small letters, an
+element's text or its attributes; of media it has lists of them.
+
+Ids of RSS as they are written, where feedparser reads them otherwise.
+
+It resolves a guid that may be one against ``xml:base``; to us, as to RSS, a guid is a
+string, whatever reads it. Of ``rdf:about``, which is an address, it is the reverse, and
+that of the channel it leaves out. Of several guids of an item it takes the last one.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
+from html import unescape
 from io import BytesIO
-from typing import Final
+from itertools import islice
+from typing import Final, TypeAlias
 
 import feedparser
 from msgspec.structs import replace
@@ -12,33 +29,198 @@ from msgspec.structs import replace
 from protocols.dates import parse_date
 from protocols.errors import MalformedDocument
 from protocols.feeds.assembly import assemble
-from protocols.feeds.atomelements import is_page
+from protocols.feeds.atom import is_page
 from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document
 from protocols.feeds.drafts import Draft, EntryDraft, HeadDraft
-from protocols.feeds.feedparserextras import (
-    Fields,
-    base_at,
-    mappings_at,
-    read_author,
-    read_extras,
-    text_at,
-)
+from protocols.feeds.extensions import Json, keep_value
 from protocols.feeds.limits import newest
 from protocols.feeds.markup import with_markup_unescaped
-from protocols.feeds.names import usual_declarations
+from protocols.feeds.modules import read_point
+from protocols.feeds.names import NAMESPACES, usual_declarations, usual_name
 from protocols.feeds.scope import Scope
-from protocols.feeds.writtenids import (
-    as_written,
-    channel_id,
-    first_guids,
-    relative_guids,
-)
 from protocols.languages import language_tag
-from protocols.model import Author, FeedFormat, ParsedFeed, Text
-from protocols.text import text_of_title
+from protocols.model import Author, Feed, FeedFormat, Link, ParsedFeed, Text
+from protocols.text import text_of_html, text_of_title
 from protocols.urls import is_absolute, is_web_url, resolve
+
+Fields: TypeAlias = Mapping[str, object]
+
+_READ: Final = frozenset({"atom", "atom03", "content", "dc", "dcterms", "rdf", "rss"})
+"""Feedparser has places of its own for these."""
+
+
+def read_extras(draft: Draft, fields: Fields, scope: Scope) -> None:
+    """Extensions of a head or an entry, and the links and places they stand for."""
+    for name in fields:
+        prefix, _, local = name.partition("_")
+        if local and prefix in NAMESPACES and prefix not in _READ:
+            value = _plain(fields[name])
+            if value:
+                keep_value(draft.extensions, prefix, usual_name(local), value)
+    image = scope.resolve(text_at(_mapping(fields, "image"), "href"))
+    if not isinstance(draft, EntryDraft):
+        draft.offer("logo", image)
+        return
+    if image:
+        draft.add_link(make_link(image, "image"))
+    comments = scope.resolve(text_at(fields, "comments"))
+    if comments:
+        draft.add_link(Link(href=comments, rel="replies"))
+    _read_media(draft, fields, scope)
+    _read_place(draft, fields)
+    _read_source(draft, _mapping(fields, "source"), scope)
+
+
+def _read_media(draft: EntryDraft, fields: Fields, scope: Scope) -> None:
+    for file in mappings_at(fields, "media_content"):
+        url, type = scope.resolve(text_at(file, "url")), text_at(file, "type")
+        is_image = text_at(file, "medium") == "image" or type.startswith("image/")
+        if url:
+            rel = "image" if is_image else "enclosure"
+            length = text_at(file, "filesize")
+            draft.add_link(make_link(url, rel, type, length=length))
+    for picture in mappings_at(fields, "media_thumbnail"):
+        url = scope.resolve(text_at(picture, "url"))
+        if url:
+            draft.add_link(make_link(url, "thumbnail"))
+
+
+def _read_place(draft: EntryDraft, fields: Fields) -> None:
+    """As in GeoJSON, longitude first; or two fields, which are no extensions then."""
+    where = _mapping(fields, "where")
+    coordinates = where.get("coordinates") if where.get("type") == "Point" else ()
+    if isinstance(coordinates, tuple) and coordinates:
+        draft.geo = read_point(" ".join(map(str, reversed(coordinates))))
+    elif place := read_point(
+        f"{text_at(fields, 'geo_lat')} {text_at(fields, 'geo_long')}"
+    ):
+        draft.geo = place
+        del draft.extensions["geo"]
+
+
+def _read_source(draft: EntryDraft, source: Fields, scope: Scope) -> None:
+    """RSS names it by title and address; of Atom's more is not told."""
+    href, title = scope.resolve(text_at(source, "href")), text_at(source, "title")
+    if href or title or "authors" in source:
+        link = Link(href=href, rel="self", type="application/rss+xml")
+        id, links = text_at(source, "id"), (link,) if href else ()
+        people = (read_author(each, scope) for each in mappings_at(source, "authors"))
+        draft.source = Feed(
+            id=id,
+            title=text_of_html(title),
+            links=links,
+            authors=tuple(each for each in people if each.name or each.email),
+        )
+
+
+def read_author(author: Fields, scope: Scope) -> Author:
+    return Author(
+        name=text_at(author, "name"),
+        email=text_at(author, "email"),
+        uri=scope.resolve(text_at(author, "href")),
+    )
+
+
+def text_at(fields: Fields, name: str) -> str:
+    """A field as it is: feedparser makes up missing ones, with a warning, if asked.
+
+    Character references give it half characters; nobody could encode them again.
+    """
+    value = dict.get(fields, name) if isinstance(fields, dict) else None
+    return _sound(value) if isinstance(value, str) else ""
+
+
+def mappings_at(fields: Fields, name: str) -> Iterator[Fields]:
+    values = dict.get(fields, name) if isinstance(fields, dict) else None
+    if isinstance(values, Iterable):
+        yield from (each for each in values if isinstance(each, Mapping))
+
+
+def base_at(fields: Fields) -> str:
+    """The ``xml:base`` inside of an entry, as its texts tell it."""
+    details = (_mapping(fields, name) for name in ("title_detail", "summary_detail"))
+    return next((base for each in details if (base := text_at(each, "base"))), "")
+
+
+def _mapping(fields: Fields, name: str) -> Fields:
+    value = dict.get(fields, name) if isinstance(fields, dict) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def _plain(value: object) -> Json:
+    """Texts, attributes, and lists of these; what else there may be is left out."""
+    if isinstance(value, str):
+        return _sound(value)
+    if isinstance(value, list):
+        parts: list[Json] = [part for each in value if (part := _plain(each))]
+        return parts[0] if len(parts) == 1 else parts
+    if isinstance(value, Mapping):
+        texts = {
+            usual_name(k): _sound(v) for k, v in value.items() if isinstance(v, str)
+        }
+        kept: dict[str, Json] = {name: text for name, text in texts.items() if text}
+        return kept
+    return None
+
+
+def _sound(text: str) -> str:
+    return text.encode("utf-8", "replace").decode().strip()
+
+
+_GUID: Final = re.compile(
+    rb"<guid(?:\s[^<>]{0,200})?>\s{0,40}(?:<!\[CDATA\[\s{0,40})?([^<>\[\]]{1,500})",
+    re.IGNORECASE,
+)
+_ITEM: Final = re.compile(rb"<item[\s>]", re.IGNORECASE)
+_CHANNEL: Final = re.compile(
+    rb"<channel\s[^<>]{0,500}?\brdf:about\s*=\s*[\"']([^\"'<>]{1,500})", re.IGNORECASE
+)
+_ORIGIN: Final = re.compile(r"[a-zA-Z]+://[^/?#]+")
+
+
+def relative_guids(body: bytes) -> frozenset[str]:
+    """Those in a UTF-8 document that has bases of its own; none in others."""
+    if b"xml:base" not in body:
+        return frozenset()
+    found = {match[1].decode("utf-8", "replace") for match in _GUID.finditer(body)}
+    guids = {unescape(each).strip() for each in found}
+    return frozenset(each for each in guids if each and not is_absolute(each))
+
+
+def as_written(id: str, base: str, guids: frozenset[str]) -> str:
+    """The guid that became the id by being resolved against the base; or the id."""
+    origin = _ORIGIN.match(base)
+    for beginning in (base[: base.rfind("/") + 1], origin[0] if origin else ""):
+        rest = id[len(beginning) :]
+        if beginning and id.startswith(beginning) and rest in guids:
+            return rest
+    return id
+
+
+def channel_id(body: bytes) -> str:
+    """What RDF's channel is about; "" if it does not say."""
+    found = _CHANNEL.search(body)
+    return unescape(found[1].decode("utf-8", "replace")).strip() if found else ""
+
+
+def first_guids(body: bytes, count: int) -> tuple[str, ...]:
+    """The first guid of each of ``count`` items of a UTF-8 document; "" of those with
+    less than two, and of all if it seems to have more or fewer items."""
+    starts = [match.start() for match in _ITEM.finditer(body)]
+    if len(starts) != count:
+        return ("",) * count
+    ends = (*starts[1:], len(body))
+    return tuple(map(partial(_first_of_several, body), starts, ends))
+
+
+def _first_of_several(body: bytes, start: int, end: int) -> str:
+    guids = [*islice(_GUID.finditer(body, start, end), 2)]
+    if len(guids) < 2:
+        return ""
+    return unescape(guids[0][1].decode("utf-8", "replace")).strip()
+
 
 _FORMATS: Final = (
     ("rss10", FeedFormat.RDF),

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from protocols.errors import FeedError
 from protocols.feeds.context import ParseContext
-from protocols.feeds.document import Document
+from protocols.feeds.document import Document, read_prolog
 from protocols.feeds.limits import MAX_ENTRIES
 from protocols.feeds.outline import (
     KnownSlices,
@@ -25,11 +25,10 @@ from protocols.feeds.outline import (
     find_place,
     setting_of,
 )
-from protocols.feeds.prolog import read_prolog
-from protocols.feeds.region import entry_name
 from protocols.feeds.slices import (
     Slices,
     cut,
+    entry_name,
     is_whole,
     region_of,
     replace_known,

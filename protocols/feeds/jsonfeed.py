@@ -1,31 +1,215 @@
-"""JSON Feed 1.0 and 1.1 (jsonfeed.org)."""
+"""JSON Feed 1.0 and 1.1 (jsonfeed.org).
+
+What a JSON Feed says of itself and of its items, as drafts.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
 
+from protocols.dates import parse_date
 from protocols.errors import InvalidDocument, NotAFeed
 from protocols.feeds.assembly import assemble
+from protocols.feeds.constructs import make_link
 from protocols.feeds.context import ParseContext
-from protocols.feeds.drafts import HeadDraft
-from protocols.feeds.extensions import Json
-from protocols.feeds.jsonfeeddrafts import date_of_item, read_head, read_item
-from protocols.feeds.jsonitems import read_unknown
-from protocols.feeds.jsonvalues import (
-    list_of,
-    objects_of,
-    text_of,
-)
+from protocols.feeds.drafts import Draft, EntryDraft, HeadDraft
+from protocols.feeds.extensions import Groups, Json, keep_value
+from protocols.feeds.jsonvalues import list_of, objects_of, shallow, string_of, text_of
 from protocols.feeds.limits import MAX_ENTRIES, newest
+from protocols.feeds.outline import read_unknown
 from protocols.identity import fingerprint
-from protocols.model import FeedFormat, ParsedFeed
-from protocols.urls import is_web_url
+from protocols.languages import language_tag
+from protocols.model import Author, FeedFormat, ParsedFeed, Text
+from protocols.text import collapse
+from protocols.urls import is_web_url, resolve
+
+_HEAD_KEYS: Final = frozenset(
+    [
+        "version",
+        "title",
+        "home_page_url",
+        "feed_url",
+        "description",
+        "icon",
+        "favicon",
+        "author",
+        "authors",
+        "language",
+        "hubs",
+        "items",
+        "next_url",
+    ]
+)
+_ITEM_KEYS: Final = frozenset(
+    [
+        "id",
+        "url",
+        "external_url",
+        "title",
+        "content_html",
+        "summary",
+        "image",
+        "banner_image",
+        "date_published",
+        "date_modified",
+        "author",
+        "authors",
+        "tags",
+        "language",
+        "attachments",
+    ]
+)
+_CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+"""What no other format can say: ids must be the same in all."""
+_PLAIN: Final = (str, int, float)
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("attachments", "authors", "hubs", "tags"), (list,)),
+    "author": (dict,),
+    "items": (object,),  # whatever they are, they are no extension of the head
+}
+"""Of the keys whose values are no text or number."""
+_AUTHOR_KEYS: Final = frozenset({"name", "url", "avatar"})
+_ATTACHMENT_KEYS: Final = frozenset({"url", "mime_type", "title", "size_in_bytes"})
+
+
+def read_head(feed: dict[str, Json], base: str) -> HeadDraft:
+    head = HeadDraft(
+        title=collapse(text_of(feed, "title")),
+        subtitle=collapse(text_of(feed, "description")),
+        language=language_tag(text_of(feed, "language")),
+        logo=resolve(text_of(feed, "icon"), base),
+        icon=resolve(text_of(feed, "favicon"), base),
+    )
+    head.authors = _authors(feed, base, head.extensions)
+    _link(head, feed, "home_page_url", base, "alternate")
+    _link(head, feed, "feed_url", base, "self", "application/feed+json")
+    _link(head, feed, "next_url", base, "next", "application/feed+json")
+    for hub in objects_of(feed, "hubs"):
+        # Other types, such as rssCloud, are told in other ways and no rel=hub.
+        is_websub = text_of(hub, "type").lower() == "websub"
+        if is_websub:
+            _link(head, hub, "url", base, "hub")
+        if not is_websub or len(hub) > 2:
+            keep_value(head.extensions, "jsonfeed", "hubs", shallow(hub))
+    _keep_others(head, feed, _HEAD_KEYS)
+    return head
+
+
+def read_item(item: dict[str, Json], base: str) -> EntryDraft:
+    html, text = text_of(item, "content_html"), text_of(item, "content_text")
+    summary = text_of(item, "summary")
+    draft = EntryDraft(
+        id=_CONTROLS.sub("", text_of(item, "id")),
+        title=collapse(text_of(item, "title")),
+        content=Text(value=html or text, type="html" if html else "text")
+        if html or text
+        else None,
+        summary=Text(value=summary, type="text") if summary else None,
+        language=language_tag(text_of(item, "language")),
+        base=base,
+    )
+    draft.published = _date(item, "date_published", draft.extensions)
+    draft.updated = _date(item, "date_modified", draft.extensions)
+    draft.authors = _authors(item, base, draft.extensions)
+    _link(draft, item, "url", base, "alternate")
+    _link(draft, item, "external_url", base, "related")
+    _link(draft, item, "image", base, "image")
+    _link(draft, item, "banner_image", base, "banner")
+    for attachment in objects_of(item, "attachments"):
+        _attach(draft, attachment, base)
+    for tag in list_of(item, "tags"):
+        draft.add_category(collapse(string_of(tag)))
+    _keep_others(draft, item, _ITEM_KEYS if html else _ITEM_KEYS | {"content_text"})
+    return draft
+
+
+def date_of_item(item: dict[str, Json]) -> datetime | None:
+    """Of one that is not read yet."""
+    return parse_date(text_of(item, "date_published")) or parse_date(
+        text_of(item, "date_modified")
+    )
+
+
+def _date(item: dict[str, Json], name: str, extensions: Groups) -> datetime | None:
+    """A date; one that cannot be read is kept as it is written."""
+    written = text_of(item, name)
+    date = parse_date(written)
+    if date is None and written:
+        keep_value(extensions, "jsonfeed", name, written)
+    return date
+
+
+def _attach(draft: EntryDraft, attachment: dict[str, Json], base: str) -> None:
+    href = resolve(text_of(attachment, "url"), base)
+    if href:
+        draft.add_link(
+            make_link(
+                href,
+                "enclosure",
+                text_of(attachment, "mime_type"),
+                collapse(text_of(attachment, "title")),
+                text_of(attachment, "size_in_bytes"),
+            )
+        )
+    if not _ATTACHMENT_KEYS.issuperset(attachment):
+        keep_value(draft.extensions, "jsonfeed", "attachments", shallow(attachment))
+
+
+def _authors(holder: dict[str, Json], base: str, extensions: Groups) -> list[Author]:
+    """Version 1.1 has ``authors``; the ``author`` of 1.0 counts without them."""
+    listed = objects_of(holder, "authors")
+    single = holder.get("author")
+    if not listed and isinstance(single, dict):
+        listed = [single]
+    elif listed and isinstance(single, dict) and single not in listed:
+        keep_value(extensions, "jsonfeed", "author", shallow(single))
+    for author in listed:
+        if not _AUTHOR_KEYS.issuperset(author):
+            keep_value(extensions, "jsonfeed", "authors", shallow(author))
+    authors = [_author(each, base) for each in listed]
+    return [author for author in authors if author != Author()]
+
+
+def _author(author: dict[str, Json], base: str) -> Author:
+    avatar = resolve(text_of(author, "avatar"), base)
+    return Author(
+        name=collapse(text_of(author, "name")),
+        uri=resolve(text_of(author, "url"), base),
+        links=(make_link(avatar, "picture"),) if avatar else (),
+    )
+
+
+def _link(
+    draft: Draft,
+    holder: dict[str, Json],
+    name: str,
+    base: str,
+    rel: str,
+    type: str = "",
+) -> None:
+    href = resolve(text_of(holder, name), base)
+    if href:
+        draft.add_link(make_link(href, rel, type))
+
+
+def _keep_others(draft: Draft, holder: dict[str, Json], known: frozenset[str]) -> None:
+    """Keep custom keys (``_name``), what the entry model has no place for, and what is
+    of another type than its key says, or no language."""
+    for name, value in holder.items():
+        is_read = name in known and isinstance(value, _TYPES.get(name, _PLAIN))
+        if name == "language" and not draft.language:
+            is_read = False
+        if not is_read and value not in (None, "", [], {}):
+            keep_value(draft.extensions, "jsonfeed", name, shallow(value))
+
 
 Problems = tuple[str, ...]
 

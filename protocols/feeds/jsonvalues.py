@@ -1,12 +1,25 @@
-"""Reading JSON that may hold anything: values of the expected type, or none."""
+"""Reading JSON that may hold anything: values of the expected type, or none.
+
+Members of JSON objects that have to be of a kind, and notes of those that are not.
+
+What is absent or null is nothing, without a note. ``place`` is the JSON pointer of the
+object.
+"""
 
 from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
 
 import orjson
 
 from protocols.errors import LimitExceeded, MalformedDocument
 from protocols.feeds.extensions import Json
 from protocols.feeds.limits import MAX_EXTENSION_DEPTH, MAX_JSON_DEPTH
+from protocols.languages import language_tag
+from protocols.urls import is_web_url, resolve
 
 
 def load_json(body: bytes) -> Json:
@@ -50,3 +63,106 @@ def list_of(holder: dict[str, Json], name: str) -> list[Json]:
 
 def objects_of(holder: dict[str, Json], name: str) -> list[dict[str, Json]]:
     return [each for each in list_of(holder, name) if isinstance(each, dict)]
+
+
+_ISO_8601: Final = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?"
+    r"(?P<zone>[Zz]|[-+]\d\d(?::?\d\d)?)?)?",
+    re.ASCII,
+)
+Members = dict[str, Json]
+
+
+@dataclass(slots=True)
+class Notes:
+    """What is wrong with a document, each with its place: for people."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def add(self, place: str, rule: str) -> None:
+        self.lines.append(f"{place}: {rule}")
+
+
+def text(holder: Members, name: str, place: str, notes: Notes) -> str:
+    value = holder.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        notes.add(f"{place}/{name}", "expected a text; left out")
+        return ""
+    return value.strip()
+
+
+def language(holder: Members, place: str, notes: Notes) -> str:
+    """The tag that its member ``language`` means."""
+    written = text(holder, "language", place, notes)
+    tag = language_tag(written)
+    if written and not tag:
+        notes.add(f"{place}/language", "expected a language; left out")
+    return tag
+
+
+def flag(
+    holder: Members, name: str, place: str, notes: Notes, *, default: bool
+) -> bool:
+    value = holder.get(name)
+    if value is None or isinstance(value, bool):
+        return default if value is None else value
+    notes.add(f"{place}/{name}", "expected true or false; left out")
+    return default
+
+
+def number(holder: Members, name: str, place: str, notes: Notes) -> int | float | None:
+    """Not negative."""
+    value = holder.get(name)
+    if value is None:
+        return None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or value < 0:  # type: ignore[operator]
+        notes.add(f"{place}/{name}", "expected a number from 0 on; left out")
+        return None
+    return value  # type: ignore[return-value]
+
+
+def members(holder: Members, name: str, place: str, notes: Notes) -> Members:
+    value = holder.get(name)
+    if value is None or isinstance(value, dict):
+        return value or {}
+    notes.add(f"{place}/{name}", "expected an object; left out")
+    return {}
+
+
+def values(holder: Members, name: str, place: str, notes: Notes) -> list[Json]:
+    value = holder.get(name)
+    if value is None or isinstance(value, list):
+        return value or []
+    notes.add(f"{place}/{name}", "expected an array; left out")
+    return []
+
+
+def web_url(holder: Members, name: str, place: str, notes: Notes) -> str:
+    value = holder.get(name)
+    url = absolute_url(value)
+    if value is not None and not url:
+        notes.add(f"{place}/{name}", "expected an absolute URL; left out")
+    return url
+
+
+def absolute_url(value: Json) -> str:
+    """An http or https URL, "" for anything else."""
+    url = resolve(value, "") if isinstance(value, str) else ""
+    return url if is_web_url(url) else ""
+
+
+def read_time(value: Json) -> tuple[datetime | None, bool]:
+    """An ISO 8601 time in UTC, and whether it names its zone; UTC if it does not."""
+    match = _ISO_8601.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        return None, False
+    try:
+        time = datetime.fromisoformat(match[0])
+        has_zone = time.tzinfo is not None
+        utc = time.astimezone(UTC) if has_zone else time.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None, False  # such as a thirteenth month, or the year 10000 in UTC
+    return utc, has_zone

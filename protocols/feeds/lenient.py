@@ -15,11 +15,10 @@ from msgspec.structs import replace
 
 from protocols.errors import LimitExceeded, MalformedDocument
 from protocols.feeds.context import ParseContext
-from protocols.feeds.document import Document, open_document
+from protocols.feeds.document import Document, Kind, open_document
 from protocols.feeds.element import Element, local_name
 from protocols.feeds.reading import read_document
 from protocols.feeds.repair import repair
-from protocols.feeds.sniff import Kind
 from protocols.feeds.xml import read_whole_tree, syntax_error, xml_parser
 from protocols.model import ParsedFeed
 

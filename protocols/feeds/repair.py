@@ -1,6 +1,13 @@
 """Cheap repairs of ill-formed XML, each a pass over the text.
 
 CDATA sections and comments are left alone: there an ampersand is an ampersand.
+
+What was begun in an entry and never ended, ended where it must have been.
+
+A title without its end tag swallows all that follows it in its entry; a CDATA section
+or comment without an end, all that follows it in the document.
+
+What people and templates write for JSON, mended into JSON.
 """
 
 from __future__ import annotations
@@ -14,7 +21,169 @@ from typing import Final
 from protocols.feeds.document import Document, Repair
 from protocols.feeds.encoding import mend_utf8
 from protocols.feeds.names import NAMESPACES
-from protocols.feeds.unclosed import close_texts, end_opaque
+
+_OPAQUE_BEGINS: Final = re.compile(r"<!\[CDATA\[|<!--")
+_END_OF: Final = {"<![CDATA[": "]]>", "<!--": "-->"}
+_AROUND: Final = re.compile(r"<([A-Za-z_][\w:.-]{0,40})(?:\s[^<>]*)?>\s*\Z")
+_LONGEST_TAG: Final = 500
+_ALMOST_AN_END: Final = re.compile(r"\]{1,2}>?\s{0,4}\Z")
+_MOST_ENDED: Final = 20
+_ENTRY_TAG: Final = re.compile(r"</?(?:item|entry)[\s>]|</(?:channel|rss|feed)\s*>")
+
+_XML_TOKEN: Final = re.compile(
+    r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)"
+    r"|<(?P<end>/?)(?P<name>(?:[A-Za-z][\w-]+:)?[A-Za-z][\w-]*)(?:\s[^<>]*?)?(?P<empty>/?)>",
+    re.DOTALL,
+)
+_LAST_END: Final = re.compile(r"</([\w:.-]{1,40})\s*>\s{0,40}\Z")
+_CONTAINERS: Final = frozenset({"channel", "entry", "feed", "image", "item", "rss"})
+_TEXTS: Final = frozenset(
+    [
+        *("title", "link", "guid", "pubDate", "description", "category", "comments"),
+        *("enclosure", "id", "updated", "published", "summary", "content"),
+        *("content:encoded", "dc:creator", "dc:date", "dc:subject", "dc:title"),
+    ]
+)
+_NAMES: Final = _CONTAINERS | _TEXTS | {"author", "url"}
+
+
+def end_opaque(text: str) -> str:
+    """End a CDATA section or comment that has none, if what is around it has one."""
+    for _ in range(_MOST_ENDED):
+        opening = _first_without_end(text)
+        mended = _ended(text, opening) if opening else text
+        if mended is text:
+            break
+        text = mended
+    return text
+
+
+def _first_without_end(text: str) -> re.Match[str] | None:
+    at = 0
+    while opening := _OPAQUE_BEGINS.search(text, at):
+        at = text.find(_END_OF[opening[0]], opening.end())
+        if at < 0:
+            return opening
+    return None
+
+
+def _ended(text: str, opening: re.Match[str]) -> str:
+    """A section ends with its element, and a comment is none but for its bracket."""
+    start, inside = opening.span()
+    if opening[0] == "<!--":
+        tag_end = text.find(">", inside)
+        entry = _ENTRY_TAG.search(text, inside)
+        if entry is None:
+            return text
+        end = tag_end + 1 if 0 <= tag_end < entry.start() else entry.start()
+        return text[:start] + text[end:]
+    around = _AROUND.search(text, max(0, start - _LONGEST_TAG), start)
+    end = text.find(f"</{around[1]}>", inside) if around else -1
+    if end < 0:
+        return text
+    last = _ALMOST_AN_END.search(text, max(inside, end - 8), end)
+    closed = last.start() if last else end
+    return f"{text[:closed]}]]>{text[end:]}"
+
+
+def close_texts(text: str) -> str:
+    """Put the end tags that are missing before the next part of the entry."""
+    tags = [tag for tag in _XML_TOKEN.finditer(text) if tag["name"] in _NAMES]
+    parts: list[str] = []
+    copied = 0
+    for beginning, end in _missing_ends(tags):
+        start = _wrong_end(text, beginning.end(), end)
+        parts += text[copied:start], f"</{beginning['name']}>"
+        copied = end
+    parts.append(text[copied:])
+    return "".join(parts)
+
+
+def _missing_ends(tags: list[re.Match[str]]) -> Iterator[tuple[re.Match[str], int]]:
+    """Start tags without an end tag, and where the next part begins."""
+    number = 0
+    while number < len(tags):
+        tag, number = tags[number], number + 1
+        if tag["end"] or tag["empty"] or tag["name"] not in _TEXTS:
+            continue
+        end = _own_end(tags, number, tag["name"])
+        if end is not None:
+            number = end + 1
+        elif number < len(tags):
+            yield tag, tags[number].start()
+
+
+def _wrong_end(text: str, start: int, end: int) -> int:
+    """Where a misspelt end tag begins, which is all that the end tag's place has."""
+    found = _LAST_END.search(text, max(start, end - _LONGEST_TAG), end)
+    is_wrong = found is not None and f"<{found[1]}" not in text[start:end]
+    return found.start() if found and is_wrong else end
+
+
+def _own_end(tags: list[re.Match[str]], first: int, name: str) -> int | None:
+    """The number of its end tag, if there is one in the same entry."""
+    for number in range(first, len(tags)):
+        tag = tags[number]
+        if tag["name"] == name:
+            return number if tag["end"] else None
+        if tag["name"] in _CONTAINERS:
+            return None
+    return None
+
+
+# Strings first: what stands in them is neither a comment nor a comma. Nothing is tried
+# in a second way, and what is not closed lasts to the end: else it takes squared time.
+# What needs no mending is passed over at one go, and so is the same fault in a row:
+# each match takes a microsecond, and there may be millions of them.
+_SOUND: Final = r'[^"\\\x00-\x1f]*+'
+_JSON_TOKEN: Final = re.compile(
+    rf'(?P<sound>(?:"{_SOUND}(?:\\["\\/bfnrt]{_SOUND})*+"'
+    r'|[^"/,NIu-]++|,\s*+(?=[\[{"]))++)'
+    r'|(?P<string>"(?:[^"\\]|\\.)*+(?:"|\\?\Z))'
+    r"|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
+    r"|(?P<comma>,(?=(?:\s|//[^\n]*+\n|(?>/\*.*?\*/))*+[}\]]))"
+    r"|(?P<number>\b(?:NaN|undefined)\b|-?\bInfinity\b)",
+    re.DOTALL,
+)
+_PAIR: Final = r"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_BACKSLASHES: Final = re.compile(
+    rf"(?P<sound>(?:\\(?:[\"\\/bfnrt]|{_PAIR}|u(?![dD][89a-fA-F])[0-9a-fA-F]{{4}}))++)"
+    r"|(?P<half>\\u[0-9a-fA-F]{4})"
+    r"|(?P<wrong>(?:\\[^u\"\\/bfnrt][^\\]*+)++|\\.)",
+    re.DOTALL,
+)
+_JSON_CONTROLS: Final = {code: f"\\u{code:04x}" for code in range(0x20)}
+_PROBLEM: Final = "JSON was mended: control characters, commas, comments or escapes"
+
+
+def repair_json(document: Document) -> Document:
+    """Mend a document in UTF-8; the same, unchanged, when nothing helps.
+
+    Raw line breaks and wrong escapes in strings, commas before a closing bracket,
+    comments, and numbers that are none.
+    """
+    text = document.body.decode()
+    mended = _JSON_TOKEN.sub(_as_json, text)
+    if mended == text:
+        return document
+    return document.repaired(mended.encode(), Repair(name="json", problem=_PROBLEM))
+
+
+def _as_json(match: re.Match[str]) -> str:
+    if match["sound"]:
+        return match[0]
+    if match["string"]:
+        return _BACKSLASHES.sub(_escaped, match["string"]).translate(_JSON_CONTROLS)
+    if match["comment"]:
+        return "\n" * match["comment"].count("\n")
+    return "null" if match["number"] else ""
+
+
+def _escaped(match: re.Match[str]) -> str:
+    if match["half"]:  # of a character
+        return "\\ufffd"
+    return match["sound"] or match["wrong"].replace("\\", "")
+
 
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 # Unclosed ones reach to the end, so that each is looked for only once.

@@ -10,19 +10,23 @@ from msgspec.structs import replace
 
 from protocols.errors import FeedError, LimitExceeded, MalformedDocument, NotAFeed
 from protocols.feeds.atom import read_atom
-from protocols.feeds.capitals import has_containers_in_capitals, use_usual_names
 from protocols.feeds.context import ParseContext
 from protocols.feeds.document import Document
 from protocols.feeds.element import Element, local_name, namespace_of
 from protocols.feeds.limits import MAX_DEPTH, MAX_TEXT_BYTES
 from protocols.feeds.longtexts import LongTexts, StandInFound, shorten
-from protocols.feeds.names import ATOM, ATOM_03, NAMESPACES
-from protocols.feeds.rdf import read_rdf
+from protocols.feeds.names import (
+    ATOM,
+    ATOM_03,
+    NAMESPACES,
+    has_containers_in_capitals,
+    use_usual_names,
+)
 from protocols.feeds.repair import repair
-from protocols.feeds.rss import read_rss
+from protocols.feeds.rss import read_rdf, read_rss
 from protocols.feeds.scope import Scope
 from protocols.model import ParsedFeed
-from protocols.xml_safety import SAFE
+from protocols.xml_syntax import SAFE
 
 Result = TypeVar("Result")
 TreeReader: TypeAlias = Callable[[Element, bytes, LongTexts], Result]

@@ -11,8 +11,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from protocols.errors import InvalidValue
-from protocols.websub.forms import Form
-from protocols.websub.leases import DEFAULT_LEASE, LONGEST_LEASE
+from protocols.websub.requests import DEFAULT_LEASE, LONGEST_LEASE, Form
 
 CONFIRMATION_TYPE: Final = "application/octet-stream"
 """WebSub 5.3.1 since June 2026: the confirmation MUST use a safe media type, and

@@ -1,4 +1,7 @@
-"""Verification of intent: the callback is asked whether it wants this (WebSub 5.3)."""
+"""Verification of intent: the callback is asked whether it wants this (WebSub 5.3).
+
+The word that a subscription is refused or has been ended (WebSub 5.2).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,15 @@ import re
 from typing import Final
 
 from protocols.websub.callbacks import callback_with
+
+
+def denial_url(callback: str, topic: str, reason: str = "") -> str:
+    """Where the denial is sent by GET; an empty reason is left out."""
+    parameters = {"hub.mode": "denied", "hub.topic": topic}
+    if reason:
+        parameters["hub.reason"] = reason
+    return callback_with(callback, parameters)
+
 
 CHALLENGE: Final = re.compile(r"[+\-./0-9=A-Z_a-z]+")
 """The characters a challenge "MUST only consist of" since June 2026, so that echoing

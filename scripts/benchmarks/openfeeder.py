@@ -13,13 +13,13 @@ from typing import Final
 
 from hub.runtime.clock import SystemClock
 from hub.services.openfeeder_documents import OpenFeederService
-from protocols.openfeeder.serving.parameters import (
+from protocols.openfeeder.write.parameters import (
     IndexAsked,
     PageAsked,
     Request,
     SyncAsked,
+    SyncPoint,
 )
-from protocols.openfeeder.serving.times import SyncPoint
 from scripts.benchmarks.growth import Ask, measure_growth
 from scripts.benchmarks.measuring import Finding, Size
 from scripts.benchmarks.stored_pages import APART, START, open_pages, page_url

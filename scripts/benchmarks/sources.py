@@ -16,10 +16,10 @@ from statistics import median
 
 from protocols.model import Author, Category, Entry, Feed, Link, Text
 from protocols.scp.collection import ALL, CollectionHead, CollectionType, head_line
-from protocols.scp.page import PageContext, page_line
-from protocols.scp.reading.collections import CollectionReader, SitePage
-from protocols.scp.reading.entries import entry_of_page
-from protocols.scp.reading.heads import HeadRules
+from protocols.scp.read.collections import CollectionReader, SitePage
+from protocols.scp.read.entries import entry_of_page
+from protocols.scp.read.heads import HeadRules
+from protocols.scp.write.page import PageContext, page_line
 from scripts.benchmarks.known_items import measure_known_items
 from scripts.benchmarks.measuring import Finding, Size, Stopwatch
 from scripts.benchmarks.words import write_words

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from protocols.selectors import selector_of
-from protocols.urls import resource_url
+from protocols.urls import resource_url, selector_of
 from storage.records import NOBODY, OPERATOR, NewFeed
 from storage.secrets import SecretBox
 from storage.sqlite.feed_rows import decrypt_credentials

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from protocols.errors import FeedError
 from protocols.feeds import parse
-from protocols.feeds.jsonloading import load_loosely
+from protocols.openfeeder.read.documents import load_loosely
 from tests.support.golden import CONTEXT, DATA, OTHERS
 
 DOCUMENTS = {path: (DATA / path).read_bytes() for path in OTHERS}

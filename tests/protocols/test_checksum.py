@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.checksum import checksum
+from protocols.identity import checksum
 
 
 def test_it_stays_the_same_for_good() -> None:

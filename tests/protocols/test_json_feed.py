@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently
-from protocols.json_feed import item_object, render_json_feed
 from protocols.model import Author, Category, Entry, Feed, Link, Text
+from protocols.topic_pages import item_object, render_json_feed
 from tests.support.entries import ENTRIES, FEEDS
 from tests.support.public_feeds import an_entry
 

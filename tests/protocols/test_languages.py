@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.feeds import parse
-from protocols.feeds.document import Document
+from protocols.feeds.document import Document, Kind
 from protocols.feeds.feedparsing import read_with_feedparser
-from protocols.feeds.sniff import Kind
 from protocols.languages import language_tag, reduce_language
 from tests.support.creator import a_creator_feed, an_item, read
 from tests.support.documents import CONTEXT, atom, rss

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.noise import without_noise
+from protocols.html import without_noise
 
 
 @pytest.mark.parametrize(

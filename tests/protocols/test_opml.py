@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 from lxml import etree
 
-from protocols.opml import FeedOutline, render_opml
-from protocols.outlines import read_outlines
+from protocols.outlines import FeedOutline, read_outlines, render_opml
 
 ADDED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 HOSTILE = "</title><script>\"'&<x>\x00\r\n]]>"

@@ -7,8 +7,16 @@ from itertools import pairwise
 
 import pytest
 
-from protocols.outline_walk import DEEPEST, MOST_LISTS, OutlineWalk, WalkedList
-from protocols.outlines import MOST_FEEDS, FeedList, Inclusion, ListedFeed
+from protocols.outlines import (
+    DEEPEST,
+    MOST_FEEDS,
+    MOST_LISTS,
+    FeedList,
+    Inclusion,
+    ListedFeed,
+    OutlineWalk,
+    WalkedList,
+)
 
 Lists = dict[str, tuple[Sequence[str], Sequence[str]]]
 

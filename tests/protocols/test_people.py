@@ -5,8 +5,12 @@ from typing import Any
 import pytest
 
 from protocols.model import Author, Entry
-from protocols.people import LONGEST_NAME, display_name, without_addresses
-from protocols.safe_urls import safe_entry
+from protocols.safe_urls import (
+    LONGEST_NAME,
+    display_name,
+    safe_entry,
+    without_addresses,
+)
 
 
 @pytest.mark.parametrize(

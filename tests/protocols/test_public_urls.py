@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.public_urls import is_public_url
+from protocols.urls import is_public_url
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.http.rate_limit_reset import parse_reset
+from protocols.http.headers import parse_reset
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 UNIX = int(NOW.timestamp())

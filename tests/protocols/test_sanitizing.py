@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from protocols.html import disarm, sanitize
 from protocols.model import ActivityObject, Entry, Text
-from protocols.sanitizing import disarm, sanitize
 
 
 def cleaned(markup: str, type: str = "html") -> str:

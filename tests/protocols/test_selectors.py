@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.selectors import LONGEST, is_meant_as_path, may_take_forever, selector_of
-from protocols.urls import resource_url
+from protocols.urls import (
+    LONGEST_SELECTOR,
+    is_meant_as_path,
+    may_take_forever,
+    resource_url,
+    selector_of,
+)
 
 PAGE = "https://a.example/page"
 
@@ -34,7 +39,7 @@ def test_paths_select(fragment: str, selector: str) -> None:
     [
         *("", "top", "L12", "v1.2", "!/page", ":~:text=a%20b", "/route", "a=b&c=d"),
         *("section-1.2", "main", "$price", "%24", "Some%20heading")[:3],
-        *("changelog.md", ".5", "%00.a", "." + "a" * LONGEST),
+        *("changelog.md", ".5", "%00.a", "." + "a" * LONGEST_SELECTOR),
     ],
 )
 def test_names_of_places_select_nothing(fragment: str) -> None:
@@ -46,7 +51,7 @@ def test_names_of_places_select_nothing(fragment: str) -> None:
     ("fragment", "is_meant"),
     [
         *((each, True) for each in ("[[[", ".", "%23%2F", "*", "$..[", "%24", ".é")),
-        ("." + "a" * LONGEST, True),
+        ("." + "a" * LONGEST_SELECTOR, True),
         *((each, False) for each in ("", "top", "!/page", "/route", ".5", "$price")),
     ],
 )

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.weblog_pings import ping_answer, read_ping
-from protocols.xmlrpc import (
+from protocols.pings import (
     MOST_BYTES,
     MOST_PARAMETERS,
     Fault,
     FaultCode,
     MethodCall,
+    ping_answer,
     read_call,
+    read_ping,
     render_answer,
     render_fault,
 )

@@ -12,8 +12,9 @@ from hub.live.errors import NoRoom, UnknownTopic
 from hub.live.prepared import Prepared
 from protocols.cursor import read_cursor
 from protocols.errors import InvalidValue
-from protocols.live.closing import SLOW, Closing
 from protocols.live.messages import (
+    SLOW,
+    Closing,
     NotificationMessage,
     Reset,
     Subscribe,

@@ -22,14 +22,18 @@ from msgspec import Struct, structs
 
 from protocols.feeds import ParseContext
 from protocols.feeds.lenient import parse_leniently
-from protocols.openfeeder.documents import Listed
-from protocols.openfeeder.entries import entry_of
-from protocols.openfeeder.reading import read_front, read_listing, read_page
+from protocols.openfeeder.read.documents import (
+    Listed,
+    read_front,
+    read_listing,
+    read_page,
+)
+from protocols.openfeeder.read.entries import entry_of
 from protocols.outlines import read_outlines
-from protocols.scp.reading.collections import CollectionReader
-from protocols.scp.reading.entries import entry_of_page
-from protocols.scp.reading.heads import HeadRules
-from protocols.scp.reading.sitemaps import read_sitemap
+from protocols.scp.read.collections import CollectionReader
+from protocols.scp.read.entries import entry_of_page
+from protocols.scp.read.heads import HeadRules
+from protocols.scp.read.sitemaps import read_sitemap
 
 PREFIXES = {
     "atom": "http://www.w3.org/2005/Atom",

@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from protocols.scp.reading.collections import CollectionReader, SitePage
-from protocols.scp.reading.heads import HeadRules
-from protocols.scp.reading.unpacking import SizeLimits
+from protocols.scp.read.collections import CollectionReader, SitePage
+from protocols.scp.read.heads import HeadRules
+from protocols.scp.read.unpacking import SizeLimits
 
 NOW = datetime(2026, 1, 3, tzinfo=UTC)
 RULES = HeadRules(now=NOW)

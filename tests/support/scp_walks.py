@@ -29,8 +29,8 @@ from hub.core.sites.steps import (
 )
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext, parse
-from protocols.scp.reading.collections import CollectionReader
-from protocols.scp.reading.entries import entry_of_page
+from protocols.scp.read.collections import CollectionReader
+from protocols.scp.read.entries import entry_of_page
 from storage.records import SitePage, SiteTally
 from tests.support.scp_site import SITEMAP, ScpSite
 

@@ -58,7 +58,7 @@ from hub.websub.pings import Pings
 from hub.websub.questions import Question, Reply
 from hub.websub.topics import OpenHub
 from protocols.errors import FeedLink
-from protocols.feeds.choosing import choose
+from protocols.feeds.discovery import choose
 from storage.contract import Storage
 from storage.errors import NotFound
 from storage.records import (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hub.core.fetched import Fetched
-from protocols.checksum import checksum
 from protocols.http import sendable_content_type
+from protocols.identity import checksum
 from protocols.model import Entry, FeedFormat, ParsedFeed, Text
 from storage.records import DocumentWrite
 

@@ -24,7 +24,7 @@ from protocols.http import OCTET_STREAM
 from protocols.identity import content_hash
 from protocols.model import Entry, ParsedFeed
 from protocols.quick import changed
-from protocols.selectors import selector_of
+from protocols.urls import selector_of
 from storage.records import FetchCommit, FetchTarget, Posting, RecordKind, RecordWrite
 
 

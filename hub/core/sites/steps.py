@@ -16,8 +16,8 @@ from typing import Final, TypeAlias, TypeVar
 from hub.core.fetched import Fetched
 from protocols.errors import FeedError
 from protocols.model import Deletion, Entry, Feed, ParsedFeed
-from protocols.scp.reading.checksums import ChecksumRule
-from protocols.scp.reading.heads import HeadRules, SiteHead
+from protocols.scp.read.heads import HeadRules, SiteHead
+from protocols.scp.read.unpacking import ChecksumRule
 from storage.records import SitePage, SiteTally
 
 Value = TypeVar("Value")

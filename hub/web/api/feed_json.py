@@ -13,8 +13,7 @@ from hub.sites.feed_finder import LookupResult
 from hub.web.encoding import JsonObject, Time, named_schema
 from protocols.errors import FeedLink
 from protocols.model import Hints
-from protocols.outline_walk import OutlineWalk, WalkedList
-from protocols.outlines import ListedFeed
+from protocols.outlines import ListedFeed, OutlineWalk, WalkedList
 from storage.records import (
     FeedState,
     PushCount,

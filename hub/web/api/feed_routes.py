@@ -49,7 +49,7 @@ from hub.web.decoding import (
 from hub.web.encoding import json_response, next_after
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
 from protocols.errors import InvalidValue
-from protocols.outline_walk import DEEPEST, MOST_LISTS
+from protocols.outlines import DEEPEST, MOST_LISTS
 from storage.contract import Storage
 from storage.packing import unpack_bytes, unpacked_size
 from storage.records import Credentials, FeedId, FeedState, Right

@@ -26,21 +26,18 @@ from hub.web.operation import ANY_TOKEN, JSON, Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem
 from hub.web.rate_limits import Allowance, RateLimits
 from hub.web.websub.hub_routes import PingJson
-from protocols.openfeeder.serving.analytics import AnalyticsEvent, Endpoint
-from protocols.openfeeder.serving.bots import find_bot
-from protocols.openfeeder.serving.documents import SCHEMA, VERSION, render_error
-from protocols.openfeeder.serving.errors import (
-    ErrorCode,
-    OpenFeederError,
-    invalid_parameter,
-)
-from protocols.openfeeder.serving.parameters import (
+from protocols.openfeeder.write.analytics import AnalyticsEvent, Endpoint, find_bot
+from protocols.openfeeder.write.documents import SCHEMA, VERSION, render_error
+from protocols.openfeeder.write.parameters import (
     DEFAULT_LIMIT,
     LARGEST_LIMIT,
     LONGEST_QUERY,
     LONGEST_URL,
+    ErrorCode,
+    OpenFeederError,
     PageAsked,
     SearchAsked,
+    invalid_parameter,
     read_request,
 )
 from storage.errors import StorageError

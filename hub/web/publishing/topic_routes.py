@@ -16,7 +16,7 @@ from hub.services.public_pages import (
 from hub.web.conditions import is_current, not_modified, validators
 from hub.web.decoding import path_id, query_whole
 from hub.web.operation import Operation, Parameter, Routes
-from protocols.opml import OPML_TYPE
+from protocols.outlines import OPML_TYPE
 from protocols.topic_pages import TopicFormat
 from storage.records import EntryId, FeedId
 

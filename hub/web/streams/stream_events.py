@@ -36,9 +36,8 @@ from hub.web.streams.stream_requests import (
 )
 from protocols.cursor import read_cursor
 from protocols.errors import InvalidValue
-from protocols.live.closing import Closing
-from protocols.live.messages import Closed, Subscribe
-from protocols.live.sse import EVENT_STREAM
+from protocols.live.encoding import EVENT_STREAM
+from protocols.live.messages import Closed, Closing, Subscribe
 from storage.errors import StorageError
 
 CLOSE_SECONDS = 5.0

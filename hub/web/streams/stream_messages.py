@@ -27,9 +27,12 @@ from hub.web.streams.stream_requests import (
     refuse_without_room,
 )
 from protocols.errors import InvalidValue
-from protocols.live.closing import FAILED, NOT_AUTHORIZED, NOT_TEXT, POLICY
 from protocols.live.decoding import InvalidMessage, read_client_message
 from protocols.live.messages import (
+    FAILED,
+    NOT_AUTHORIZED,
+    NOT_TEXT,
+    POLICY,
     ErrorMessage,
     MessageId,
     Subscribe,

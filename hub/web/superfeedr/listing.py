@@ -10,7 +10,7 @@ from hub.core.status.feed_status import shown_status
 from hub.web.superfeedr.answers import json_answer
 from hub.web.superfeedr.calls import Call, Mode, Modes
 from hub.web.superfeedr.search import read_search, search_of
-from protocols.superfeedr.json_status import status_object
+from protocols.superfeedr.json import status_object
 from protocols.superfeedr.parameters import Parameters
 from storage.contract import ListingStore
 from storage.records import Format, Listed, Listing, ListingSearch, Right, StoredFeed

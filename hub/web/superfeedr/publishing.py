@@ -10,8 +10,7 @@ from hub.services import PublishingService, WebSubService
 from hub.web.superfeedr.calls import Call, Mode, Modes
 from protocols.errors import InvalidValue
 from protocols.superfeedr.parameters import Parameters
-from protocols.websub.forms import Form
-from protocols.websub.requests import PublishRequest, read_request
+from protocols.websub.requests import Form, PublishRequest, read_request
 
 _TOPICS = ("hub.url", "hub.topic")
 

@@ -33,8 +33,8 @@ from hub.web.superfeedr.search import read_search, search_of
 from hub.web.superfeedr.stream import Streaming
 from protocols.errors import InvalidValue
 from protocols.http import quality
+from protocols.live.encoding import EVENT_STREAM
 from protocols.live.messages import BodyFormat
-from protocols.live.sse import EVENT_STREAM
 from protocols.superfeedr.parameters import Parameters
 from storage.records import Right
 

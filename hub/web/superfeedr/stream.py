@@ -33,9 +33,8 @@ from hub.web.streams.stream_requests import refuse_without_room
 from hub.web.superfeedr.calls import Call
 from protocols.cursor import read_cursor
 from protocols.errors import InvalidValue
-from protocols.live.closing import SLOW, Closing
-from protocols.live.messages import BodyFormat, NotificationMessage
-from protocols.live.sse import EVENT_STREAM, event
+from protocols.live.encoding import EVENT_STREAM, event
+from protocols.live.messages import SLOW, BodyFormat, Closing, NotificationMessage
 from protocols.superfeedr.atom import ATOM_TYPE
 from protocols.superfeedr.json import JSON_TYPE
 from storage.contract import LogStore

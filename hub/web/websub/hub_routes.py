@@ -22,11 +22,11 @@ from hub.web.websub.diagnostics import PAGE_HEADERS, DiagnosisJson, diagnosis_pa
 from hub.web.websub.ping_routes import RPC_PATH
 from protocols.errors import InvalidValue
 from protocols.http import HeaderLink, format_link_header
-from protocols.websub.forms import read_form
 from protocols.websub.requests import (
     FORMATS,
     PublishRequest,
     UnsubscribeRequest,
+    read_form,
     read_request,
 )
 from protocols.websub.signatures import ALGORITHMS

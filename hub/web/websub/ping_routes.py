@@ -14,12 +14,13 @@ from hub.services.service_errors import TooManyWaiting
 from hub.web.decoding import read_bytes
 from hub.web.operation import Operation, Routes
 from hub.web.problems import Problem
-from protocols.weblog_pings import ping_answer, read_ping
-from protocols.xmlrpc import (
+from protocols.pings import (
     MOST_BYTES,
     Fault,
     FaultCode,
+    ping_answer,
     read_call,
+    read_ping,
     render_answer,
     render_fault,
 )

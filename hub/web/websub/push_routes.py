@@ -18,7 +18,7 @@ from hub.web.decoding import BODY_SECONDS, combined_field, read_bytes
 from hub.web.operation import Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem
 from protocols.errors import InvalidValue
-from protocols.websub.forms import Form, read_form
+from protocols.websub.requests import Form, read_form
 from protocols.websub.subscriber import CONFIRMATION_TYPE, read_question
 from storage.errors import NotFound, StorageError
 from storage.records import PushCallback, PushWay

@@ -16,7 +16,7 @@ from hub.delivery.slow_requests import SlowRequests
 from hub.errors import BadAnswer, TimedOut
 from hub.http import Answer, Purpose, Request
 from hub.limits.origin_limiter import OriginLimiter
-from protocols.websub.leases import ENDLESS_LEASE
+from protocols.websub.requests import ENDLESS_LEASE
 from protocols.websub.signatures import verify
 from storage.records import ANONYMOUS, OPERATOR, AccountId, Position
 from tests.support.clock import ManualClock

@@ -17,7 +17,7 @@ from hub.http import Answer, Purpose, Request
 from hub.openfeeder.analytics import Analytics, HttpSink, LogSink, create_sink
 from hub.settings import Settings
 from hub.web.application import create_application
-from protocols.openfeeder.serving.analytics import AnalyticsEvent, Endpoint
+from protocols.openfeeder.write.analytics import AnalyticsEvent, Endpoint
 from tests.hub.web.conftest import TOKEN
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.services import open_hub

@@ -14,7 +14,7 @@ from hub.openfeeder.page_cache import (
     PageCache,
 )
 from protocols.model import Feed, Text
-from protocols.openfeeder.serving.choices import AuthorDisplay
+from protocols.openfeeder.write.parameters import AuthorDisplay
 from storage.records import ListedPage
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.services import Hub, open_hub

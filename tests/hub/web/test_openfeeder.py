@@ -26,8 +26,8 @@ from hub.services.token_authentication import CreateToken
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
 from protocols.model import Author, Entry, Feed, Link, Text
-from protocols.openfeeder.serving.choices import AuthorDisplay
-from protocols.openfeeder.serving.relevance import Candidate
+from protocols.openfeeder.write.parameters import AuthorDisplay
+from protocols.openfeeder.write.relevance import Candidate
 from storage.packing import unpack
 from storage.records import FeedId, FeedState, Right
 from tests.hub.web.conftest import TOKEN

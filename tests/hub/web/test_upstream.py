@@ -10,7 +10,7 @@ import pytest
 
 from hub.core.push.hub_subscription import CONFIRMED_WITHIN, LONGEST_BACKOFF
 from hub.web.websub.push_routes import LARGEST_PUSH
-from protocols.websub.leases import LONGEST_LEASE
+from protocols.websub.requests import LONGEST_LEASE
 from protocols.websub.signatures import sign
 from storage.records import (
     CallbackState,

@@ -12,7 +12,7 @@ from urllib.parse import urljoin
 from lxml import etree
 
 from protocols.dates import parse_date
-from protocols.feeds.mailbox import read_mailbox
+from protocols.feeds.constructs import read_mailbox
 from protocols.feeds.references import resolve_references
 from protocols.text import collapse, text_of_html
 

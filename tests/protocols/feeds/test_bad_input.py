@@ -20,7 +20,7 @@ from protocols.errors import (
     NotAFeed,
 )
 from protocols.feeds import parse
-from protocols.feeds.document import Document
+from protocols.feeds.document import Document, Kind
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.lenient import parse_leniently
 from protocols.feeds.limits import (
@@ -33,7 +33,6 @@ from protocols.feeds.limits import (
     MAX_MARKUP,
     MAX_TEXT_BYTES,
 )
-from protocols.feeds.sniff import Kind
 from tests.support.creator import a_creator_feed, an_item
 from tests.support.documents import CONTEXT, atom, context, rss
 from tests.support.golden import DATA, golden_documents

@@ -6,10 +6,9 @@ import pytest
 
 from protocols.dates import parse_date
 from protocols.feeds import parse
-from protocols.feeds.document import Document
+from protocols.feeds.document import Document, Kind
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.names import ATOM, ATOM_03
-from protocols.feeds.sniff import Kind
 from protocols.model import Author, Entry, Feed, ParsedFeed, Text
 from tests.support.documents import CONTEXT, atom, rss
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.errors import FeedLink
-from protocols.feeds.choosing import choose
-from protocols.feeds.discovery import discover_in_header
+from protocols.feeds.discovery import choose, discover_in_header
 
 RSS, ATOM, JSON = "application/rss+xml", "application/atom+xml", "application/feed+json"
 

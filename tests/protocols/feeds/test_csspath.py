@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from protocols.errors import LimitExceeded
-from protocols.feeds.csspath import select
 from protocols.feeds.discovery import parse_page
 from protocols.feeds.element import Element
+from protocols.feeds.resource import select
 
 _MARKUP = (
     "<div>",

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocols.feeds import parse
-from protocols.feeds.document import Document
+from protocols.feeds.document import Document, Kind
 from protocols.feeds.feedparsing import read_with_feedparser
-from protocols.feeds.sniff import Kind
 from protocols.identity import content_hash
 from protocols.model import Entry, Geo
 from tests.support.documents import CONTEXT, atom, rss

@@ -7,10 +7,9 @@ import pytest
 
 from protocols.errors import MalformedDocument
 from protocols.feeds import parse
-from protocols.feeds.document import Document
+from protocols.feeds.document import Document, Kind
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.lenient import parse_leniently
-from protocols.feeds.sniff import Kind
 from protocols.model import Entry, Geo, Notification, Status, Text
 from protocols.superfeedr.json import render_json
 from tests.support.documents import CONTEXT, atom, rss

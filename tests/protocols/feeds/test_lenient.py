@@ -7,10 +7,9 @@ import pytest
 
 from protocols.errors import LimitExceeded, MalformedDocument, NotAFeed
 from protocols.feeds import lenient
-from protocols.feeds.document import Document
+from protocols.feeds.document import Document, Kind
 from protocols.feeds.feedparsing import read_with_feedparser
 from protocols.feeds.lenient import parse_leniently
-from protocols.feeds.sniff import Kind
 from protocols.model import FeedFormat, ParsedFeed, Text
 from tests.support.documents import CONTEXT, atom, rss
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.feeds.mailbox import read_mailbox
+from protocols.feeds.constructs import read_mailbox
 from protocols.model import Author
 
 

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from protocols.feeds import ParseContext, parse
-from protocols.feeds.document import Document
+from protocols.feeds.document import Document, Kind
 from protocols.feeds.feedparsing import read_with_feedparser
-from protocols.feeds.sniff import Kind
 from protocols.model import Entry
 from tests.support.documents import atom, rss
 

@@ -9,7 +9,7 @@ import pytest
 from protocols.errors import InvalidDocument, MalformedDocument, NotAFeed
 from protocols.feeds import parse
 from protocols.model import IdSource
-from protocols.scp.sitemap import EXTENSION
+from protocols.scp.collection import EXTENSION
 from tests.support.documents import CONTEXT
 
 VERSION = '"version": "https://jsonfeed.org/version/1.1"'

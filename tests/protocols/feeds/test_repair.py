@@ -4,9 +4,8 @@ import pytest
 
 from protocols.errors import MalformedDocument, NotAFeed
 from protocols.feeds import parse
-from protocols.feeds.document import Document
+from protocols.feeds.document import Document, Kind
 from protocols.feeds.repair import repair
-from protocols.feeds.sniff import Kind
 from tests.support.documents import CONTEXT, rss
 
 

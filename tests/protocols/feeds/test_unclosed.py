@@ -8,7 +8,7 @@ import pytest
 
 from protocols.feeds import parse
 from protocols.feeds.lenient import parse_leniently
-from protocols.feeds.unclosed import close_texts, end_opaque
+from protocols.feeds.repair import close_texts, end_opaque
 from protocols.model import Entry
 from tests.support.documents import CONTEXT, atom, rss
 

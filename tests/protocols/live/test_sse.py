@@ -9,14 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.errors import InvalidValue
-from protocols.live.encoding import encode
+from protocols.live.encoding import comment, encode, event, event_of
 from protocols.live.messages import (
     Heartbeat,
     NotificationMessage,
     Subscribed,
     Unsubscribed,
 )
-from protocols.live.sse import comment, event, event_of
 from tests.support.event_stream import Event, EventParser
 
 names = st.from_regex(r"[a-z]{1,9}", fullmatch=True)

@@ -14,25 +14,30 @@ from hypothesis import strategies as st
 
 from protocols.errors import FeedError, MalformedDocument
 from protocols.feeds import ParseContext, parse
-from protocols.feeds.jsonloading import LARGEST_MENDED
 from protocols.model import FeedFormat
-from protocols.openfeeder.cursors import cursor_after, time_of, token_of
-from protocols.openfeeder.documents import Changes, Index
-from protocols.openfeeder.entries import content_of, entry_of, is_of, key_of
-from protocols.openfeeder.places import (
-    ENDPOINT,
-    LLMS,
-    WELL_KNOWN,
-    discovery_places,
-    places_in_llms,
-)
-from protocols.openfeeder.reading import (
+from protocols.openfeeder.read.documents import (
+    LARGEST_MENDED,
     MOST_CHUNKS,
+    Changes,
+    Index,
+    cursor_after,
     read_front,
     read_listing,
     read_page,
+    time_of,
+    token_of,
 )
-from protocols.openfeeder.requests import changes_url, index_url, page_url
+from protocols.openfeeder.read.entries import content_of, entry_of, is_of, key_of
+from protocols.openfeeder.read.places import (
+    ENDPOINT,
+    LLMS,
+    WELL_KNOWN,
+    changes_url,
+    discovery_places,
+    index_url,
+    page_url,
+    places_in_llms,
+)
 
 SITE = "https://site.example/"
 FRONT = f"https://site.example{WELL_KNOWN}"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.scp.blocks import (
+from protocols.scp.write.blocks import (
     DEEPEST,
     MOST_BLOCKS,
     blocks_of_html,

@@ -14,7 +14,7 @@ from protocols.scp.collection import (
     head_line,
     section_name,
 )
-from protocols.scp.sitemap import (
+from protocols.scp.write.sitemap import (
     ListedCollection,
     ListedSection,
     render_sitemap,

@@ -9,9 +9,8 @@ from hypothesis import given
 
 from protocols.languages import reduce_language
 from protocols.model import Author, Category, Entry, Feed, Link, Text
-from protocols.scp.addresses import page_address
-from protocols.scp.media import MOST_CHAPTERS
-from protocols.scp.page import PageContext, page_line, page_url, timestamp
+from protocols.scp.collection import page_address, timestamp
+from protocols.scp.write.page import MOST_CHAPTERS, PageContext, page_line, page_url
 from tests.support.entries import ENTRIES, FEEDS
 from tests.support.public_feeds import an_entry
 from tests.support.scp_schemas import faults_of_page

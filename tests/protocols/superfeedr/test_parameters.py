@@ -7,8 +7,13 @@ from enum import StrEnum
 import pytest
 
 from protocols.errors import InvalidValue
-from protocols.superfeedr.bodies import LONGEST_PATH, MOST_PARAMETERS
-from protocols.superfeedr.parameters import Lengths, Parameters, read_parameters
+from protocols.superfeedr.parameters import (
+    LONGEST_PATH,
+    MOST_PARAMETERS,
+    Lengths,
+    Parameters,
+    read_parameters,
+)
 
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=----x7"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.track import QueryError, parse_query
-from protocols.track.lexing import FLAGS
+from protocols.track.parsing import FLAGS
 
 POSITIVE = "something that must be there, in every alternative,"
 

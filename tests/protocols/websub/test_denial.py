@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.websub.denial import denial_url
+from protocols.websub.verification import denial_url
 
 TOPIC = "https://site.example/feed"
 DENIED = "hub.mode=denied&hub.topic=https%3A%2F%2Fsite.example%2Ffeed"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocols.errors import InvalidValue
-from protocols.websub.forms import MOST_PARAMETERS, read_form
+from protocols.websub.requests import MOST_PARAMETERS, read_form
 
 ANY = re.compile(".*")
 

@@ -5,7 +5,6 @@ from urllib.parse import urlencode
 import pytest
 
 from protocols.errors import InvalidValue
-from protocols.websub.forms import read_form
 from protocols.websub.requests import (
     MOST_PUBLISHED,
     HubRequest,
@@ -13,6 +12,7 @@ from protocols.websub.requests import (
     RefusedUrl,
     SubscribeRequest,
     UnsubscribeRequest,
+    read_form,
     read_request,
 )
 

@@ -7,8 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 
 from protocols.errors import InvalidValue
-from protocols.websub.forms import read_form
-from protocols.websub.leases import DEFAULT_LEASE, LONGEST_LEASE
+from protocols.websub.requests import DEFAULT_LEASE, LONGEST_LEASE, read_form
 from protocols.websub.subscriber import (
     HubDenial,
     HubQuestion,

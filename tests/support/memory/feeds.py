@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from protocols.quick import changed
-from protocols.selectors import selector_of
-from protocols.urls import resource_url
+from protocols.urls import resource_url, selector_of
 from storage.errors import NotFound
 from storage.records import (
     AccountId,

@@ -8,8 +8,8 @@ from typing import Final
 from hub.core.sites.openfeeder.session import GONE, STEP, Session
 from hub.core.sites.steps import Part, count, find_unlisted
 from protocols.model import Deletion
-from protocols.openfeeder.documents import Listed
-from protocols.openfeeder.entries import is_of
+from protocols.openfeeder.read.documents import Listed
+from protocols.openfeeder.read.entries import is_of
 from protocols.urls import resolve
 from storage.records import SitePage
 

@@ -11,9 +11,9 @@ from typing import Final
 from hub.core.sites.openfeeder.session import STEP, Session
 from hub.core.sites.steps import Part, ask
 from protocols.model import Deletion
-from protocols.openfeeder.documents import Changes
-from protocols.openfeeder.entries import key_of
-from protocols.openfeeder.requests import changes_url
+from protocols.openfeeder.read.documents import Changes
+from protocols.openfeeder.read.entries import key_of
+from protocols.openfeeder.read.places import changes_url
 
 REFUSED = (400, 422)
 """The server does not want this cursor."""

@@ -13,10 +13,9 @@ from hub.core.sites.openfeeder.session import STEP, Session
 from hub.core.sites.openfeeder.state import Mark
 from hub.core.sites.steps import Failed, Part, ask, recall
 from protocols.dates import parse_date
-from protocols.openfeeder.cursors import time_of
-from protocols.openfeeder.documents import Index, Listed
-from protocols.openfeeder.entries import key_of
-from protocols.openfeeder.requests import index_url
+from protocols.openfeeder.read.documents import Index, Listed, time_of
+from protocols.openfeeder.read.entries import key_of
+from protocols.openfeeder.read.places import index_url
 from storage.records import SitePage
 
 MOST_PAGES: Final = 2_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from hub.core.sites.openfeeder.state import OpenFeederState
-from protocols.openfeeder.requests import LIMIT
+from protocols.openfeeder.read.places import LIMIT
 
 SHARE: Final = 0.1
 """Of the time, at a request a second, that may go into reading what has not changed."""

@@ -21,10 +21,16 @@ from hub.core.sites.steps import (
 )
 from protocols.errors import FeedError
 from protocols.model import Deletion, Feed
-from protocols.openfeeder.documents import Changes, Index, Listed, Page
-from protocols.openfeeder.entries import content_of, entry_of, is_of, key_of
-from protocols.openfeeder.reading import read_listing, read_page
-from protocols.openfeeder.requests import page_url
+from protocols.openfeeder.read.documents import (
+    Changes,
+    Index,
+    Listed,
+    Page,
+    read_listing,
+    read_page,
+)
+from protocols.openfeeder.read.entries import content_of, entry_of, is_of, key_of
+from protocols.openfeeder.read.places import page_url
 
 STEP: Final = 20
 """Pages that are read before what they say is saved."""

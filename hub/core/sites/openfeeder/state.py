@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from protocols.openfeeder.documents import Discovery
+from protocols.openfeeder.read.documents import Discovery
 
 _VERSION = 1
 

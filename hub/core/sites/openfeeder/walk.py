@@ -15,8 +15,7 @@ from hub.core.sites.openfeeder.pace import is_long, needs_reread, needs_walk
 from hub.core.sites.openfeeder.session import Session
 from hub.core.sites.steps import Ended, Exhausted, Failed, Part, SiteVisit, Walk
 from protocols.errors import FeedError
-from protocols.openfeeder.entries import head_of
-from protocols.openfeeder.reading import read_front
+from protocols.openfeeder.read.documents import head_of, read_front
 
 
 def openfeeder_walk(visit: SiteVisit) -> Walk:

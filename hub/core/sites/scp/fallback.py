@@ -10,8 +10,7 @@ from hub.core.fetched import Fetched
 from hub.core.sites.scp.session import Session
 from hub.core.sites.steps import Failed, Part, ReadPage, ask, parse
 from protocols.errors import FeedError, NotAFeed
-from protocols.feeds.choosing import choose
-from protocols.feeds.discovery import discover_in_header
+from protocols.feeds.discovery import choose, discover_in_header
 from protocols.identity import key_of_id
 from protocols.model import Entry, ParsedFeed
 from protocols.urls import is_web_url

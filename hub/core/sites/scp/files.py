@@ -11,7 +11,7 @@ from hub.core.sites.scp.session import Session
 from hub.core.sites.scp.state import File, Section, moment
 from hub.core.sites.steps import Download, Downloaded, Failed, Part, download, unroll
 from protocols.scp.collection import CollectionType
-from protocols.scp.reading.heads import HeadRules, SiteHead
+from protocols.scp.read.heads import HeadRules, SiteHead
 
 STALE: Final = timedelta(days=1)
 """How much older than its sitemap says a file may be: whoever serves old ones replays

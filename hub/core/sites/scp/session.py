@@ -17,7 +17,7 @@ from hub.core.sites.steps import (
     save,
 )
 from protocols.model import Deletion
-from protocols.scp.reading.fronts import head_of_site
+from protocols.scp.read.sitemaps import head_of_site
 
 
 class Session:

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from protocols.scp.reading.plans import SectionState
-from protocols.scp.reading.sitemaps import SiteFile
+from protocols.scp.read.plans import SectionState
+from protocols.scp.read.sitemaps import SiteFile
 
 _VERSION = 1
 

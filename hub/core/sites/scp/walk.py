@@ -30,8 +30,8 @@ from hub.core.sites.steps import (
 )
 from protocols.errors import FeedError
 from protocols.model import Deletion
-from protocols.scp.reading.plans import SectionPlan, plan_section, wanted_sections
-from protocols.scp.reading.sitemaps import SiteFile, SiteMap, read_sitemap
+from protocols.scp.read.plans import SectionPlan, plan_section, wanted_sections
+from protocols.scp.read.sitemaps import SiteFile, SiteMap, read_sitemap
 
 MOST_GONE: Final = 0.5
 """The share of a site that may be missing at once without being seen twice."""

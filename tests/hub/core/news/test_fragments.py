@@ -13,7 +13,7 @@ from hub.core.news.decision import Decision
 from hub.core.schedule.poll_period import RESOURCE_FLOOR, PollingRules, plan
 from protocols.errors import InvalidDocument
 from protocols.feeds import ParseContext, parse
-from protocols.selectors import selector_of
+from protocols.urls import selector_of
 from storage.records import FetchCommit, FetchTarget, Polling, RecordKind
 from tests.support.fetch_targets import START, a_feed, a_target, an_answer
 

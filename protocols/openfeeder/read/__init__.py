@@ -1,0 +1,1 @@
+"""The client's side of OpenFeeder: what sites answer, and what they are asked."""

@@ -1,0 +1,96 @@
+"""Pages of an OpenFeeder site as entries."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from protocols.identity import content_hash, fingerprint, key_of_id
+from protocols.model import Author, Entry, Link, Text
+from protocols.openfeeder.read.documents import Chunk, Listed, Page
+
+GROUP: Final = "openfeeder"
+"""Of extensions: what the format says and the entry model has no place for."""
+_ELEMENTS: Final = {"heading": "h2", "quote": "blockquote", "code": "pre"}
+_BULLETS: Final = "-*•"
+
+
+def key_of(url: str) -> str:
+    """A page's identity: its absolute URL."""
+    return key_of_id(url)
+
+
+def entry_of(listed: Listed, page: Page | None, language: str) -> Entry:
+    """``page`` is None where a site does not give the content of what it lists."""
+    summary = (page.summary if page else "") or listed.summary
+    author = (page.author if page else "") or listed.author
+    updated = (page.updated if page else None) or listed.updated
+    missing = page.missing if page else 0
+    return Entry(
+        key=key_of(listed.url),
+        id=listed.url,
+        title=(page.title if page else "") or listed.title,
+        summary=Text(value=summary, type="text") if summary else None,
+        content=_content(page.chunks) if page and page.chunks else None,
+        published=(page.published if page else None) or listed.published,
+        updated=updated,
+        links=(Link(href=listed.url),),
+        authors=(Author(name=author),) if author else (),
+        language=(page.language if page else "") or language,
+        extensions={GROUP: {"missing_chunks": missing}} if missing else {},
+    )
+
+
+def content_of(entry: Entry, page: Page | None) -> int:
+    """63 bits of what an entry says: the order of chunks is not, for there are servers
+    that lose it."""
+    if page is None:
+        return fingerprint(content_hash(entry)) >> 1
+    chunks = sorted(page.chunks, key=lambda chunk: (chunk.text, chunk.type))
+    ordered = replace(entry, content=_content(chunks) if chunks else None)
+    return fingerprint(content_hash(ordered)) >> 1
+
+
+def is_of(page: Page, listed: Listed) -> bool:
+    """Whether a page is the one that was asked for: servers drop queries and fragments,
+
+    and answer with the page that has none. Hosts may differ, and the final slash. One
+    that only lacks the fragment is it if it does not call itself something else.
+    """
+    if not page.url:
+        return True
+    place, fragment = _place(page.url)
+    wanted, wanted_fragment = _place(listed.url)
+    if place != wanted:
+        return False
+    if not fragment and wanted_fragment:
+        return page.title in ("", listed.title)
+    return fragment == wanted_fragment
+
+
+def _place(url: str) -> tuple[tuple[str, str], str]:
+    parts = urlsplit(url)
+    return (parts.path.rstrip("/"), parts.query), parts.fragment
+
+
+def _content(chunks: Iterable[Chunk]) -> Text:
+    return Text(value="\n".join(map(_markup, chunks)), type="html")
+
+
+def _markup(chunk: Chunk) -> str:
+    if chunk.type == "list":
+        return f"<ul>{''.join(map(_item, chunk.text.splitlines()))}</ul>"
+    text = html.escape(chunk.text, quote=False)
+    if chunk.type == "code":
+        text = f"<code>{text}</code>"
+    element = _ELEMENTS.get(chunk.type, "p")
+    return f"<{element}>{text}</{element}>"
+
+
+def _item(line: str) -> str:
+    text = line.strip().lstrip(_BULLETS).strip()
+    return f"<li>{html.escape(text, quote=False)}</li>" if text else ""

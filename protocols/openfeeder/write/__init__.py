@@ -1,0 +1,1 @@
+"""The server's side of OpenFeeder: documents, what they leave out, parameters."""

@@ -1,0 +1,111 @@
+"""What is counted of a request (OpenFeeder 12), and how Umami and GA4 are told.
+
+Which programs read for language models and search, by how they name themselves.
+
+Only these are counted (OpenFeeder 12, "Privacy": "Analytics track bot requests only.
+No human user data is collected").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+from urllib.parse import urlencode
+
+import orjson
+
+
+@dataclass(frozen=True, slots=True)
+class Bot:
+    """``family`` is the company, as OpenFeeder names them."""
+
+    name: str
+    family: str
+
+
+BOTS: Final = tuple(
+    Bot(name, family)
+    for family, names in {
+        "openai": ("GPTBot", "ChatGPT-User", "OAI-SearchBot"),
+        "anthropic": ("ClaudeBot", "Claude-User", "Claude-SearchBot", "anthropic-ai"),
+        "google": ("Google-Extended", "GoogleOther", "Googlebot"),
+        "perplexity": ("PerplexityBot", "Perplexity-User"),
+        "common-crawl": ("CCBot",),
+        "cohere": ("cohere-ai", "cohere-training-data-crawler"),
+        "meta": ("Meta-ExternalAgent", "Meta-ExternalFetcher", "FacebookBot"),
+        "amazon": ("Amazonbot",),
+        "you": ("YouBot",),
+        "bytedance": ("Bytespider",),
+    }.items()
+    for name in names
+)
+
+
+def find_bot(user_agent: str) -> Bot | None:
+    """None for people, and for programs nobody knows."""
+    written = user_agent.lower()
+    return next((bot for bot in BOTS if bot.name.lower() in written), None)
+
+
+EVENT = "openfeeder_request"
+_LONGEST = 200
+"""Characters of what the asker wrote."""
+
+
+class Endpoint(StrEnum):
+    SEARCH = "search"
+    FETCH = "fetch"
+    INDEX = "index"
+    DISCOVERY = "discovery"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalyticsEvent:
+    """All eight fields of section 12."""
+
+    bot_name: str
+    bot_family: str
+    endpoint: Endpoint
+    query: str = ""
+    intent: str = ""
+    results: int = 0
+    cached: bool = False
+    response_ms: int = 0
+
+    @property
+    def members(self) -> dict[str, object]:
+        return {
+            "bot_name": self.bot_name,
+            "bot_family": self.bot_family,
+            "endpoint": str(self.endpoint),
+            "query": self.query[:_LONGEST],
+            "intent": self.intent[:_LONGEST],
+            "results": self.results,
+            "cached": self.cached,
+            "response_ms": self.response_ms,
+        }
+
+
+def umami_body(event: AnalyticsEvent, website: str, hostname: str) -> bytes:
+    """For ``POST /api/send``."""
+    payload = {
+        "website": website,
+        "hostname": hostname,
+        "url": "/openfeeder",
+        "name": EVENT,
+        "data": event.members,
+    }
+    return orjson.dumps({"type": "event", "payload": payload})
+
+
+def ga4_body(event: AnalyticsEvent) -> bytes:
+    """For the Measurement Protocol; a bot is one client, there is nobody behind it."""
+    # Its values are texts and numbers.
+    params = {**event.members, "cached": int(event.cached)}
+    events = [{"name": EVENT, "params": params}]
+    return orjson.dumps({"client_id": event.bot_name, "events": events})
+
+
+def ga4_query(measurement_id: str, secret: str) -> str:
+    return urlencode({"measurement_id": measurement_id, "api_secret": secret})

@@ -1,0 +1,1 @@
+"""The publisher's side: collections of pages, and the sitemap that names them."""
