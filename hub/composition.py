@@ -16,9 +16,6 @@ from random import Random, SystemRandom
 from typing import Final
 from urllib.parse import urlsplit
 
-from protocols.openfeeder.write.parameters import AuthorDisplay
-from protocols.scp.read.unpacking import ChecksumRule
-
 import hub
 from hub.collections.builder import BuildOptions, CollectionBuilder
 from hub.collections.pages import PageKeeper
@@ -104,8 +101,10 @@ from hub.websub.topics import OpenHub, Topics
 from hub.websub.validation import Validation
 from hub.websub.verifier import Verifier
 from protocols.http import user_agent
+from protocols.openfeeder.write.parameters import AuthorDisplay
 from protocols.outlines import MOST_BYTES
 from protocols.scp.collection import Encoding
+from protocols.scp.read.unpacking import ChecksumRule
 from storage.contract import Storage
 
 PRODUCT: Final = f"Fanfare/{hub.__version__}"

@@ -15,8 +15,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, TypeVar
 
-from protocols.openfeeder.write.parameters import AuthorDisplay, PageType
-
 from hub.core.schedule.poll_period import PollingRules
 from hub.core.sites.bounds import SiteBounds
 from hub.setting_readers import (
@@ -35,6 +33,7 @@ from hub.setting_readers import (
     text_file,
     whole,
 )
+from protocols.openfeeder.write.parameters import AuthorDisplay, PageType
 from protocols.superfeedr.parameters import DEFAULT_LENGTHS, Lengths
 from protocols.urls import is_public_url
 from protocols.websub.callbacks import LONGEST_URL

@@ -1,18 +1,14 @@
 """Dates as feeds write them, to aware UTC datetimes.
 
-RFC 822 with all its neighbours, ISO 8601 and W3CDTF, asctime, and what people type.
-A time without a zone, or with a zone nobody knows, is taken as UTC; a date alone is
-its midnight, a month alone its first day. The future and 1970 are passed on as they
-stand; the 31st of November is the day after the 30th, and 25:00 the hour after 24:00.
+RFC 822 with all its neighbours, ISO 8601 and W3CDTF, asctime, and what people type, in
+the languages that feeds are written in. A time without a zone, or with an unknown one,
+is UTC; a date alone is its midnight, a month alone its first day. The future and 1970
+are passed on as they stand; the 31st of November is the day after the 30th, and 25:00
+the hour after 24:00.
 
-Dates in Thai, Hindi and Vietnamese, with their months in English.
-
-In these the name of a month is no word as regular expressions have it, or is two; Thai
-counts its years from the Buddha's, 543 more than ours.
-
-The names of months, in the languages that feeds are written in.
-
-The layouts of dates that people and programs write, beyond the usual ones.
+In Thai, Hindi and Vietnamese the name of a month is no word as regular expressions have
+it, or is two: these are put into English first. Thai counts its years from the
+Buddha's, 543 more than the common ones.
 """
 
 from __future__ import annotations

@@ -81,10 +81,11 @@ def _in_ascii(host: str) -> str:
 
 @lru_cache(4_096)
 def registrable_domain(host: str) -> str:
-    """What one owner has registered: two labels of a name, three where a registry owns
+    """The domain that one owner has registered.
 
-    these (``example.co.uk``) or anybody may have names (``example.github.io``). An
-    address, and a name of one label, is one by itself.
+    Two labels of a name, or three where a registry owns these (``example.co.uk``) or
+    anybody may have names (``example.github.io``). An address, and a name of one label,
+    is one by itself.
     """
     if address_of(host) is not None:
         return host

@@ -1,14 +1,13 @@
-"""What changes in a content with each request although its publisher changed nothing.
+"""HTML of entries: made safe to show in a page, and freed of noise to be compared.
 
-Tracking pixels, advertisements, scripts and one-time tokens, cache busters in the
-addresses of pictures, counts of comments. Taken out before contents are compared, never
-from what is passed on. Linear in the text, whatever it is.
+Sanitizing is off by default (``FANFARE_SANITIZE``): what feeds say is passed on as they
+say it. nh3 (ammonia) parses as browsers do; hostile markup can make that take squared
+time and space, so that this belongs into a worker process with limits.
 
-Entries whose content is safe to show in a page: the setting ``sanitize``.
-
-Off by default: what feeds say is passed on as they say it. nh3 (ammonia) parses as
-browsers do; hostile markup can make that take squared time and space, so that this
-belongs into a worker process with limits.
+Noise is what changes with each request although the publisher changed nothing: tracking
+pixels, advertisements, scripts and one-time tokens, cache busters in the addresses of
+pictures, counts of comments. It is taken out before contents are compared, never from
+what is passed on, in time that is linear in the text.
 """
 
 from __future__ import annotations

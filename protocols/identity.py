@@ -2,12 +2,7 @@
 
 An entry is known by its publisher's id; where there is none by its link, its
 enclosure, or, last, a hash of what it says. Keys are compared within one feed only.
-
-A checksum of long documents, for telling whether they are the same again.
-
-GMAC with a key that everybody knows is no signature, but as good a checksum of 128
-bits as any, and of those at hand it takes the least time by far: processors multiply
-for it. Whoever makes two of their documents alike deceives about their own feed only.
+Long documents are told apart by a checksum.
 """
 
 from __future__ import annotations

@@ -1,18 +1,13 @@
-"""Lists of feeds in OPML, as people export them and sites publish them: reading.
+"""Lists of feeds in OPML, as people export them and sites publish them.
 
-Lenient about what files in use do: attribute names in any case, other types than
-``rss``, folders, and lists that include others (``type="link"`` with an ``xmlUrl`` as
-myPublicFeeds.opml has it, ``type="include"`` of OPML 2.0). Comments are skipped.
+Reading is lenient about what files in use do: attribute names in any case, other types
+than ``rss``, folders, and lists that include others (``type="link"`` with an ``xmlUrl``
+as myPublicFeeds.opml has it, ``type="include"`` of OPML 2.0). Comments are skipped.
+Lists that include each other may form a tree, a diamond or a ring: each is read once,
+known by the address that it was found at in the end.
 
-Lists of feeds as OPML 2.0, such as ``/myPublicFeeds.opml``.
-
-That name and its use were proposed in 2003 and withdrawn; files in this form are read
-by whatever imports subscriptions. Only the writing is here.
-
-Walking lists of feeds that include each other, without ever going in circles.
-
-Pure: what to ask for next, and what an answer adds. Lists may form a tree, a diamond
-or a ring: each is read once, known by the address that it was found at in the end.
+Written is OPML 2.0, such as ``/myPublicFeeds.opml``, a name proposed in 2003 and
+withdrawn; whatever imports subscriptions reads it.
 """
 
 from __future__ import annotations

@@ -1,20 +1,16 @@
-"""XML-RPC, as much of it as pings need: a call is read, an answer or a fault written.
+"""Pings: XML-RPC's, as blogs send them, and rssCloud's.
 
-A call comes from anybody. So its document may have no document type and hence no
-entities, is UTF-8 or a single-byte encoding, and is bounded in size and parameters;
-of its values only scalars are read, as text.
+A call of XML-RPC comes from anybody. So its document may have no document type and
+hence no entities, is UTF-8 or a single-byte encoding, and is bounded in size and
+parameters; of its values only scalars are read, as text. Blogs have sent
+``weblogUpdates.ping`` and ``weblogUpdates.extendedPing`` since 2001, and most programs
+for blogs still can. ``ping`` has the blog's name and URL, maybe that of a page to look
+at and a category; ``extendedPing`` has the feed's URL behind that page's, WordPress in
+its place. So no place is trusted: all URLs that are given may be a feed's.
 
-Pings of weblogs: ``weblogUpdates.ping`` and ``weblogUpdates.extendedPing``.
-
-Blogs have sent them since 2001, and most programs for blogs still can. ``ping`` has
-the blog's name and URL, maybe that of a page to look at and a category;
-``extendedPing`` has the feed's URL behind that page's, WordPress in its place. So which
-URL is what is not asked: all that are given may be a feed's.
-
-rssCloud: a feed's ``<cloud>`` tells registered aggregators that it has changed.
-
-A registration lasts 25 hours. The news itself is not sent, nor is anything signed.
-Of its protocols only those over HTTP POST.
+rssCloud: a feed's ``<cloud>`` tells registered aggregators that it has changed. A
+registration lasts 25 hours. The news itself is not sent, nor is anything signed. Of its
+protocols only those over HTTP POST are spoken.
 """
 
 from __future__ import annotations
@@ -109,9 +105,10 @@ def render_answer(members: Mapping[str, Value]) -> bytes:
 
 
 def render_fault(fault: Fault) -> bytes:
-    """ "A <struct> containing two elements, one named <faultCode>, an <int> and one
+    """An answer with a fault.
 
-    named <faultString>, a <string>."
+    "A <struct> containing two elements, one named <faultCode>, an <int> and one named
+    <faultString>, a <string>."
     """
     code: dict[str, Value] = {"faultCode": int(fault.code), "faultString": fault.reason}
     return _response(f"<fault>{_struct(code)}</fault>")

@@ -1,7 +1,4 @@
-"""Addresses that are safe to show as links, whoever follows them.
-
-Names of people as everybody may read them: mail addresses are nobody's business.
-"""
+"""What is shown to everybody: safe addresses, and names without mail addresses."""
 
 from __future__ import annotations
 

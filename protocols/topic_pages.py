@@ -1,12 +1,9 @@
-"""A feed as this hub has it, newest first: ``/topics/{id}.atom``, ``.json`` (JSON Feed)
-and ``.normalized.json``.
+"""A feed as this hub has it, newest first, under ``/topics/{id}``.
 
-Entries are rendered as in notifications, but in the JSON Feed. The pages are chained as
-RFC 5005 has it for paged feeds: ``first``, and ``next`` while there is more.
-
-A feed as JSON Feed 1.1, read as https://www.jsonfeed.org/version/1.1/ says.
-
-A key whose value is not known is absent, but for those that the format requires.
+As ``.atom`` and ``.normalized.json`` entries are rendered as in notifications;
+``.json`` is JSON Feed 1.1 (https://www.jsonfeed.org/version/1.1/), where a key whose
+value is not known is absent, but for those that the format requires. The pages are
+chained as RFC 5005 has it for paged feeds: ``first``, and ``next`` while there is more.
 """
 
 from __future__ import annotations
@@ -327,10 +324,7 @@ def _render_atom(page: TopicPage, head: Feed) -> bytes:
 
 
 def _render_normalized(page: TopicPage, head: Feed) -> bytes:
-    """The items of notifications; ``next_url``, ``feed_url`` and ``hubs`` are named as
-
-    in JSON Feed.
-    """
+    """The items as in notifications; other members are named as in JSON Feed."""
     notification = _notification(page, head)
     document: dict[str, object] = {
         **feed_object(notification.feed, id=feed_id(page.feed, page.url)),

@@ -1,13 +1,10 @@
 """URLs in feeds: made absolute, and reduced to what identifies a page.
 
-Fragments of URLs that select a part of what the URL leads to.
-
-Most fragments name a place in a page, and mean nothing to a hub. A JSONPath begins with
-``$``. A CSS path begins with ``.``, ``#``, ``[`` or ``*``, or with a usual element's
-name before one of these, or before another name. Whatever else a fragment is, it
-selects nothing: ``#top``, ``#!/page``, ``#:~:text=…``, ``#L12``, ``#v1.2``.
-
-Whether hubs elsewhere can reach this one, as far as its own URL tells.
+Most fragments name a place in a page, and mean nothing to a hub. Some select a part of
+what the URL leads to: a JSONPath begins with ``$``. A CSS path begins with ``.``,
+``#``, ``[`` or ``*``, or with a usual element's name before one of these, or before
+another name. Any other fragment selects nothing: ``#top``, ``#!/page``, ``#:~:text=…``,
+``#L12``, ``#v1.2``.
 """
 
 from __future__ import annotations

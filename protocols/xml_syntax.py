@@ -1,9 +1,8 @@
-"""How XML of strangers is parsed, whatever it is: nothing is fetched, nothing expanded.
+"""XML written, and how XML of strangers is parsed, whatever it is.
 
-libxml2 bounds depth and text sizes itself (no ``huge_tree``). A document type has to be
-refused or removed before, in the very encoding that is parsed.
-
-XML as bytes: what is put into it can neither break out of it nor break it.
+Nothing is fetched, nothing expanded. libxml2 bounds depth and text sizes itself (no
+``huge_tree``). A document type has to be refused or removed before, in the very
+encoding that is parsed.
 """
 
 from __future__ import annotations

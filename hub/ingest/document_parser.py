@@ -20,7 +20,6 @@ from typing import Final, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import structlog
-from protocols.scp.read.unpacking import GZIP, ZSTD
 
 from hub.ingest.worker_frames import Task, unwrap
 from hub.ingest.worker_process import (
@@ -34,6 +33,7 @@ from protocols.domains import zone_of
 from protocols.errors import FeedError, LimitExceeded, MalformedDocument
 from protocols.feeds import ParseContext, parse
 from protocols.model import ParsedFeed
+from protocols.scp.read.unpacking import GZIP, ZSTD
 
 REST: Final = 600.0
 """Seconds: sixty times what a worker gives it."""

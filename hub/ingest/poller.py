@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from protocols.scp.read.unpacking import ChecksumRule
-
 from hub.core.schedule.budget import Budget
 from hub.core.schedule.poll_period import Outlook, Plan, PollingRules, explain
 from hub.core.sites.bounds import SiteBounds
@@ -36,6 +34,7 @@ from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from hub.sites.site_reader import SiteDocuments, SiteReader
+from protocols.scp.read.unpacking import ChecksumRule
 from storage.contract import Storage
 from storage.errors import NotFound, StorageError
 from storage.records import FeedId, FeedState, FetchTarget, StoredFeed

@@ -15,9 +15,6 @@ from functools import partial
 from typing import Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
-from protocols.openfeeder.read.places import LLMS, discovery_places, places_in_llms
-from protocols.scp.read.sitemaps import read_sitemap, sitemaps_of_robots
-
 from hub.core.fetched import Fetched
 from hub.ingest.document_parser import Parser
 from hub.ingest.fetcher import FeedFetcher, FetchRequest, origin
@@ -27,6 +24,8 @@ from protocols.errors import FeedError, FeedLink, NotAFeed
 from protocols.feeds import ParseContext
 from protocols.feeds.discovery import Choice, choose, discover_in_header
 from protocols.model import FeedFormat, ParsedFeed
+from protocols.openfeeder.read.places import LLMS, discovery_places, places_in_llms
+from protocols.scp.read.sitemaps import read_sitemap, sitemaps_of_robots
 from protocols.urls import is_web_url, selector_of
 from storage.records import Credentials
 

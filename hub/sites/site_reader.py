@@ -10,8 +10,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from protocols.scp.read.unpacking import ChecksumRule
-
 from hub.core.fetched import Fetched
 from hub.core.news.decision import Decision
 from hub.core.news.seen_set import day_of
@@ -47,6 +45,7 @@ from protocols.errors import FeedError
 from protocols.feeds import ParseContext
 from protocols.model import SITE_FORMATS, Entry, Feed, ParsedFeed
 from protocols.quick import changed
+from protocols.scp.read.unpacking import ChecksumRule
 from protocols.topic_pages import TopicFormat, TopicPage, render_topic_page
 from storage.contract import SiteStore, Storage
 from storage.errors import DocumentWanted

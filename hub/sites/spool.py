@@ -16,10 +16,6 @@ from dataclasses import replace
 from functools import partial
 from typing import IO, Final
 
-from protocols.scp.read.collections import CollectionReader, SitePage
-from protocols.scp.read.entries import entry_of_page
-from protocols.scp.read.heads import HeadRules
-
 from hub.core.fetched import Fetched
 from hub.core.sites.bounds import COLLECTION_BYTES, COLLECTION_SECONDS, Spent
 from hub.core.sites.steps import Downloaded, ReadPage, Unrolled
@@ -29,6 +25,9 @@ from hub.ingest.fetcher import FetchRequest
 from hub.runtime.offloading import run_in_thread
 from protocols.errors import FeedError, LimitExceeded
 from protocols.quick import changed
+from protocols.scp.read.collections import CollectionReader, SitePage
+from protocols.scp.read.entries import entry_of_page
+from protocols.scp.read.heads import HeadRules
 
 SLICE: Final = 128 * 1024
 """Bytes of the file, of which a hundred times as much may come."""

@@ -13,8 +13,6 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
-from protocols.pings import LEASE_SECONDS, is_registered, registration_form
-
 from hub.core.push.hub_subscription import LEASE
 from hub.errors import NetworkError, OptedOut
 from hub.http import Answer, Limits, Network, Purpose, Request
@@ -22,6 +20,7 @@ from hub.ingest.fetcher import BlockedHosts
 from hub.runtime.clock import Clock
 from protocols.errors import InvalidValue
 from protocols.http import parse_retry_after
+from protocols.pings import LEASE_SECONDS, is_registered, registration_form
 from protocols.urls import resolve
 from protocols.websub.callbacks import read_web_url
 from protocols.websub.subscriber import subscription_form

@@ -1,8 +1,7 @@
 """Atom 1.0 (RFC 4287), Atom 0.3, and the tombstones of RFC 6721.
 
-Atom's own elements, 1.0 and 0.3, wherever they stand: RSS borrows them too.
-
-ActivityStreams in Atom (``as:``): verbs, objects and their types.
+Its elements are read wherever they stand, since RSS borrows them, and so are those of
+ActivityStreams (``as:``): verbs, objects and their types.
 """
 
 from __future__ import annotations

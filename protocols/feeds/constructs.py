@@ -1,6 +1,6 @@
-"""The constructs that Atom defines and everybody borrows: texts, persons, links.
+"""Parts that several formats share: texts, persons, links, and RSS's mailboxes.
 
-Persons as RSS writes them: an e-mail address, and a name beside it.
+The first three are Atom's; a mailbox is an e-mail address with a name beside it.
 """
 
 from __future__ import annotations

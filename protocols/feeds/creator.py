@@ -1,10 +1,8 @@
 """A creator's ``feed.json``, version 1: everything one creator has published.
 
-The document is the complete list: an item that it lacks is gone. Items are known by
-their slug, for good, wherever they move. One that breaks the rules is left out by
+The document is the complete list: an item that it lacks is gone. An item is known by
+its slug for good, wherever it moves. An item that breaks the rules is left out by
 itself and stays what it was; what is wrong is said with a JSON pointer (RFC 6901).
-
-One item of a creator's ``feed.json``.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
-"""The feeds and hubs that a page names in ``link`` elements, or in its header.
+"""The feeds and hubs that a page names in ``link`` elements, and which feed is meant.
 
-Which of the feeds that a page names is meant, when one clearly is.
+One of several feeds is chosen by these rules, in order:
 
-The rules, in order:
-
-1. Feeds of comments are none that a site is followed by, unless there are no others.
+1. Feeds of comments do not count unless there are no others.
 2. Links of a type that is a feed's go before those that may be anything
    (``application/json``, ``application/xml``, ``text/xml``).
-3. One that is left is it.
-4. Several of which titles say the same but for the name of a format are one feed in
-   several formats: Atom before RSS before JSON Feed before others, then the first.
+3. A single one that is left is chosen.
+4. Feeds whose titles differ in nothing but the name of a format are one feed in several
+   formats: Atom goes before RSS before JSON Feed before others, then the first.
 5. Otherwise there is a choice, and it is not made here.
 """
 

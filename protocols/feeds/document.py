@@ -1,12 +1,8 @@
 """A document made ready for its reader: within limits, in UTF-8, of a known kind.
 
-What stands before the root element of an XML or HTML document.
-
-No document type definition ever reaches the parser: the declaration is blanked out,
-and one that declares entities of its own is refused. That leaves no way to expand
-anything into more than it is, nor to make the parser open a file.
-
-What kind of document the bytes are, told by how they begin.
+Its kind is told by how it begins. No document type definition ever reaches the parser:
+the declaration is blanked out, and one that declares entities of its own is refused. So
+nothing can be expanded into more than it is, and the parser opens no file.
 """
 
 from __future__ import annotations

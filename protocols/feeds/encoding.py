@@ -5,21 +5,16 @@ declaration, and what the bytes look like. One exception: bytes that are valid U
 are UTF-8, whatever single-byte encoding is claimed for them. The claim is a common
 mistake, and such bytes would be gibberish in the encoding claimed. Where most
 sequences are UTF-8 it is decided sequence by sequence, so that one stray byte spoils
-no other. Two more mistakes are mended on the way: text that was encoded as UTF-8
-twice, and characters of Windows-1252 that were taken for the control characters of
-ISO 8859-1.
+no other.
 
-Which encoding a document is in that is not UTF-8 and does not say what it is.
+Documents that are not UTF-8 and name no encoding are rare: XML without a declaration is
+UTF-8 by definition. A general detector costs more to load than it is worth, so the
+encoding is guessed by a few properties of the common ones, and by the language that the
+document says it is in.
 
-Such documents are rare: XML without a declaration is UTF-8 by definition. A general
-detector costs more to load than it would ever be worth, so that a few properties of
-the common encodings have to do, and the language that the document says it is in.
-
-Text that is valid UTF-8 and was decoded wrongly before it became that.
-
-Two mistakes are common enough to be mended: all text was encoded as UTF-8 twice, and
-characters of Windows-1252 became the control characters of ISO 8859-1, which HTML
-has always read as what was meant.
+Two mistakes are common enough to be mended in valid UTF-8: all text was encoded as
+UTF-8 twice, and characters of Windows-1252 became the control characters of ISO 8859-1,
+which HTML has always read as what was meant.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
 """feedparser's reading of a document, mapped into our own model. The last resort.
 
-What feedparser's result has of extension modules, put where our readers put it.
+feedparser flattens extension modules: ``itunes:duration`` is ``itunes_duration``, in
+small letters, an element's text or its attributes; of media it has lists of them. They
+are put where our own readers put them.
 
-It flattens them: ``itunes:duration`` is ``itunes_duration``, in small letters, an
-element's text or its attributes; of media it has lists of them.
-
-Ids of RSS as they are written, where feedparser reads them otherwise.
-
-It resolves a guid that may be one against ``xml:base``; to us, as to RSS, a guid is a
-string, whatever reads it. Of ``rdf:about``, which is an address, it is the reverse, and
-that of the channel it leaves out. Of several guids of an item it takes the last one.
+Ids of RSS are taken as they are written. feedparser resolves a guid that may be an
+address against ``xml:base``; to us, as to RSS, a guid is a string. It leaves
+``rdf:about`` as it is, which is an address, and leaves out that of the channel. Of
+several guids of an item it takes the last one.
 """
 
 from __future__ import annotations

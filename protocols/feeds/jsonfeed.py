@@ -1,7 +1,4 @@
-"""JSON Feed 1.0 and 1.1 (jsonfeed.org).
-
-What a JSON Feed says of itself and of its items, as drafts.
-"""
+"""JSON Feed 1.0 and 1.1 (jsonfeed.org)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """Reading JSON that may hold anything: values of the expected type, or none.
 
-Members of JSON objects that have to be of a kind, and notes of those that are not.
-
-What is absent or null is nothing, without a note. ``place`` is the JSON pointer of the
-object.
+A member of an object that is absent or null is nothing, without a note; one of another
+type is noted. ``place`` is the JSON pointer of the object.
 """
 
 from __future__ import annotations

@@ -1,22 +1,12 @@
 """The extension modules that RSS, RDF and Atom have in common.
 
-A table maps the Clark name of a child element to the handler that reads it into the
-draft. Each module has its own file; what no table knows is kept by `extensions`.
+Dublin Core (``dc:``, ``dcterms:``), Apple's podcast elements, Media RSS, places (GeoRSS
+and the W3C's basic vocabulary), and what a head says about when to come back (``ttl``,
+``skipHours``, ``sy:*``). A table maps the Clark name of a child element to the handler
+that reads it into the draft; what no table knows is kept by `extensions`.
 
-Dublin Core elements (``dc:``) and terms (``dcterms:``).
-
-Apple's podcast elements. All are kept as extensions too: apps look there.
-
-Media RSS: files and thumbnails become links, texts stand in for missing ones.
-
-Groups are read like their parts. All is kept as an extension, too: sizes, durations,
-ratings and statistics have no other place.
-
-Places: GeoRSS (simple and GML) and the W3C's basic geo vocabulary.
-
-What a head says about when to come back: ``ttl``, ``skipHours``, ``sy:*``.
-
-All is kept as an extension, too: the schema has no place for it.
+Elements of Apple's, of Media RSS and of schedules are kept as extensions as well: apps
+look there, and sizes, ratings and the like have no other place.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 """XML namespaces by their usual prefixes, and qualified names in Clark notation.
 
 A namespace has several URIs where feeds in the wild call it otherwise; the first is
-right. What differs from one of them in nothing but its scheme, ``www.``, capitals and
-a sign at its end is the same one: site templates write ``https``, which is wrong to
-XML and means nothing else.
-
-Names of elements that came in capitals, or in a namespace by another name.
-
-XML tells them apart, publishers do not.
+right. URIs that differ in nothing but scheme, ``www.``, capitals and a sign at the end
+mean the same namespace: site templates write ``https``, which is wrong to XML. Names of
+elements in capitals mean the usual ones, though XML tells them apart.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What makes an entry's bytes mean the same again, and which bytes are known.
+"""What makes an entry's source mean the same again, and which entries are known by it.
 
-The items of a JSON document as they would be written again, to be known by that.
-
-What an item says is all in its members, in their order; how it stood in the document,
-with which white space and escapes, says nothing.
+In XML that is the bytes of its element. In JSON it is what all members of the item say,
+in their order: how they stood in the document, with which white space and escapes, says
+nothing.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """From an opened document to a feed, by its kind.
 
-Which of the formats written in JSON a document is, told by its content alone.
-
-Several are published at the same paths with the same media type.
+Several formats in JSON are published at the same paths with the same media type; they
+are told apart by their content alone.
 """
 
 from __future__ import annotations
 
-import protocols.openfeeder.read.documents as openfeeder
+import protocols.openfeeder.read.documents as openfeeder  # begins with this package
 from protocols.errors import LimitExceeded, MalformedDocument
 from protocols.feeds.context import ParseContext
 from protocols.feeds.creator import is_creator_feed, read_creator_feed

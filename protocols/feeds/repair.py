@@ -1,13 +1,9 @@
-"""Cheap repairs of ill-formed XML, each a pass over the text.
+"""Cheap repairs of ill-formed XML and JSON, each a pass over the text.
 
-CDATA sections and comments are left alone: there an ampersand is an ampersand.
-
-What was begun in an entry and never ended, ended where it must have been.
-
-A title without its end tag swallows all that follows it in its entry; a CDATA section
-or comment without an end, all that follows it in the document.
-
-What people and templates write for JSON, mended into JSON.
+In XML, CDATA sections and comments are left alone: there an ampersand is an ampersand.
+What was begun in an entry and never ended is ended where it must have been: a title
+without its end tag swallows all that follows it in its entry, a CDATA section or
+comment without an end all that follows it in the document.
 """
 
 from __future__ import annotations

@@ -4,13 +4,12 @@
 path into a page (`protocols.urls`). What matches becomes one entry, in a form in
 which it is only different if it says something else.
 
-What a CSS path matches in a page, in time that grows with the page and no faster.
-
-cssselect makes XPath of such paths, which looks at all siblings of each element and
-merges what it found one by one: ``p ~ p`` takes libxml2 cubed time, and
-``p:nth-child(2)`` squared. Here each part of a path is the set of elements that it
-matches, by their numbers in the document's order, and a combinator goes over all
-elements once. Only what is asked of one element alone is left to XPath.
+CSS paths are matched in time that grows with the page and no faster. cssselect makes
+XPath of them, which looks at all siblings of each element and merges what it found one
+by one: ``p ~ p`` takes libxml2 cubed time, and ``p:nth-child(2)`` squared. Here each
+part of a path is the set of elements that it matches, by their numbers in the
+document's order, and a combinator goes over all elements once. Only what is asked of
+one element alone is left to XPath.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""RSS 0.9x and 2.0: a ``channel`` that holds its items.
+"""RSS: 0.9x and 2.0, where the ``channel`` holds its items, and 0.90 and 1.0 (RDF).
 
-An RSS item, in every version from 0.90 to 2.0, RDF's included.
-
-The head of an RSS or RDF document: its ``channel``.
-
-RSS 0.90 and 1.0: RDF, where items and image stand beside the channel.
+In RDF items and image stand beside the channel. An item is read alike in all versions.
 """
 
 from __future__ import annotations

@@ -2,11 +2,8 @@
 
 Only a guess: a start tag may stand in a CDATA section, a comment or another element.
 Whoever relies on it has the parser confirm that each start tag is an entry, and looks
-at each slice that is new for another end tag.
-
-All entries of the last document, found in the next one before it is opened.
-
-Where they stand there byte for byte, nothing has to be looked for among them again.
+at each slice that is new for another end tag. Where all entries of the last document
+stand in the next one byte for byte, nothing is looked for among them again.
 """
 
 from __future__ import annotations

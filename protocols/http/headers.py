@@ -1,26 +1,7 @@
-"""Header values that cannot end a header, whatever text they are made of.
+"""Headers of HTTP that the hub reads and writes.
 
-Whole seconds as headers carry them (RFC 9111 1.2.2).
-
-``Accept`` (RFC 9110 12.5.1): which media types a client names, and how much it wants
-each.
-
-``Content-Type``: the media type and the charset it claims.
-
-For how long an answer stays fresh, by what its server says (RFC 9111).
-
-``s-maxage`` is ignored: it speaks to shared caches, and the hub asks for itself.
-
-The ``Link`` header (RFC 8288), read leniently and written exactly.
-
-When a limit of requests ends, as servers say it that send no ``Retry-After``.
-
-``X-RateLimit-Reset`` is no standard: GitHub made it a Unix time, and others send the
-seconds that are left. What is too small to be a time of this century is seconds.
-
-What the hub says of itself, and of what it has, when it asks for a feed.
-
-``Retry-After`` (RFC 9110 10.2.3): when a server wants to be asked again.
+What is read is read leniently; what is written is exact, and no value can end its
+header, whatever text it is made of.
 """
 
 from __future__ import annotations

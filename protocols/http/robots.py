@@ -126,9 +126,10 @@ def _rule(path: str, *, allows: bool) -> _Rule:
 
 
 def _normalized(path: str) -> str:
-    """2.2.2: octets outside of ASCII, and those that are reserved, are percent-encoded
+    """A path as it is compared.
 
-    before they are compared; others are not.
+    2.2.2: octets outside of ASCII, and those that are reserved, are percent-encoded
+    before that; others are not.
     """
     return quote(unquote_to_bytes(_keep_reserved(path)), safe=_RESERVED + "%")
 

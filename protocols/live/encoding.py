@@ -1,15 +1,13 @@
-"""Messages written as JSON, on one line.
+"""Messages of the live stream as they are sent: JSON, server-sent events, frames.
 
-Server-sent events (the HTML standard, "Server-sent events").
+In events (the HTML standard, "Server-sent events") nothing that is sent can end a field
+or an event early: line ends in data become lines of data, and in a name or an id they
+are refused.
 
-Nothing that is sent can end a field or an event early: line ends in data become lines
-of data, and in a name or an id they are refused.
-
-Websocket frames, built once and written to every connection that gets the message.
-
-A hub's frames are not masked, so the same bytes serve all. A compressed one depends on
-no message before it ("server_no_context_takeover", RFC 7692 7.1.1.1) and on a window
-that every negotiated connection has.
+Websocket frames are built once and written to every connection that gets the message: a
+hub's frames are not masked, so the same bytes serve all. A compressed one depends on no
+message before it ("server_no_context_takeover", RFC 7692 7.1.1.1) and on a window that
+every negotiated connection has.
 """
 
 from __future__ import annotations
@@ -80,9 +78,10 @@ def event(name: str, data: bytes, id: str | None = None) -> bytes:
 
 
 def comment(text: str, id: str | None = None) -> bytes:
-    """What a client does not see. With an ``id``, its Last-Event-ID moves there:
+    """A line that a client does not see.
 
-    an event without data is not dispatched, but its id is remembered.
+    With an ``id``, its Last-Event-ID moves there: an event without data is not
+    dispatched, but its id is remembered.
     """
     line = f": {_checked('comment', text)}\n".encode()
     return line + (b"" if id is None else _field("id", id)) + b"\n"

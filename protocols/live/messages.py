@@ -3,9 +3,8 @@
 Clients subscribe and unsubscribe; the rest comes from the hub. Members that are not
 known are passed over, so that old and new ends understand each other.
 
-Why the hub closes a live connection: websocket close codes and their reasons.
-
-3000 to 3499 mean "come back", 3500 to 3999 "do not"; below are those of RFC 6455.
+A connection that the hub closes has a close code and a reason: 3000 to 3499 mean "come
+back", 3500 to 3999 "do not"; below are those of RFC 6455.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Collections: what names one, and the line that it begins with.
+"""Collections: what names one, the line that it begins with, and its addresses.
 
-Addresses as collections have them: URIs of the web, in ASCII, or none.
+Addresses are URIs of the web, in ASCII, or none.
 """
 
 from __future__ import annotations

@@ -3,13 +3,8 @@
 Valid Atom 1.0 but for one thing: ids, like schemes of categories, are passed on as they
 came, though RFC 4287 wants IRIs; they "MUST NOT change" (4.2.6) either. A date that
 Atom requires and an entry does not have is the document's; entries without an author
-get the feed, by its title.
-
-Entries, deletions and feed heads as Atom elements of the Superfeedr schema.
-
-In the order Superfeedr sent them, each entry with its namespaces.
-
-The status block as an element, its children in the order of Superfeedr's own.
+get the feed, by its title. Elements come in Superfeedr's order, and each entry declares
+its namespaces.
 """
 
 from __future__ import annotations
@@ -239,9 +234,10 @@ _DIGEST: Final = f' xmlns:sf="{SUPERFEEDR}" sf:digest="true"'.encode()
 
 
 def render_atom(notification: Notification, entries: bytes | None = None) -> bytes:
-    """The whole document. ``entries`` are those of `render_entries`, if at hand:
+    """The whole document.
 
-    they are the same for every topic and subscriber, whom only the head names.
+    ``entries`` are those of `render_entries`, if at hand: they are the same for every
+    topic and subscriber, whom only the head names.
     """
     writer = XmlWriter()
     _put_beginning(writer, notification)

@@ -1,14 +1,10 @@
-"""Dates, links, people and categories as they stand in every element of the schema.
+"""What stands in every element of the Atom schema: dates, links, people, texts.
 
-What RFC 4287 lets stand in attributes; whatever feeds have there, this is valid.
-
-Text constructs and content as Atom elements (RFC 4287 3.1 and 4.1.3).
-
-What the schema has no place for: one JSON object, or one element of our namespace.
-
-As XML a mapping is ``field`` elements with names, a list is ``item`` elements; a
-``type`` of ``object``, ``list``, ``number``, ``boolean`` or ``null`` says what a text
-alone would not. The two forms say the same.
+Attributes hold what RFC 4287 lets stand there, whatever feeds have. What the schema has
+no place for is one JSON object, or one element of our namespace: a mapping is ``field``
+elements with names, a list is ``item`` elements; a ``type`` of ``object``, ``list``,
+``number``, ``boolean`` or ``null`` says what a text alone would not. The two forms say
+the same.
 """
 
 from __future__ import annotations

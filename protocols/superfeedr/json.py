@@ -1,19 +1,11 @@
-"""Notifications as JSON with Superfeedr's keys.
+"""Notifications as JSON with Superfeedr's camelCase keys: objects for orjson.
 
-A notification without entries (trouble began or ended) has no ``items`` at all: that
+A notification without entries (an error began or ended) has no ``items`` at all: that
 is how clients tell it from one that has. Deletions are items with the verb ``delete``.
+Times are whole seconds UTC. A key whose value is not known is absent.
 
-Dates, texts, links and people as they stand in every JSON object of the schema.
-
-Written out key by key: this is done for every entry, and a loop over a table of keys
-would take several times as long.
-
-Entries, deletions and feed heads as JSON objects of the Superfeedr schema.
-
-Objects for orjson, with Superfeedr's camelCase keys. Times are whole seconds UTC. A
-key whose value is not known is absent.
-
-The status block as an object.
+Objects are written out key by key: this is done for every entry, and a loop over a
+table of keys takes several times as long.
 """
 
 from __future__ import annotations
@@ -312,9 +304,10 @@ JSON_TYPE: Final = "application/json; charset=utf-8"
 
 
 def render_json(notification: Notification, items: bytes | None = None) -> bytes:
-    """The whole document. ``items`` are those of `render_items`, if at hand:
+    """The whole document.
 
-    they are the same for every topic and subscriber, whom only the head names.
+    ``items`` are those of `render_items`, if at hand: they are the same for every
+    topic and subscriber, whom only the head names.
     """
     document = _head(notification)
     if notification.entries is not None or notification.deletions:

@@ -3,13 +3,11 @@
 Query and body are one, whatever the method; the body wins. ``search[feed][url]``,
 ``search[feed.url]`` and JSON's ``{"search": {"feed": {"url": …}}}`` are all
 ``search.feed.url``; ``hub.url[]`` is a repeated ``hub.url``. Empty parameters are
-absent ones, and names nobody knows are ignored. Errors name the parameter at fault.
+absent ones, and unknown names are ignored. Errors name the parameter at fault.
 
-Bodies of requests as names and values: forms, multipart forms and JSON.
-
-What the clients of Superfeedr send: curl's multipart from PHP, JSON from Node, forms
-from everybody else. Names and values come out as they were written; JSON's members
-are joined by full stops, its lists repeated.
+Bodies are forms, multipart forms (curl's, from PHP) and JSON (from Node). Names and
+values come out as they were written; JSON's members are joined by full stops, its lists
+repeated.
 """
 
 from __future__ import annotations

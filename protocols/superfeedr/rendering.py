@@ -1,9 +1,4 @@
-"""Ids where the schema wants one and the feed has none.
-
-When entries and feeds say they changed.
-
-What the status block says of the entries that come with it.
-"""
+"""What Atom and JSON renderings say alike: ids, dates, and what the status counts."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Track queries read: what is between blanks is wanted together, ``|`` gives a choice.
 
-any    = all *("|" all)
-all    = member *(["+"] member)
-member = "-" member / "(" any ")" / phrase / flag / word
+The grammar::
 
-The marks and members that a track query is written with.
+    any    = all *("|" all)
+    all    = member *(["+"] member)
+    member = "-" member / "(" any ")" / phrase / flag / word
 """
 
 from __future__ import annotations

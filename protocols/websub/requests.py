@@ -1,16 +1,8 @@
-"""What may be asked of the hub: subscribe, unsubscribe, and publish (WebSub 5.1).
+"""What the hub may be asked: subscribe, unsubscribe, and publish (WebSub 5.1).
 
 "Hubs MUST ignore additional request parameters they do not understand". Of
 ``hub.verify`` (PubSubHubbub 0.3) only that it is there says something. Errors name the
-parameter at fault.
-
-Parameters that may be given once.
-
-How long a subscription lasts without being renewed, and a secret after it was.
-
-All in seconds.
-
-Parameters of a request to the hub, from its body and its query string.
+parameter at fault. Leases are in seconds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Verification of intent: the callback is asked whether it wants this (WebSub 5.3).
-
-The word that a subscription is refused or has been ended (WebSub 5.2).
-"""
+"""Verification of intent (WebSub 5.3) and denial (5.2): what the callback is told."""
 
 from __future__ import annotations
 

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
-from protocols.pings import cloud_url
 
 from hub.core.fetched import Fetched
 from protocols.errors import InvalidValue
 from protocols.http import parse_link_header
 from protocols.model import Feed
+from protocols.pings import cloud_url
 from protocols.urls import normal_url, resource_url
 from protocols.websub.callbacks import read_web_url
 from storage.records import PushOffer, PushWay

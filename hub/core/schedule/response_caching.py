@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from hub.core.fetched import Fetched
 from protocols.http import freshness, parse_retry_after
-from protocols.http.rate_limit_reset import parse_reset
+from protocols.http.headers import parse_reset
 from storage.records import Polling, Validators
 
 

@@ -56,10 +56,11 @@ def content_of(entry: Entry, page: Page | None) -> int:
 
 
 def is_of(page: Page, listed: Listed) -> bool:
-    """Whether a page is the one that was asked for: servers drop queries and fragments,
+    """Whether a page is the one that was asked for.
 
-    and answer with the page that has none. Hosts may differ, and the final slash. One
-    that only lacks the fragment is it if it does not call itself something else.
+    Servers drop queries and fragments, and answer with the page that has none. Hosts
+    may differ, and the final slash. A page that only lacks the fragment is the one if
+    it does not call itself something else.
     """
     if not page.url:
         return True

@@ -1,7 +1,4 @@
-"""Where a site's OpenFeeder discovery document may be.
-
-What an OpenFeeder endpoint is asked for (3.1).
-"""
+"""Where a site's OpenFeeder discovery document may be, and what it is asked for."""
 
 from __future__ import annotations
 

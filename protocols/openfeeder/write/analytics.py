@@ -1,9 +1,8 @@
 """What is counted of a request (OpenFeeder 12), and how Umami and GA4 are told.
 
-Which programs read for language models and search, by how they name themselves.
-
-Only these are counted (OpenFeeder 12, "Privacy": "Analytics track bot requests only.
-No human user data is collected").
+Only programs that read for language models and search are counted, by how they name
+themselves ("Privacy": "Analytics track bot requests only. No human user data is
+collected").
 """
 
 from __future__ import annotations

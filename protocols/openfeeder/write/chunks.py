@@ -1,13 +1,10 @@
-"""The content of a page as chunks (OpenFeeder 3.2), out of its typed blocks.
+"""An entry as a page, its content as chunks (OpenFeeder 3.2), out of its typed blocks.
 
-What a page's content must not have (OpenFeeder 4), taken out of its HTML.
-
-Scripts, styles, frames, form fields and what is hidden are never read into blocks at
-all, and pictures are no chunks, so that no tracking pixel is left. Here are the others:
-advertisements, navigation, consent dialogs, sidebars, footers, share widgets and
-comments, as common programs mark them; and the lines that these put under every post.
-
-An entry as a page (OpenFeeder 3.2): what is told of it, wherever it is told.
+Scripts, styles, frames, form fields and what is hidden are never read into blocks, and
+pictures are no chunks, so that no tracking pixel is left. The rest of what a page's
+content must not have (OpenFeeder 4) is taken out of its HTML: advertisements,
+navigation, consent dialogs, sidebars, footers, share widgets and comments, as common
+programs mark them; and the lines that these put under every post.
 """
 
 from __future__ import annotations

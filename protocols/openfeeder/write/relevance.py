@@ -37,8 +37,9 @@ class Ranker(Protocol):
 
 
 class WordRanker:
-    """By the words of the query: how many a text has, how rare these are among all the
+    """Ranks texts by the words of the query.
 
+    What counts is how many of them a text has, how rare these are among all the
     candidates, how often they come and whether in the title.
     """
 

@@ -1,10 +1,8 @@
 """A collection as a stream: bytes in pieces of any size, pages out, in flat memory.
 
-What makes a file unusable is raised, at the place where it is found; so a file is read
-to its end once before anything of it is believed. What costs a page, or less, is noted
-and the reading goes on (SCP, "Error Handling").
-
-Lines out of a stream of bytes, each of a bounded length.
+Lines are of a bounded length. What makes a file unusable is raised, at the place where
+it is found; so a file is read to its end once before anything of it is believed. What
+costs a page, or less, is noted and the reading goes on (SCP, "Error Handling").
 """
 
 from __future__ import annotations

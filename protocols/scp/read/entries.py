@@ -1,11 +1,9 @@
 """A page of a collection as an entry.
 
 Texts and times are the page's own. schema.org's words are taken where they say more,
-or where the page says nothing (SCP, "Schema.org Integration").
-
-Content blocks as HTML (SCP, "Content Block Types").
-
-Whatever a block says is text, escaped, and addresses are those of the web only.
+or where the page says nothing (SCP, "Schema.org Integration"). Content blocks become
+HTML ("Content Block Types"): whatever a block says is text, escaped, and addresses are
+those of the web only.
 """
 
 from __future__ import annotations

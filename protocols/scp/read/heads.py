@@ -1,6 +1,6 @@
 """The first line of a collection: what it is (SCP, "Collection Metadata").
 
-Times as SCP has them: ISO 8601, to the moment they name.
+Times are ISO 8601, to the moment they name.
 """
 
 from __future__ import annotations

@@ -95,10 +95,11 @@ def plan_section(
 
 
 def _is_credible(file: SiteFile, now: datetime) -> bool:
-    """SCP, "Timestamp Validation": "Crawlers SHOULD verify that the `generated`
+    """Whether a file was made at a time that its publisher can mean.
 
-    timestamp is recent and reject collections with timestamps far in the past or
-    future (beyond reasonable clock skew)".
+    "Crawlers SHOULD verify that the `generated` timestamp is recent and reject
+    collections with timestamps far in the past or future (beyond reasonable clock
+    skew)" (SCP, "Timestamp Validation").
     """
     return now - LONGEST_AGO <= file.generated <= now + _FAR
 

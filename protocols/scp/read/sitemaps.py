@@ -1,11 +1,7 @@
-"""Sitemaps, and what SCP adds to them (SCP, Appendix A).
+"""Sitemaps, what SCP adds to them (SCP, Appendix A), and robots.txt that names them.
 
 A wrong attribute is noted by its name; it costs the element only if that says nothing
-without it.
-
-A sitemap with SCP's elements as what a site is registered by.
-
-``robots.txt``, as far as it names sitemaps.
+without it. A sitemap with SCP's elements is what a site is registered by.
 """
 
 from __future__ import annotations

@@ -3,11 +3,9 @@
 Clients and proxies decode gzip on the way, leave zstd as it is, or pack a second time;
 only the magic numbers tell (RFC 1952, RFC 8878).
 
-What a collection's ``checksum`` may be the hash of.
-
-The specification hashes the file that contains the hash, which nobody can make. What
-publishers hash instead is the file without the member, or with an empty value, or its
-pages only.
+A ``checksum`` is compared with several hashes. The specification hashes the file that
+contains the hash, which nobody can make. What publishers hash instead is the file
+without the member, or with an empty value, or its pages only.
 """
 
 from __future__ import annotations

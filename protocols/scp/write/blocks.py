@@ -2,8 +2,6 @@
 
 Only the ten types of the specification, and never a member that it does not name:
 readers drop a whole page for one. Links and images that stand in a text follow it.
-
-Elements of HTML, by what becomes of them in blocks.
 """
 
 from __future__ import annotations

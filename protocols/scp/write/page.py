@@ -1,6 +1,6 @@
 """An entry as a page of a collection (SCP, "Page Schema").
 
-Enclosures as audio, video and image blocks (ActivityStreams, with SCP's members).
+Enclosures are audio, video and image blocks (ActivityStreams, with SCP's members).
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from protocols.openfeeder.read.places import LLMS, WELL_KNOWN, WORDPRESS
 
 from hub.core.fetched import Fetched
 from hub.ingest.fetcher import FetchRequest
@@ -25,6 +24,7 @@ from hub.sites.feed_finder import (
 from protocols.errors import FeedError
 from protocols.feeds import ParseContext, parse
 from protocols.model import ParsedFeed
+from protocols.openfeeder.read.places import LLMS, WELL_KNOWN, WORDPRESS
 from storage.records import Credentials
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import an_answer
