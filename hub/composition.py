@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import Final
@@ -23,26 +24,26 @@ from hub.collections.publisher import Publisher
 from hub.collections.shelf import Shelf
 from hub.core.schedule.budget import Budget
 from hub.core.status.feed_stats import WordList
-from hub.delivery.callback_pace import CallbackPace
 from hub.delivery.credits import Credits
 from hub.delivery.denials import Denials
 from hub.delivery.digests import Digests
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.delivery.redelivery import Redeliveries
 from hub.housekeeping import Housekeeping
-from hub.http import HttpNetwork, Limits, Network
+from hub.http import HttpNetwork, Limits, Network, Purpose
 from hub.http.guard import Guard
 from hub.http.messages import MEBIBYTE
 from hub.http.resolver import Lookup, SystemLookup
 from hub.ingest.committer import load_detector
 from hub.ingest.document_parser import Parser, WorkerParser
 from hub.ingest.entry_sanitizer import WorkerSanitizer
-from hub.ingest.fetcher import BlockedHosts, FeedFetcher, Fetcher, FetcherIdentity
+from hub.ingest.fetcher import BlockedHosts, Fetcher, FetcherIdentity
 from hub.ingest.polite_fetchers import RateLimitedFetcher, RobotsFetcher
 from hub.ingest.poller import Poller, PollerOptions
 from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
 from hub.ingest.tracker import Tracker
 from hub.ingest.visitor import draw_jitter
+from hub.limits.host_limiter import HostLimiter, RequestKind
 from hub.limits.hub_limiter import HubLimiter
 from hub.limits.token_bucket import Rate, per_minute
 from hub.live.shares import divide
@@ -157,14 +158,22 @@ async def build_hub(
         parser = await stack.enter_async_context(WorkerParser())
     publisher_identity = identity(settings)
     blocked_hosts = BlockedHosts(settings.blocked_hosts)
+    publishers = HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.TOPIC))
+    fetcher_of = partial(
+        Fetcher, network, clock, opt_outs=blocked_hosts, limiter=publishers
+    )
     feed_fetcher = PrefetchedResponses(
-        _feed_fetcher(settings, network, clock, blocked_hosts)
+        fetcher_of(Limits())
+        if settings.robots == "off"
+        else RobotsFetcher(
+            fetcher_of(Limits()), fetcher_of(ROBOTS_LIMITS), publishers, clock
+        )
     )
-    paced_fetcher = RateLimitedFetcher(feed_fetcher, network, clock)
+    look_fetcher = RateLimitedFetcher(feed_fetcher, publishers, RequestKind.LOOK)
     list_fetcher = RateLimitedFetcher(
-        Fetcher(network, clock, LIST_LIMITS, blocked_hosts), network, clock
+        fetcher_of(LIST_LIMITS), publishers, RequestKind.LOOK
     )
-    finder = FeedFinder(paced_fetcher, parser, clock, publisher_identity.of_hub)
+    finder = FeedFinder(look_fetcher, parser, clock, publisher_identity.of_hub)
     rules = settings.polling_rules
     if settings.takes_pushes:
         rules = replace(rules, push_url=public_url)
@@ -172,7 +181,7 @@ async def build_hub(
         storage,
         feed_fetcher,
         parser,
-        network,
+        publishers,
         clock,
         rules,
         PollerOptions(
@@ -195,7 +204,7 @@ async def build_hub(
 
     # Delivery to callbacks, and to live connections.
     credits = Credits()
-    callback_pace = CallbackPace(network, clock)
+    callbacks = HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.CALLBACK))
     dispatcher = Dispatcher(
         storage,
         network,
@@ -215,7 +224,7 @@ async def build_hub(
         credits,
         tells_unlisted=settings.tells_unlisted,
     )
-    denials = Denials(storage, network, clock, callback_pace)
+    denials = Denials(storage, network, clock, callbacks)
     redeliveries = Redeliveries(network, clock, hub_url, credits)
     live = LiveStream(
         storage.log,
@@ -250,8 +259,8 @@ async def build_hub(
 
     # Subscribing: by the operator, by accounts, and by strangers at the open hub.
     asking = user_agent(PRODUCT, url=hub_url, contact=settings.contact)
-    questions = Questions(network, clock, asking, callback_pace)
-    validation = Validation(storage, network, asking, callback_pace)
+    questions = Questions(network, clock, asking, callbacks)
+    validation = Validation(storage, network, asking, publishers)
     subscriptions = SubscriptionService(
         storage,
         feeds,
@@ -276,7 +285,7 @@ async def build_hub(
         poller,
         feed_fetcher,
         Discovery(parser, hub_url),
-        network,
+        publishers,
         clock,
         policy,
         asking,
@@ -309,7 +318,12 @@ async def build_hub(
     subscriber = Subscriber(
         storage,
         HubRequests(
-            network, clock, public_url, publisher_identity.of_hub, blocked_hosts
+            network,
+            clock,
+            public_url,
+            publisher_identity.of_hub,
+            blocked_hosts,
+            publishers,
         ),
         HubLimiter(network),
         Polls(storage, poller.explain, poller.wake),
@@ -457,17 +471,6 @@ def _network(settings: Settings) -> HttpNetwork:
         allow_callbacks=settings.callback_networks,
         allow_hubs=settings.hub_networks,
     )
-
-
-def _feed_fetcher(
-    settings: Settings, network: Network, clock: Clock, blocked_hosts: BlockedHosts
-) -> FeedFetcher:
-    """What fetches feeds, as politely as the settings have it."""
-    fetcher = Fetcher(network, clock, Limits(), blocked_hosts)
-    if settings.robots == "off":
-        return fetcher
-    files = Fetcher(network, clock, ROBOTS_LIMITS, blocked_hosts)
-    return RobotsFetcher(fetcher, files, network, clock)
 
 
 async def _sanitizer(

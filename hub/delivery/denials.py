@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import structlog
 
-from hub.delivery.callback_pace import CallbackPace, Kind, host_of
 from hub.errors import NetworkError
 from hub.http import Network, Purpose, Request
+from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.runtime.clock import Clock
 from protocols.websub.verification import denial_url
 from storage.contract import Storage
@@ -49,12 +49,12 @@ class Denials:
         storage: Storage,
         network: Network,
         clock: Clock,
-        pace: CallbackPace | None = None,
+        limiter: HostLimiter,
     ) -> None:
         self._subscriptions = storage.subscriptions
         self._network = network
         self._clock = clock
-        self._pace = pace or CallbackPace(network, clock)
+        self._limiter = limiter
         self._failed: dict[SubscriptionId, _Failed] = {}
         self._hosts: dict[str, float] = {}  # when each was last sent to
         self._page = PAGE
@@ -107,7 +107,7 @@ class Denials:
         request = Request(
             method="GET", url=url, purpose=Purpose.CALLBACK, cuts_body=True
         )
-        await self._pace.wait(subscription.callback, Kind.DENIAL)
+        await self._limiter.wait(host_of(subscription.callback), RequestKind.DENIAL)
         try:
             answer = await self._network.send(request)
         except NetworkError as error:
@@ -130,11 +130,11 @@ class Denials:
         failed = self._failed.get(subscription.id)
         if failed is not None and now < failed.next_try:
             return False
-        callback = subscription.callback
-        if self._pace.is_exempt(callback):
+        host = host_of(subscription.callback)
+        if self._limiter.is_exempt(host):
             return True
-        host = host_of(callback)
-        if host in self._hosts or self._pace.is_waited_for(callback, Kind.DENIAL):
+        is_waited_for = self._limiter.is_waited_for(host, RequestKind.DENIAL)
+        if host in self._hosts or is_waited_for:
             return False
         self._hosts[host] = now
         return True

@@ -116,13 +116,11 @@ class DueQueue:
         return slowest
 
     def add_first(self, due: Due) -> None:
-        """Queue a feed, or move it, before all others, room or not; its host's pace
-        holds, unless it comes without a host."""
+        """Queue a feed, or move it, before all others, room or not."""
         known = self._feeds.get(due.feed_id)
         if known is not None:
             self._remove(known)
-        is_paced_elsewhere = known is not None and bool(due.host)
-        due = Due(due.feed_id, known.host if known and is_paced_elsewhere else due.host)
+        due = Due(due.feed_id, due.host)
         self._line(due.host).appendleft(due)
         self._feeds[due.feed_id] = due
         if due.host in self._ready:

@@ -29,6 +29,7 @@ from msgspec import Struct
 from hub.core.fetched import Fetched, Hop
 from hub.errors import Blocked, NetworkError, OptedOut
 from hub.http import Allowance, Answer, Limits, Network, Purpose, Request, Sink
+from hub.limits.host_limiter import HostLimiter, host_of
 from hub.runtime.clock import Clock
 from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers, user_agent
 from protocols.urls import requested_url
@@ -182,7 +183,9 @@ class Fetcher:
     """Fetches through a network; follows at most five redirects.
 
     ``limits`` hold for each request, and ``limits.seconds`` for all of one fetch.
-    Hosts among the ``opt_outs`` are not asked, wherever a redirect leads.
+    Hosts among the ``opt_outs`` are not asked, wherever a redirect leads. Whoever calls
+    has waited for the host's turn; where a redirect leads is asked at once, and counted
+    by the ``limiter``.
     """
 
     def __init__(
@@ -191,11 +194,13 @@ class Fetcher:
         clock: Clock,
         limits: Limits,
         opt_outs: BlockedHosts | None = None,
+        limiter: HostLimiter | None = None,
     ) -> None:
         self._network = network
         self._clock = clock
         self._limits = limits
         self._opt_outs = opt_outs or BlockedHosts()
+        self._limiter = limiter or HostLimiter(clock)
 
     async def fetch(self, request: FetchRequest) -> Fetched:
         """One fetch, redirects included. Raises nothing but cancellation."""
@@ -223,6 +228,7 @@ class Fetcher:
         if self._opt_outs.cover(journey.url):
             raise OptedOut
         if journey.hops:
+            self._limiter.count(host_of(journey.url))
             left = math.ceil(deadline - self._clock.monotonic())
             limits = replace(limits, seconds=max(1, left))
         return await self._network.send(

@@ -7,48 +7,18 @@ and at the same pace.
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from hub.core.fetched import Fetched
-from hub.http import Network, Purpose
 from hub.ingest.fetcher import FeedFetcher, FetchRequest, bare_url
-from hub.ingest.poll_schedule import HOST_INTERVAL
-from hub.limits.host_limiter import HostLimiter
+from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from protocols.http import Robots, read_robots
-
-
-class RateLimitedFetcher:
-    """Fetches through another fetcher; hosts that are exempt do not wait."""
-
-    def __init__(
-        self,
-        fetcher: FeedFetcher,
-        network: Network,
-        clock: Clock,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        self._sleep = sleep
-        self._fetcher = fetcher
-        self._network = network
-        self._clock = clock
-        self._pacer = HostLimiter()
-
-    async def fetch(self, request: FetchRequest) -> Fetched:
-        """One fetch, when it is its turn."""
-        host = urlsplit(request.url).hostname or ""
-        if not self._network.is_exempt(host, Purpose.TOPIC):
-            now = self._clock.monotonic()
-            await self._sleep(self._pacer.reserve(host, now) - now)
-        return await self._fetcher.fetch(request)
-
 
 KEPT: Final = 86_400.0
 """RFC 9309 2.4: "Crawlers SHOULD NOT use the cached version for more than 24 hours"."""
@@ -60,6 +30,24 @@ MOST_RULES: Final = 200_000
 _INLINE_BYTES: Final = 16 * 1024
 _INLINE_PARTS: Final = 500
 """Between the asterisks of all rules: to search for one in a path takes up to 10 µs."""
+
+
+class RateLimitedFetcher:
+    """Fetches through another fetcher, each request when its host's turn has come.
+
+    ``kind`` says how urgent they are.
+    """
+
+    def __init__(
+        self, fetcher: FeedFetcher, limiter: HostLimiter, kind: RequestKind
+    ) -> None:
+        self._fetcher = fetcher
+        self._limiter = limiter
+        self._kind = kind
+
+    async def fetch(self, request: FetchRequest) -> Fetched:
+        await self._limiter.wait(host_of(request.url), self._kind)
+        return await self._fetcher.fetch(request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +64,22 @@ class _Known:
 class RobotsFetcher:
     """Fetches through another fetcher what robots.txt allows.
 
-    ``files`` fetches those files, which are small. Only the URL that is asked for is
-    held against them, not where a redirect leads.
+    Whoever calls has waited for the host's turn. ``files`` fetches those files, which
+    are small. Only the URL that is asked for is held against them, not where a redirect
+    leads.
     """
 
     def __init__(
         self,
         fetcher: FeedFetcher,
         files: FeedFetcher,
-        network: Network,
+        limiter: HostLimiter,
         clock: Clock,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._fetcher = fetcher
         self._files = files
-        self._network = network
+        self._limiter = limiter
         self._clock = clock
-        self._sleep = sleep
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._rules = 0
 
@@ -132,9 +119,8 @@ class RobotsFetcher:
     async def _ask(self, site: str, user_agent: str) -> _Known:
         request = FetchRequest(url=urljoin(site, "robots.txt"), user_agent=user_agent)
         fetched = await self._files.fetch(request)
-        host = urlsplit(site).hostname or ""
-        if not self._network.is_exempt(host, Purpose.TOPIC):
-            await self._sleep(HOST_INTERVAL)  # between two requests to a host
+        # the turn that the caller has waited for is used up
+        await self._limiter.wait(host_of(site), RequestKind.FETCH)
         now = self._clock.monotonic()
         if _is_unreachable(fetched):
             return _Known(None, now + KEPT_UNREACHABLE)

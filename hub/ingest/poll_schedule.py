@@ -8,15 +8,13 @@ has become due before them.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from datetime import datetime, timedelta
-from urllib.parse import urlsplit
 
 from hub.core.schedule.budget import Budget, poll_tokens
-from hub.http import Network, Purpose
 from hub.ingest.due_queue import Deferrals, Due, DueQueue
 from hub.limits.host_circuit_breaker import HostCircuitBreaker
-from hub.limits.host_limiter import HostLimiter
+from hub.limits.host_limiter import INTERVAL, HostLimiter, RequestKind, host_of
 from hub.runtime.clock import Clock
 from storage.contract import FeedStore
 from storage.records import DueFeed, FeedId, Pace
@@ -29,8 +27,6 @@ HELD = 30.0
 is taken in waits behind them, however late it gets."""
 PAGES = 4
 """That the feeds held are read in."""
-HOST_INTERVAL = 1.0
-"""Seconds between the starts of two requests to one host."""
 HOST_SHARE = 4
 """Due feeds of one host that wait in memory; more of them are put off durably."""
 LONGEST_HOLD = 30.0
@@ -42,6 +38,9 @@ LONGEST_REST = 60.0
 MOST_RESTING = 10_000
 SITE_PAUSE = timedelta(seconds=10)
 """Before a site is looked at again that there was no place for."""
+_ASIDE = " aside"
+"""Of a host's name: the line of feeds that somebody waits for while a site of the host
+is read, for minutes maybe. It has one visit at a time too, and the same pace."""
 _SITES = " sites"
 """No host: sites that wait for a place have one line."""
 
@@ -50,18 +49,24 @@ class PollSchedule:
     """Due feeds, in the order and at the pace in which they may be visited."""
 
     def __init__(
-        self, feeds: FeedStore, network: Network, clock: Clock, budget: Budget
+        self,
+        feeds: FeedStore,
+        limiter: HostLimiter,
+        clock: Clock,
+        budget: Budget,
+        is_read: Callable[[str], bool] = lambda host: False,
     ) -> None:
+        """``is_read``: whether a site of that host is being read."""
         self._feeds = feeds
-        self._network = network
+        self._limiter = limiter
+        self._is_read = is_read
         self._clock = clock
         self._budget = budget
         self._tokens = poll_tokens(budget, clock.monotonic())
         capacity = _capacity(budget)
         self._page = capacity // PAGES
         self._wheel = DueQueue(capacity=capacity, per_host=HOST_SHARE)
-        self._pacer = HostLimiter(interval=HOST_INTERVAL)
-        self._deferrals = Deferrals(HOST_INTERVAL)
+        self._deferrals = Deferrals(INTERVAL)
         self._dead = HostCircuitBreaker()
         self._deferred: list[tuple[FeedId, datetime]] = []
         self._under_way: set[FeedId] = set()
@@ -106,31 +111,25 @@ class PollSchedule:
         self._under_way.update(due.feed_id for due in taken)
         return taken
 
-    def turn(self, due: Due, *, is_ping: bool) -> float:
-        """Seconds until the request may start, by the pace of its host."""
-        return self._reserve(due.host, is_ping=is_ping)
-
-    def turn_of(self, url: str) -> float:
-        """Seconds until one more request of a visit under way may start."""
-        return self._reserve(self._host(url), is_ping=False)
-
-    def _reserve(self, host: str, *, is_ping: bool) -> float:
-        if not host:
-            return 0.0
-        now = self._clock.monotonic()
-        return self._pacer.reserve(host, now, is_ping=is_ping) - now
-
     def finish(self, due: Due, started: float) -> bool:
         """The visit that began then is over; True: another of its host waits."""
         self._under_way.discard(due.feed_id)
         self._finished.add(due.feed_id)
-        return self._wheel.release(due.host, started + HOST_INTERVAL)
+        return self._wheel.release(due.host, started + INTERVAL)
 
     def ask(self, feed_id: FeedId, url: str) -> None:
         """Visit a feed next, due or not, unless it is under way. ``url`` "": at no
         host's pace."""
-        if feed_id not in self._under_way:
-            self._wheel.add_first(Due(feed_id, self._host(url)))
+        if feed_id in self._under_way:
+            return
+        host = self._host(url)
+        if host and self._is_read(host):
+            host += _ASIDE
+        self._wheel.add_first(Due(feed_id, host))
+
+    async def wait_for_turn(self, due: Due, kind: RequestKind) -> None:
+        """Until the visit may begin, by the pace of its host."""
+        await self._limiter.wait(due.host.removesuffix(_ASIDE), kind)
 
     @property
     def under_way(self) -> Set[FeedId]:
@@ -173,10 +172,8 @@ class PollSchedule:
         host = self._host(url)
         if not host:
             return []
-        now = self._clock.monotonic()
-        wait = (until - self._clock.now()).total_seconds()
-        self._pacer.hold(host, now + wait, now)
-        return self._withdraw(host, now)
+        self._limiter.hold(host, (until - self._clock.now()).total_seconds())
+        return self._withdraw(host, self._clock.monotonic())
 
     def silent(self, url: str) -> list[FeedId]:
         """Its host gave no answer; the feeds that were put off, if it seems dead.
@@ -194,13 +191,13 @@ class PollSchedule:
             self._dead.answered(self._host(url))
 
     def _withdraw(self, host: str, now: float) -> list[FeedId]:
-        withdrawn = self._wheel.withdraw(host)
+        withdrawn = self._wheel.withdraw(host) + self._wheel.withdraw(host + _ASIDE)
         for due in withdrawn:
             self._defer(due, now)
         return [due.feed_id for due in withdrawn]
 
     def is_held(self, url: str) -> bool:
-        return self._hold(self._host(url), self._clock.monotonic()) > 0
+        return self._limiter.held(self._host(url)) > 0
 
     async def put_off(self) -> None:
         """Store the later times of feeds that their host has no time for."""
@@ -250,21 +247,19 @@ class PollSchedule:
 
     def _defer(self, due: Due, now: float) -> None:
         wall = self._clock.now()
-        allowed = wall + timedelta(seconds=self._alone(due.host, now))
-        later = self._deferrals.next_time(due.host, due.pace, allowed, wall)
+        host = due.host.removesuffix(_ASIDE)
+        allowed = wall + timedelta(seconds=self._alone(host, now))
+        later = self._deferrals.next_time(host, due.pace, allowed, wall)
         self._deferred.append((due.feed_id, later))
-
-    def _hold(self, host: str, now: float) -> float:
-        return max(0.0, self._pacer.held_until(host) - now)
 
     def _alone(self, host: str, now: float) -> float:
         """Seconds for which a host is left alone, by its wish or for its silence."""
-        return max(self._hold(host, now), self._dead.rest(host, now))
+        return max(self._limiter.held(host), self._dead.rest(host, now))
 
     def _host(self, url: str) -> str:
         """Whose pace counts for a URL; "" if nobody's does."""
-        host = urlsplit(url).hostname or ""
-        return "" if self._network.is_exempt(host, Purpose.TOPIC) else host
+        host = host_of(url)
+        return "" if self._limiter.is_exempt(host) else host
 
     def _wake_resting(self, now: float) -> None:
         rested = [feed for feed, until in self._resting.items() if until <= now]

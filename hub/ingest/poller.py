@@ -16,7 +16,6 @@ from hub.core.schedule.budget import Budget
 from hub.core.schedule.poll_period import Outlook, Plan, PollingRules, explain
 from hub.core.sites.bounds import SiteBounds
 from hub.core.sites.walks import WALKS
-from hub.http import Network
 from hub.ingest.committer import Committer, Detector
 from hub.ingest.document_parser import Parser
 from hub.ingest.document_reader import DocumentReader
@@ -30,6 +29,7 @@ from hub.ingest.tracker import Tracker
 from hub.ingest.visit_runner import StorageOutage, VisitRunner
 from hub.ingest.visit_slots import SiteSlots, Slot, VisitSlots, slow_slots
 from hub.ingest.visitor import Visitor, draw_jitter
+from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
@@ -77,7 +77,7 @@ class Poller:
         storage: Storage,
         fetcher: FeedFetcher,
         parser: Parser,
-        network: Network,
+        limiter: HostLimiter,
         clock: Clock,
         rules: PollingRules,
         options: PollerOptions | None = None,
@@ -92,7 +92,10 @@ class Poller:
         self._site_slots = SiteSlots(options.concurrency)
         self._budget = PollBudget(options.budget, rules.patience)
         self._profile = CommonProfile(storage.feeds, clock)
-        self._schedule = PollSchedule(storage.feeds, network, clock, options.budget)
+        self._limiter = limiter
+        self._schedule = PollSchedule(
+            storage.feeds, limiter, clock, options.budget, self._site_slots.is_read
+        )
         self._jobs: asyncio.Queue[tuple[Due, FetchTarget]] = asyncio.Queue(
             options.concurrency
         )
@@ -146,13 +149,12 @@ class Poller:
                 checksum=options.scp_checksum,
                 slots=self._site_slots,
             ),
+            wait_for_host=self._wait_for_host,
         )
 
     async def _wait_for_host(self, url: str) -> None:
         """Before each further request of a visit, by the same pace as visits."""
-        wait = self._schedule.turn_of(url)
-        if wait > 0:
-            await asyncio.sleep(wait)
+        await self._limiter.wait(host_of(url), RequestKind.CRAWL)
 
     async def run(self) -> None:
         """Poll until cancelled; what is under way then never happened."""

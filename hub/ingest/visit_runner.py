@@ -19,6 +19,7 @@ from hub.ingest.poll_budget import PollBudget
 from hub.ingest.poll_schedule import PollSchedule
 from hub.ingest.visit_slots import NoSiteSlot, Slot, SlowFeeds, TooSlow, VisitSlots
 from hub.ingest.visitor import Visit, Visitor
+from hub.limits.host_limiter import RequestKind
 from hub.runtime.clock import Clock
 from storage.contract import Storage
 from storage.errors import StorageError
@@ -204,9 +205,9 @@ class VisitRunner:
         return is_due and feed.state is FeedState.ACTIVE
 
     async def _wait(self, due: Due, occasion: Occasion) -> None:
-        wait = self.schedule.turn(due, is_ping=occasion is Occasion.PING)
-        if wait > 0:
-            await asyncio.sleep(wait)
+        is_ping = occasion is Occasion.PING
+        kind = RequestKind.FETCH if is_ping else RequestKind.POLL
+        await self.schedule.wait_for_turn(due, kind)
 
     def _heed(self, visit: Visit) -> None:
         """Plan on by what the visit brought; a host that is throttled, or dead, is left

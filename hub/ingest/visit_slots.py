@@ -14,7 +14,7 @@ be polled while many sites are read.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
@@ -22,6 +22,7 @@ from typing import Final
 from hub.core.fetched import Fetched
 from hub.http.messages import MEBIBYTE
 from hub.ingest.due_queue import Due
+from hub.limits.host_limiter import host_of
 from hub.limits.memory_budget import MemoryBudget
 from hub.runtime.metrics import Metrics
 from protocols.model import SITE_FORMATS
@@ -71,6 +72,11 @@ class SiteSlots:
 
     def __init__(self, concurrency: int) -> None:
         self._free = max(1, concurrency // SHARE)
+        self._hosts: Counter[str] = Counter()
+
+    def is_read(self, host: str) -> bool:
+        """Whether a site of that host is being read, be it for minutes."""
+        return host in self._hosts
 
     @contextmanager
     def hold(self, feed: StoredFeed) -> Iterator[bool]:
@@ -82,18 +88,31 @@ class SiteSlots:
             yield is_free
 
     @contextmanager
-    def hold_for_new(self, feed: StoredFeed) -> Iterator[None]:
-        """For the rest of a visit, if it began as any feed's. Raises `NoSiteSlot`.
+    def read(self, feed: StoredFeed) -> Iterator[None]:
+        """For the rest of a visit to a site, in a slot of its own if it began as any
+        feed's. Raises `NoSiteSlot`.
 
         Without it a hundred sites that are added at once would take all workers.
         """
         if feed.format in SITE_FORMATS:
-            yield
+            with self._reading(feed):
+                yield
             return
         with self._take() as is_free:
             if not is_free:
                 raise NoSiteSlot
+            with self._reading(feed):
+                yield
+
+    @contextmanager
+    def _reading(self, feed: StoredFeed) -> Iterator[None]:
+        host = host_of(feed.polling.fetch_url or feed.url)
+        self._hosts[host] += 1
+        try:
             yield
+        finally:
+            self._hosts[host] -= 1
+            self._hosts += Counter()  # drops those at zero
 
     @contextmanager
     def _take(self) -> Iterator[bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -52,7 +52,8 @@ class Visit(Struct, frozen=True, kw_only=True):
 class Visitor:
     """Visits feeds; knows nothing of when, or of how many at once.
 
-    Without ``sites`` the documents of sites are feeds like any other.
+    Without ``sites`` the documents of sites are feeds like any other. The first request
+    of a visit has had its turn; ``wait_for_host`` waits for that of one more, by URL.
     """
 
     feeds: FeedStore
@@ -64,6 +65,7 @@ class Visitor:
     outlook: Callable[[], Outlook]
     jitter: Callable[[], float] = draw_jitter
     sites: SiteReader | None = None
+    wait_for_host: Callable[[str], Awaitable[None]]
 
     async def visit(
         self,
@@ -138,6 +140,7 @@ class Visitor:
         newest one, if there is one; else what was found."""
         if request.url == fetched.url:
             return fetched, understood
+        await self.wait_for_host(request.url)
         older = replace(await self.fetcher.fetch(request), instead_of=fetched.url)
         if older.error:
             return fetched, understood

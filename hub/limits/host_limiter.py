@@ -1,78 +1,256 @@
-"""When a host may be asked again: at most one request a second, and none while it
-has asked for patience.
+"""When a host may be asked again: at most one request a second, whoever asks.
 
-Not a queue: the caller reserves a time and waits for it. What is exempt from pacing is
-the caller's knowledge; it does not ask. All times are monotonic seconds, given.
+There is one `HostLimiter` for all that asks publishers, and one for what callbacks are
+asked or told beside notifications. Who waits does so in one line for each host. In it
+the more urgent kinds of requests pass those that can wait, until these have waited for
+as long as their kind may: nobody is passed for ever.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from dataclasses import dataclass
+import asyncio
+import heapq
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from itertools import count
+from typing import Final
+from urllib.parse import urlsplit
+
+from hub.runtime.clock import Clock
+from protocols.domains import zone_of
+
+INTERVAL: Final = 1.0
+"""Seconds between the starts of two requests to one host."""
+ZONE_INTERVAL: Final = 0.1
+"""Seconds between two requests that strangers cause to hosts of one zone: who owns one
+can give somebody else's address any number of names."""
+MOST_HOSTS: Final = 100_000
 
 
-@dataclass(slots=True)
-class _Pace:
-    next_free: float = 0.0  # if requests had come evenly, the next would start here
+class RequestKind(StrEnum):
+    """What asks a host."""
+
+    FETCH = "fetch"  # of a feed, by hand or after a ping: somebody waits for it
+    TOPIC = "topic"  # a stranger's topic, looked at before it is subscribed to
+    LOOK = "look"  # at what somebody adds, and at lists
+    POLL = "poll"
+    HUB = "hub"  # of others, for a feed: it may be its publisher's own
+    CRAWL = "crawl"  # all that a visit to a site asks after its front document
+    QUESTION = "question"  # to a callback: whether it is wanted
+    DENIAL = "denial"  # to a callback: a subscription has ended
+
+
+PATIENCE: Final[Mapping[RequestKind, float]] = {
+    RequestKind.LOOK: 5.0,
+    RequestKind.POLL: 10.0,
+    RequestKind.HUB: 10.0,
+    RequestKind.CRAWL: 60.0,
+}
+"""Seconds in which requests of a kind let more urgent ones pass; others let none."""
+_BY_STRANGERS: Final = frozenset({RequestKind.TOPIC, RequestKind.QUESTION})
+_PATIENT_WITH_HOST: Final = frozenset(
+    {RequestKind.FETCH, RequestKind.POLL, RequestKind.CRAWL}
+)
+"""Kinds that wait while their host wants no requests; the others are made at most once
+for what somebody asks."""
+
+
+@dataclass(slots=True, eq=False)
+class _Line:
+    """Who waits for one host, and when the next of them may start."""
+
+    next_start: float = 0.0
     held_until: float = 0.0
+    waiting: list[tuple[float, int, asyncio.Future[None]]] = field(default_factory=list)
+    serving: asyncio.Task[None] | None = None
 
     def is_idle(self, now: float) -> bool:
-        return self.next_free <= now and self.held_until <= now
+        return not self.waiting and max(self.next_start, self.held_until) <= now
+
+    def drop_gone(self) -> None:
+        """Those in front who wait no longer."""
+        while self.waiting and self.waiting[0][2].done():
+            heapq.heappop(self.waiting)
+
+
+class _Lines:
+    """Lines by name; those that are idle are forgotten, and the one least recently used
+    of too many."""
+
+    def __init__(
+        self,
+        interval: float,
+        clock: Clock,
+        sleep: Callable[[float], Awaitable[None]],
+        most: int,
+    ) -> None:
+        self._interval = interval
+        self._clock = clock
+        self._sleep = sleep
+        self._most = most
+        self._lines: OrderedDict[str, _Line] = OrderedDict()
+        self._numbers = count()
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def find(self, name: str) -> _Line | None:
+        return self._lines.get(name)
+
+    def use(self, name: str) -> _Line:
+        line = self._lines.setdefault(name, _Line())
+        self._lines.move_to_end(name)
+        self._forget_idle(self._clock.monotonic())
+        return line
+
+    async def wait(self, name: str, patience: float) -> None:
+        """Take the next turn that nobody more urgent wants."""
+        line, now = self.use(name), self._clock.monotonic()
+        if not line.waiting and line.next_start <= now:
+            line.next_start = now + self._interval
+            return
+        turn = asyncio.get_running_loop().create_future()
+        heapq.heappush(line.waiting, (now + patience, next(self._numbers), turn))
+        if line.serving is None:
+            line.serving = asyncio.create_task(self._serve(line))
+        await turn
+
+    def count(self, name: str) -> None:
+        line = self.use(name)
+        soonest = self._clock.monotonic() + self._interval
+        line.next_start = max(line.next_start, soonest)
+
+    async def _serve(self, line: _Line) -> None:
+        """Give turns until nobody waits."""
+        try:
+            while line.waiting:
+                start = line.next_start
+                await self._sleep(max(0.0, start - self._clock.monotonic()))
+                line.drop_gone()
+                if line.waiting and line.next_start == start:  # or a redirect came
+                    now = self._clock.monotonic()
+                    line.next_start = max(start, now) + self._interval
+                    heapq.heappop(line.waiting)[2].set_result(None)
+        finally:
+            line.serving = None
+
+    def _forget_idle(self, now: float) -> None:
+        while len(self._lines) > 1:
+            oldest = next(iter(self._lines.values()))
+            if len(self._lines) <= self._most and not oldest.is_idle(now):
+                return
+            self._lines.popitem(last=False)
 
 
 class HostLimiter:
-    """Paces requests per host.
+    """Has requests to one host start ``interval`` seconds apart, whoever makes them.
 
-    Requests of one host start ``interval`` seconds apart. Pings may run ahead: up to
-    ``burst`` of them start at once before they are paced like the rest, and what they
-    took is missing to later requests. Hosts that are idle are forgotten, and the least
-    recently used of more than ``most_hosts`` as well.
+    What strangers cause is limited by zone as well (`protocols.domains.zone_of`). Hosts
+    that ``is_exempt`` names, and "", wait for nothing. ``sleep`` takes seconds.
     """
 
     def __init__(
-        self, *, interval: float = 1.0, burst: int = 10, most_hosts: int = 100_000
+        self,
+        clock: Clock,
+        is_exempt: Callable[[str], bool] = lambda host: False,
+        *,
+        interval: float = INTERVAL,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        most_hosts: int = MOST_HOSTS,
     ) -> None:
-        self._interval = interval
-        self._head_start = interval * (burst - 1)
-        self._most_hosts = most_hosts
-        self._paces: OrderedDict[str, _Pace] = OrderedDict()
+        self._clock = clock
+        self._is_exempt = is_exempt
+        self._sleep = sleep
+        self._hosts = _Lines(interval, clock, sleep, most_hosts)
+        self._zones = _Lines(ZONE_INTERVAL, clock, sleep, most_hosts)
+        self._waiting: Counter[tuple[RequestKind, str]] = Counter()
 
-    def __len__(self) -> int:
-        return len(self._paces)
+    @property
+    def remembered(self) -> int:
+        """Hosts."""
+        return len(self._hosts)
 
-    def reserve(self, host: str, now: float, *, is_ping: bool = False) -> float:
-        """Take the host's next place; returns when the request may start (>= now).
+    def is_exempt(self, host: str) -> bool:
+        return not host or self._is_exempt(host)
 
-        A `hold` that comes later is not in this: see `held_until` before starting.
+    def is_waited_for(self, host: str, kind: RequestKind) -> bool:
+        """Whether a request of that kind waits for the host's next turn."""
+        return bool(self._waiting) and (kind, host) in self._waiting
+
+    async def wait(self, host: str, kind: RequestKind) -> None:
+        """Until one request to the host may start; it is to start then.
+
+        A request that is given up after that has taken its turn.
         """
-        pace = self._use(host, now)
-        earliest = pace.next_free - (self._head_start if is_ping else 0.0)
-        start = max(now, earliest, pace.held_until)
-        pace.next_free = max(start, pace.next_free) + self._interval
-        return start
+        if self.is_exempt(host):
+            return
+        self._waiting[kind, host] += 1
+        try:
+            if kind in _PATIENT_WITH_HOST and (held := self.held(host)):
+                await self._sleep(held)
+            if kind in _BY_STRANGERS:
+                await self._zones.wait(zone_of(host), 0.0)
+            await self._hosts.wait(host, PATIENCE.get(kind, 0.0))
+        finally:
+            self._waiting[kind, host] -= 1
+            if not self._waiting[kind, host]:
+                del self._waiting[kind, host]
 
-    def hold(self, host: str, until: float, now: float) -> None:
-        """No request to this host before ``until``: its Retry-After (429, 503).
+    def count(self, host: str) -> None:
+        """A request starts now that cannot wait: it follows a redirect. The next of the
+        others is an interval later."""
+        if not self.is_exempt(host):
+            self._hosts.count(host)
 
-        Never shortens what the host has asked for before.
+    def hold(self, host: str, seconds: float) -> None:
+        """The host wants no request for so long: its Retry-After (429, 503).
+
+        Never shortens what the host has asked for before. Who waits for a turn already
+        is not held up by it.
         """
-        pace = self._use(host, now)
-        pace.held_until = max(pace.held_until, until)
+        line = self._hosts.use(host)
+        line.held_until = max(line.held_until, self._clock.monotonic() + seconds)
 
-    def held_until(self, host: str) -> float:
-        """The end of the host's hold, maybe past; 0 when there was none."""
-        pace = self._paces.get(host)
-        return pace.held_until if pace else 0.0
+    def held(self, host: str) -> float:
+        """Seconds for which the host wants no request."""
+        line = self._hosts.find(host)
+        return max(0.0, line.held_until - self._clock.monotonic()) if line else 0.0
 
-    def _use(self, host: str, now: float) -> _Pace:
-        pace = self._paces.setdefault(host, _Pace())
-        self._paces.move_to_end(host)
-        self._forget_idle(now)
-        return pace
 
-    def _forget_idle(self, now: float) -> None:
-        while len(self._paces) > 1:
-            oldest = next(iter(self._paces.values()))
-            if len(self._paces) <= self._most_hosts and not oldest.is_idle(now):
-                return
-            self._paces.popitem(last=False)
+@lru_cache(1024)
+def host_of(url: str) -> str:
+    """In lower case; "" where a URL has none."""
+    return urlsplit(url).hostname or ""
+
+
+class HostQuota:
+    """How much may be under way for one host, and for all hosts of one zone."""
+
+    def __init__(self, *, of_host: int, of_zone: int) -> None:
+        self._of_host = of_host
+        self._of_zone = of_zone
+        self._hosts: Counter[str] = Counter()
+        self._zones: Counter[str] = Counter()
+
+    def is_full(self, host: str) -> bool:
+        """Whether no more should be begun for the host."""
+        is_zone_full = self._zones[zone_of(host)] >= self._of_zone
+        return is_zone_full or self._hosts[host] >= self._of_host
+
+    @contextmanager
+    def enter(self, host: str) -> Iterator[None]:
+        """While something is under way for the host, full or not."""
+        zone = zone_of(host)
+        self._hosts[host] += 1
+        self._zones[zone] += 1
+        try:
+            yield
+        finally:
+            self._hosts[host] -= 1
+            self._zones[zone] -= 1
+            self._hosts += Counter()  # drops those at zero
+            self._zones += Counter()

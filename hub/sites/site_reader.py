@@ -205,7 +205,7 @@ class SiteReader:
         Raises `StorageError`: then what was committed before stays. Raises `NoPlace`
         before anything is read, where too many sites are.
         """
-        with self.slots.hold_for_new(decision.target.feed):
+        with self.slots.read(decision.target.feed):
             return await self._visit(decision, format, request, apply)
 
     async def _visit(

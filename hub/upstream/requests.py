@@ -17,6 +17,7 @@ from hub.core.push.hub_subscription import LEASE
 from hub.errors import NetworkError, OptedOut
 from hub.http import Answer, Limits, Network, Purpose, Request
 from hub.ingest.fetcher import BlockedHosts
+from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.runtime.clock import Clock
 from protocols.errors import InvalidValue
 from protocols.http import parse_retry_after
@@ -55,12 +56,15 @@ class HubRequests:
         public_url: str,
         user_agent: str,
         opt_outs: BlockedHosts,
+        limiter: HostLimiter,
     ) -> None:
+        """``limiter``: of publishers, some of whom have their hub on their own host."""
         self._network = network
         self._clock = clock
         self._public_url = public_url
         self._user_agent = user_agent
         self._opt_outs = opt_outs
+        self._limiter = limiter
 
     async def subscribe(self, callback: NewPushCallback) -> HubReply:
         """Failures are values."""
@@ -127,6 +131,9 @@ class HubRequests:
     async def _send(self, url: str, body: bytes) -> Answer:
         if self._opt_outs.cover(url):
             raise OptedOut
+        host = host_of(url)
+        if not self._network.is_exempt(host, Purpose.HUB):
+            await self._limiter.wait(host, RequestKind.HUB)
         return await self._network.send(
             Request(
                 method="POST",

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hub.delivery.callback_pace import CallbackPace, Kind
 from hub.errors import Blocked, NetworkError
 from hub.http import Answer, Limits, Network, Purpose, Request
+from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.runtime.clock import Clock
 from protocols.websub.verification import denial_url, is_confirmed, verification_url
 from storage.records import Verification, VerificationMode, VerificationTry
@@ -61,21 +61,21 @@ class Questions:
         network: Network,
         clock: Clock,
         user_agent: str,
-        pace: CallbackPace | None = None,
+        limiter: HostLimiter,
         challenge: Callable[[], str] = draw_challenge,
     ) -> None:
         self._network = network
         self._clock = clock
         self._user_agent = user_agent
         self._challenge = challenge
-        self._pace = pace or CallbackPace(network, clock)
+        self._limiter = limiter
 
     def is_paced(self, callback: str) -> bool:
-        return not self._pace.is_exempt(callback)
+        return not self._limiter.is_exempt(host_of(callback))
 
     def is_waiting(self, callback: str) -> bool:
         """Whether another question waits for the callback's host."""
-        return self._pace.is_waited_for(callback, Kind.QUESTION)
+        return self._limiter.is_waited_for(host_of(callback), RequestKind.QUESTION)
 
     async def ask(
         self, verification: Question, *, tells_callback: bool = False
@@ -122,7 +122,7 @@ class Questions:
         return excerpt_of(answer.body) if self.is_paced(callback) else ""
 
     async def _get(self, callback: str, url: str) -> Answer:
-        await self._pace.wait(callback, Kind.QUESTION)
+        await self._limiter.wait(host_of(callback), RequestKind.QUESTION)
         return await self._network.send(
             Request(
                 method="GET",

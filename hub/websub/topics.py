@@ -12,18 +12,16 @@ import asyncio
 from collections import OrderedDict
 from enum import StrEnum
 from typing import Protocol
-from urllib.parse import urlsplit
-from weakref import WeakValueDictionary
 
 from hub.core.fetched import Fetched
 from hub.errors import Blocked
-from hub.http import Network, Purpose
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
+from hub.limits.host_limiter import HostLimiter, HostQuota, RequestKind, host_of
 from hub.own_topics import OwnTopics
+from hub.runtime.caching import KeyedLock
 from hub.runtime.clock import Clock
 from hub.websub.discovery import Discovery
-from hub.websub.topic_pace import TopicPace
 from protocols.model import Feed
 from protocols.urls import requested_url, resource_url
 from storage.contract import Storage
@@ -36,6 +34,10 @@ FETCH_SECONDS = 30.0
 LOOKED_AT_SECONDS = 3_600.0
 """How long what was found at a topic is believed."""
 MOST_REMEMBERED = 10_000
+MOST_OF_A_HOST = 4
+"""Topics of one host that are looked at, or wait for that; more come back later."""
+MOST_OF_A_ZONE = 16
+"""Of all hosts of one owner: any number of them may be names of one address."""
 
 NOT_NAMED = "the topic does not name this hub"
 
@@ -83,7 +85,7 @@ class Topics:
         poller: BaselinePoller,
         fetcher: PrefetchedResponses,
         discovery: Discovery,
-        network: Network,
+        limiter: HostLimiter,
         clock: Clock,
         policy: OpenHub,
         user_agent: str,
@@ -94,14 +96,14 @@ class Topics:
         self._poller = poller
         self._fetcher = fetcher
         self._discovery = discovery
-        self._network = network
+        self._limiter = limiter
         self._clock = clock
         self._takes_any = policy is OpenHub.ANY
         self._user_agent = user_agent
         self._own = own_topics or OwnTopics()
-        self._pace = TopicPace(clock)
+        self._quota = HostQuota(of_host=MOST_OF_A_HOST, of_zone=MOST_OF_A_ZONE)
         self._looked_at: OrderedDict[str, float] = OrderedDict()
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._locks: KeyedLock[str] = KeyedLock()
 
     async def admit(self, topic: str) -> FeedId:
         """The topic's feed, its first document stored.
@@ -110,8 +112,7 @@ class Topics:
         """
         if self._own.owns(topic):
             return await self._admit_own(topic)
-        lock = self._locks.setdefault(resource_url(topic), asyncio.Lock())
-        async with lock:
+        async with self._locks.of(resource_url(topic)):
             feed = await self._feeds.find_open(topic)
             is_there = feed is not None and feed.state is not FeedState.REMOVED
             if feed is not None and is_there and not feed.private:
@@ -193,12 +194,13 @@ class Topics:
 
     async def _fetch(self, topic: str) -> Fetched:
         request = FetchRequest(url=topic, user_agent=self._user_agent)
-        host = urlsplit(topic).hostname or ""
-        if self._network.is_exempt(host, Purpose.TOPIC):
+        host = host_of(topic)
+        if self._limiter.is_exempt(host):
             return await self._fetcher.fetch(request)
-        if self._pace.is_crowded(host):
+        if self._quota.is_full(host):
             raise TopicBusy
-        async with self._pace.turn(host):
+        with self._quota.enter(host):
+            await self._limiter.wait(host, RequestKind.TOPIC)
             return await self._fetcher.fetch(request)
 
 

@@ -17,9 +17,9 @@ from typing import Final
 from urllib.parse import urlencode
 
 from hub.core.push.hub_offers import validator_of_feed
-from hub.delivery.callback_pace import CallbackPace, Kind
 from hub.errors import NetworkError
 from hub.http import Answer, Limits, Network, Purpose, Request
+from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.websub.questions import excerpt_of
 from protocols.model import Feed
 from protocols.urls import is_web_url
@@ -29,7 +29,7 @@ from storage.records import StoredFeed
 
 LIMITS: Final = Limits(seconds=10.0, idle_seconds=10.0)
 ASKED_SECONDS: Final = 20.0
-"""In all: publishers are asked no more often than callbacks."""
+"""In all, with the wait for the turn of the publisher's host."""
 MOST_READ: Final = 1_024
 """Bytes of an answer."""
 NONE: Final[Mapping[str, str]] = MappingProxyType({})
@@ -53,13 +53,13 @@ class Validation:
         storage: Storage,
         network: Network,
         user_agent: str,
-        pace: CallbackPace,
+        limiter: HostLimiter,
     ) -> None:
         self._feeds = storage.feeds
         self._log = storage.log
         self._network = network
         self._user_agent = user_agent
-        self._pace = pace
+        self._limiter = limiter
 
     async def refusal(
         self,
@@ -110,11 +110,16 @@ class Validation:
         )
         try:
             async with asyncio.timeout(ASKED_SECONDS):
-                await self._pace.wait(url, Kind.QUESTION)
+                await self._wait_for_turn(validator)
                 answer = await self._network.send(request)
         except (NetworkError, TimeoutError):
             return UNREACHABLE
         return _word_of(answer)
+
+    async def _wait_for_turn(self, validator: Validator) -> None:
+        host = host_of(validator.url)
+        if not self._network.is_exempt(host, validator.purpose):
+            await self._limiter.wait(host, RequestKind.TOPIC)
 
     async def _named_by_document(self, feed: StoredFeed) -> str:
         packed = await self._log.feed_head(feed.id)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from hub.delivery.callback_pace import host_of
+from hub.limits.host_limiter import host_of
 from hub.runtime.background import wait_for
 from hub.runtime.clock import Clock
 from hub.websub.intents import Admission, Intents

@@ -23,11 +23,12 @@ from random import Random
 
 from hub.core.schedule.poll_period import PollingRules
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
-from hub.http import HttpNetwork, Limits
+from hub.http import HttpNetwork, Limits, Purpose
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.fetcher import Fetcher
 from hub.ingest.poller import Poller, PollerOptions
 from hub.ingest.tracker import Tracker
+from hub.limits.host_limiter import HostLimiter
 from hub.runtime.clock import SystemClock
 from hub.runtime.metrics import Metrics
 from hub.search_index import SearchIndex
@@ -187,7 +188,8 @@ async def _hub(home: Path, publish: Publish) -> AsyncIterator[_Hub]:
         await tracker.load()
         rules = PollingRules(bytes_of_day=100 * ENTRY_SIZE)
         options = PollerOptions(tracker=tracker)
-        poller = Poller(storage, fetcher, parser, network, clock, rules, options)
+        limiter = HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.TOPIC))
+        poller = Poller(storage, fetcher, parser, limiter, clock, rules, options)
         index = SearchIndex(storage)
         limits = DeliveryLimits(requests=16)
         hub_url = "https://hub.example/hub"

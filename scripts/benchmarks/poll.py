@@ -18,10 +18,11 @@ from pathlib import Path
 import aiohttp
 
 from hub.core.schedule.poll_period import PollingRules
-from hub.http import HttpNetwork, Limits
+from hub.http import HttpNetwork, Limits, Purpose
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.fetcher import Fetcher
 from hub.ingest.poller import Poller
+from hub.limits.host_limiter import HostLimiter
 from hub.runtime.clock import SystemClock
 from scripts.benchmarks.bare import bare_session, get_all
 from scripts.benchmarks.measuring import (
@@ -73,7 +74,7 @@ def _poller(storage: Storage, network: HttpNetwork, parser: WorkerParser) -> Pol
         storage,
         Fetcher(network, clock, Limits()),
         parser,
-        network,
+        HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.TOPIC)),
         clock,
         PollingRules(),
     )

@@ -7,16 +7,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from ipaddress import ip_network
 from typing import Final
 
 from hub.composition import build_hub
 from hub.core.schedule.poll_period import PollingRules
 from hub.delivery.dispatcher import Dispatcher
-from hub.http import HttpNetwork, Limits
+from hub.http import HttpNetwork, Limits, Purpose
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.fetcher import Fetcher
 from hub.ingest.poller import Poller
+from hub.limits.host_limiter import HostLimiter
 from hub.main import run_until_stopped
 from hub.runtime.clock import SystemClock
 from hub.settings import Settings
@@ -87,7 +89,7 @@ class Working:
             self._storage,
             Fetcher(network, clock, Limits()),
             parser,
-            network,
+            HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.TOPIC)),
             clock,
             self._rules,
         )

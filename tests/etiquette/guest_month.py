@@ -24,10 +24,10 @@ from pathlib import Path
 from hub.core.fetched import Fetched
 from hub.core.schedule.budget import Budget
 from hub.core.schedule.poll_period import PollingRules
-from hub.http import Answer, HttpNetwork, Limits, Purpose
-from hub.http import Request as NetworkRequest
+from hub.http import HttpNetwork, Limits
 from hub.ingest.fetcher import Fetcher, FetcherIdentity, FetchRequest
 from hub.ingest.poller import Poller, PollerOptions
+from hub.limits.host_limiter import HostLimiter
 from storage.contract import Storage
 from storage.records import OPERATOR, FeedId, FeedState, NewFeed, NewSubscription
 from storage.sqlite import open_database
@@ -268,19 +268,6 @@ _LOOKS, _CAREFUL_LOOKS = 3, 20
 may be about to ask: time that passes before a request is out makes it look late."""
 
 
-class PacedNetwork:
-    """Loopback may be reached here, but is paced as the internet is."""
-
-    def __init__(self, network: HttpNetwork) -> None:
-        self._network = network
-
-    async def send(self, request: NetworkRequest) -> Answer:
-        return await self._network.send(request)
-
-    def is_exempt(self, host: str, purpose: Purpose) -> bool:
-        return False
-
-
 class WatchedFetcher:
     """Knows whether a fetch is under way, during which no time may pass."""
 
@@ -420,14 +407,16 @@ class Month:
     @asynccontextmanager
     async def _running_hub(self) -> AsyncIterator[RunningHub]:
         async with HttpNetwork(allow_topics=[LOOPBACK], lookup=_loopback) as guarded:
-            network = PacedNetwork(guarded)
             storage = await open_database(self._database)
-            fetcher = WatchedFetcher(Fetcher(network, self._clock, Limits()))
+            limiter = HostLimiter(self._clock)
+            fetcher = WatchedFetcher(
+                Fetcher(guarded, self._clock, Limits(), limiter=limiter)
+            )
             poller = Poller(
                 storage,
                 fetcher,
                 DocumentParser(),
-                network,
+                limiter,
                 self._clock,
                 PollingRules(),
                 PollerOptions(identity=IDENTITY, budget=self._budget),

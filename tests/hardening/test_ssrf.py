@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from hub.delivery.callback_pace import CallbackPace
 from hub.errors import Blocked, NetworkError, Unreachable
 from hub.http import HttpNetwork, Limits, Purpose, Request
 from hub.ingest.fetcher import BlockedHosts, Fetcher, FetchRequest
+from hub.limits.host_limiter import HostLimiter
 from hub.openfeeder.analytics import create_sink
 from hub.settings import Settings
 from hub.upstream.requests import HubRequests
@@ -209,14 +209,19 @@ async def _post(network: HttpNetwork, named: str, url: str, directory: Path) -> 
         added, _ = await storage.feeds.add(new, clock.now())
         set_for_it = "" if named == "validator" else url
         await storage.feeds.set_subscription_callback(added.id, set_for_it)
-        pace = CallbackPace(network, clock)
+        limiter = HostLimiter(clock)
         feed = replace(added, polling=Polling(validator=url))
-        await Validation(storage, network, "Fanfare", pace).refusal(feed, {})
+        await Validation(storage, network, "Fanfare", limiter).refusal(feed, {})
         await storage.close()
         return
     way = PushWay.CLOUD if named == "cloud" else PushWay.WEBSUB
     requests = HubRequests(
-        network, clock, "https://us.example", "Fanfare", BlockedHosts()
+        network,
+        clock,
+        "https://us.example",
+        "Fanfare",
+        BlockedHosts(),
+        HostLimiter(clock),
     )
     await requests.subscribe(
         NewPushCallback(

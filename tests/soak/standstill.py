@@ -22,7 +22,7 @@ from time import monotonic
 import httptools
 import uvloop
 
-from hub.ingest.poll_schedule import HOST_INTERVAL
+from hub.limits.host_limiter import INTERVAL
 from hub.limits.origin_limiter import HIGHEST_LIMIT
 from tests.soak.odd_process import odd_hub
 from tests.soak.overdue_hub import Overdue, write_overdue
@@ -204,7 +204,7 @@ def _conclude(outcome: Outcome, everybody: Everybody) -> None:
         (not everybody.pushed, "there was no push"),
         (outcome.first_poll > FIRST_SECONDS < outcome.cpu_to_poll, "polls came late"),
         (outcome.first_push > FIRST_SECONDS < outcome.cpu_to_push, "pushes came late"),
-        (outcome.fastest_host > 1 / HOST_INTERVAL, "a host was polled too fast"),
+        (outcome.fastest_host > 1 / INTERVAL, "a host was polled too fast"),
         (outcome.most_open > HIGHEST_LIMIT, "a host had too many pushes at once"),
         (outcome.growth > FLAT_MEGABYTES, "memory grew"),
     ):

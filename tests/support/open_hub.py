@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,6 +15,7 @@ from hub.errors import NetworkError
 from hub.http import Answer, Purpose, Request
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
+from hub.limits.host_limiter import HostLimiter
 from hub.own_topics import OwnTopics
 from hub.services.open_hub_requests import WebSubService
 from hub.websub.discovery import Discovery
@@ -171,6 +173,12 @@ def a_subscription_request(**changes: object) -> SubscribeRequest:
     return SubscribeRequest(**values)  # type: ignore[arg-type]
 
 
+def _limiter(
+    clock: ManualClock, network: ScriptedCallbacks, purpose: Purpose
+) -> HostLimiter:
+    return HostLimiter(clock, partial(network.is_exempt, purpose=purpose))
+
+
 @asynccontextmanager
 async def open_hub_scene(
     directory: Path, policy: OpenHub = OpenHub.KNOWN
@@ -184,13 +192,16 @@ async def open_hub_scene(
             poller,
             PrefetchedResponses(fetches),
             Discovery(InlineParser(), HUB_URL),
-            callbacks,
+            _limiter(clock, callbacks, Purpose.TOPIC),
             clock,
             policy,
             "Fanfare",
             OwnTopics(HUB_URL.removesuffix("/hub")),
         )
-        questions = Questions(callbacks, clock, "Fanfare", challenge=lambda: CHALLENGE)
+        limiter = _limiter(clock, callbacks, Purpose.CALLBACK)
+        questions = Questions(
+            callbacks, clock, "Fanfare", limiter, challenge=lambda: CHALLENGE
+        )
         accounts = FakeAccounts()
         intents = Intents(storage, topics, questions, clock, accounts=accounts)
         verifier = Verifier(storage, intents, questions, clock)

@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from hub.core.fetched import Fetched
-from hub.http import Purpose
 from hub.ingest.fetcher import FetchRequest
+from hub.limits.host_limiter import HostLimiter
+from hub.runtime.clock import Clock
 from protocols.errors import EmptyDocument
 from protocols.feeds import ParseContext
 from protocols.model import ParsedFeed
@@ -156,11 +157,9 @@ class PolledStorage:
         self.reads[what] += 1
 
 
-class ExemptNetwork:
-    """Hosts of ``.exempt`` are not paced."""
-
-    def is_exempt(self, host: str, purpose: Purpose) -> bool:
-        return host.endswith(".exempt")
+def a_limiter(clock: Clock) -> HostLimiter:
+    """Hosts of ``.exempt`` are asked without waiting."""
+    return HostLimiter(clock, lambda host: host.endswith(".exempt"))
 
 
 @dataclass

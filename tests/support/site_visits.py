@@ -51,7 +51,7 @@ from tests.support.fetch_targets import an_answer
 from tests.support.memory.storage import MemoryStorage
 from tests.support.open_hub import InlineParser
 from tests.support.openfeeder import WELL_KNOWN, FeederSite
-from tests.support.polled import ExemptNetwork
+from tests.support.polled import a_limiter
 
 
 class Killed(Exception):
@@ -284,7 +284,7 @@ async def polled_hub(database: Path, clock: ManualClock) -> AsyncIterator[Polled
     storage = await open_database(database)
     sites = Sites(clock)
     poller = Poller(
-        storage, sites, DocumentParser(), ExemptNetwork(), clock, PollingRules()
+        storage, sites, DocumentParser(), a_limiter(clock), clock, PollingRules()
     )
     polling = asyncio.create_task(poller.run())
     try:

@@ -37,4 +37,9 @@ def a_visitor(
         identity=FetcherIdentity(),
         outlook=Outlook,
         jitter=lambda: 0.0,
+        wait_for_host=_wait_for_nothing,
     )
+
+
+async def _wait_for_nothing(url: str) -> None:
+    """As for hosts that are exempt."""

@@ -18,12 +18,7 @@ from hub.limits.host_circuit_breaker import FIRST_REST, OPENS_AFTER, HostCircuit
 from storage.records import FeedId
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import START, a_feed, an_answer
-from tests.support.polled import (
-    ExemptNetwork,
-    LineParser,
-    PolledStorage,
-    ScriptedFetcher,
-)
+from tests.support.polled import LineParser, PolledStorage, ScriptedFetcher, a_limiter
 from tests.support.waiting import eventually, in_background
 
 DEAD = "dead.example"
@@ -42,7 +37,7 @@ class Scene:
             self.storage,
             self.fetcher,
             LineParser(),
-            ExemptNetwork(),
+            a_limiter(self.clock),
             self.clock,
             PollingRules(),
             PollerOptions(concurrency=8),

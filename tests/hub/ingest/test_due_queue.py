@@ -193,6 +193,15 @@ def test_the_first_leaves_its_host_if_it_comes_without_one() -> None:
     assert numbers(wheel.take(0, 9)) == [3]
 
 
+def test_the_first_leaves_its_line_for_the_one_it_comes_with() -> None:
+    wheel = a_wheel(due(1, "a"), due(2, "a"))
+    assert numbers(wheel.take(0, 9)) == [1]
+
+    wheel.add_first(due(2, "b"))
+
+    assert numbers(wheel.take(0, 9)) == [2]
+
+
 def test_all_feeds_of_a_host_can_be_withdrawn_at_any_time() -> None:
     wheel = a_wheel(due(1, "a"), due(2, "a"), due(3, "b"))
 

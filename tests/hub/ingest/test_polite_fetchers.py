@@ -5,6 +5,7 @@ With the setting, feeds are left alone that a site's robots.txt disallows.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 
 import pytest
@@ -19,32 +20,32 @@ from hub.ingest.polite_fetchers import (
     RateLimitedFetcher,
     RobotsFetcher,
 )
+from hub.limits.host_limiter import INTERVAL, HostLimiter, RequestKind, host_of
 from protocols.http.robots import MOST_RULES as MOST_RULES_OF_ONE
 from tests.support.clock import ManualClock
 from tests.support.fetch_targets import an_answer
-from tests.support.polled import ExemptNetwork, ScriptedFetcher
+from tests.support.played_time import PlayedTime
+from tests.support.polled import ScriptedFetcher
 
 
-@pytest.mark.parametrize(
-    ("host", "waits"), [("a.exempt", []), ("a.example", [0.0, 1.0, 2.0])]
-)
+@pytest.mark.parametrize(("host", "asked"), [("a.exempt", 3), ("a.example", 2)])
 async def test_a_host_is_asked_once_a_second_unless_it_is_exempt(
-    host: str, waits: list[float]
+    host: str, asked: int
 ) -> None:
-    slept: list[float] = []
+    time = PlayedTime()
+    fetcher = ScriptedFetcher(time.clock)
+    limiter = HostLimiter(
+        time.clock, lambda host: host.endswith(".exempt"), sleep=time.sleep
+    )
+    limited = RateLimitedFetcher(fetcher, limiter, RequestKind.LOOK)
+    request = FetchRequest(url=f"https://{host}/", user_agent="Fanfare")
 
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
+    asking = [asyncio.create_task(limited.fetch(request)) for _ in range(3)]
+    await time.pass_by(1.5)
 
-    clock = ManualClock()
-    fetcher = ScriptedFetcher(clock)
-    paced = RateLimitedFetcher(fetcher, ExemptNetwork(), clock, sleep)
-
-    for _ in range(3):
-        await paced.fetch(FetchRequest(url=f"https://{host}/", user_agent="Fanfare"))
-
-    assert slept == waits
-    assert len(fetcher.requests) == 3
+    assert len(fetcher.requests) == asked
+    await time.pass_by(1)
+    await asyncio.gather(*asking)
 
 
 FEED = "https://site.example/feed.xml?n=1"
@@ -71,21 +72,26 @@ class Site:
 
 @dataclass
 class Guest:
-    """A fetcher before a site, with a clock; the pauses it made are kept."""
+    """A fetcher before a site, each fetch of which has had the host's turn; the pauses
+    that were made then are kept, during which time passes."""
 
     site: Site
     clock: ManualClock = field(default_factory=ManualClock)
     pauses: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._fetcher = RobotsFetcher(
-            self.site, self.site, ExemptNetwork(), self.clock, self._pause
+        self._limiter = HostLimiter(
+            self.clock, lambda host: host.endswith(".exempt"), sleep=self._pause
         )
+        self._fetcher = RobotsFetcher(self.site, self.site, self._limiter, self.clock)
 
     async def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
+        self.clock.advance(seconds)
 
     async def fetch(self, url: str = FEED) -> Fetched:
+        self.clock.advance(INTERVAL)
+        await self._limiter.wait(host_of(url), RequestKind.POLL)
         return await self._fetcher.fetch(
             FetchRequest(url=url, user_agent="Fanfare/1.0 (1 subscriber)")
         )
@@ -159,10 +165,10 @@ async def test_the_file_is_asked_for_once_a_day() -> None:
     guest = Guest(Site(an_answer(200, b"")))
     for _ in range(3):
         await guest.fetch()
-    guest.clock.advance(KEPT - 1)
+    guest.clock.advance(KEPT - 10)
     await guest.fetch()
     assert guest.site.urls.count("https://site.example/robots.txt") == 1
-    guest.clock.advance(1)
+    guest.clock.advance(10)
     await guest.fetch()
     assert guest.site.urls.count("https://site.example/robots.txt") == 2
 

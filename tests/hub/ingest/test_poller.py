@@ -32,10 +32,10 @@ from tests.support.clock import ManualClock
 from tests.support.fetch_targets import START, a_feed, an_answer
 from tests.support.open_hub import InlineParser
 from tests.support.polled import (
-    ExemptNetwork,
     LineParser,
     PolledStorage,
     ScriptedFetcher,
+    a_limiter,
     feeds_of_hosts,
 )
 from tests.support.waiting import eventually, in_background
@@ -62,7 +62,7 @@ class Stage:
             self.storage,
             self.fetcher,
             self.parser,
-            ExemptNetwork(),
+            a_limiter(self.clock),
             self.clock,
             PollingRules(),
             PollerOptions(

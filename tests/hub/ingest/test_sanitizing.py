@@ -19,7 +19,7 @@ from storage.records import RecordKind
 from tests.support.clock import ManualClock
 from tests.support.documents import a_document, an_entry
 from tests.support.fetch_targets import a_feed, an_answer
-from tests.support.polled import ExemptNetwork, PolledStorage, ScriptedFetcher
+from tests.support.polled import PolledStorage, ScriptedFetcher, a_limiter
 from tests.support.waiting import eventually
 
 
@@ -65,7 +65,7 @@ class Scene:
             self.storage,
             ScriptedFetcher(self.clock, answers=answer),
             WordParser(),
-            ExemptNetwork(),
+            a_limiter(self.clock),
             self.clock,
             PollingRules(),
             PollerOptions(sanitizer=self.sanitizer),

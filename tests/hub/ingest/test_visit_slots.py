@@ -36,7 +36,7 @@ from storage.records import FeedId, Polling, StoredFeed
 from tests.simulation.loop import VirtualLoop
 from tests.support.fetch_targets import START, a_feed, an_answer
 from tests.support.openfeeder import WELL_KNOWN
-from tests.support.polled import ExemptNetwork, LineParser, PolledStorage
+from tests.support.polled import LineParser, PolledStorage, a_limiter
 from tests.support.site_visits import Reading
 from tests.support.waiting import in_background
 
@@ -165,7 +165,7 @@ class Scene:
             self.storage,
             self.publishers,
             LineParser(),
-            ExemptNetwork(),
+            a_limiter(self.clock),
             self.clock,
             PollingRules(),
             PollerOptions(

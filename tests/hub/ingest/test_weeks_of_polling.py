@@ -25,7 +25,7 @@ from protocols.model import Hints, ParsedFeed
 from tests.support.clock import ManualClock
 from tests.support.documents import a_document, an_entry
 from tests.support.fetch_targets import START, a_feed, an_answer
-from tests.support.polled import ExemptNetwork, PolledStorage
+from tests.support.polled import PolledStorage, a_limiter
 from tests.support.waiting import eventually
 
 DAYS = 20
@@ -122,7 +122,7 @@ class World:
             self.storage,
             self,
             self,
-            ExemptNetwork(),
+            a_limiter(self.clock),
             self.clock,
             PollingRules(),
             PollerOptions(budget=Budget(polls_per_feed_day=A_DAY)),

@@ -1,95 +1,296 @@
+"""One limiter for all that asks hosts: no two requests closer than the pace."""
+
 from __future__ import annotations
 
+import asyncio
+from contextlib import ExitStack
+from itertools import pairwise
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.limits.host_limiter import HostLimiter
+from hub.limits.host_limiter import (
+    INTERVAL,
+    PATIENCE,
+    HostLimiter,
+    HostQuota,
+    RequestKind,
+    host_of,
+)
+from tests.support.played_time import PlayedTime
+
+FETCH, TOPIC, LOOK = RequestKind.FETCH, RequestKind.TOPIC, RequestKind.LOOK
+POLL, CRAWL = RequestKind.POLL, RequestKind.CRAWL
+QUESTION, DENIAL = RequestKind.QUESTION, RequestKind.DENIAL
 
 
-def test_the_first_request_to_a_host_starts_at_once() -> None:
-    assert HostLimiter().reserve("a.example", 100.0) == 100.0
+class Scene:
+    """A limiter, and the requests that started: what, and when."""
+
+    def __init__(self, most_hosts: int = 100) -> None:
+        self.time = PlayedTime()
+        self.limiter = HostLimiter(
+            self.time.clock,
+            lambda host: host.endswith(".exempt"),
+            sleep=self.time.sleep,
+            most_hosts=most_hosts,
+        )
+        self.started: list[tuple[str, float]] = []
+
+    def ask(
+        self, host: str = "a.example", kind: RequestKind = POLL, name: str = ""
+    ) -> asyncio.Task[None]:
+        return asyncio.create_task(self._ask(host, kind, name or str(kind)))
+
+    async def _ask(self, host: str, kind: RequestKind, name: str) -> None:
+        await self.limiter.wait(host, kind)
+        self.started.append((name, self.time.now))
+
+    async def pass_by(self, seconds: float) -> None:
+        await self.time.pass_by(seconds)
+
+    @property
+    def starts(self) -> list[float]:
+        return [at for _, at in self.started]
+
+    @property
+    def order(self) -> list[str]:
+        return [name for name, _ in self.started]
 
 
-def test_requests_to_one_host_start_a_second_apart() -> None:
-    pacer = HostLimiter()
-    assert [pacer.reserve("a.example", 100.0) for _ in range(3)] == [100, 101, 102]
+async def test_requests_to_one_host_start_a_second_apart_whatever_asks() -> None:
+    scene = Scene()
+    for kind in RequestKind:
+        scene.ask(kind=kind)
+    await scene.pass_by(10)
+    assert scene.starts == pytest.approx(list(range(len(RequestKind))))
 
 
-def test_hosts_do_not_wait_for_each_other() -> None:
-    pacer = HostLimiter()
-    pacer.reserve("a.example", 100.0)
-    assert pacer.reserve("b.example", 100.0) == 100.0
+async def test_hosts_do_not_wait_for_each_other() -> None:
+    scene = Scene()
+    for host in ("a.example", "b.example", "c.example"):
+        scene.ask(host)
+    await scene.pass_by(0)
+    assert scene.starts == [0, 0, 0]
 
 
-def test_a_host_that_rested_starts_at_once_again() -> None:
-    pacer = HostLimiter()
-    pacer.reserve("a.example", 100.0)
-    assert pacer.reserve("a.example", 101.0) == 101.0
+async def test_a_host_that_rested_is_asked_at_once_again() -> None:
+    scene = Scene()
+    scene.ask()
+    await scene.pass_by(5)
+    scene.ask()
+    await scene.pass_by(0)
+    assert scene.starts == [0, 5]
 
 
-def test_ten_pings_run_ahead_and_the_eleventh_is_paced() -> None:
-    pacer = HostLimiter()
-    starts = [pacer.reserve("a.example", 100.0, is_ping=True) for _ in range(12)]
-    assert starts == [*[100.0] * 10, 101.0, 102.0]
+async def test_hosts_that_are_exempt_and_no_host_at_all_wait_for_nothing() -> None:
+    scene = Scene()
+    for host in ("a.exempt", "a.exempt", "", ""):
+        scene.ask(host)
+    await scene.pass_by(0)
+    assert scene.starts == [0, 0, 0, 0]
+    assert scene.limiter.is_exempt("a.exempt")
+    assert not scene.limiter.is_exempt("a.example")
 
 
-def test_what_pings_took_is_missing_to_later_requests() -> None:
-    pacer = HostLimiter()
-    for _ in range(10):
-        pacer.reserve("a.example", 100.0, is_ping=True)
-    assert pacer.reserve("a.example", 100.0) == 110.0
+async def test_what_somebody_waits_for_passes_a_crawl_polls_and_looks() -> None:
+    scene = Scene()
+    scene.ask()
+    for kind in (CRAWL, CRAWL, POLL, LOOK, FETCH, TOPIC):
+        scene.ask(kind=kind)
+    await scene.pass_by(10)
+    assert scene.order == [
+        *("poll", "fetch", "topic", "look", "poll", "crawl", "crawl")
+    ]
 
 
-def test_a_hold_applies_to_the_whole_host_and_to_pings_as_well() -> None:
-    pacer = HostLimiter()
-    pacer.hold("a.example", 160.0, 100.0)
-    assert pacer.held_until("a.example") == 160.0
-    assert pacer.reserve("a.example", 100.0, is_ping=True) == 160.0
-    assert pacer.reserve("b.example", 100.0) == 100.0
+async def test_nobody_is_passed_by_who_comes_after_its_patience_is_over() -> None:
+    scene = Scene()
+    scene.ask()
+    scene.ask(kind=CRAWL, name="the crawl")
+    for _ in range(200):
+        scene.ask(kind=FETCH)
+        await scene.pass_by(0.7)  # more than there is time for
+    [at] = [at for name, at in scene.started if name == "the crawl"]
+    assert PATIENCE[CRAWL] < at < 2 * PATIENCE[CRAWL]
 
 
-def test_a_later_hold_never_shortens_an_earlier_one() -> None:
-    pacer = HostLimiter()
-    pacer.hold("a.example", 160.0, 100.0)
-    pacer.hold("a.example", 130.0, 100.0)
-    assert pacer.held_until("a.example") == 160.0
+async def test_who_gives_up_waiting_takes_nobodys_turn() -> None:
+    scene = Scene()
+    scene.ask()
+    gone = scene.ask(name="gone")
+    scene.ask(name="next")
+    await scene.pass_by(0.5)
+    gone.cancel()
+    await scene.pass_by(5)
+    assert scene.started == [("poll", 0), ("next", 1)]
+    scene.ask(name="later")
+    await scene.pass_by(0)
+    assert scene.started[-1] == ("later", 5.5)
 
 
-def test_a_host_without_a_hold_is_not_held() -> None:
-    assert HostLimiter().held_until("a.example") == 0.0
+async def test_when_all_have_given_up_the_next_waits_for_its_turn_as_ever() -> None:
+    scene = Scene()
+    scene.ask()
+    gone = scene.ask()
+    await scene.pass_by(0.2)
+    gone.cancel()
+    await scene.pass_by(0.2)
+    scene.ask(name="next")
+    await scene.pass_by(5)
+    assert scene.started == [("poll", 0), ("next", 1)]
 
 
-def test_idle_hosts_are_forgotten() -> None:
-    pacer = HostLimiter()
-    for number in range(100):
-        pacer.reserve(f"{number}.example", 100.0)
-    assert len(pacer) == 100
-    pacer.reserve("last.example", 102.0)
-    assert len(pacer) == 1
+async def test_after_a_redirect_that_was_followed_at_once_others_wait() -> None:
+    scene = Scene()
+    scene.limiter.count("a.example")
+    scene.limiter.count("a.exempt")
+    scene.ask()
+    scene.ask("a.exempt")
+    await scene.pass_by(5)
+    assert scene.starts == [0, 1]
 
 
-def test_no_more_hosts_are_kept_than_agreed_whatever_they_asked_for() -> None:
-    pacer = HostLimiter(most_hosts=10)
-    for number in range(100):
-        pacer.hold(f"{number}.example", 1e9, 100.0)
-    assert len(pacer) == 10
-    assert pacer.held_until("99.example") == 1e9
+async def test_and_so_do_those_that_were_waiting_already() -> None:
+    scene = Scene()
+    scene.ask()
+    scene.ask()
+    await scene.pass_by(0.5)
+    scene.limiter.count("a.example")
+    await scene.pass_by(5)
+    assert scene.starts == [0, 1.5]
+
+
+async def test_names_of_one_zone_are_asked_ten_times_a_second_for_strangers() -> None:
+    scene = Scene()
+    for number in range(30):
+        kind = TOPIC if number % 2 else QUESTION
+        scene.ask(f"{number}.names.example", kind)
+    scene.ask("of.others.example", TOPIC)
+    await scene.pass_by(5)
+    of_zone = [at for name, at in scene.started[2:]]
+    assert of_zone == pytest.approx([number / 10 for number in range(1, 30)])
+
+
+async def test_whoever_has_agreed_is_asked_by_host_alone() -> None:
+    scene = Scene()
+    for number in range(30):
+        scene.ask(f"{number}.names.example", DENIAL)
+    await scene.pass_by(0)
+    assert scene.starts == [0] * 30
+
+
+async def test_polls_wait_while_their_host_wants_no_requests() -> None:
+    scene = Scene()
+    scene.limiter.hold("a.example", 60)
+    scene.ask(kind=POLL)
+    scene.ask("b.example", name="b")
+    await scene.pass_by(100)
+    assert scene.started == [("b", 0), ("poll", 60)]
+
+
+async def test_what_is_looked_at_for_somebody_is_asked_once_all_the_same() -> None:
+    scene = Scene()
+    scene.limiter.hold("a.example", 60)
+    scene.ask(kind=LOOK)
+    scene.ask(kind=TOPIC)
+    await scene.pass_by(2)
+    assert scene.starts == [0, 1]
+
+
+async def test_a_later_hold_never_shortens_an_earlier_one() -> None:
+    scene = Scene()
+    assert scene.limiter.held("a.example") == 0
+    scene.limiter.hold("a.example", 60)
+    scene.limiter.hold("a.example", 10)
+    await scene.pass_by(20)
+    assert scene.limiter.held("a.example") == 40
+
+
+async def test_it_is_known_what_waits_for_a_host() -> None:
+    scene = Scene()
+    for _ in range(2):
+        scene.ask(kind=QUESTION)
+    await scene.pass_by(0.5)
+    assert scene.limiter.is_waited_for("a.example", QUESTION)
+    assert not scene.limiter.is_waited_for("a.example", DENIAL)
+    assert not scene.limiter.is_waited_for("b.example", QUESTION)
+    await scene.pass_by(1)
+    assert not scene.limiter.is_waited_for("a.example", QUESTION)
+
+
+async def test_idle_hosts_are_forgotten_and_held_ones_are_not() -> None:
+    scene = Scene()
+    scene.limiter.hold("held.example", 100)
+    for host in ("a.example", "b.example", "c.example"):
+        scene.ask(host)
+    await scene.pass_by(2)
+    scene.ask("d.example")
+    await scene.pass_by(0)
+    assert scene.limiter.held("held.example") == 98
+
+
+async def test_of_more_hosts_than_are_remembered_the_oldest_is_forgotten() -> None:
+    scene = Scene(most_hosts=3)
+    for number in range(5):
+        scene.ask(f"h{number}.example")
+    await scene.pass_by(0)
+    assert scene.limiter.remembered == 3
 
 
 @given(
-    st.lists(st.tuples(st.floats(0, 5), st.booleans()), max_size=60),
-    st.integers(1, 10),
+    st.lists(st.tuples(st.floats(0, 3), st.sampled_from(RequestKind)), max_size=40),
 )
-def test_no_second_sees_more_than_the_burst_and_one_more(
-    steps: list[tuple[float, bool]], burst: int
+def test_no_two_requests_to_a_host_are_ever_closer_and_a_kind_keeps_its_order(
+    arrivals: list[tuple[float, RequestKind]],
 ) -> None:
-    pacer = HostLimiter(burst=burst)
-    now = 0.0
-    starts = []
-    for pause, is_ping in steps:
-        now += pause
-        starts.append(pacer.reserve("a.example", now, is_ping=is_ping))
-        assert starts[-1] >= now
-    for first in starts:
-        within = [start for start in starts if first <= start < first + 1.0]
-        assert len(within) <= burst + 1
+    scene = asyncio.run(_arriving(arrivals))
+    assert len(scene.started) == len(arrivals)
+    assert all(
+        later - earlier > INTERVAL - 1e-6 for earlier, later in pairwise(scene.starts)
+    )
+    for kind in RequestKind:
+        numbers = [
+            int(name.partition(" ")[2])
+            for name in scene.order
+            if name.startswith(f"{kind} ")
+        ]
+        assert numbers == sorted(numbers)
+
+
+async def _arriving(arrivals: list[tuple[float, RequestKind]]) -> Scene:
+    scene = Scene()
+    for number, (gap, kind) in enumerate(arrivals):
+        await scene.pass_by(gap)
+        scene.ask(kind=kind, name=f"{kind} {number}")
+    await scene.pass_by(len(arrivals) * INTERVAL)
+    return scene
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [("https://A.example:8443/2", "a.example"), ("mailto:a@a.example", "")],
+)
+def test_a_url_has_one_host_whatever_its_port_and_spelling(url: str, host: str) -> None:
+    assert host_of(url) == host
+
+
+def test_so_many_of_one_host_may_be_under_way_and_no_more() -> None:
+    quota = HostQuota(of_host=2, of_zone=9)
+    with quota.enter("a.example"):
+        assert not quota.is_full("a.example")
+        with quota.enter("a.example"):
+            assert quota.is_full("a.example")
+            assert not quota.is_full("b.example")
+    assert not quota.is_full("a.example")
+
+
+def test_however_many_names_a_zone_has_so_many_may_be_under_way() -> None:
+    quota = HostQuota(of_host=9, of_zone=3)
+    with ExitStack() as stack:
+        for number in range(3):
+            stack.enter_context(quota.enter(f"{number}.names.example"))
+        assert quota.is_full("another.names.example")
+        assert not quota.is_full("names.of.others.example")
+    assert not quota.is_full("another.names.example")

@@ -6,6 +6,7 @@ import pytest
 
 from hub.http import Answer, Purpose, Request
 from hub.ingest.fetcher import BlockedHosts
+from hub.limits.host_limiter import HostLimiter
 from hub.upstream.requests import DOWN_TO_HTTP, HubReply, HubRequests
 from storage.records import FeedId, NewPushCallback, PushWay
 from tests.support.clock import ManualClock
@@ -39,7 +40,12 @@ class Redirecting:
 async def subscribe(network: Redirecting, hub: str = HUB) -> HubReply:
     clock = ManualClock()
     requests = HubRequests(
-        network, clock, "https://us.example", "Fanfare", BlockedHosts()
+        network,
+        clock,
+        "https://us.example",
+        "Fanfare",
+        BlockedHosts(),
+        HostLimiter(clock),
     )
     return await requests.subscribe(
         NewPushCallback(

@@ -20,6 +20,7 @@ from hub.core.schedule.poll_period import Plan, PollingRules, explain
 from hub.errors import NetworkError, Unreachable
 from hub.http import Answer, Purpose, Request
 from hub.ingest.fetcher import BlockedHosts
+from hub.limits.host_limiter import HostLimiter
 from hub.limits.hub_limiter import FIRST_PAUSE, LONGEST_PAUSE, HubLimiter, Turn
 from hub.services.push_callbacks import UpstreamService
 from hub.services.service_errors import Gone
@@ -218,7 +219,14 @@ def build_scene(
     hosts = HubLimiter(hub)
     subscriber = Subscriber(
         storage,
-        HubRequests(hub, clock, OUR_URL, "Fanfare", BlockedHosts(["no.exempt"])),
+        HubRequests(
+            hub,
+            clock,
+            OUR_URL,
+            "Fanfare",
+            BlockedHosts(["no.exempt"]),
+            HostLimiter(clock),
+        ),
         hosts,
         Polls(storage, normal_plan, lambda: woken.append(True)),
         clock,

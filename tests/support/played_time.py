@@ -1,0 +1,49 @@
+"""Time in which sleepers sleep, and that passes only when a test says so."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from itertools import count
+
+from tests.support.clock import ManualClock
+
+_LOOKS = 5
+"""Of the event loop after each awakening: what is awake gets on as far as it can."""
+
+
+class PlayedTime:
+    """Give ``clock`` and ``sleep`` to what is tested."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._numbers = count()
+
+    @property
+    def now(self) -> float:
+        return self.clock.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        woken = asyncio.get_running_loop().create_future()
+        until = self.now + seconds
+        heapq.heappush(self._sleepers, (until, next(self._numbers), woken))
+        await woken
+
+    async def pass_by(self, seconds: float) -> None:
+        """All who sleep wake at their time, one after the other."""
+        end = self.now + seconds
+        await _settle()
+        while self._sleepers and self._sleepers[0][0] <= end:
+            until, _, woken = heapq.heappop(self._sleepers)
+            self.clock.advance(max(0.0, until - self.now))
+            if not woken.done():
+                woken.set_result(None)
+            await _settle()
+        self.clock.advance(max(0.0, end - self.now))
+        await _settle()
+
+
+async def _settle() -> None:
+    for _ in range(_LOOKS):
+        await asyncio.sleep(0)
