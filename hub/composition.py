@@ -24,10 +24,10 @@ from hub.collections.publisher import Publisher
 from hub.collections.shelf import Shelf
 from hub.core.schedule.budget import Budget
 from hub.core.status.feed_stats import WordList
-from hub.delivery.credits import Credits
 from hub.delivery.denials import Denials
 from hub.delivery.digests import Digests
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
+from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.redelivery import Redeliveries
 from hub.housekeeping import Housekeeping
 from hub.http import HttpNetwork, Limits, Network, Purpose
@@ -49,10 +49,10 @@ from hub.limits.token_bucket import Rate, per_minute
 from hub.live.shares import divide
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
+from hub.local_topics import LocalTopics
 from hub.maintenance import Maintenance
 from hub.openfeeder.analytics import Analytics, create_sink
 from hub.openfeeder.gatekeeper import Gatekeeper
-from hub.own_topics import OwnTopics
 from hub.runtime.background import BackgroundTask
 from hub.runtime.clock import Clock, SystemClock
 from hub.runtime.clock_watch import ClockWatch
@@ -203,7 +203,7 @@ async def build_hub(
     await clock_watch.begin()
 
     # Delivery to callbacks, and to live connections.
-    credits = Credits()
+    credits = NotificationCounter()
     callbacks = HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.CALLBACK))
     dispatcher = Dispatcher(
         storage,
@@ -238,7 +238,7 @@ async def build_hub(
     live_watch = LiveWatch(live, storage.feeds, storage.tokens)
 
     # Topics: feeds, track queries, and pages of this hub.
-    own_topics = OwnTopics(public_url)
+    local_topics = LocalTopics(public_url)
     tracks = TrackTopics(storage.tracking, clock, public_url)
     addresses = AddressCheck(
         topics=Guard(settings.topic_networks),
@@ -253,7 +253,7 @@ async def build_hub(
         clock,
         tracks,
         live_watch.wake,
-        own_topics,
+        local_topics,
         Discovering(finder=finder, answers=feed_fetcher),
     )
 
@@ -267,7 +267,7 @@ async def build_hub(
         addresses,
         clock,
         tracks,
-        own_topics,
+        local_topics,
         validation,
         settings.overlap_of_secrets,
     )
@@ -289,7 +289,7 @@ async def build_hub(
         clock,
         policy,
         asking,
-        own_topics,
+        local_topics,
     )
     intents = Intents(
         storage,
@@ -358,7 +358,7 @@ async def build_hub(
         storage,
         feeds,
         tracks,
-        own_topics,
+        local_topics,
         hub_url,
         tells_unlisted=settings.tells_unlisted,
     )
@@ -377,7 +377,7 @@ async def build_hub(
             live,
             tracks,
             is_open=settings.open_stream == "on",
-            own_topics=own_topics,
+            local_topics=local_topics,
         ),
         tracks=tracks,
         retrieval=retrieval,

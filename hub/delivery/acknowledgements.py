@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from hub.core.delivery.delivery_outcome import DeliveryOutcome
-from hub.delivery.credits import Credits
+from hub.delivery.notification_counter import NotificationCounter
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from storage.contract import DeliveryStore
@@ -60,14 +60,14 @@ class Acknowledgements:
         deliveries: DeliveryStore,
         clock: Clock,
         metrics: Metrics | None = None,
-        credits: Credits | None = None,
+        credits: NotificationCounter | None = None,
         *,
         retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         self._deliveries = deliveries
         self._clock = clock
         self._metrics = metrics or Metrics()
-        self._credits = credits or Credits()
+        self._credits = credits or NotificationCounter()
         self._retry_seconds = retry_seconds
         self._batch: _Batch | None = None
         self._gathered = asyncio.Event()

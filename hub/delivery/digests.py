@@ -14,8 +14,8 @@ from typing import Final
 import structlog
 from msgspec.structs import replace
 
-from hub.delivery.credits import Credits
 from hub.delivery.feed_documents import read_feed_document, render_feed_document
+from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.requests import delivery_of, request_of
 from hub.errors import NetworkError
 from hub.http import Network
@@ -42,7 +42,7 @@ class Digests:
         clock: Clock,
         hub_url: str,
         user_agent: str,
-        credits: Credits,
+        credits: NotificationCounter,
         *,
         tells_unlisted: bool = True,
     ) -> None:

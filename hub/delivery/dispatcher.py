@@ -20,10 +20,10 @@ from hub.delivery.acknowledgements import Acknowledgements
 from hub.delivery.catch_up_requests import CatchUpRequests
 from hub.delivery.catch_ups import CatchUps
 from hub.delivery.chunks import Chunks
-from hub.delivery.credits import Credits
 from hub.delivery.endings import Endings
 from hub.delivery.first_deliveries import FirstDeliveries
 from hub.delivery.leases import Leases
+from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import Notifications
 from hub.delivery.poster import Poster, Sender
 from hub.delivery.slow_requests import SlowRequests
@@ -66,7 +66,7 @@ class Dispatcher:
         limits: DeliveryLimits | None = None,
         random: Random | None = None,
         metrics: Metrics | None = None,
-        credits: Credits | None = None,
+        credits: NotificationCounter | None = None,
     ) -> None:
         self._storage = storage
         self._network = network
@@ -75,7 +75,7 @@ class Dispatcher:
         self._limits = limits or DeliveryLimits()
         self._random = random or SystemRandom()
         self._metrics = metrics or Metrics()
-        self._credits = credits or Credits()
+        self._credits = credits or NotificationCounter()
 
     async def run(self) -> None:
         """Deliver, until cancelled.
@@ -128,7 +128,7 @@ class _Run:
         limits: DeliveryLimits,
         random: Random,
         metrics: Metrics,
-        credits: Credits,
+        credits: NotificationCounter,
     ) -> None:
         deliveries, endings = storage.deliveries, Endings()
         self._watch = partial(storage.subscriptions.watch_endings, endings.note)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hub.core.status.feed_status import shown_status
 from hub.delivery.notifications import Document
-from hub.own_topics import name_topic
+from hub.local_topics import name_topic
 from protocols.model import Entry, Feed, Notification
 from protocols.superfeedr.atom import ATOM_TYPE, render_atom
 from protocols.superfeedr.json import JSON_TYPE, render_json

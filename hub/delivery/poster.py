@@ -13,7 +13,7 @@ from hub.core.delivery.delivery_outcome import (
     Verdict,
     verdict,
 )
-from hub.delivery.credits import Credits
+from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import Document
 from hub.delivery.requests import delivery_of, request_of
 from hub.delivery.slow_requests import SlowRequests
@@ -78,13 +78,13 @@ class Poster:
         origins: OriginLimiter,
         clock: Clock,
         sender: Sender,
-        credits: Credits | None = None,
+        credits: NotificationCounter | None = None,
     ) -> None:
         self._slow_requests = slow_requests
         self._origins = origins
         self._clock = clock
         self._sender = sender
-        self._credits = credits or Credits()
+        self._credits = credits or NotificationCounter()
 
     def admits(self, origin: str) -> bool:
         """Take a place at the origin for one `post`, which gives it back."""

@@ -15,7 +15,7 @@ import structlog
 
 from hub import __version__
 from hub.core.delivery.delivery_outcome import Verdict, verdict
-from hub.delivery.credits import Credits
+from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import Document
 from hub.delivery.requests import delivery_of, request_of
 from hub.errors import NetworkError
@@ -47,7 +47,7 @@ class Redeliveries:
     """`run` is its background part: it sends what nobody waits for."""
 
     def __init__(
-        self, network: Sending, clock: Clock, hub_url: str, credits: Credits
+        self, network: Sending, clock: Clock, hub_url: str, credits: NotificationCounter
     ) -> None:
         self._network = network
         self._clock = clock

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from hub.delivery.credits import lease_end
+from hub.delivery.notification_counter import lease_end
 from hub.delivery.notifications import Document
 from hub.http import Limits, Purpose, Request
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Final, Protocol, Self
 
 from hub.delivery.digests import DAY
-from hub.own_topics import OwnTopics
+from hub.local_topics import LocalTopics
 from hub.runtime.clock import Clock
 from hub.services.feed_registration import FeedService
 from hub.services.feed_requests import AddFeed
@@ -176,7 +176,7 @@ class SubscriptionService:
         addresses: AddressCheck,
         clock: Clock,
         tracks: TrackTopics,
-        own_topics: OwnTopics | None = None,
+        local_topics: LocalTopics | None = None,
         publishers: Publishers | None = None,
         secret_overlap: timedelta = timedelta(0),
     ) -> None:
@@ -187,7 +187,7 @@ class SubscriptionService:
         self._addresses = addresses
         self._clock = clock
         self._tracks = tracks
-        self._own = own_topics or OwnTopics()
+        self._local_topics = local_topics or LocalTopics()
         self._publishers = publishers
         self._secret_overlap = secret_overlap
 
@@ -236,7 +236,7 @@ class SubscriptionService:
     def check(self, request: SubscriptionRequest, *, prefix: str = "") -> None:
         """What can be said at once. Raises `InvalidValue`."""
         callback = read_callback(request.callback, f"{prefix}callback")
-        if self._own.owns(callback) and not request.is_silent:
+        if self._local_topics.owns(callback) and not request.is_silent:
             raise InvalidValue(f"{prefix}callback", "a URL outside of this hub")
         _check_signing(request, prefix)
         if self._tracks.read(request.topic) is None:
@@ -249,7 +249,11 @@ class SubscriptionService:
         """Who asks for none, and for no page of this hub, gets what suits the topic."""
         if wanted is not None:
             return format_of(wanted, request.format)
-        return request.format or self._own.format(request.topic) or Format.BY_TOPIC
+        return (
+            request.format
+            or self._local_topics.format(request.topic)
+            or Format.BY_TOPIC
+        )
 
     async def _ask_publisher(
         self, request: SubscriptionRequest, feed: StoredFeed, field: str

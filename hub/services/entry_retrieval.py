@@ -19,7 +19,7 @@ import structlog
 from hub.core.news.bodies import part_body
 from hub.core.status.feed_status import shown_status, track_status
 from hub.delivery.notifications import Document
-from hub.own_topics import OwnTopics
+from hub.local_topics import LocalTopics
 from hub.runtime.offloading import run_in_thread
 from hub.services.account_subscriptions import is_null_device
 from hub.services.entry_notifications import CollectedEntries, render
@@ -85,7 +85,7 @@ class RetrievalService:
         storage: Storage,
         feeds: FeedService,
         tracks: TrackTopics,
-        own_topics: OwnTopics,
+        local_topics: LocalTopics,
         hub_url: str,
         *,
         tells_unlisted: bool = True,
@@ -94,7 +94,7 @@ class RetrievalService:
         self._storage = storage
         self._feeds = feeds
         self._tracks = tracks
-        self._own = own_topics
+        self._local_topics = local_topics
         self._hub_url = hub_url
         self._tells_unlisted = tells_unlisted
 
@@ -221,7 +221,9 @@ class RetrievalService:
         if query is not None:
             topics = (SelectedTopic(url, query.id, is_track=True),)
             return Selection(name=url, topics=topics, is_merged=True)
-        feed = await self._own.find_readable(self._storage.feeds, url, principal.viewer)
+        feed = await self._local_topics.find_readable(
+            self._storage.feeds, url, principal.viewer
+        )
         if feed is None:  # Superfeedr 1.8: "404 not subscribed / unknown".
             raise NotReadable("hub.topic", "this account subscribes to no such topic")
         is_held = await self._holds(principal, feed)

@@ -11,7 +11,7 @@ from typing import Protocol
 from hub.core.fetched import Fetched
 from hub.core.schedule.poll_period import Plan
 from hub.ingest.fetcher import origin
-from hub.own_topics import OwnTopics
+from hub.local_topics import LocalTopics
 from hub.runtime.clock import Clock
 from hub.services.feed_requests import (
     LONGEST_WAIT,
@@ -78,14 +78,14 @@ class FeedService:
         clock: Clock,
         tracks: TrackTopics,
         on_hide: Callable[[], None] | None = None,
-        own_topics: OwnTopics | None = None,
+        local_topics: LocalTopics | None = None,
         discovering: Discovering | None = None,
     ) -> None:
         """``on_hide`` is called when a feed was removed, or may have become private.
         Without ``discovering`` nothing is discovered."""
         self._discovering = discovering or Discovering()
         self._on_hide = on_hide or (lambda: None)
-        self._own = own_topics or OwnTopics()
+        self._local_topics = local_topics or LocalTopics()
         self._storage = storage
         self._poller = poller
         self._addresses = addresses
@@ -104,7 +104,7 @@ class FeedService:
             raise InvalidValue(field, "a feed; a track query is subscribed to")
         check_path(field, topic.url)
         request.check()
-        if self._own.owns(topic.url):
+        if self._local_topics.owns(topic.url):
             return AddedFeed(feed=await self._own_feed(field, topic.url), is_new=False)
         callback = await self._checked_publisher(request.subscription_callback)
         request = replace(request, subscription_callback=callback)
@@ -313,19 +313,19 @@ class FeedService:
                 return await self._tracks.find(topic.url)
         except InvalidValue:
             return None
-        feed = await self._own.find(self._storage.feeds, topic.url)
+        feed = await self._local_topics.find(self._storage.feeds, topic.url)
         return None if feed is None or feed.state is FeedState.REMOVED else feed
 
     async def find_open(self, url: str) -> StoredFeed | None:
         """As `find`, of what anybody gets: nothing that takes credentials."""
-        if self._own.owns(url):
-            return await self._own.find_public(self._storage.feeds, url)
+        if self._local_topics.owns(url):
+            return await self._local_topics.find_public(self._storage.feeds, url)
         feed = await self._storage.feeds.find_open(url)
         return None if feed is None or feed.state is FeedState.REMOVED else feed
 
     async def _own_feed(self, field: str, url: str) -> StoredFeed:
         """A page of this hub is no feed to poll: it shows one that is here."""
-        feed = await self._own.find_public(self._storage.feeds, url)
+        feed = await self._local_topics.find_public(self._storage.feeds, url)
         if feed is None:
             raise InvalidValue(field, "a URL outside of this hub, or one of its topics")
         return feed

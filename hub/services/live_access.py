@@ -11,7 +11,7 @@ from hub.live.errors import NotSubscribed, TooManyTopics, UnknownTopic
 from hub.live.shares import Holder, HolderKind
 from hub.live.stream import LiveStream
 from hub.live.subscriptions import ChannelKey, Interest
-from hub.own_topics import OwnTopics
+from hub.local_topics import LocalTopics
 from hub.runtime.caching import SingleFlight
 from hub.services.token_authentication import Principal
 from hub.services.topic_addresses import TrackTopics, read_topic
@@ -46,14 +46,14 @@ class LiveService:
         *,
         is_open: bool,
         most_topics: int = MOST_TOPICS,
-        own_topics: OwnTopics | None = None,
+        local_topics: LocalTopics | None = None,
     ) -> None:
         self.stream = stream
         self._feeds = feeds
         self._tracks = tracks
         self._is_open = is_open
         self._most_topics = most_topics
-        self._own = own_topics or OwnTopics()
+        self._local_topics = local_topics or LocalTopics()
         self._lookups: SingleFlight[Lookup, StoredFeed | None] = SingleFlight()
 
     def may_listen(self, principal: Principal | None) -> bool:
@@ -105,7 +105,7 @@ class LiveService:
         """Read once for all who ask for it, as the same viewer, at the same moment."""
         found, is_shared = await self._lookups.get(
             (topic, viewer),
-            partial(self._own.find_readable, self._feeds, topic, viewer),
+            partial(self._local_topics.find_readable, self._feeds, topic, viewer),
         )
         self.stream.count_read(is_shared=is_shared)
         return found

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from hub.own_topics import OwnTopics
+from hub.local_topics import LocalTopics
 from hub.runtime.clock import Clock
 from hub.services.service_errors import HubClosed, TooManyWaiting
 from hub.websub.pings import Pings, Taken
@@ -115,7 +115,7 @@ class WebSubService:
         self._clock = clock
         self._policy = policy
         self._public_url = public_url
-        self._own = OwnTopics(public_url)
+        self._local_topics = LocalTopics(public_url)
         self.shortest_lease = shortest_lease
 
     async def request(
@@ -132,7 +132,7 @@ class WebSubService:
             raise InvalidValue("hub.topic", f"a feed: {NEEDS_ACCOUNT}")
         token = secrets.token_urlsafe(24)
         is_taken = await self._storage.verifications.add(
-            replace(_pending(request, token, self._own), asker=asker),
+            replace(_pending(request, token, self._local_topics), asker=asker),
             self._clock.now(),
             most=MOST_PENDING,
             most_of_host=MOST_PENDING_OF_HOST,
@@ -159,7 +159,7 @@ class WebSubService:
 
     async def _ping(self, topic: str) -> Pinged:
         """A page's parts have news when it has."""
-        feed = await self._own.find_public(self._storage.feeds, topic)
+        feed = await self._local_topics.find_public(self._storage.feeds, topic)
         parts = await self._storage.feeds.parts(topic, MOST_PARTS)
         outcomes = [self._fetch_soon(each) for each in (feed, *parts) if each]
         seen = next((each for each in outcomes if each is not Ping.NOT_LISTED), None)
@@ -200,7 +200,7 @@ class WebSubService:
 
 
 def _pending(
-    request: SubscribeRequest | UnsubscribeRequest, token: str, own: OwnTopics
+    request: SubscribeRequest | UnsubscribeRequest, token: str, own: LocalTopics
 ) -> NewVerification:
     """Who asks for a page of this hub gets its format; for any other, as it is."""
     if isinstance(request, UnsubscribeRequest):

@@ -18,7 +18,7 @@ from hub.errors import Blocked
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
 from hub.limits.host_limiter import HostLimiter, HostQuota, RequestKind, host_of
-from hub.own_topics import OwnTopics
+from hub.local_topics import LocalTopics
 from hub.runtime.caching import KeyedLock
 from hub.runtime.clock import Clock
 from hub.websub.discovery import Discovery
@@ -89,7 +89,7 @@ class Topics:
         clock: Clock,
         policy: OpenHub,
         user_agent: str,
-        own_topics: OwnTopics | None = None,
+        local_topics: LocalTopics | None = None,
     ) -> None:
         self._feeds = storage.feeds
         self._log = storage.log
@@ -100,7 +100,7 @@ class Topics:
         self._clock = clock
         self._takes_any = policy is OpenHub.ANY
         self._user_agent = user_agent
-        self._own = own_topics or OwnTopics()
+        self._local_topics = local_topics or LocalTopics()
         self._quota = HostQuota(of_host=MOST_OF_A_HOST, of_zone=MOST_OF_A_ZONE)
         self._looked_at: OrderedDict[str, float] = OrderedDict()
         self._locks: KeyedLock[str] = KeyedLock()
@@ -110,7 +110,7 @@ class Topics:
 
         Raises `TopicRefused`, `TopicUnready`, `TopicBusy` and `StorageError`.
         """
-        if self._own.owns(topic):
+        if self._local_topics.owns(topic):
             return await self._admit_own(topic)
         async with self._locks.of(resource_url(topic)):
             feed = await self._feeds.find_open(topic)
@@ -125,7 +125,7 @@ class Topics:
 
     async def _admit_own(self, topic: str) -> FeedId:
         """A page of this hub is never fetched: the feed is here, or it is not."""
-        feed = await self._own.find_public(self._feeds, topic)
+        feed = await self._local_topics.find_public(self._feeds, topic)
         if feed is None:
             raise TopicRefused(NOT_NAMED)
         return await self._ready(feed)

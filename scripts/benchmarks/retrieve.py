@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
-from hub.own_topics import OwnTopics
+from hub.local_topics import LocalTopics
 from hub.runtime.clock import SystemClock
 from hub.services.entry_notifications import render
 from hub.services.entry_retrieval import EntryRange, RetrievalRequest, RetrievalService
@@ -49,7 +49,7 @@ def _reading(name: str, storage: Storage, count: int) -> Ask:
     feeds = cast("FeedService", _KnownFeeds())
     hub = "https://hub.example"
     tracks = TrackTopics(storage.tracking, SystemClock(), hub)
-    retrieval = RetrievalService(storage, feeds, tracks, OwnTopics(hub), f"{hub}/hub")
+    retrieval = RetrievalService(storage, feeds, tracks, LocalTopics(hub), f"{hub}/hub")
 
     async def read(number: int) -> None:
         wanted, page = _wish(name, number)

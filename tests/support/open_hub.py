@@ -16,7 +16,7 @@ from hub.http import Answer, Purpose, Request
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
 from hub.limits.host_limiter import HostLimiter
-from hub.own_topics import OwnTopics
+from hub.local_topics import LocalTopics
 from hub.services.open_hub_requests import WebSubService
 from hub.websub.discovery import Discovery
 from hub.websub.intents import Intents
@@ -196,7 +196,7 @@ async def open_hub_scene(
             clock,
             policy,
             "Fanfare",
-            OwnTopics(HUB_URL.removesuffix("/hub")),
+            LocalTopics(HUB_URL.removesuffix("/hub")),
         )
         limiter = _limiter(clock, callbacks, Purpose.CALLBACK)
         questions = Questions(

@@ -22,8 +22,8 @@ from hub.ingest.prefetched_responses import PrefetchedResponses, PushedContent
 from hub.live.shares import divide
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
+from hub.local_topics import LocalTopics
 from hub.openfeeder.analytics import Analytics
-from hub.own_topics import OwnTopics
 from hub.runtime.metrics import Metrics
 from hub.services import (
     CollectionService,
@@ -306,7 +306,7 @@ async def open_hub(
         finder = FakeFinder()
         discovering = Discovering(finder=finder, answers=finder)
         tracks = TrackTopics(storage.tracking, clock, "http://hub.example")
-        own = OwnTopics("http://hub.example")
+        own = LocalTopics("http://hub.example")
         feeds = FeedService(
             storage, poller, addresses, clock, tracks, watch.wake, own, discovering
         )
@@ -386,7 +386,7 @@ async def open_hub(
                 tracks,
                 is_open=is_stream_open,
                 most_topics=most_topics,
-                own_topics=own,
+                local_topics=own,
             ),
             public=PublicService(storage, "http://hub.example"),
             collections=CollectionService(

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from hub.delivery.credits import GIVEN, Credits
 from hub.delivery.digests import Digests
+from hub.delivery.notification_counter import GIVEN, NotificationCounter
 from hub.errors import TimedOut
 from protocols.model import Entry, Status
 from protocols.websub.signatures import verify
@@ -91,7 +91,12 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
         subscription = await storage.subscriptions.add(new, clock.now())
         await storage.digests.set(subscription.id, clock.now())
         digests = Digests(
-            storage, callback, clock, "https://hub.example/hub", "Fanfare", Credits()
+            storage,
+            callback,
+            clock,
+            "https://hub.example/hub",
+            "Fanfare",
+            NotificationCounter(),
         )
         yield Scene(storage, clock, callback, digests, subscription)
     finally:
@@ -260,7 +265,7 @@ async def test_entries_that_are_not_to_be_found_are_in_it_unless_withheld(
         scene.clock,
         "https://hub.example/hub",
         "Fanfare",
-        Credits(),
+        NotificationCounter(),
         tells_unlisted=tells,
     )
 

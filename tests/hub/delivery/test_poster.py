@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from hub.core.delivery.delivery_outcome import CallbackResponse
-from hub.delivery.credits import GIVEN
+from hub.delivery.notification_counter import GIVEN
 from hub.delivery.notifications import Document
 from hub.delivery.poster import Poster, Sender
 from hub.delivery.slow_requests import SlowRequests

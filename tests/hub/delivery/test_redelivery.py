@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from hub.delivery import redelivery
-from hub.delivery.credits import GIVEN, Credits
+from hub.delivery.notification_counter import GIVEN, NotificationCounter
 from hub.delivery.notifications import Document
 from hub.delivery.redelivery import Redeliveries
 from hub.errors import NetworkError, Unreachable
@@ -30,7 +30,9 @@ def callbacks() -> Callbacks:
 
 @pytest.fixture
 def redeliveries(callbacks: Callbacks) -> Redeliveries:
-    return Redeliveries(callbacks, ManualClock(), "http://hub.example/hub", Credits())
+    return Redeliveries(
+        callbacks, ManualClock(), "http://hub.example/hub", NotificationCounter()
+    )
 
 
 @pytest.mark.parametrize("document", [DOCUMENT, LARGE], ids=["small", "large"])

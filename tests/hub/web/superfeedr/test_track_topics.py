@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from hub.http.guard import Guard
-from hub.own_topics import OwnTopics
+from hub.local_topics import LocalTopics
 from hub.services import SubscriptionService, TrackTopics
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.topic_addresses import AddressCheck
@@ -199,7 +199,7 @@ async def test_no_publisher_is_asked_about_a_query(hub: Hub) -> None:
         AddressCheck(topics=Guard(), callbacks=Guard(), lookup=look_up),
         hub.clock,
         tracks,
-        OwnTopics("http://hub.example"),
+        LocalTopics("http://hub.example"),
         RefusingPublishers(),
     )
     request = SubscriptionRequest(callback=CALLBACK, topic=TOPIC, account=AccountId(3))

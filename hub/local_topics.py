@@ -1,5 +1,6 @@
-"""Topics that are this hub's own pages: ``PUBLIC_URL/topics/{id}.atom``, ``.json`` and
-``.normalized.json``.
+"""Local topics, which are pages of this hub.
+
+They are ``PUBLIC_URL/topics/{id}.atom``, ``.json`` and ``.normalized.json``.
 
 Whoever subscribes to one gets the feed that is behind it. The hub never fetches its
 own pages: it would poll itself to learn what it knows, and what it publishes of all
@@ -32,7 +33,7 @@ _LOCAL = re.compile(r"http://localhost(?=[:/]|$)")
 _LOOPBACK = re.compile(r"http://(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)")
 
 
-class OwnTopics:
+class LocalTopics:
     """``public_url`` "" : there are none."""
 
     def __init__(self, public_url: str = "") -> None:
@@ -106,5 +107,5 @@ def name_topic(notification: Notification) -> Notification:
 
 
 @lru_cache(8)
-def _of_hub(public_url: str) -> OwnTopics:
-    return OwnTopics(public_url)
+def _of_hub(public_url: str) -> LocalTopics:
+    return LocalTopics(public_url)

@@ -1,4 +1,4 @@
-"""Credits: nothing is charged, but each account's notifications are counted down.
+"""Each account's notifications, counted down as Superfeedr's credits were.
 
 Superfeedr's subscribers watch ``X-Superfeedr-Credits``: it falls by one with each
 request, so that a gap tells of one that was missed. It starts at a billion, and after
@@ -23,7 +23,7 @@ def lease_end(subscription: Subscription, now: int) -> int:
     return int(subscription.lease_end.timestamp())
 
 
-class Credits:
+class NotificationCounter:
     def __init__(self, notified: Mapping[AccountId, int] | None = None) -> None:
         """``notified``: how many requests each account was sent before."""
         self._notified = dict(notified or {})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hub.own_topics import OwnTopics
+from hub.local_topics import LocalTopics
 from hub.services.account_subscriptions import SubscriptionRequest
 from hub.services.feed_requests import AddFeed
 from hub.services.open_hub_requests import Ping
@@ -142,11 +142,11 @@ async def test_the_hub_is_nobodys_callback(tmp_path: Path, path: str) -> None:
     ],
 )
 def test_what_may_be_anothers_is_not_owned(url: str) -> None:
-    assert not OwnTopics("http://hub.example").owns(url)
+    assert not LocalTopics("http://hub.example").owns(url)
 
 
 def test_a_hub_without_a_name_is_known_by_all_that_this_machine_has() -> None:
-    own = OwnTopics("http://localhost:8080")
+    own = LocalTopics("http://localhost:8080")
     for host in ("localhost", "127.0.0.1", "[::1]"):
         for path in ("openfeeder", "sitemap.xml", "", ".well-known/openfeeder.json"):
             assert own.owns(f"http://{host}:8080/{path}")
@@ -156,12 +156,12 @@ def test_a_hub_without_a_name_is_known_by_all_that_this_machine_has() -> None:
 
 
 def test_a_name_that_begins_with_localhost_is_another() -> None:
-    own = OwnTopics("http://localhost.example:8080")
+    own = LocalTopics("http://localhost.example:8080")
     assert own.owns("http://localhost.example:8080/openfeeder")
     assert not own.owns("http://localhost.example:8080/feed.xml")
 
 
 def test_without_a_public_url_nothing_is_owned() -> None:
-    own = OwnTopics()
+    own = LocalTopics()
     assert not own.owns(PAGE)
     assert own.format(PAGE) is None
