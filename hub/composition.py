@@ -18,10 +18,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import hub
-from hub.collections.builder import BuildOptions, CollectionBuilder
-from hub.collections.pages import PageKeeper
-from hub.collections.publisher import Publisher
-from hub.collections.shelf import Shelf
 from hub.core.schedule.budget import Budget
 from hub.core.status.feed_stats import WordList
 from hub.delivery.denials import Denials
@@ -51,13 +47,17 @@ from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.local_topics import LocalTopics
 from hub.maintenance import Maintenance
-from hub.openfeeder.analytics import Analytics, create_sink
-from hub.openfeeder.gatekeeper import Gatekeeper
+from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
+from hub.publishing.collection_publisher import CollectionPublisher
+from hub.publishing.collection_store import CollectionStore
+from hub.publishing.gatekeeper import Gatekeeper
+from hub.publishing.openfeeder_analytics import Analytics, create_sink
+from hub.publishing.page_visibility import PageKeeper
 from hub.runtime.background import BackgroundTask
 from hub.runtime.clock import Clock, SystemClock
 from hub.runtime.clock_watch import ClockWatch
 from hub.runtime.metrics import Metrics
-from hub.search_index import SearchIndex
+from hub.search.index_follower import SearchIndex
 from hub.services import (
     CollectionService,
     FeedReportService,
@@ -334,7 +334,7 @@ async def build_hub(
 
     # Publishing: collections for crawlers, pages for language models.
     has_collections = settings.scp == "on"
-    shelf = Shelf(settings.database_path.parent / COLLECTIONS_FOLDER)
+    shelf = CollectionStore(settings.database_path.parent / COLLECTIONS_FOLDER)
     if has_collections:
         await asyncio.to_thread(shelf.open)
     builder = CollectionBuilder(
@@ -350,7 +350,7 @@ async def build_hub(
         ),
         metrics,
     )
-    publisher = Publisher(builder, clock, storage.log, is_on=has_collections)
+    publisher = CollectionPublisher(builder, clock, storage.log, is_on=has_collections)
     analytics = Analytics(create_sink(settings, network, urlsplit(public_url).netloc))
 
     # What people and programs may ask of it, and the server that they ask.

@@ -19,9 +19,9 @@ import structlog
 
 import hub
 from hub.admin_token import TokenUnreadable, ensure_token, token_file
-from hub.collections.shelf import ShelfUnusable
 from hub.composition import BuiltHub, build_hub
 from hub.open_files import fit_connections, raise_limit
+from hub.publishing.collection_store import CollectionStoreUnusable
 from hub.runtime import garbage_collection
 from hub.runtime.background import BackgroundTask
 from hub.runtime.offloading import take_short_turns
@@ -46,7 +46,7 @@ LEAST_DRAIN: Final = 0.5
 Announce = Callable[[str], None]
 """Tells the person who started the hub; not the log."""
 
-_UNUSABLE = (AddressUnavailable, StorageError, TokenUnreadable, ShelfUnusable)
+_UNUSABLE = (AddressUnavailable, StorageError, TokenUnreadable, CollectionStoreUnusable)
 
 log = structlog.get_logger()
 

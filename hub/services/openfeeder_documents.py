@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hub.openfeeder.changes import PageChanges
-from hub.openfeeder.gatekeeper import Gatekeeper
-from hub.openfeeder.page_cache import MadePage, PageCache
-from hub.openfeeder.search import PageSearch
+from hub.publishing.gatekeeper import Gatekeeper
+from hub.publishing.page_cache import MadePage, PageCache
+from hub.publishing.page_changes import PageChanges
+from hub.publishing.page_search import PageSearch
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from protocols.openfeeder.write.chunks import Page

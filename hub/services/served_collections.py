@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from hub.collections.builder import CollectionBuilder
-from hub.collections.shelf import Generation, Shelf, StoredCollection
+from hub.publishing.collection_builder import CollectionBuilder
+from hub.publishing.collection_store import (
+    CollectionStore,
+    Generation,
+    StoredCollection,
+)
 from hub.runtime.clock import Clock
 from hub.services.service_errors import Conflict, Gone
 from protocols.scp.collection import ALL, CollectionType, Encoding
@@ -57,7 +61,7 @@ class CollectionService:
     def __init__(
         self,
         builder: CollectionBuilder,
-        shelf: Shelf,
+        shelf: CollectionStore,
         clock: Clock,
         public_url: str,
         *,

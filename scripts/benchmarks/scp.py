@@ -10,11 +10,16 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
+from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
+from hub.publishing.collection_store import (
+    Chain,
+    CollectionStore,
+    Generation,
+    StoredCollection,
+)
+from hub.publishing.page_visibility import PageKeeper
 from msgspec.structs import replace
 
-from hub.collections.builder import BuildOptions, CollectionBuilder
-from hub.collections.pages import PageKeeper
-from hub.collections.shelf import Chain, Generation, Shelf, StoredCollection
 from hub.runtime.clock import SystemClock
 from protocols.model import Author, Category, Entry, Link, Status, Text
 from protocols.scp.collection import ALL, CollectionType, Encoding
@@ -56,7 +61,7 @@ _WORDS = tuple(
 class _Scene:
     storage: Storage
     builder: CollectionBuilder
-    shelf: Shelf
+    shelf: CollectionStore
 
 
 async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
@@ -73,7 +78,7 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
 
 
 def _scene(storage: Storage, directory: Path) -> _Scene:
-    clock, shelf = SystemClock(), Shelf(directory)
+    clock, shelf = SystemClock(), CollectionStore(directory)
     shelf.open()
     keeper = PageKeeper(storage.pages, clock, "https://hub.example")
     builder = CollectionBuilder(storage, keeper, shelf, clock, BuildOptions())

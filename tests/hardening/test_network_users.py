@@ -5,16 +5,14 @@ fails here until it is in one of the tables, and what is there no longer does so
 """
 
 from __future__ import annotations
-
 import ast
+import pytest
 import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-
-import pytest
-
 from tests.hardening.test_ssrf_doors import DOORS
+
 
 ROOT = Path(__file__).parents[2]
 REQUESTS = {"Request": "hub.http", "FetchRequest": "hub.ingest.fetcher"}
@@ -56,7 +54,9 @@ ASKING = {
         "a publisher who is asked who may subscribe",
         "a publisher that the operator names",
     },
-    "hub.openfeeder.analytics": {"test_what_counts_readers_is_asked_by_the_guard_too"},
+    "hub.publishing.openfeeder_analytics": {
+        "test_what_counts_readers_is_asked_by_the_guard_too"
+    },
     "hub.cli.parsed_documents": {"test_a_url_is_fetched_under_the_address_guard"},
 }
 """Who asks, and the doors of `test_ssrf_doors` (or tests) that try it."""

@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
-from hub.collections.builder import BuildOptions, CollectionBuilder
-from hub.collections.pages import PageKeeper
-from hub.collections.shelf import Shelf
+from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
+from hub.publishing.collection_store import CollectionStore
+from hub.publishing.openfeeder_analytics import Analytics
+from hub.publishing.page_visibility import PageKeeper
+
 from hub.core.fetched import Fetched
 from hub.core.schedule.poll_period import Plan, PollingRules, explain
 from hub.delivery.notifications import Document
@@ -23,7 +25,6 @@ from hub.live.shares import divide
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.local_topics import LocalTopics
-from hub.openfeeder.analytics import Analytics
 from hub.runtime.metrics import Metrics
 from hub.services import (
     CollectionService,
@@ -324,7 +325,7 @@ async def open_hub(
         )
         asker = FakeAsker()
         clock_warnings: list[str] = []
-        shelf = Shelf(directory / "scp")
+        shelf = CollectionStore(directory / "scp")
         shelf.open()
         builder = CollectionBuilder(
             storage,

@@ -14,7 +14,7 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.openfeeder.analytics import Analytics
+from hub.publishing.openfeeder_analytics import Analytics
 from hub.services.openfeeder_documents import OpenFeederService, Served
 from hub.services.publisher_notices import MOST_URLS, Hint, HintService
 from hub.services.service_errors import ServiceError

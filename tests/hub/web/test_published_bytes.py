@@ -9,7 +9,7 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-from hub.search_index import SearchIndex
+from hub.search.index_follower import SearchIndex
 from protocols.model import Author, Category, Entry, Feed, Link, Text
 from tests.support.public_feeds import PublicFeeds, an_entry
 from tests.support.services import open_hub

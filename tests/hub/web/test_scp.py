@@ -11,9 +11,9 @@ from itertools import pairwise
 import httpx2
 import pytest
 
-from hub.collections.builder import BuildOptions, CollectionBuilder
-from hub.collections.pages import PageKeeper
-from hub.collections.shelf import Shelf
+from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
+from hub.publishing.collection_store import CollectionStore
+from hub.publishing.page_visibility import PageKeeper
 from hub.web.application import create_application
 from protocols.model import Feed
 from protocols.scp.collection import Encoding
@@ -292,7 +292,7 @@ async def test_another_setting_rewrites_pages_that_name_no_language(
     feed = await feeds.add()
     await feeds.publish(feed, an_entry("a"), an_entry("b", language="it"))
     await build(hub)
-    shelf = Shelf(hub.directory / "scp")
+    shelf = CollectionStore(hub.directory / "scp")
     for language in ("de", "en", "de"):  # the hub was started with it
         hub.clock.advance(HOUR)
         shelf.open()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx2
 from msgspec.structs import replace
 
-from hub.search_index import SearchIndex
+from hub.search.index_follower import SearchIndex
 from protocols.model import Author, Entry, Feed, Link, Text
 from storage.records import Credentials, FeedState
 from tests.support import public_walk

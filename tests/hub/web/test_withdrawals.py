@@ -10,10 +10,10 @@ from datetime import timedelta
 import httpx2
 import pytest
 
-from hub.collections.builder import BuildOptions, CollectionBuilder
-from hub.collections.pages import PageKeeper
-from hub.collections.publisher import Publisher
-from hub.collections.shelf import LIST, Shelf
+from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
+from hub.publishing.collection_publisher import CollectionPublisher
+from hub.publishing.collection_store import LIST, CollectionStore
+from hub.publishing.page_visibility import PageKeeper
 from storage.records import (
     ClaimTerms,
     FeedChange,
@@ -240,12 +240,12 @@ async def test_files_of_what_was_withdrawn_go_and_the_rest_is_built_anew(
     known = [each.url for each in await scene.advertised("all", "one")]
     await remove(hub, scene.first)
 
-    shelf = Shelf(hub.directory / "scp")
+    shelf = CollectionStore(hub.directory / "scp")
     shelf.open()
     keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
     builder = CollectionBuilder(hub.storage, keeper, shelf, hub.clock, BuildOptions())
     assert await builder.withdrawn() == {url.rpartition("/")[2] for url in known}
-    await Publisher(builder, hub.clock, hub.storage.log).withdraw()
+    await CollectionPublisher(builder, hub.clock, hub.storage.log).withdraw()
 
     paths = [path for path in shelf.directory.iterdir() if path.name != LIST]
     assert not {path.name for path in paths} & set(known)

@@ -23,7 +23,7 @@ MOST_GONE = 2_000
 """Names that are remembered as gone; others are as if they never were."""
 
 
-class ShelfUnusable(Exception):
+class CollectionStoreUnusable(Exception):
     """The directory of the collections cannot be made, read or swept."""
 
     def __init__(self, directory: Path, reason: str) -> None:
@@ -190,7 +190,7 @@ def _delisted(
     return each
 
 
-class Shelf:
+class CollectionStore:
     """Use from one task at a time, but for `find` and ``generation``."""
 
     def __init__(self, directory: Path) -> None:
@@ -205,7 +205,7 @@ class Shelf:
             self._sweep()
         except OSError as error:
             reason = error.strerror or str(error)
-            raise ShelfUnusable(self.directory, reason) from error
+            raise CollectionStoreUnusable(self.directory, reason) from error
 
     def _listed(self) -> Generation:
         try:

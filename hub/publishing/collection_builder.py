@@ -9,15 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import structlog
-
-from hub.collections.judging import in_language, read_head
-from hub.collections.pages import PageKeeper
-from hub.collections.planning import SectionPlan, plan_section
-from hub.collections.reading import Changes, Everything
-from hub.collections.shelf import (
+from hub.publishing.collection_files import CollectionFile, WrittenFile
+from hub.publishing.collection_store import (
     Chain,
+    CollectionStore,
     Generation,
-    Shelf,
     StoredCollection,
     later,
     next_generation,
@@ -25,7 +21,14 @@ from hub.collections.shelf import (
     without_lost,
     without_withdrawn,
 )
-from hub.collections.writing import CollectionFile, WrittenFile
+from hub.publishing.delta_planning import (
+    CollectionPlan,
+    DeltaPages,
+    SnapshotPages,
+    plan_collections,
+)
+from hub.publishing.page_visibility import PageKeeper, in_language, read_head
+
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from protocols.model import Entry
@@ -70,7 +73,7 @@ class CollectionBuilder:
         self,
         storage: Storage,
         keeper: PageKeeper,
-        shelf: Shelf,
+        shelf: CollectionStore,
         clock: Clock,
         options: BuildOptions,
         metrics: Metrics | None = None,
@@ -177,12 +180,12 @@ class CollectionBuilder:
         position: int,
         *,
         snapshots: bool = False,
-    ) -> SectionPlan:
+    ) -> CollectionPlan:
         is_due = snapshots or self._is_due(generation.snapshot(section.name or ALL))
-        return plan_section(section, generation, position, is_snapshot_due=is_due)
+        return plan_collections(section, generation, position, is_snapshot_due=is_due)
 
     async def _build_section(
-        self, plan: SectionPlan, position: int
+        self, plan: CollectionPlan, position: int
     ) -> list[StoredCollection]:
         pages, name = self._storage.pages, plan.section.name
         directory = self._shelf.directory
@@ -191,7 +194,7 @@ class CollectionBuilder:
             newest = _START
             if plan.is_delta_due and plan.chain is not None:
                 delta = stack.enter_context(CollectionFile(directory, "delta"))
-                changes = Changes(
+                changes = DeltaPages(
                     pages, name, after=plan.chain.position, through=position
                 )
                 newest = await self._gather(delta, changes)
@@ -199,7 +202,7 @@ class CollectionBuilder:
                     gathered.append((delta, plan.chain.generated))
             if plan.is_snapshot_due:
                 snapshot = stack.enter_context(CollectionFile(directory, "snapshot"))
-                everything = Everything(pages, name)
+                everything = SnapshotPages(pages, name)
                 newest = max(newest, await self._gather(snapshot, everything))
                 gathered.append((snapshot, None))
             generated = await self._moment(plan.name, newest)
@@ -209,7 +212,7 @@ class CollectionBuilder:
             ]
 
     async def _gather(
-        self, file: CollectionFile, source: Everything | Changes
+        self, file: CollectionFile, source: SnapshotPages | DeltaPages
     ) -> datetime:
         """Put all pages into the file; when the last of them was modified."""
         newest = _START
@@ -237,7 +240,7 @@ class CollectionBuilder:
     async def _finish(
         self,
         file: CollectionFile,
-        plan: SectionPlan,
+        plan: CollectionPlan,
         generated: datetime,
         since: datetime | None,
     ) -> StoredCollection:
@@ -298,7 +301,9 @@ class CollectionBuilder:
         age = (self._clock.now() - last.generated).total_seconds()
         return age >= self.options.snapshot_seconds - slack
 
-    async def _fresh(self, source: Everything | Changes) -> Sequence[PublishedPage]:
+    async def _fresh(
+        self, source: SnapshotPages | DeltaPages
+    ) -> Sequence[PublishedPage]:
         """The next pages; an entry that has changed since it was judged is judged
 
         again first, so that no content is published under an earlier date.

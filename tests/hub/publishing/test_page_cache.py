@@ -6,13 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hub.publishing.page_cache import LARGEST_KEPT, MOST_CHARACTERS, PageCache
+from hub.publishing.page_visibility import PageKeeper
 
-from hub.collections.pages import PageKeeper
-from hub.openfeeder.page_cache import (
-    LARGEST_KEPT,
-    MOST_CHARACTERS,
-    PageCache,
-)
 from protocols.model import Feed, Text
 from protocols.openfeeder.write.parameters import AuthorDisplay
 from storage.records import ListedPage

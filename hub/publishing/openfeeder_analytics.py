@@ -34,13 +34,13 @@ USER_AGENT = "Mozilla/5.0 (Fanfare)"
 log = structlog.get_logger()
 
 
-class Sink(Protocol):
-    """Where events are told. Raises `NetworkError` and `Refused`."""
+class AnalyticsSink(Protocol):
+    """Where events are told. Raises `NetworkError` and `SinkRefused`."""
 
     async def tell(self, event: AnalyticsEvent) -> None: ...
 
 
-class Refused(Exception):
+class SinkRefused(Exception):
     """The place did not take an event; the message is its status."""
 
 
@@ -75,13 +75,15 @@ class HttpSink:
             )
         )
         if answer.status >= 300:
-            raise Refused(f"status {answer.status}")
+            raise SinkRefused(f"status {answer.status}")
 
 
 class Analytics:
     """``sink`` None: nothing is counted. `run` is its background part."""
 
-    def __init__(self, sink: Sink | None = None, capacity: int = MOST_WAITING) -> None:
+    def __init__(
+        self, sink: AnalyticsSink | None = None, capacity: int = MOST_WAITING
+    ) -> None:
         self._sink = sink
         self._waiting: asyncio.Queue[AnalyticsEvent] = asyncio.Queue(capacity)
         self._is_failing = False
@@ -111,13 +113,15 @@ class Analytics:
         try:
             await self._sink.tell(event)
             self._is_failing = False
-        except (NetworkError, Refused) as error:
+        except (NetworkError, SinkRefused) as error:
             if not self._is_failing:
                 log.warning("analytics_failed", error=str(error))
             self._is_failing = True
 
 
-def create_sink(settings: Settings, network: Network, hostname: str) -> Sink | None:
+def create_sink(
+    settings: Settings, network: Network, hostname: str
+) -> AnalyticsSink | None:
     """As the settings have it; None: nothing is told."""
     base, site = settings.openfeeder_analytics_url, settings.openfeeder_analytics_site
     secret = settings.openfeeder_analytics_secret

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hub.openfeeder.gatekeeper import Gatekeeper
-from hub.openfeeder.page_cache import PageCache
+from hub.publishing.gatekeeper import Gatekeeper
+from hub.publishing.page_cache import PageCache
+
 from hub.runtime.clock import Clock
 from protocols.openfeeder.write.chunks import PageFacts
 from protocols.openfeeder.write.documents import SyncResult, Tombstone

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from hub.collections.judging import (
+from hub.publishing.page_visibility import (
     Nearness,
     judge_entry,
     nearness,

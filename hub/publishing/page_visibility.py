@@ -1,19 +1,25 @@
-"""Whether an entry is a page for everybody, under which URL, and whose it is."""
+"""Whether an entry is a page for everybody, under which URL, and whose it is.
+
+Keeps the pages up with entries and feeds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import IntEnum
 from functools import lru_cache
 
 from msgspec.structs import replace
 
+from hub.runtime.clock import Clock
 from protocols.domains import registrable_domain, site_of
 from protocols.languages import language_tag
 from protocols.model import Entry, Feed
 from protocols.scp.collection import section_name
 from protocols.scp.write.page import page_url
+from storage.contract import PageStore
 from storage.packing import unpack
 from storage.records import (
     EntryId,
@@ -164,3 +170,49 @@ def in_language(entry: Entry, page: PublishedPage) -> Entry:
 def read_head(packed: bytes | None) -> Feed:
     """Of a feed; entries of one feed come together, so that few are kept."""
     return Feed() if packed is None else unpack(packed, Feed)
+
+
+BATCH = 200
+"""Entries judged in one transaction, so that nothing else waits long."""
+
+
+class PageKeeper:
+    """Judges what has changed since; to be used by one at a time."""
+
+    def __init__(
+        self, pages: PageStore, clock: Clock, public_url: str, language: str = "en"
+    ) -> None:
+        """``language``: of pages whose entry and feed name none."""
+        self._language = language
+        self._has_begun = False
+        self._pages = pages
+        self._clock = clock
+        self._public_url = public_url
+
+    async def catch_up(self) -> int:
+        """Judge all there is; how many entries. Raises `StorageError`."""
+        if not self._has_begun:
+            await self._pages.note_former(origin_ending(self._language))
+            self._has_begun = True
+        await self._judge_feeds()
+        judged = 0
+        while news := await self._pages.news(BATCH):
+            verdicts = await asyncio.to_thread(self._verdicts, news)
+            await self._pages.judge(verdicts, self._clock.now())
+            judged += len(news)
+            if len(news) < BATCH:
+                break
+        return judged
+
+    async def _judge_feeds(self) -> None:
+        while news := await self._pages.feed_news(BATCH):
+            for each in news:
+                await self._pages.judge_feed(each, origin_of(each, self._language))
+            if len(news) < BATCH:
+                break
+
+    def _verdicts(self, news: Sequence[PageNews]) -> list[JudgedEntry]:
+        now = self._clock.now()
+        return [
+            judge_entry(each, self._public_url, now, self._language) for each in news
+        ]

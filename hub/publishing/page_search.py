@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hub.openfeeder.page_cache import PageCache
+from hub.publishing.page_cache import PageCache
+
 from hub.runtime.offloading import run_in_thread
 from protocols.openfeeder.write.chunks import Page
 from protocols.openfeeder.write.documents import Scored

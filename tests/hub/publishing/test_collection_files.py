@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from backports import zstd
 
-from hub.collections.writing import (
+from hub.publishing.collection_files import (
     LARGEST_RATIO,
     RATIO_COUNTS_FROM,
     CollectionFile,

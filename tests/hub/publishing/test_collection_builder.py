@@ -12,12 +12,11 @@ from random import Random
 
 import httpx2
 import pytest
+from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
+from hub.publishing.collection_publisher import PROMPT_SECONDS, CollectionPublisher
+from hub.publishing.collection_store import LIST, CollectionStore, Generation
+from hub.publishing.page_visibility import PageKeeper, judge_entry
 
-from hub.collections.builder import BuildOptions, CollectionBuilder
-from hub.collections.judging import judge_entry
-from hub.collections.pages import PageKeeper
-from hub.collections.publisher import PROMPT_SECONDS, Publisher
-from hub.collections.shelf import LIST, Generation, Shelf
 from hub.services.served_collections import CollectionService
 from hub.services.service_errors import Conflict
 from hub.web.application import create_application
@@ -60,13 +59,13 @@ async def client(hub: Hub) -> AsyncIterator[httpx2.AsyncClient]:
         yield client
 
 
-def a_shelf(hub: Hub) -> Shelf:
-    shelf = Shelf(hub.directory / "scp")
+def a_shelf(hub: Hub) -> CollectionStore:
+    shelf = CollectionStore(hub.directory / "scp")
     shelf.open()
     return shelf
 
 
-def a_builder(hub: Hub, shelf: Shelf) -> CollectionBuilder:
+def a_builder(hub: Hub, shelf: CollectionStore) -> CollectionBuilder:
     keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
     return CollectionBuilder(
         hub.storage,
@@ -389,7 +388,7 @@ async def test_a_withdrawal_is_published_soon_but_not_again_and_again(
     feed = await feeds.add()
     await feeds.publish(feed, an_entry("a"), an_entry("b"))
     shelf = a_shelf(hub)
-    publisher = Publisher(a_builder(hub, shelf), hub.clock, hub.storage.log)
+    publisher = CollectionPublisher(a_builder(hub, shelf), hub.clock, hub.storage.log)
     await publisher.build()
     await publisher.keep_up()
     assert len(shelf.generation.listed) == 1
@@ -407,7 +406,9 @@ async def test_switched_off_nothing_is_built_but_pages_are_kept_up(hub: Hub) -> 
     await feeds.publish(feed, an_entry("a"))
     shelf = a_shelf(hub)
     builder = a_builder(hub, shelf)
-    await Publisher(builder, hub.clock, hub.storage.log, is_on=False).keep_up()
+    await CollectionPublisher(
+        builder, hub.clock, hub.storage.log, is_on=False
+    ).keep_up()
     assert await hub.storage.pages.position() == 1
     assert shelf.generation == Generation()
     service = CollectionService(builder, shelf, hub.clock, "http://h", is_on=False)
@@ -421,7 +422,9 @@ async def test_switched_off_nothing_is_built_but_pages_are_kept_up(hub: Hub) -> 
 
 
 async def test_trouble_waits_for_the_next_time(hub: Hub) -> None:
-    publisher = Publisher(a_builder(hub, a_shelf(hub)), hub.clock, hub.storage.log)
+    publisher = CollectionPublisher(
+        a_builder(hub, a_shelf(hub)), hub.clock, hub.storage.log
+    )
     await hub.storage.close()
     with pytest.raises(StorageClosed):
         await hub.storage.pages.position()
@@ -437,7 +440,9 @@ async def test_a_publisher_builds_at_once_and_runs_until_it_is_cancelled(
     await feeds.publish(await feeds.add(), an_entry("a"))
     shelf = a_shelf(hub)
     task = asyncio.create_task(
-        Publisher(a_builder(hub, shelf), hub.clock, hub.storage.log, is_on=is_on).run()
+        CollectionPublisher(
+            a_builder(hub, shelf), hub.clock, hub.storage.log, is_on=is_on
+        ).run()
     )
 
     async def is_done() -> bool:

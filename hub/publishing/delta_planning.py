@@ -1,17 +1,58 @@
-"""The pages that a collection is built of, read batch by batch."""
+"""What is to be built of a section.
+
+The pages that a collection is built of, read batch by batch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from hub.publishing.collection_store import Chain, Generation
+from protocols.scp.collection import ALL
 from storage.contract import PageStore
-from storage.records import PageId, PublishedPage
+from storage.records import PageId, PageSection, PublishedPage
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionPlan:
+    section: PageSection
+    chain: Chain | None  # where its delta begins; None: it has none yet
+    is_delta_due: bool
+    is_snapshot_due: bool
+
+    @property
+    def name(self) -> str:
+        return self.section.name or ALL
+
+
+def plan_collections(
+    section: PageSection,
+    generation: Generation,
+    position: int,
+    *,
+    is_snapshot_due: bool,
+) -> CollectionPlan:
+    """A snapshot comes with a delta of the same moment, be it empty: so whoever
+
+    has either goes on with the next delta.
+    """
+    name = section.name or ALL
+    chain = generation.chains.get(name)
+    is_behind = chain is not None and position > chain.position
+    return CollectionPlan(
+        section=section,
+        chain=chain,
+        is_delta_due=chain is not None and (is_behind or is_snapshot_due),
+        is_snapshot_due=is_snapshot_due,
+    )
+
 
 BATCH = 50
 """Pages rendered at a time, beside the event loop."""
 
 
-class Everything:
+class SnapshotPages:
     """All pages of a section, batch by batch."""
 
     def __init__(self, pages: PageStore, section: str) -> None:
@@ -26,7 +67,7 @@ class Everything:
         self._after = pages[-1].id
 
 
-class Changes:
+class DeltaPages:
     """Those changed up to a position: what changes meanwhile comes with the next."""
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import structlog
 
-from hub.collections.builder import CollectionBuilder
+from hub.publishing.collection_builder import CollectionBuilder
 from hub.runtime.clock import Clock
 from hub.runtime.log_follower import GrowingLog, LogFollower
 from hub.runtime.scheduling import ScheduledJob, scheduled
@@ -29,20 +29,20 @@ PROMPT_SHARE = 10
 log = structlog.get_logger()
 
 
-class News(GrowingLog, Protocol):
+class PageNewsLog(GrowingLog, Protocol):
     """What is needed of `storage.contract.LogStore`."""
 
     async def head(self) -> Cursor: ...
 
 
-class Publisher:
+class CollectionPublisher:
     """``is_on`` False: nothing is built, only pages are kept up."""
 
     def __init__(
         self,
         builder: CollectionBuilder,
         clock: Clock,
-        news: News,
+        news: PageNewsLog,
         *,
         is_on: bool = True,
         gather_seconds: float = GATHER_SECONDS,

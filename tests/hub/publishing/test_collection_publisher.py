@@ -9,8 +9,8 @@ from typing import cast
 import pytest
 from structlog.testing import capture_logs
 
-from hub.collections.builder import BuildOptions, CollectionBuilder
-from hub.collections.publisher import PROMPT_SECONDS, Publisher
+from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
+from hub.publishing.collection_publisher import PROMPT_SECONDS, CollectionPublisher
 from storage.errors import StorageClosed, StorageError
 from storage.records import Cursor, Position, Record
 from tests.support.clock import ManualClock
@@ -71,9 +71,9 @@ class FakeNews:
 
 def a_publisher(
     builder: FakeBuilder, clock: ManualClock | None = None, *, is_on: bool = True
-) -> Publisher:
+) -> CollectionPublisher:
     made = cast("CollectionBuilder", builder)
-    return Publisher(made, clock or ManualClock(), FakeNews(), is_on=is_on)
+    return CollectionPublisher(made, clock or ManualClock(), FakeNews(), is_on=is_on)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ async def test_nothing_is_built_that_is_not_wanted(
 
 async def test_news_is_among_the_pages_soon() -> None:
     builder = FakeBuilder()
-    publisher = Publisher(
+    publisher = CollectionPublisher(
         cast("CollectionBuilder", builder),
         ManualClock(),
         FakeNews(commits=2),
@@ -209,7 +209,7 @@ async def test_while_much_is_written_pages_are_judged_later() -> None:
             await publisher.keep_up()
             return []
 
-    publisher = Publisher(
+    publisher = CollectionPublisher(
         cast("CollectionBuilder", builder),
         ManualClock(),
         Busy(commits=1),

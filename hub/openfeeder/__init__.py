@@ -1,1 +1,0 @@
-"""What is served by OpenFeeder: pages as readers get them, and who reads."""

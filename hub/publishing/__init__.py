@@ -1,0 +1,1 @@
+"""Making what is published: pages, collections for crawlers, OpenFeeder's answers."""

@@ -1,0 +1,1 @@
+"""Finding stored entries by their words: the index, and asking it."""
