@@ -334,13 +334,13 @@ async def build_hub(
 
     # Publishing: collections for crawlers, pages for language models.
     has_collections = settings.scp == "on"
-    shelf = CollectionStore(settings.database_path.parent / COLLECTIONS_FOLDER)
+    store = CollectionStore(settings.database_path.parent / COLLECTIONS_FOLDER)
     if has_collections:
-        await asyncio.to_thread(shelf.open)
+        await asyncio.to_thread(store.open)
     builder = CollectionBuilder(
         storage,
         PageKeeper(storage.pages, clock, public_url, settings.scp_language),
-        shelf,
+        store,
         clock,
         BuildOptions(
             delta_seconds=settings.scp_delta_seconds,
@@ -391,7 +391,7 @@ async def build_hub(
         publishing=PublishingService(storage.feeds, bringing, clock),
         public=PublicService(storage, public_url),
         collections=CollectionService(
-            builder, shelf, clock, public_url, is_on=has_collections
+            builder, store, clock, public_url, is_on=has_collections
         ),
         openfeeder=OpenFeederService(
             storage, clock, public_url, _openfeeder_options(settings)

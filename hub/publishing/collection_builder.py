@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import structlog
+
 from hub.publishing.collection_files import CollectionFile, WrittenFile
 from hub.publishing.collection_store import (
     Chain,
@@ -28,7 +29,6 @@ from hub.publishing.delta_planning import (
     plan_collections,
 )
 from hub.publishing.page_visibility import PageKeeper, in_language, read_head
-
 from hub.runtime.clock import Clock
 from hub.runtime.metrics import Metrics
 from protocols.model import Entry
@@ -73,7 +73,7 @@ class CollectionBuilder:
         self,
         storage: Storage,
         keeper: PageKeeper,
-        shelf: CollectionStore,
+        store: CollectionStore,
         clock: Clock,
         options: BuildOptions,
         metrics: Metrics | None = None,
@@ -82,7 +82,7 @@ class CollectionBuilder:
         self._storage = storage
         self._sleep = sleep
         self._keeper = keeper
-        self._shelf = shelf
+        self._store = store
         self._clock = clock
         self.options = options
         self._metrics = metrics or Metrics()
@@ -94,13 +94,11 @@ class CollectionBuilder:
             return await self._keeper.catch_up()
 
     async def withdrawn(self) -> frozenset[str]:
-        """Names of collections that nobody may be given any more, though they are
-
-        there still: text that they may hold was taken back. Raises `StorageError`.
-        """
+        """Names of collections that may not be served although their files exist:
+        they may hold text that was withdrawn since. Raises `StorageError`."""
         sections = await self._storage.pages.sections()
         epoch = (await self._storage.log.head()).epoch
-        return withdrawn_of(self._shelf.generation, sections, epoch)
+        return withdrawn_of(self._store.generation, sections, epoch)
 
     async def withdraw(self) -> bool:
         """Take away what was withdrawn, files and names; whether there was anything.
@@ -111,24 +109,25 @@ class CollectionBuilder:
             return await self._withdraw()
 
     async def needs_snapshot(self) -> bool:
-        """Whether something was withdrawn, or a section has no snapshot, as after that.
+        """Whether something was withdrawn, or a section has no snapshot.
 
         Raises `StorageError`.
         """
-        generation = self._shelf.generation
+        generation = self._store.generation
         return bool(await self.withdrawn()) or any(
             generation.snapshot(section.name or ALL) is None
             for section in await self._storage.pages.sections()
         )
 
     async def build(self, *, snapshots: bool = False) -> tuple[StoredCollection, ...]:
-        """A delta of each section that has changed, and the snapshots that are due;
+        """A delta of each section that has changed, and the snapshots that are due.
 
-        ``snapshots``: all of them are. What was built. Raises `StorageError`, OSError.
+        ``snapshots``: all are due. Returns what was built; raises `StorageError` and
+        OSError.
         """
         async with self._building:
             await self._keeper.catch_up()
-            self._shelf.directory.mkdir(exist_ok=True)
+            self._store.directory.mkdir(exist_ok=True)
             await self._withdraw()
             generation = await self._known()
             # What is withdrawn from here on is found by what the sections counted.
@@ -150,11 +149,12 @@ class CollectionBuilder:
             return tuple(added)
 
     async def _withdraw(self) -> bool:
-        """Also what a clock has generated that was further ahead than anything is
+        """Take what may hold withdrawn text out of the list; whether anything was.
 
-        listed: who has read it would take nothing for newer that comes.
+        So goes a collection whose time lies farther ahead than any is listed for: its
+        readers would take nothing that comes for newer.
         """
-        before, now = self._shelf.generation, self._clock.now()
+        before, now = self._store.generation, self._clock.now()
         latest = later(now, self.options.lifetime)
         names = await self.withdrawn() | {
             each.name for each in before.collections if each.generated > latest
@@ -168,8 +168,8 @@ class CollectionBuilder:
             return False
         kept = without_withdrawn(before, names, now)
         after = next_generation(kept, (), chains, before.epoch, now)
-        self._shelf.directory.mkdir(exist_ok=True)
-        await asyncio.to_thread(self._shelf.publish, after)
+        self._store.directory.mkdir(exist_ok=True)
+        await asyncio.to_thread(self._store.publish, after)
         log.info("collections_withdrawn", count=len(names))
         return True
 
@@ -188,7 +188,7 @@ class CollectionBuilder:
         self, plan: CollectionPlan, position: int
     ) -> list[StoredCollection]:
         pages, name = self._storage.pages, plan.section.name
-        directory = self._shelf.directory
+        directory = self._store.directory
         async with AsyncExitStack() as stack:
             gathered: list[tuple[CollectionFile, datetime | None]] = []
             newest = _START
@@ -223,12 +223,13 @@ class CollectionBuilder:
         return newest
 
     async def _moment(self, section: str, newest: datetime) -> datetime:
-        """After all that it has and all that was generated of the section before, but
+        """When the collection is generated: after every change in it and every
+        collection of the section before, and not after now.
 
-        not after now: where these are a few seconds ahead, as when a page changes twice
-        in one, they are waited for. A clock that was set back is not.
+        Where these lie a few seconds ahead, as when a page changes twice within one
+        second, the build waits for them; not for a clock that was set back.
         """
-        last = self._shelf.generation.latest(section)
+        last = self._store.generation.latest(section)
         after_last = _START if last is None else last + _SECOND
         now = self._clock.now()
         moment = max(now.replace(microsecond=0), newest, after_last)
@@ -266,7 +267,7 @@ class CollectionBuilder:
         is_gone = any(each.gone <= now for each in before.collections)
         if added or is_due or is_gone or chains != before.chains:
             after = next_generation(before, added, chains, epoch, now)
-            await asyncio.to_thread(self._shelf.publish, after)
+            await asyncio.to_thread(self._store.publish, after)
         for each in added:
             self._metrics.collections.add(each.type.value)
             log.info(
@@ -278,8 +279,8 @@ class CollectionBuilder:
 
     async def _known(self) -> Generation:
         """What is published and still there, without positions of another database."""
-        lost = await asyncio.to_thread(self._shelf.lost)
-        generation = without_lost(self._shelf.generation, lost)
+        lost = await asyncio.to_thread(self._store.lost)
+        generation = without_lost(self._store.generation, lost)
         epoch = (await self._storage.log.head()).epoch
         if generation.epoch == epoch:
             return generation
@@ -304,10 +305,8 @@ class CollectionBuilder:
     async def _fresh(
         self, source: SnapshotPages | DeltaPages
     ) -> Sequence[PublishedPage]:
-        """The next pages; an entry that has changed since it was judged is judged
-
-        again first, so that no content is published under an earlier date.
-        """
+        """The next pages. An entry that has changed since it was judged is judged
+        again first, so that no content is published under an earlier date."""
         pages = await source.next()
         while any(each.is_stale for each in pages):
             await self._keeper.catch_up()

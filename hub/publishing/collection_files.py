@@ -58,10 +58,8 @@ class WrittenFile:
 
 
 class CollectionFile:
-    """A collection being written. Use it as a context manager: what was not finished
-
-    leaves nothing behind.
-    """
+    """A collection that is written, as a context manager: what is not finished
+    leaves no file behind."""
 
     def __init__(self, directory: Path, name: str) -> None:
         self._directory = directory

@@ -131,10 +131,8 @@ def next_generation(
 def withdrawn_of(
     generation: Generation, sections: Iterable[PageSection], epoch: str
 ) -> frozenset[str]:
-    """Names of collections that may hold text which was taken back after they were
-
-    built. What another database was published of may hold any.
-    """
+    """Names of collections that may hold text which was withdrawn after they were
+    built. Of a collection of another database's pages nobody knows: it may, too."""
     counts = {each.name or ALL: each.withdrawals for each in sections}
     is_known = generation.epoch == epoch
     return frozenset(

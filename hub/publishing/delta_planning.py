@@ -1,7 +1,4 @@
-"""What is to be built of a section.
-
-The pages that a collection is built of, read batch by batch.
-"""
+"""Where the deltas of a section are cut, and which pages its collections hold."""
 
 from __future__ import annotations
 
@@ -33,10 +30,8 @@ def plan_collections(
     *,
     is_snapshot_due: bool,
 ) -> CollectionPlan:
-    """A snapshot comes with a delta of the same moment, be it empty: so whoever
-
-    has either goes on with the next delta.
-    """
+    """A snapshot comes with a delta of the same moment, even an empty one: readers of
+    either go on with the next delta."""
     name = section.name or ALL
     chain = generation.chains.get(name)
     is_behind = chain is not None and position > chain.position

@@ -1,6 +1,6 @@
 """Whether an entry is a page for everybody, under which URL, and whose it is.
 
-Keeps the pages up with entries and feeds.
+`PageKeeper` judges entries and feeds as they change.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Nearness(IntEnum):
 def judge_entry(
     news: PageNews, public_url: str, now: datetime, language: str = "en"
 ) -> JudgedEntry:
-    """An entry without an address of its own has one at this hub. ``language``: of
+    """An entry without an address of its own is shown at one of this hub.
 
-    pages whose entry and feed name none.
+    ``language``: of pages whose entry and feed name none.
     """
     if news.entry is None:
         return JudgedEntry(entry_id=news.entry_id, revision=0, is_dropped=True)

@@ -61,14 +61,14 @@ class CollectionService:
     def __init__(
         self,
         builder: CollectionBuilder,
-        shelf: CollectionStore,
+        store: CollectionStore,
         clock: Clock,
         public_url: str,
         *,
         is_on: bool = True,
     ) -> None:
         self._builder = builder
-        self._shelf = shelf
+        self._store = store
         self._clock = clock
         self._public_url = public_url
         self.is_on = is_on
@@ -88,8 +88,8 @@ class CollectionService:
         """
         if not self.is_on:
             raise NotFound("sitemap", "of collections")
-        hidden = await self._builder.withdrawn() | self._shelf.lost()
-        generation, now, kept = self._shelf.generation, self._clock.now(), self._kept
+        hidden = await self._builder.withdrawn() | self._store.lost()
+        generation, now, kept = self._store.generation, self._clock.now(), self._kept
         listed = [
             each
             for each in generation.listed
@@ -127,15 +127,15 @@ class CollectionService:
         more, or has text that was withdrawn, be it a moment ago.
         """
         withdrawn = await self._builder.withdrawn() if self.is_on else frozenset()
-        generation = self._shelf.generation
-        found = self._shelf.find(name) if self.is_on else None
+        generation = self._store.generation
+        found = self._store.find(name) if self.is_on else None
         is_over = found and (found.gone <= self._clock.now() or name in withdrawn)
         if name in generation.gone or is_over:
             raise Gone(
                 f"the collection {name} has expired or was withdrawn; the sitemap has"
                 " newer ones"
             )
-        path = self._shelf.path(name)
+        path = self._store.path(name)
         if found is None or not path.is_file():
             raise NotFound("collection", name)
         options = self._builder.options

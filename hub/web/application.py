@@ -59,9 +59,7 @@ def wrong_method_answer(
     top: Sequence[BaseRoute], mounted: Sequence[BaseRoute]
 ) -> Callable[[Request, Exception], Awaitable[Response]]:
     """An exception handler. ``Allow`` names the methods of all routes with that path
-
-    (RFC 9110 15.5.6); Starlette's own would name those of the first one.
-    """
+    (RFC 9110 15.5.6); Starlette's own would name those of the first one."""
 
     async def answer(request: Request, error: Exception) -> Response:
         routes = mounted if request.scope.get("root_path") else top

@@ -10,6 +10,8 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
+from msgspec.structs import replace
+
 from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
 from hub.publishing.collection_store import (
     Chain,
@@ -18,8 +20,6 @@ from hub.publishing.collection_store import (
     StoredCollection,
 )
 from hub.publishing.page_visibility import PageKeeper
-from msgspec.structs import replace
-
 from hub.runtime.clock import SystemClock
 from protocols.model import Author, Category, Entry, Link, Status, Text
 from protocols.scp.collection import ALL, CollectionType, Encoding
@@ -61,7 +61,7 @@ _WORDS = tuple(
 class _Scene:
     storage: Storage
     builder: CollectionBuilder
-    shelf: CollectionStore
+    store: CollectionStore
 
 
 async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
@@ -78,11 +78,11 @@ async def measure(directory: Path, size: Size) -> AsyncIterator[Finding]:
 
 
 def _scene(storage: Storage, directory: Path) -> _Scene:
-    clock, shelf = SystemClock(), CollectionStore(directory)
-    shelf.open()
+    clock, store = SystemClock(), CollectionStore(directory)
+    store.open()
     keeper = PageKeeper(storage.pages, clock, "https://hub.example")
-    builder = CollectionBuilder(storage, keeper, shelf, clock, BuildOptions())
-    return _Scene(storage, builder, shelf)
+    builder = CollectionBuilder(storage, keeper, store, clock, BuildOptions())
+    return _Scene(storage, builder, store)
 
 
 async def _fill(storage: Storage, pages: int) -> None:
@@ -148,7 +148,7 @@ async def _snapshot(scene: _Scene, pages: int) -> list[Finding]:
     watch = Stopwatch()
     (built,) = await scene.builder.build()
     seconds = watch.sample(1).microseconds / 1e6
-    raw = _raw_size(scene.shelf.path(built.name))
+    raw = _raw_size(scene.store.path(built.name))
     speed, memory = raw / 1e6 / seconds, _peak() - before
     return [
         Finding(
@@ -218,10 +218,10 @@ async def _published(scene: _Scene) -> _Scene:
         pages=position,
         size=0,
     )
-    scene.shelf.path(snapshot.name).touch()
+    scene.store.path(snapshot.name).touch()
     epoch = (await scene.storage.log.head()).epoch
     chains = {ALL: Chain(position=position, generated=now)}
-    scene.shelf.generation = Generation(
+    scene.store.generation = Generation(
         epoch=epoch, collections=(snapshot,), chains=chains
     )
     return scene

@@ -10,11 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
-from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
-from hub.publishing.collection_store import CollectionStore
-from hub.publishing.openfeeder_analytics import Analytics
-from hub.publishing.page_visibility import PageKeeper
-
 from hub.core.fetched import Fetched
 from hub.core.schedule.poll_period import Plan, PollingRules, explain
 from hub.delivery.notifications import Document
@@ -25,6 +20,10 @@ from hub.live.shares import divide
 from hub.live.stream import LiveStream
 from hub.live.watch import LiveWatch
 from hub.local_topics import LocalTopics
+from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
+from hub.publishing.collection_store import CollectionStore
+from hub.publishing.openfeeder_analytics import Analytics
+from hub.publishing.page_visibility import PageKeeper
 from hub.runtime.metrics import Metrics
 from hub.services import (
     CollectionService,
@@ -325,12 +324,12 @@ async def open_hub(
         )
         asker = FakeAsker()
         clock_warnings: list[str] = []
-        shelf = CollectionStore(directory / "scp")
-        shelf.open()
+        store = CollectionStore(directory / "scp")
+        store.open()
         builder = CollectionBuilder(
             storage,
             PageKeeper(storage.pages, clock, "http://hub.example"),
-            shelf,
+            store,
             clock,
             build_options or BuildOptions(),
             metrics,
@@ -391,7 +390,7 @@ async def open_hub(
             ),
             public=PublicService(storage, "http://hub.example"),
             collections=CollectionService(
-                builder, shelf, clock, "http://hub.example", is_on=True
+                builder, store, clock, "http://hub.example", is_on=True
             ),
             websub=websub,
             openfeeder=OpenFeederService(

@@ -91,10 +91,8 @@ class SuperfeedrDoor:
             raise _named_as_sent(error, parameters) from error
 
     def _mode(self, parameters: Parameters, path: str) -> Mode:
-        """Superfeedr 1.9: streams take the parameters of ``retrieve``, and nothing
-
-        else is asked for there.
-        """
+        """Superfeedr 1.9: streams take the parameters of ``retrieve``, and nothing else
+        is asked for there."""
         known = "|".join(self._modes)
         if path == STREAM and not parameters.all("hub.mode"):
             return self._modes[OF_STREAMS]

@@ -198,10 +198,8 @@ class LiveAnswer(StreamingResponse):
 async def write_first(
     outlet: EventOutlet, chunk: bytes, patience: float = FIRST_SECONDS
 ) -> None:
-    """It may be far larger than what else may wait for a client, which is cut off
-
-    with the next write if it has not taken most of it.
-    """
+    """A first chunk may be far larger than what else may wait for a client; who has
+    not taken most of it by the next write is cut off."""
     outlet.write_chunk(chunk)
     try:
         async with asyncio.timeout(patience):

@@ -136,10 +136,8 @@ def _verify(given: Parameters) -> Verify | None:
 
 
 def _check_lease(given: Parameters) -> None:
-    """Superfeedr 1.4: ignored, for subscriptions never expire. No number is a mistake
-
-    all the same, that somebody wants to hear of.
-    """
+    """Superfeedr 1.4: the lease is ignored, for subscriptions never expire; but a
+    value that is no number is a mistake, which the client should hear of."""
     value = given.one("hub.lease_seconds").strip()
     if value and _NUMBER.fullmatch(value) is None:
         raise InvalidValue("hub.lease_seconds", "a number of seconds", value)

@@ -12,11 +12,11 @@ from random import Random
 
 import httpx2
 import pytest
+
 from hub.publishing.collection_builder import BuildOptions, CollectionBuilder
 from hub.publishing.collection_publisher import PROMPT_SECONDS, CollectionPublisher
 from hub.publishing.collection_store import LIST, CollectionStore, Generation
 from hub.publishing.page_visibility import PageKeeper, judge_entry
-
 from hub.services.served_collections import CollectionService
 from hub.services.service_errors import Conflict
 from hub.web.application import create_application
@@ -59,18 +59,18 @@ async def client(hub: Hub) -> AsyncIterator[httpx2.AsyncClient]:
         yield client
 
 
-def a_shelf(hub: Hub) -> CollectionStore:
-    shelf = CollectionStore(hub.directory / "scp")
-    shelf.open()
-    return shelf
+def a_store(hub: Hub) -> CollectionStore:
+    store = CollectionStore(hub.directory / "scp")
+    store.open()
+    return store
 
 
-def a_builder(hub: Hub, shelf: CollectionStore) -> CollectionBuilder:
+def a_builder(hub: Hub, store: CollectionStore) -> CollectionBuilder:
     keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
     return CollectionBuilder(
         hub.storage,
         keeper,
-        shelf,
+        store,
         hub.clock,
         BuildOptions(),
         sleep=hub.clock.sleep,
@@ -161,7 +161,7 @@ async def test_an_entry_that_changes_while_it_is_read_is_judged_again(
     builder = CollectionBuilder(
         MeddledStorage(),  # type: ignore[arg-type]
         keeper,
-        a_shelf(hub),
+        a_store(hub),
         hub.clock,
         BuildOptions(),
     )
@@ -221,14 +221,14 @@ async def test_a_crash_leaves_the_last_generation_whole(hub: Hub) -> None:
     feeds = PublicFeeds(hub.storage)
     feed = await feeds.add()
     await feeds.publish(feed, an_entry("a"))
-    shelf = a_shelf(hub)
-    await a_builder(hub, shelf).build()
-    before = shelf.generation
+    store = a_store(hub)
+    await a_builder(hub, store).build()
+    before = store.generation
     # What a process leaves that was killed while it built the next one.
-    (shelf.directory / "delta.pages.part").write_bytes(b"half a li")
-    (shelf.directory / "all-delta-20260101T010000Z-abc.scp.gz").write_bytes(b"whole")
-    (shelf.directory / "collections.part").write_bytes(b"{")
-    again = a_shelf(hub)
+    (store.directory / "delta.pages.part").write_bytes(b"half a li")
+    (store.directory / "all-delta-20260101T010000Z-abc.scp.gz").write_bytes(b"whole")
+    (store.directory / "collections.part").write_bytes(b"{")
+    again = a_store(hub)
     assert again.generation == before
     kept = {each.name for each in again.directory.iterdir()}
     assert kept == {LIST, *(each.name for each in before.collections)}
@@ -241,9 +241,9 @@ async def test_a_crash_leaves_the_last_generation_whole(hub: Hub) -> None:
 
 @pytest.mark.parametrize("torn", [b"no list", b'{"epoch": "\xed\xa0\x80"}'])
 async def test_an_unreadable_list_is_built_anew(hub: Hub, torn: bytes) -> None:
-    shelf = a_shelf(hub)
-    (shelf.directory / LIST).write_bytes(torn)
-    assert a_shelf(hub).generation == Generation()
+    store = a_store(hub)
+    (store.directory / LIST).write_bytes(torn)
+    assert a_store(hub).generation == Generation()
 
 
 async def test_positions_of_another_database_are_not_believed(
@@ -252,16 +252,16 @@ async def test_positions_of_another_database_are_not_believed(
     feeds = PublicFeeds(hub.storage)
     feed = await feeds.add()
     await feeds.publish(feed, an_entry("a"))
-    shelf = a_shelf(hub)
-    builder = a_builder(hub, shelf)
+    store = a_store(hub)
+    builder = a_builder(hub, store)
     (first,) = await builder.build()
-    shelf.generation = replace(shelf.generation, epoch="another")
+    store.generation = replace(store.generation, epoch="another")
     hub.clock.advance(HOUR)
     (anew,) = await builder.build()
     assert anew.since is None
     assert anew.generated > first.generated
-    assert shelf.generation.listed == (anew,)
-    assert shelf.find(first.name) is not None  # served to who knows it
+    assert store.generation.listed == (anew,)
+    assert store.find(first.name) is not None  # served to who knows it
 
 
 async def test_what_was_built_of_another_database_goes_with_the_first_withdrawal(
@@ -270,17 +270,17 @@ async def test_what_was_built_of_another_database_goes_with_the_first_withdrawal
     feeds = PublicFeeds(hub.storage)
     feed = await feeds.add()
     await feeds.publish(feed, an_entry("a"))
-    shelf = a_shelf(hub)
-    builder = a_builder(hub, shelf)
+    store = a_store(hub)
+    builder = a_builder(hub, store)
     (first,) = await builder.build()
     numbered = replace(first, withdrawals=1_000)  # what nothing here has come to yet
-    shelf.generation = replace(
-        shelf.generation, epoch="another", collections=(numbered,)
+    store.generation = replace(
+        store.generation, epoch="another", collections=(numbered,)
     )
     await feeds.withdraw(feed, "a")
     hub.clock.advance(HOUR)
     await builder.build()
-    assert shelf.find(first.name) is None
+    assert store.find(first.name) is None
 
 
 async def test_a_section_in_which_nothing_changes_is_not_looked_through_again(
@@ -289,14 +289,14 @@ async def test_a_section_in_which_nothing_changes_is_not_looked_through_again(
     feeds = PublicFeeds(hub.storage)
     quiet, busy = await feeds.add(section="quiet"), await feeds.add("b")
     await feeds.publish(quiet, an_entry("a"))
-    shelf = a_shelf(hub)
-    builder = a_builder(hub, shelf)
+    store = a_store(hub)
+    builder = a_builder(hub, store)
     await builder.build()
-    before = shelf.generation.chains["quiet"]
+    before = store.generation.chains["quiet"]
     await feeds.publish(busy, an_entry("b"))
     hub.clock.advance(HOUR)
     assert [each.section for each in await builder.build()] == ["all"]
-    after = shelf.generation.chains["quiet"]
+    after = store.generation.chains["quiet"]
     assert after.position == await hub.storage.pages.position() > before.position
     # The window of its next delta begins where the last one ended all the same.
     await feeds.publish(quiet, an_entry("c"))
@@ -387,31 +387,31 @@ async def test_a_withdrawal_is_published_soon_but_not_again_and_again(
     feeds = PublicFeeds(hub.storage)
     feed = await feeds.add()
     await feeds.publish(feed, an_entry("a"), an_entry("b"))
-    shelf = a_shelf(hub)
-    publisher = CollectionPublisher(a_builder(hub, shelf), hub.clock, hub.storage.log)
+    store = a_store(hub)
+    publisher = CollectionPublisher(a_builder(hub, store), hub.clock, hub.storage.log)
     await publisher.build()
     await publisher.keep_up()
-    assert len(shelf.generation.listed) == 1
+    assert len(store.generation.listed) == 1
     await feeds.withdraw(feed, "a")
     await publisher.keep_up()
-    assert [each.pages for each in shelf.generation.listed] == [2]
+    assert [each.pages for each in store.generation.listed] == [2]
     hub.clock.advance(PROMPT_SECONDS)
     await publisher.keep_up()
-    assert [each.pages for each in shelf.generation.listed] == [0, 1]
+    assert [each.pages for each in store.generation.listed] == [0, 1]
 
 
 async def test_switched_off_nothing_is_built_but_pages_are_kept_up(hub: Hub) -> None:
     feeds = PublicFeeds(hub.storage)
     feed = await feeds.add()
     await feeds.publish(feed, an_entry("a"))
-    shelf = a_shelf(hub)
-    builder = a_builder(hub, shelf)
+    store = a_store(hub)
+    builder = a_builder(hub, store)
     await CollectionPublisher(
         builder, hub.clock, hub.storage.log, is_on=False
     ).keep_up()
     assert await hub.storage.pages.position() == 1
-    assert shelf.generation == Generation()
-    service = CollectionService(builder, shelf, hub.clock, "http://h", is_on=False)
+    assert store.generation == Generation()
+    service = CollectionService(builder, store, hub.clock, "http://h", is_on=False)
     assert "Sitemap" not in service.robots()
     with pytest.raises(NotFound):
         await service.sitemap()
@@ -423,7 +423,7 @@ async def test_switched_off_nothing_is_built_but_pages_are_kept_up(hub: Hub) -> 
 
 async def test_trouble_waits_for_the_next_time(hub: Hub) -> None:
     publisher = CollectionPublisher(
-        a_builder(hub, a_shelf(hub)), hub.clock, hub.storage.log
+        a_builder(hub, a_store(hub)), hub.clock, hub.storage.log
     )
     await hub.storage.close()
     with pytest.raises(StorageClosed):
@@ -438,16 +438,16 @@ async def test_a_publisher_builds_at_once_and_runs_until_it_is_cancelled(
 ) -> None:
     feeds = PublicFeeds(hub.storage)
     await feeds.publish(await feeds.add(), an_entry("a"))
-    shelf = a_shelf(hub)
+    store = a_store(hub)
     task = asyncio.create_task(
         CollectionPublisher(
-            a_builder(hub, shelf), hub.clock, hub.storage.log, is_on=is_on
+            a_builder(hub, store), hub.clock, hub.storage.log, is_on=is_on
         ).run()
     )
 
     async def is_done() -> bool:
         if is_on:
-            return bool(shelf.generation.listed)
+            return bool(store.generation.listed)
         return await hub.storage.pages.position() == 1
 
     await eventually(is_done)
@@ -462,7 +462,7 @@ async def test_many_entries_are_judged_in_pages(hub: Hub) -> None:
     await feeds.publish(feed, *(an_entry(str(n)) for n in range(450)))
     for n in range(210):
         await hub.storage.feeds.add(NewFeed(url=f"https://{n}.example/"), START)
-    assert await a_builder(hub, a_shelf(hub)).catch_up() == 450
+    assert await a_builder(hub, a_store(hub)).catch_up() == 450
     assert len(await hub.storage.pages.pages("", after=PageId(0), limit=999)) == 450
 
 

@@ -292,17 +292,17 @@ async def test_another_setting_rewrites_pages_that_name_no_language(
     feed = await feeds.add()
     await feeds.publish(feed, an_entry("a"), an_entry("b", language="it"))
     await build(hub)
-    shelf = CollectionStore(hub.directory / "scp")
+    store = CollectionStore(hub.directory / "scp")
     for language in ("de", "en", "de"):  # the hub was started with it
         hub.clock.advance(HOUR)
-        shelf.open()
+        store.open()
         keeper = PageKeeper(
             hub.storage.pages, hub.clock, "http://hub.example", language
         )
         options = BuildOptions(language=language)
-        builder = CollectionBuilder(hub.storage, keeper, shelf, hub.clock, options)
+        builder = CollectionBuilder(hub.storage, keeper, store, hub.clock, options)
         (delta,) = await builder.build()
-        lines = gzip.decompress(shelf.path(delta.name).read_bytes()).splitlines()[1:]
+        lines = gzip.decompress(store.path(delta.name).read_bytes()).splitlines()[1:]
         assert [json.loads(line)["language"] for line in lines] == [language]
 
 

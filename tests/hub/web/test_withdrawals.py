@@ -240,18 +240,18 @@ async def test_files_of_what_was_withdrawn_go_and_the_rest_is_built_anew(
     known = [each.url for each in await scene.advertised("all", "one")]
     await remove(hub, scene.first)
 
-    shelf = CollectionStore(hub.directory / "scp")
-    shelf.open()
+    store = CollectionStore(hub.directory / "scp")
+    store.open()
     keeper = PageKeeper(hub.storage.pages, hub.clock, "http://hub.example")
-    builder = CollectionBuilder(hub.storage, keeper, shelf, hub.clock, BuildOptions())
+    builder = CollectionBuilder(hub.storage, keeper, store, hub.clock, BuildOptions())
     assert await builder.withdrawn() == {url.rpartition("/")[2] for url in known}
     await CollectionPublisher(builder, hub.clock, hub.storage.log).withdraw()
 
-    paths = [path for path in shelf.directory.iterdir() if path.name != LIST]
+    paths = [path for path in store.directory.iterdir() if path.name != LIST]
     assert not {path.name for path in paths} & set(known)
     texts = [gzip.decompress(path.read_bytes()).decode() for path in paths]
     assert SECRET not in "".join(texts)
-    assert [each.pages for each in shelf.generation.listed if not each.since] == [
+    assert [each.pages for each in store.generation.listed if not each.since] == [
         1,  # two, as it was
         1,
         0,
