@@ -93,7 +93,7 @@ from hub.upstream.requests import HubRequests
 from hub.upstream.subscriber import Subscriber
 from hub.web.application import create_application
 from hub.web.rate_limits import RateLimits, RequestLimits
-from hub.web.server.http_server import Server, create_server
+from hub.web.server.http_server import HttpServer, create_server
 from hub.websub.discovery import Discovery
 from hub.websub.intents import Intents
 from hub.websub.pings import Pings
@@ -119,7 +119,7 @@ LIST_LIMITS: Final = Limits(body_bytes=MOST_BYTES)
 class BuiltHub:
     """A hub at rest: what `hub.main` starts, and what stops in an order of its own."""
 
-    server: Server
+    server: HttpServer
     services: Services
     live: LiveStream
     background: dict[str, BackgroundTask]

@@ -28,7 +28,7 @@ _OWN = re.compile(
 )
 """Paths that are nobody else's. Others, as ``/sitemap.xml`` and ``/``, may be a site's
 that a proxy has put on one origin with the hub; those which do lead here are refused
-when they are asked for (`hub.web.loop_guard`)."""
+when they are asked for (`hub.web.middleware`)."""
 _LOCAL = re.compile(r"http://localhost(?=[:/]|$)")
 _LOOPBACK = re.compile(r"http://(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)")
 

@@ -29,7 +29,7 @@ from hub.settings import Settings, unknown_variables
 from hub.web.server.http_server import (
     DRAIN_SECONDS,
     AddressUnavailable,
-    Server,
+    HttpServer,
     listening_socket,
 )
 from storage.database_url import open_storage
@@ -149,7 +149,9 @@ async def _never_ending(part: str, start: BackgroundTask) -> None:
     raise HubFailed(part, "it returned")
 
 
-async def _serve(server: Server, listener: socket.socket, stop: asyncio.Event) -> None:
+async def _serve(
+    server: HttpServer, listener: socket.socket, stop: asyncio.Event
+) -> None:
     await server.serve(sockets=[listener])
     if not stop.is_set():
         raise HubFailed("server", "it returned")

@@ -13,7 +13,6 @@ from datetime import datetime
 from functools import partial
 
 from hub.publishing.page_visibility import in_language, read_head
-
 from hub.runtime.clock import Clock
 from hub.runtime.offloading import run_in_thread
 from protocols.model import Entry

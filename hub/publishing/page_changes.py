@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 
 from hub.publishing.gatekeeper import Gatekeeper
 from hub.publishing.page_cache import PageCache
-
 from hub.runtime.clock import Clock
 from protocols.openfeeder.write.chunks import PageFacts
 from protocols.openfeeder.write.documents import SyncResult, Tombstone

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hub.publishing.page_cache import PageCache
-
 from hub.runtime.offloading import run_in_thread
 from protocols.openfeeder.write.chunks import Page
 from protocols.openfeeder.write.documents import Scored

@@ -21,7 +21,7 @@ from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
 from hub.web.authentication import Authenticator, RequireRight
-from hub.web.loop_guard import RefuseOwnRequests
+from hub.web.middleware import LimitRequests, LoopGuard
 from hub.web.monitoring_routes import MonitoringRoutes
 from hub.web.problems import Problem, answer_error, problem_response
 from hub.web.publishing.crawler_routes import CrawlerRoutes
@@ -34,10 +34,8 @@ from hub.web.publishing.openfeeder_routes import (
 )
 from hub.web.publishing.topic_routes import TopicRoutes
 from hub.web.rate_limits import RateLimits
-from hub.web.request_limits import LimitRequests
 from hub.web.streams.stream_routes import StreamRoutes
-from hub.web.superfeedr.door import SuperfeedrDoor
-from hub.web.superfeedr.table import create_modes
+from hub.web.superfeedr.endpoint import SuperfeedrMiddleware, create_modes
 from hub.web.websub.hub_routes import HubMiddleware, HubRoutes
 from hub.web.websub.ping_routes import PingRoutes
 from hub.web.websub.push_routes import PushRoutes
@@ -160,7 +158,7 @@ def create_application(
     application = Starlette(
         routes=[*top, Mount("/api", app=mounted, middleware=guard)],
         middleware=[
-            Middleware(RefuseOwnRequests, public_url=public_url),
+            Middleware(LoopGuard, public_url=public_url),
             Middleware(
                 LimitRequests,
                 limits=limits,
@@ -169,7 +167,7 @@ def create_application(
             ),
             Middleware(HubMiddleware, websub=websub),
             Middleware(
-                SuperfeedrDoor,
+                SuperfeedrMiddleware,
                 modes=create_modes(services),
                 authenticator=authenticator,
                 lengths=lengths or Lengths(),

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from hub.web.decoding import DEFAULT_PAGE, LARGEST_ID, LARGEST_PAGE, Document
+from hub.web.request_input import DEFAULT_PAGE, LARGEST_ID, LARGEST_PAGE, RequestBody
 from storage.records import Right
 
 JSON = "application/json"
@@ -64,7 +64,7 @@ class Operation:
     description: str = ""
     query: tuple[Parameter, ...] = ()
     form: tuple[Parameter, ...] = ()
-    body: Document | None = None  # an example of it
+    body: RequestBody | None = None  # an example of it
     headers: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     problems: tuple[int, ...] = (429,)
     plain_problems: tuple[int, ...] = ()

@@ -23,7 +23,7 @@ from hub.services.service_errors import (
     NotSigned,
     TooManyWaiting,
 )
-from hub.web.encoding import JsonObject
+from hub.web.json_output import JsonObject
 from protocols.errors import InvalidValue
 from storage.errors import DestinationTaken, NotFound, StorageError
 

@@ -38,7 +38,7 @@ class RequestLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Allowance:
+class RequestAllowance:
     """What somebody may still ask: ``remaining`` of ``limit`` requests at once.
 
     ``reset_at``: when all of them are there again, or if this one was too many when
@@ -94,7 +94,7 @@ class RateLimits:
         address = self.client(connection)
         self._count("address", address, self._limits.of_address, requests)
 
-    def count_address(self, connection: HTTPConnection) -> Allowance | None:
+    def count_address(self, connection: HTTPConnection) -> RequestAllowance | None:
         """Count a request without a token, and tell what is left; None: no limit."""
         address = self.client(connection)
         return self._take("address", address, self._limits.of_address)
@@ -111,7 +111,7 @@ class RateLimits:
 
     def _take(
         self, limit: str, key: str, rate: Rate | None, requests: int = 1
-    ) -> Allowance | None:
+    ) -> RequestAllowance | None:
         if rate is None:
             return None
         now = self._clock.monotonic()
@@ -121,7 +121,7 @@ class RateLimits:
             self._metrics.limited.add(limit)
         left = bucket.left(now)
         reset = wait or (rate.burst - left) / rate.per_second
-        return Allowance(
+        return RequestAllowance(
             limit=int(rate.burst),
             remaining=int(left),
             reset_at=self._clock.now() + timedelta(seconds=reset),

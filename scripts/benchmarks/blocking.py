@@ -21,8 +21,6 @@ from ipaddress import ip_network
 from pathlib import Path
 from random import Random
 
-from hub.search.index_follower import SearchIndex
-
 from hub.core.schedule.poll_period import PollingRules
 from hub.delivery.dispatcher import DeliveryLimits, Dispatcher
 from hub.http import HttpNetwork, Limits, Purpose
@@ -33,6 +31,7 @@ from hub.ingest.tracker import Tracker
 from hub.limits.host_limiter import HostLimiter
 from hub.runtime.clock import SystemClock
 from hub.runtime.metrics import Metrics
+from hub.search.index_follower import SearchIndex
 from hub.services.entry_notifications import render
 from hub.services.entry_search import SearchService
 from hub.services.token_authentication import Principal

@@ -18,7 +18,7 @@ from lxml import etree, html
 
 from hub.web.api.openapi import API_OPERATIONS, OPEN_OPERATIONS
 from hub.web.application import create_application
-from hub.web.superfeedr.table import create_modes
+from hub.web.superfeedr.endpoint import create_modes
 from protocols.model import Feed
 from storage.records import (
     FetchCommit,

@@ -5,14 +5,16 @@ fails here until it is in one of the tables, and what is there no longer does so
 """
 
 from __future__ import annotations
+
 import ast
-import pytest
 import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from tests.hardening.test_ssrf_doors import DOORS
 
+import pytest
+
+from tests.hardening.test_ssrf_doors import DOORS
 
 ROOT = Path(__file__).parents[2]
 REQUESTS = {"Request": "hub.http", "FetchRequest": "hub.ingest.fetcher"}

@@ -12,12 +12,12 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-from hub.publishing.openfeeder_analytics import create_sink
 
 from hub.errors import Blocked, NetworkError, Unreachable
 from hub.http import HttpNetwork, Limits, Purpose, Request
 from hub.ingest.fetcher import BlockedHosts, Fetcher, FetchRequest
 from hub.limits.host_limiter import HostLimiter
+from hub.publishing.openfeeder_analytics import create_sink
 from hub.settings import Settings
 from hub.upstream.requests import HubRequests
 from hub.websub.validation import Validation

@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from hub.services.token_authentication import CreateToken
 from hub.web.api.openapi import OPEN_OPERATIONS, RIGHTS
 from hub.web.application import create_application
-from hub.web.superfeedr.table import create_modes
+from hub.web.superfeedr.endpoint import create_modes
 from storage.records import (
     NewFeed,
     NewSubscription,

@@ -17,8 +17,8 @@ from urllib.parse import quote
 import httpx2
 import orjson
 import pytest
-from hub.search.index_follower import SearchIndex
 
+from hub.search.index_follower import SearchIndex
 from hub.services.feed_requests import AddFeed, EditFeed
 from hub.services.token_authentication import CreateToken
 from storage.records import AccountId, Credentials, Right

@@ -18,7 +18,7 @@ from hub.housekeeping import Housekeeping
 from hub.main import HubFailed, run_until_stopped
 from hub.runtime.clock import SystemClock
 from hub.settings import Settings
-from hub.web.server.http_server import Server
+from hub.web.server.http_server import HttpServer
 from storage.records import Retention
 from storage.sqlite import SqliteStorage
 from tests.simulation.disk import Disk
@@ -59,7 +59,7 @@ class PlayedClock(SystemClock):
         return self._time.steady()
 
 
-class NoServer(Server):
+class NoServer(HttpServer):
     """Nobody connects: what requests would come to is called directly."""
 
     def __init__(self) -> None:

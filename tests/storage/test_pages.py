@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hub.publishing.page_visibility import PageKeeper
 
+from hub.publishing.page_visibility import PageKeeper
 from protocols.model import Deletion, Feed
 from storage.contract import Storage
 from storage.records import (

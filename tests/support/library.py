@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from hub.search.index_follower import SearchIndex
 from msgspec.structs import replace
 
+from hub.search.index_follower import SearchIndex
 from hub.services.token_authentication import CreateToken
 from protocols.model import Author, Entry, Feed, FeedFormat, Link, Status, Text
 from storage.records import (

@@ -12,9 +12,15 @@ from starlette.responses import Response
 
 from hub.runtime.clock import Clock
 from hub.services.service_errors import Conflict
-from hub.web.decoding import LARGEST_ID, Document, query_limit, query_number, read_body
-from hub.web.encoding import JsonObject, Time, json_response
+from hub.web.json_output import JsonObject, Time, json_response
 from hub.web.operation import PAGE, ApiOperation, Routes
+from hub.web.request_input import (
+    LARGEST_ID,
+    RequestBody,
+    query_limit,
+    query_number,
+    read_body,
+)
 from protocols.errors import InvalidValue
 from storage.contract import DeliveryStore
 from storage.errors import StorageBusy
@@ -23,7 +29,7 @@ from storage.records import Right, Straggler, SubscriptionId
 Id = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_ID)]
 
 
-class Retry(Document):
+class Retry(RequestBody):
     """The body of ``POST /api/deliveries/retry``: one of the two."""
 
     subscription: Id | None = None

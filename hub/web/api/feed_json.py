@@ -10,7 +10,7 @@ from hub.core.schedule.poll_period import Term
 from hub.services.feed_reports import ExplainedFeed, FeedFindings, FeedReport
 from hub.services.feed_requests import ImportedFeed, ImportOutcome
 from hub.sites.feed_finder import LookupResult
-from hub.web.encoding import JsonObject, Time, named_schema
+from hub.web.json_output import JsonObject, Time, named_schema
 from protocols.errors import FeedLink
 from protocols.model import Hints
 from protocols.outlines import ListedFeed, OutlineWalk, WalkedList

@@ -36,18 +36,18 @@ from hub.web.api.feed_json import (
     SubscriptionsEndedJson,
     WalkedListsJson,
 )
-from hub.web.decoding import (
+from hub.web.json_output import json_response, next_after
+from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
+from hub.web.request_input import (
     DEFAULT_PAGE,
     LARGEST_PAGE,
-    Document,
+    RequestBody,
     path_id,
     query_choice,
     query_number,
     query_page,
     read_body,
 )
-from hub.web.encoding import json_response, next_after
-from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
 from protocols.errors import InvalidValue
 from protocols.outlines import DEEPEST, MOST_LISTS
 from storage.contract import Storage
@@ -68,7 +68,7 @@ MOST_AT_ONCE = 500
 """Feeds of one request to add many."""
 
 
-class FeedTerms(Document, kw_only=True):
+class FeedTerms(RequestBody, kw_only=True):
     """On what terms feeds are added; ``basic`` is ``user:password``."""
 
     section: str = ""
@@ -89,7 +89,7 @@ class FeedToAdd(FeedTerms, kw_only=True):
     description: str = ""
 
 
-class FeedOfMany(Document):
+class FeedOfMany(RequestBody):
     """One of many; a ``section`` of its own goes before that of all."""
 
     url: str
@@ -106,7 +106,7 @@ class FeedsToAdd(FeedTerms, kw_only=True):
     keeps_known: bool = False
 
 
-class FeedToEdit(Document):
+class FeedToEdit(RequestBody):
     """The body of ``PATCH /api/feeds/{id}``: what is not named stays as it is.
 
     Of the credentials, ``basic`` and ``headers``, whichever is named replaces both.
@@ -120,14 +120,14 @@ class FeedToEdit(Document):
     subscription_callback: str | None = None
 
 
-class PageToLookAt(Document):
+class PageToLookAt(RequestBody):
     """The body of ``POST /api/discover``."""
 
     url: str
     kind: LookupKind = LookupKind.ANY
 
 
-class ListsToRead(Document):
+class ListsToRead(RequestBody):
     """The body of ``POST /api/lists``; ``depth``: how deep these are themselves,
     ``skip``: feeds that are known from the parts before."""
 

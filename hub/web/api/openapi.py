@@ -20,7 +20,7 @@ from hub.web.api.feed_routes import FeedRoutes
 from hub.web.api.operator_routes import OperatorRoutes
 from hub.web.api.subscription_routes import SubscriptionRoutes
 from hub.web.api.token_routes import TokenRoutes
-from hub.web.encoding import SCHEMA_REFERENCE
+from hub.web.json_output import SCHEMA_REFERENCE
 from hub.web.monitoring_routes import MonitoringRoutes
 from hub.web.operation import (
     JSON,
@@ -73,7 +73,7 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "PingOutcome": tuple(Ping),
     "StreamKind": ("entries", "updated", "deleted", "error", "recovered"),
 }
-"""By the names that `hub.web.encoding.named_schema` gives to texts."""
+"""By the names that `hub.web.json_output.named_schema` gives to texts."""
 PUBLIC_NAMES = {"Term": "PeriodTerm"}
 """What the API calls a class otherwise than its own name, less ``Json``."""
 _PROBLEM_HEADERS = {

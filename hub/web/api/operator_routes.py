@@ -12,20 +12,20 @@ from starlette.responses import Response
 from hub.services import OperationsService
 from hub.services.hub_health import Health
 from hub.services.served_collections import CollectionService
-from hub.web.decoding import Document, read_body
-from hub.web.encoding import JsonObject, Time, json_response
+from hub.web.json_output import JsonObject, Time, json_response
 from hub.web.operation import ApiOperation, Routes
+from hub.web.request_input import RequestBody, read_body
 from protocols.scp.collection import CollectionType
 from storage.records import Right
 
 
-class Backup(Document):
+class Backup(RequestBody):
     """The body of ``POST /api/db/backup``: a new file on the hub's machine."""
 
     destination: str
 
 
-class CollectionsToBuild(Document):
+class CollectionsToBuild(RequestBody):
     """The body of ``POST /api/scp/build``."""
 
     snapshots: bool = False

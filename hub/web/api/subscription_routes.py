@@ -17,9 +17,21 @@ from hub.services.token_authentication import TokenService
 from hub.web.api.delivery_routes import StragglerJson
 from hub.web.api.feed_json import FeedJson
 from hub.web.authentication import principal_of, require
-from hub.web.decoding import Document, path_id, query_flag, query_page, read_body
-from hub.web.encoding import JsonObject, Time, json_response, named_schema, next_after
+from hub.web.json_output import (
+    JsonObject,
+    Time,
+    json_response,
+    named_schema,
+    next_after,
+)
 from hub.web.operation import PAGE, ApiOperation, Parameter, Routes
+from hub.web.request_input import (
+    RequestBody,
+    path_id,
+    query_flag,
+    query_page,
+    read_body,
+)
 from storage.contract import Storage
 from storage.records import (
     AccountId,
@@ -32,7 +44,7 @@ from storage.records import (
 )
 
 
-class SubscriptionToAdd(Document):
+class SubscriptionToAdd(RequestBody):
     """The body of ``POST /api/subscriptions``.
 
     ``account``: "" for one's own.

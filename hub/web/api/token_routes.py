@@ -9,14 +9,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.services.token_authentication import CreateToken, TokenService
-from hub.web.decoding import Document, path_id, query_page, read_body
-from hub.web.encoding import JsonObject, Time, json_response, next_after
+from hub.web.json_output import JsonObject, Time, json_response, next_after
 from hub.web.operation import PAGE, ApiOperation, Routes
+from hub.web.request_input import RequestBody, path_id, query_page, read_body
 from storage.contract import TokenStore
 from storage.records import Right, Token, TokenId
 
 
-class TokenToAdd(Document):
+class TokenToAdd(RequestBody):
     """The body of ``POST /api/tokens``."""
 
     account: str

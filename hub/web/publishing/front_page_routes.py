@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.services.public_pages import AboutPage, FrontPage, FrontPageService
-from hub.web.conditions import is_current, not_modified, validators
+from hub.web.conditional_requests import is_current, not_modified, validators
 from hub.web.operation import HTML, Operation, Routes
 from storage.records import StoredFeed
 

@@ -19,12 +19,12 @@ from hub.services.openfeeder_documents import OpenFeederService, Served
 from hub.services.publisher_notices import MOST_URLS, Hint, HintService
 from hub.services.service_errors import ServiceError
 from hub.web.authentication import Authenticator
-from hub.web.conditions import is_current, not_modified
-from hub.web.decoding import read_bytes
-from hub.web.encoding import JsonObject, json_response, named_schema
+from hub.web.conditional_requests import is_current, not_modified
+from hub.web.json_output import JsonObject, json_response, named_schema
 from hub.web.operation import ANY_TOKEN, JSON, Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem
-from hub.web.rate_limits import Allowance, RateLimits
+from hub.web.rate_limits import RateLimits, RequestAllowance
+from hub.web.request_input import read_bytes
 from hub.web.websub.hub_routes import PingJson
 from protocols.openfeeder.write.analytics import AnalyticsEvent, Endpoint, find_bot
 from protocols.openfeeder.write.documents import SCHEMA, VERSION, render_error
@@ -76,7 +76,7 @@ def base_headers(*, is_keyed: bool) -> dict[str, str]:
     }
 
 
-def limit_headers(allowance: Allowance | None) -> dict[str, str]:
+def limit_headers(allowance: RequestAllowance | None) -> dict[str, str]:
     """What may still be asked; none if there is no limit. Raises `TooManyRequests`."""
     if allowance is None:
         return {}

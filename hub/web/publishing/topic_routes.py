@@ -13,9 +13,9 @@ from hub.services.public_pages import (
     PreparedPage,
     PublicService,
 )
-from hub.web.conditions import is_current, not_modified, validators
-from hub.web.decoding import path_id, query_whole
+from hub.web.conditional_requests import is_current, not_modified, validators
 from hub.web.operation import Operation, Parameter, Routes
+from hub.web.request_input import path_id, query_whole
 from protocols.outlines import OPML_TYPE
 from protocols.topic_pages import TopicFormat
 from storage.records import EntryId, FeedId

@@ -93,7 +93,7 @@ class DatedState(ServerState):
         self._second = -1
 
 
-class Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """uvicorn, told to stop by the hub instead of by signals."""
 
     def __init__(self, config: uvicorn.Config) -> None:
@@ -112,10 +112,10 @@ class Server(uvicorn.Server):
 
 def create_server(
     application: ASGIApp, keep_alive: float = KEEP_ALIVE_SECONDS
-) -> Server:
+) -> HttpServer:
     """``keep_alive``: seconds for which connections may be idle, if they are few."""
     http = partial(HttpProtocol, kept=KeptConnections(keep_alive))
-    return Server(
+    return HttpServer(
         uvicorn.Config(
             application,
             lifespan="off",

@@ -25,13 +25,13 @@ from hub.live.subscriptions import Interest
 from hub.services.live_access import LiveService
 from hub.services.token_authentication import Principal
 from hub.web.authentication import CHALLENGE, Authenticator
-from hub.web.decoding import combined_field
 from hub.web.problems import Problem
 from hub.web.rate_limits import RateLimits
+from hub.web.request_input import combined_field
 from hub.web.server.http_protocol import HTTP_EXTENSION, HttpProtocol
 from hub.web.streams.stream_requests import (
     find_principal,
-    read_wish,
+    read_stream_request,
     refuse_without_room,
 )
 from protocols.cursor import read_cursor
@@ -178,7 +178,7 @@ class EventStream:
 
 
 def _requests(request: Request) -> list[Subscribe]:
-    wish = read_wish(request)
+    wish = read_stream_request(request)
     if not wish.topics:
         raise InvalidValue("topic", "at least one")
     last = request.headers.get("last-event-id", "")

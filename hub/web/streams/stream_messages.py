@@ -23,7 +23,7 @@ from hub.web.rate_limits import RateLimits
 from hub.web.server.websocket_protocol import websocket_of
 from hub.web.streams.stream_requests import (
     find_principal,
-    read_wish,
+    read_stream_request,
     refuse_without_room,
 )
 from protocols.errors import InvalidValue
@@ -128,7 +128,7 @@ class Conversation:
     async def _begin(self, socket: WebSocket) -> None:
         """What the URL asks for; its topics begin together."""
         try:
-            requests = read_wish(socket).requests()
+            requests = read_stream_request(socket).requests()
         except InvalidValue as error:
             return self._tell(_invalid(error))
         interests = [

@@ -22,7 +22,7 @@ STREAM_PATH = "/stream"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class StreamRequest:
     """The topics of the query, all with one cursor, format and choice of updates."""
 
     topics: tuple[str, ...]
@@ -42,13 +42,13 @@ class Wish:
         ]
 
 
-def read_wish(connection: HTTPConnection) -> Wish:
+def read_stream_request(connection: HTTPConnection) -> StreamRequest:
     """Empty parameters are as absent. Raises `InvalidValue` naming the parameter."""
     query = connection.query_params
     cursor = query.get("cursor") or None
     if cursor is not None:
         read_cursor(cursor)
-    return Wish(
+    return StreamRequest(
         topics=tuple(filter(None, query.getlist("topic"))),
         cursor=cursor,
         format=read_choice("format", query.get("format") or "json", BodyFormat),

@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from hub.runtime.clock import Clock, SystemClock
 from hub.services.live_access import LiveService
 from hub.web.authentication import Authenticator
-from hub.web.encoding import JsonObject, named_schema
+from hub.web.json_output import JsonObject, named_schema
 from hub.web.operation import ANY_TOKEN, Operation, Parameter, Routes
 from hub.web.rate_limits import RateLimits
 from hub.web.streams.stream_events import EventStream

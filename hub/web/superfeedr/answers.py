@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from hub.services.service_errors import AddressRefused, NotAllowed, TooManyWaiting
-from hub.web.decoding import combined_field
 from hub.web.problems import Problem, as_problem
+from hub.web.request_input import combined_field
 from hub.web.superfeedr.calls import Call, accepts_json
 from protocols.errors import InvalidValue
 from protocols.superfeedr.json import JSON_TYPE

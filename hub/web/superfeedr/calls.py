@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from hub.services.token_authentication import Principal
-from hub.web.decoding import combined_field
+from hub.web.request_input import combined_field
 from protocols.http import quality
 from protocols.live.messages import BodyFormat
 from protocols.superfeedr.parameters import Parameters

@@ -13,7 +13,7 @@ from html import escape
 from typing import Self
 
 from hub.services.open_hub_requests import Diagnosis
-from hub.web.encoding import JsonObject, Time
+from hub.web.json_output import JsonObject, Time
 from storage.records import (
     Format,
     StoredFeed,

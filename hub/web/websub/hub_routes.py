@@ -13,11 +13,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hub.services import WebSubService
 from hub.services.open_hub_requests import Pinged
 from hub.services.service_errors import ServiceError, TooManyWaiting
-from hub.web.decoding import combined_field, read_bytes
-from hub.web.encoding import JsonObject, json_response, named_schema
+from hub.web.json_output import JsonObject, json_response, named_schema
 from hub.web.operation import HTML, JSON, TEXT, Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem
 from hub.web.rate_limits import RateLimits
+from hub.web.request_input import combined_field, read_bytes
 from hub.web.websub.diagnostics import PAGE_HEADERS, DiagnosisJson, diagnosis_page
 from hub.web.websub.ping_routes import RPC_PATH
 from protocols.errors import InvalidValue

@@ -11,9 +11,9 @@ from starlette.responses import Response
 from hub.services.open_hub_requests import Ping, Pinged
 from hub.services.publisher_notices import HintService
 from hub.services.service_errors import TooManyWaiting
-from hub.web.decoding import read_bytes
 from hub.web.operation import Operation, Routes
 from hub.web.problems import Problem
+from hub.web.request_input import read_bytes
 from protocols.pings import (
     MOST_BYTES,
     Fault,

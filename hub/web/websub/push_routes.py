@@ -14,9 +14,9 @@ from starlette.responses import PlainTextResponse, Response
 from hub.http.messages import MEBIBYTE
 from hub.services.push_callbacks import BodyRoom, UpstreamService
 from hub.services.service_errors import ServiceError
-from hub.web.decoding import BODY_SECONDS, combined_field, read_bytes
 from hub.web.operation import Operation, Parameter, Routes
 from hub.web.problems import Problem, as_problem
+from hub.web.request_input import BODY_SECONDS, combined_field, read_bytes
 from protocols.errors import InvalidValue
 from protocols.websub.requests import Form, read_form
 from protocols.websub.subscriber import CONFIRMATION_TYPE, read_question

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
+from structlog.testing import capture_logs
+
+from hub.errors import Unreachable
+from hub.http import Answer, Purpose, Request
 from hub.publishing.openfeeder_analytics import (
     Analytics,
     HttpSink,
     LogSink,
     create_sink,
 )
-from structlog.testing import capture_logs
-
-from hub.errors import Unreachable
-from hub.http import Answer, Purpose, Request
 from hub.settings import Settings
 from hub.web.application import create_application
 from protocols.openfeeder.write.analytics import AnalyticsEvent, Endpoint

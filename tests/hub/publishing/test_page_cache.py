@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
 from hub.publishing.page_cache import LARGEST_KEPT, MOST_CHARACTERS, PageCache
 from hub.publishing.page_visibility import PageKeeper
-
 from protocols.model import Feed, Text
 from protocols.openfeeder.write.parameters import AuthorDisplay
 from storage.records import ListedPage

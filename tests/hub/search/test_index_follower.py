@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from hub.search.index_follower import SearchIndex
 from structlog.testing import capture_logs
 
+from hub.search.index_follower import SearchIndex
 from hub.services.token_authentication import ADMINISTRATOR
 from protocols.model import Entry, Status
 from storage.records import Position, RecordKind, RecordWrite

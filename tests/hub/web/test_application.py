@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from hub.web.decoding import LARGEST_BODY
+from hub.web.request_input import LARGEST_BODY
 from tests.support.services import Hub
 
 TOKEN = "the admin token"

@@ -8,8 +8,8 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message
 
-from hub.web.decoding import read_bytes
 from hub.web.problems import Problem
+from hub.web.request_input import read_bytes
 
 
 async def test_a_client_that_leaves_within_its_body_is_no_fault_of_the_hub() -> None:

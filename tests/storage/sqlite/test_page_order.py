@@ -10,8 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hub.publishing.page_visibility import PageKeeper
 
+from hub.publishing.page_visibility import PageKeeper
 from storage.contract import Storage
 from storage.records import FeedState, ListedPage
 from storage.sqlite.page_visibility import SHIFTS

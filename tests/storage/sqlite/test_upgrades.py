@@ -10,8 +10,8 @@ from shutil import copyfile
 
 import msgspec
 import pytest
-from hub.publishing.page_visibility import PageKeeper
 
+from hub.publishing.page_visibility import PageKeeper
 from protocols.model import Entry, Feed, Status
 from storage.contract import Storage
 from storage.errors import DatabaseOutdated

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.datastructures import Headers
 
-from hub.web.superfeedr.subscribing import shown_headers
+from hub.web.superfeedr.subscription_modes import shown_headers
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,13 @@ from hub.services.entry_retrieval import (
 )
 from hub.services.entry_search import SearchService
 from hub.services.service_errors import NotReadable
-from hub.web.conditions import is_current, not_modified, validators
-from hub.web.decoding import combined_field
+from hub.web.conditional_requests import is_current, not_modified, validators
 from hub.web.problems import Problem
+from hub.web.request_input import combined_field
 from hub.web.superfeedr.answers import json_bytes_answer
 from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
-from hub.web.superfeedr.search import read_search, search_of
-from hub.web.superfeedr.stream import Streaming
+from hub.web.superfeedr.listing import read_search, search_of
+from hub.web.superfeedr.retrieval_streams import Streaming
 from protocols.errors import InvalidValue
 from protocols.http import quality
 from protocols.live.encoding import EVENT_STREAM

@@ -1,4 +1,11 @@
-"""The door: requests with ``hub.mode`` to ``/`` and ``/hubbub``, whatever the method.
+"""``hub.mode=authenticate``: whether a token is good, and for what.
+
+It is in no documentation of Superfeedr's, yet clients begin with it: some ask for the
+status alone, others, by ``rights=true``, for ``subscribe`` in the answer.
+
+All modes of the API; each module of them brings its own.
+
+The door: requests with ``hub.mode`` to ``/`` and ``/hubbub``, whatever the method.
 
 The mode decides, not the method: there are clients that subscribe by GET, and others
 whose GET has its parameters in the body.
@@ -14,14 +21,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from hub.services import Services
 from hub.services.service_errors import ServiceError
 from hub.services.token_authentication import WITHOUT_TOKEN, Principal
 from hub.web.authentication import Authenticator, require
-from hub.web.decoding import read_bytes
 from hub.web.problems import Problem
-from hub.web.superfeedr.answers import CORS, error_answer, preflight_answer
+from hub.web.request_input import read_bytes
+from hub.web.superfeedr.answers import CORS, error_answer, json_answer, preflight_answer
 from hub.web.superfeedr.calls import Call, Mode, Modes
 from hub.web.superfeedr.credentials import identify, query_of
+from hub.web.superfeedr.listing import SubscriptionList
+from hub.web.superfeedr.retrieval_modes import retrieval_modes
+from hub.web.superfeedr.subscription_modes import Publishing, Subscribing
 from protocols.errors import InvalidValue
 from protocols.superfeedr.parameters import (
     DEFAULT_LENGTHS,
@@ -31,6 +42,30 @@ from protocols.superfeedr.parameters import (
 )
 from protocols.track import QueryError
 from storage.errors import StorageError
+from storage.records import Right
+
+TOLD = (Right.SUBSCRIBE, Right.UNSUBSCRIBE, Right.LIST, Right.RETRIEVE)
+
+
+def rights_modes() -> Modes:
+    return {"authenticate": Mode(answer=answer_rights)}
+
+
+async def answer_rights(call: Call) -> Response:
+    """With or without ``rights=true``: who does not want them looks away."""
+    return json_answer(call, {each.value: call.principal.may(each) for each in TOLD})
+
+
+def create_modes(services: Services) -> Modes:
+    """The order is that in which people are told of them."""
+    return {
+        **Subscribing(services.superfeedr, services.retrieval).modes(),
+        **SubscriptionList(services.storage.listings).modes(),
+        **Publishing(services.websub, services.publishing).modes(),
+        **retrieval_modes(services),
+        **rights_modes(),
+    }
+
 
 PATHS = ("/", "/hubbub", "/hubbub/")
 STREAM = "/stream"
@@ -41,7 +76,7 @@ _OWN_NAME = re.compile(r"(?:^|&)hub(?:\.|%2e|\[|%5b)", re.IGNORECASE)
 """Of a parameter in a query: ``hub.mode`` or ``hub[mode]``, quoted or not."""
 
 
-class SuperfeedrDoor:
+class SuperfeedrMiddleware:
     """ASGI middleware: answers what is for this API, and lets the rest pass."""
 
     def __init__(

@@ -1,4 +1,7 @@
-"""``hub.mode=subscribe`` and ``unsubscribe``."""
+"""``hub.mode=publish``: open to everybody, as a ping only has topics looked at.
+
+``hub.mode=subscribe`` and ``unsubscribe``.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,62 @@ from http import HTTPStatus
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 
+from hub.services import PublishingService, WebSubService
 from hub.services.account_subscriptions import (
     SubscriptionRequest,
     SuperfeedrService,
     Verify,
 )
 from hub.services.entry_retrieval import DEFAULT_COUNT, MOST_COUNT, RetrievalService
-from hub.web.decoding import combined_field
+from hub.web.request_input import combined_field
 from hub.web.superfeedr.calls import Call, Effect, Mode, Modes
 from protocols.errors import InvalidValue
 from protocols.superfeedr.parameters import Parameters
-from protocols.websub.requests import LONGEST_VERIFY_TOKEN
+from protocols.websub.requests import (
+    LONGEST_VERIFY_TOKEN,
+    Form,
+    PublishRequest,
+    read_request,
+)
 from protocols.websub.signatures import ALGORITHMS, OF_OLD
 from storage.records import Format, Right, VerificationMode
+
+_TOPICS = ("hub.url", "hub.topic")
+
+
+class Publishing:
+    def __init__(self, websub: WebSubService, publishing: PublishingService) -> None:
+        self._websub = websub
+        self._publishing = publishing
+
+    def modes(self) -> Modes:
+        return {"publish": Mode(answer=self.publish, is_open=True)}
+
+    async def publish(self, call: Call) -> Response:
+        """204, whatever the topics: who pings learns nothing of what is here.
+
+        With ``hub.content`` the topic is not fetched: that is its news.
+        """
+        given = call.parameters
+        asked = _pinged(given)
+        content = given.one("hub.content")
+        if not content:
+            await self._websub.publish(asked)
+        elif len(asked.topics) + len(asked.refused) > 1:
+            raise InvalidValue("hub.url", "the one topic that hub.content is of")
+        else:
+            await self._publishing.take(
+                asked.topics[0], content.encode(), given.one("hub.signature")
+            )
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+def _pinged(given: Parameters) -> PublishRequest:
+    named = [(name, value) for name in _TOPICS for value in given.all(name)]
+    request = read_request(Form((("hub.mode", "publish"), *named)))
+    assert isinstance(request, PublishRequest)  # noqa: S101 - its mode says so
+    return request
+
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,19}(?:\.[0-9]{0,19})?", re.ASCII)
 MOST_HEADERS = 30

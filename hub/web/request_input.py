@@ -31,7 +31,7 @@ Body = TypeVar("Body", bound=msgspec.Struct)
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
-class Document(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class RequestBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Base of request bodies: a field nobody knows is refused by its name."""
 
 

@@ -13,14 +13,14 @@ from random import Random
 
 import httpx2
 import pytest
-from hub.publishing.gatekeeper import Gatekeeper
-from hub.publishing.page_changes import MOST_CHANGES
-from hub.publishing.page_visibility import PageKeeper
-from hub.search.index_follower import SearchIndex
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hub.limits.token_bucket import Rate
+from hub.publishing.gatekeeper import Gatekeeper
+from hub.publishing.page_changes import MOST_CHANGES
+from hub.publishing.page_visibility import PageKeeper
+from hub.search.index_follower import SearchIndex
 from hub.services.openfeeder_documents import OpenFeederOptions, OpenFeederService
 from hub.services.token_authentication import CreateToken
 from hub.web.application import create_application

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hub.web.decoding import combined_field
+from hub.web.request_input import combined_field
 
 
 def validators(etag: str, modified: datetime | None) -> dict[str, str]:
