@@ -55,7 +55,7 @@ _PRINCIPAL = "fanfare.principal"
 
 
 class Authenticator:
-    """Tells who shows a token. What every door asks that is not open to all."""
+    """Tells who shows a token. Every endpoint that is not open to all asks it."""
 
     def __init__(self, tokens: TokenService, admin_token: str) -> None:
         self._tokens = tokens

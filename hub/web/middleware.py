@@ -1,9 +1,8 @@
-"""Requests that this hub makes of itself, by whatever name it has reached itself.
+"""What is before all routes: a guard against requests to itself, and request limits.
 
-Its own address is known under `OwnTopics`; another name of its host, a redirect from
-outside or an address are not. What it says of itself in every request is.
-
-Every door but the API's, which counts by itself: how often it may be knocked at.
+`hub.own_topics` resolves the hub's own address inside. Under another name of its host,
+by a redirect from outside or by an address, the hub may still ask itself: its requests
+say who sends them.
 """
 
 from __future__ import annotations
@@ -70,9 +69,9 @@ TOPICS_OF_A_REQUEST = 10
 class LimitRequests:
     """ASGI middleware: counts what is asked of the paths it ``covers``.
 
-    By token if one is shown, whether or not the door asks for it: so many who share an
-    address are not in each other's way. By address otherwise, wrong tokens included,
-    so that guessing is slow.
+    By token if one is shown, whether or not the endpoint asks for one: so people who
+    share an address are not in each other's way. By address otherwise, wrong tokens
+    included, so that guessing is slow.
     """
 
     def __init__(
@@ -107,7 +106,7 @@ class LimitRequests:
     async def _principal(self, connection: HTTPConnection) -> Principal | None:
         try:
             return await find_principal(connection, self._authenticator)
-        except (Problem, StorageError):  # the door tells what is wrong, if it minds
+        except (Problem, StorageError):  # the endpoint tells what is wrong, if it minds
             return None
 
 

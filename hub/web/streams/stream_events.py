@@ -178,19 +178,19 @@ class EventStream:
 
 
 def _requests(request: Request) -> list[Subscribe]:
-    wish = read_stream_request(request)
-    if not wish.topics:
+    asked = read_stream_request(request)
+    if not asked.topics:
         raise InvalidValue("topic", "at least one")
     last = request.headers.get("last-event-id", "")
     if not last:
-        return wish.requests()
+        return asked.requests()
     try:
         read_cursor(last)
     except InvalidValue:
         # A browser sends it by itself and would be locked out by an error.
         last = UNREADABLE_CURSOR
     # The reconnect of a request whose own cursor is older by now.
-    return [replace(each, cursor=last) for each in wish.requests()]
+    return [replace(each, cursor=last) for each in asked.requests()]
 
 
 class Ending(Outlet, Protocol):

@@ -53,8 +53,8 @@ class Effect(Enum):
 
 
 Handler = Callable[[Call], Awaitable[Response]]
-"""Raises `InvalidValue`, `Problem`, `ServiceError` and `StorageError`: the door tells
-them as text, or as JSON to whom accepts it."""
+"""Raises `InvalidValue`, `Problem`, `ServiceError` and `StorageError`: the endpoint
+tells them as text, or as JSON to whom accepts it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

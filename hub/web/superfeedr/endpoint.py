@@ -1,14 +1,7 @@
-"""``hub.mode=authenticate``: whether a token is good, and for what.
-
-It is in no documentation of Superfeedr's, yet clients begin with it: some ask for the
-status alone, others, by ``rights=true``, for ``subscribe`` in the answer.
-
-All modes of the API; each module of them brings its own.
-
-The door: requests with ``hub.mode`` to ``/`` and ``/hubbub``, whatever the method.
+"""Requests with ``hub.mode`` to ``/`` and ``/hubbub``, whatever the method.
 
 The mode decides, not the method: there are clients that subscribe by GET, and others
-whose GET has its parameters in the body.
+whose GET has its parameters in the body. `create_modes` has all modes.
 """
 
 from __future__ import annotations
@@ -52,7 +45,11 @@ def rights_modes() -> Modes:
 
 
 async def answer_rights(call: Call) -> Response:
-    """With or without ``rights=true``: who does not want them looks away."""
+    """``hub.mode=authenticate``: whether a token is good, and for what.
+
+    It is in no documentation of Superfeedr's, yet clients begin with it: some ask for
+    the status alone, others, by ``rights=true``, for ``subscribe`` in the answer.
+    """
     return json_answer(call, {each.value: call.principal.may(each) for each in TOLD})
 
 

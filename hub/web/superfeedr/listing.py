@@ -1,8 +1,7 @@
-"""``hub.mode=list``: an account's subscriptions, in two shapes.
+"""``hub.mode=list``: an account's subscriptions in two shapes, and choosing them.
 
-Which subscriptions are meant: ``search[feed.url]=…``, ``hub.callback[endpoint]…``.
-
-The same keys in `list` and in `retrieve`. What XMPP's had finds nothing here.
+``search[feed.url]=…`` here and ``hub.callback[endpoint]…`` in ``retrieve`` take the
+same keys. Those of XMPP find nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""``hub.mode=publish``: open to everybody, as a ping only has topics looked at.
+"""``hub.mode=subscribe`` and ``unsubscribe``; and ``publish``, which is open to all.
 
-``hub.mode=subscribe`` and ``unsubscribe``.
+A ping only has topics fetched, so it takes no token.
 """
 
 from __future__ import annotations

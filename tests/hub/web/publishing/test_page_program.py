@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PROGRAM = ROOT / "hub" / "web" / "pages" / "page.js"
 STAND_IN = ROOT / "tests" / "data" / "page_in_node.js"
 NODE = shutil.which("node") or ""
