@@ -74,7 +74,7 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "StreamKind": ("entries", "updated", "deleted", "error", "recovered"),
 }
 """By the names that `hub.web.json_output.named_schema` gives to texts."""
-PUBLIC_NAMES = {"Term": "PeriodTerm"}
+PUBLIC_NAMES = {"LookupKind": "Kind", "Term": "PeriodTerm"}
 """What the API calls a class otherwise than its own name, less ``Json``."""
 _PROBLEM_HEADERS = {
     401: {"WWW-Authenticate": "Bearer and Basic"},
@@ -345,6 +345,9 @@ def _with_public_names(document: Members) -> Members:
     """``FeedJson`` is what Python calls the API's ``Feed``."""
     schemas = document["components"]["schemas"]
     names = {each: _public_name(each) for each in schemas}
+    for each, schema in schemas.items():
+        if "title" in schema:
+            schema["title"] = names[each]
     document["components"]["schemas"] = {
         names[each]: schema for each, schema in schemas.items()
     }
