@@ -160,7 +160,7 @@ async def build_hub(
     blocked_hosts = BlockedHosts(settings.blocked_hosts)
     publishers = HostLimiter(clock, partial(network.is_exempt, purpose=Purpose.TOPIC))
     fetcher_of = partial(
-        Fetcher, network, clock, opt_outs=blocked_hosts, limiter=publishers
+        Fetcher, network, clock, blocked=blocked_hosts, limiter=publishers
     )
     feed_fetcher = PrefetchedResponses(
         fetcher_of(Limits())
@@ -244,7 +244,7 @@ async def build_hub(
         topics=Guard(settings.topic_networks),
         callbacks=Guard(settings.callback_networks),
         lookup=lookup or _system_lookup(stack),
-        opt_outs=blocked_hosts,
+        blocked=blocked_hosts,
     )
     feeds = FeedService(
         storage,

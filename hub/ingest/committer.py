@@ -42,7 +42,7 @@ class Detector(Protocol):
 
 
 def load_detector(module: str = EXTRA) -> Detector | None:
-    """The one of the extra; None if that is not installed. Takes a second or two."""
+    """The detector of the extra, or None if that is not installed. Takes 1 to 2 s."""
     try:
         extra = importlib.import_module(module)
     except ImportError:
@@ -78,7 +78,8 @@ MOST_MATCHINGS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committer:
-    """What is None is not done: cleaning, matching with queries, naming languages."""
+    """Cleans entries, names languages, matches track queries and commits; what is None
+    is not done."""
 
     log: LogStore
     clock: Clock
@@ -101,7 +102,7 @@ class Committer:
         return commit
 
     async def _match_and_store(self, target: FetchTarget, commit: FetchCommit) -> bool:
-        """Once more for queries that came while the entries were being matched."""
+        """Match once more if queries came while the entries were being matched."""
         if self.tracker is None:
             return await self._store(commit)
         for _ in range(MOST_MATCHINGS - 1):
@@ -110,7 +111,7 @@ class Committer:
         return await self._store(await self.tracker.match(target, commit))
 
     async def _store(self, commit: FetchCommit) -> bool:
-        """Commit; whether it was, for the feed may have been removed meanwhile."""
+        """Commit; False if the feed has been removed meanwhile."""
         if commit.records:
             failpoint("before-commit")
         started = self.clock.monotonic()

@@ -45,31 +45,35 @@ Key = TypeVar("Key")
 
 
 class CostlySources:
-    """All times are monotonic seconds, given. A document of no URL has no source."""
+    """Sources whose documents took long, or a worker's life, not long ago.
+
+    Times are monotonic seconds. A document without a URL has no source.
+    """
 
     def __init__(self) -> None:
         self._rests: OrderedDict[tuple[str, str], float] = OrderedDict()
         self._zones: OrderedDict[str, float] = OrderedDict()
 
     def was_slow(self, context: ParseContext, now: float) -> None:
-        """What a path makes of a document is not the fault of who publishes it."""
+        """A document took long. One of which a path selects a part does not count: the
+        path is not the publisher's."""
         zone = _zone(context)
         if zone and not context.selector:
             _keep(self._zones, zone, now + KEPT)
 
     def failed(self, context: ParseContext, now: float) -> None:
-        """It took all the time there is, or the worker's life."""
+        """A document took all the time there is, or the worker's life."""
         self.was_slow(context, now)
         if context.url:
             _keep(self._rests, (context.url, context.selector), now + REST)
 
     def is_at_rest(self, context: ParseContext, now: float) -> bool:
-        """Whether it is not to be tried again yet."""
+        """Whether a document is not to be tried again yet."""
         return now < self._rests.get((context.url, context.selector), now)
 
     def is_slow(self, context: ParseContext, now: float) -> bool:
-        """Whether it is for the line of the slow, as all parts of documents are: a path
-        that takes any time there is may be subscribed to."""
+        """Whether a document waits in the line of the slow. All parts of documents do:
+        a path may take any time there is."""
         return bool(context.selector) or now < self._zones.get(_zone(context), now)
 
 
@@ -86,8 +90,11 @@ def _zone(context: ParseContext) -> str:
 
 
 class WaitingLine:
-    """Of those in it ``workers`` have their turn at a time; ``most`` wait, which have
-    ``most_bytes`` together, or one does that has more, each for ``seconds``."""
+    """Documents that wait for a worker, in the order they came.
+
+    ``workers`` documents have their turn at a time. At most ``most`` wait, for at most
+    ``seconds``, with at most ``most_bytes`` together; a single one may have more.
+    """
 
     def __init__(
         self,
@@ -106,8 +113,8 @@ class WaitingLine:
 
     @asynccontextmanager
     async def turn(self, size: int) -> AsyncIterator[None]:
-        """Entered when it has come. Raises `LimitExceeded` if too many wait, or it
-        does not come in time."""
+        """Entered when the turn has come. Raises `LimitExceeded` if too many wait, or
+        it does not come in time."""
         await self._wait(size)
         try:
             yield
@@ -166,8 +173,8 @@ class WorkerParser(AsyncResource):
     A worker gets ``seconds`` for a document, its own start not counted, and is then
     killed; after ``documents`` of them it is replaced, for whatever memory it may have
     lost. At most ``waiting`` documents wait for a worker, a further one is refused.
-    One worker more there is for parts of documents and for sources that were slow
-    (`hub.ingest.document_parser`), which wait in a line of their own.
+    Parts of documents, and sources that were slow, have one worker more and a line of
+    their own.
     ``read`` is the strict parser, ``module`` the worker's program. Use it as an async
     context manager; no process outlives it.
     """

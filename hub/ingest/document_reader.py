@@ -31,13 +31,13 @@ from storage.records import FetchTarget
 
 @cache
 def reader_name() -> bytes:
-    """Of this program. What another one read is not relied upon: after an upgrade
-    each feed is read whole once."""
+    """The name of this program, as the reader of documents. What another one has read
+    is not relied upon: after an upgrade each feed is read whole once."""
     return name_of(files("protocols"), files("hub.core"))
 
 
 def name_of(*code: Traversable) -> bytes:
-    """Another one with every change of the code, or of what it is built upon."""
+    """Changes with the code, and with the versions of what it is built upon."""
     versions = (sys.version_info[:2], etree.LXML_VERSION, etree.LIBXML_VERSION)
     name = blake2b(repr(versions).encode(), digest_size=READER_BYTES)
     for folder in code:

@@ -62,8 +62,8 @@ class Deferrals:
 
 
 class Due(Struct, frozen=True):
-    """A feed whose turn it is. ``host`` is "" where requests are not paced; a ``pace``
-    of 0 is for what was asked for."""
+    """A feed that is due. ``host`` is "" where requests are not paced; ``pace`` is 0
+    for a feed that somebody asked for."""
 
     feed_id: FeedId
     host: str
@@ -95,8 +95,9 @@ class DueQueue:
         return max(0, self._capacity - len(self._feeds))
 
     def add(self, due: Due) -> Due | None:
-        """Queue a feed behind its host's others. If the host has its share, one is
-        without a place: the slowest, which is the new one unless it is faster."""
+        """Queue a feed behind the others of its host. If the host has its share
+        already, the slowest of all is returned, and not queued: the new one unless it
+        is faster."""
         displaced = self._displaced(due)
         if displaced is not due:
             self._line(due.host).append(due)
@@ -161,7 +162,7 @@ class DueQueue:
         return False
 
     def withdraw(self, host: str) -> list[Due]:
-        """Take back all feeds of a host: it will not be ready soon."""
+        """Remove all feeds of a host, which will not be ready soon."""
         withdrawn = list(self._queues.pop(host, ()))
         for due in withdrawn:
             del self._feeds[due.feed_id]
@@ -184,7 +185,7 @@ class DueQueue:
         return self._queues[host]
 
     def _take_from(self, host: str) -> list[Due]:
-        """The host's next feed; none if all were withdrawn since it lined up."""
+        """The host's next feed; none if all of them were withdrawn meanwhile."""
         self._lined_up.discard(host)
         if not self._queues.get(host):
             return []

@@ -37,7 +37,7 @@ from storage.records import Credentials, FetchTarget, Validators
 
 
 class BlockedHosts:
-    """Names of hosts, each of them with all that are below it."""
+    """Hosts of publishers who want no requests at all, each with all hosts below it."""
 
     def __init__(self, hosts: Iterable[str] = ()) -> None:
         self._hosts = frozenset(host.lower().strip(".") for host in hosts)
@@ -118,7 +118,7 @@ def _printable(location: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetcherIdentity:
-    """What is "" is left out."""
+    """Who publishers are told is asking. What is "" is left out."""
 
     product: str = "Fanfare"  # with its version: Fanfare/1.0
     url: str = ""
@@ -126,7 +126,7 @@ class FetcherIdentity:
 
     @property
     def of_hub(self) -> str:
-        """For a request that is made for no feed yet."""
+        """The User-Agent of a request that is made for no feed yet."""
         return user_agent(self.product, url=self.url, contact=self.contact)
 
     def user_agent(self, target: FetchTarget) -> str:
@@ -170,7 +170,7 @@ class FeedFetcher(Protocol):
 
 
 class _Journey(Struct, frozen=True, kw_only=True):
-    """How far one fetch has come: what it asks now, and the hops behind it."""
+    """How far one fetch has come: what it asks now, and the redirects behind it."""
 
     started: datetime
     url: str
@@ -183,7 +183,7 @@ class Fetcher:
     """Fetches through a network; follows at most five redirects.
 
     ``limits`` hold for each request, and ``limits.seconds`` for all of one fetch.
-    Hosts among the ``opt_outs`` are not asked, wherever a redirect leads. Whoever calls
+    ``blocked`` hosts are not asked, wherever a redirect leads. Whoever calls
     has waited for the host's turn; where a redirect leads is asked at once, and counted
     by the ``limiter``.
     """
@@ -193,13 +193,13 @@ class Fetcher:
         network: Network,
         clock: Clock,
         limits: Limits,
-        opt_outs: BlockedHosts | None = None,
+        blocked: BlockedHosts | None = None,
         limiter: HostLimiter | None = None,
     ) -> None:
         self._network = network
         self._clock = clock
         self._limits = limits
-        self._opt_outs = opt_outs or BlockedHosts()
+        self._blocked = blocked or BlockedHosts()
         self._limiter = limiter or HostLimiter(clock)
 
     async def fetch(self, request: FetchRequest) -> Fetched:
@@ -225,7 +225,7 @@ class Fetcher:
         limits: Limits,
         deadline: float,
     ) -> Answer:
-        if self._opt_outs.cover(journey.url):
+        if self._blocked.cover(journey.url):
             raise OptedOut
         if journey.hops:
             self._limiter.count(host_of(journey.url))

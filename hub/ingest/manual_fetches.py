@@ -15,14 +15,15 @@ from storage.records import FeedId, Polling, StoredFeed
 
 @dataclass(frozen=True, slots=True)
 class PendingFetch:
-    """``done``, with what storage failed with, when the feed was visited."""
+    """``done`` when the feed was visited; its value is the failure of storage, if
+    any."""
 
     feed: StoredFeed
     done: asyncio.Future[StorageError | None]
 
 
 class ManualFetches:
-    """Puts feeds first in a schedule; ``awake`` is set when there is something new."""
+    """Puts feeds first in a schedule; ``awake`` is set when one is added."""
 
     def __init__(
         self,
@@ -34,7 +35,7 @@ class ManualFetches:
         """``is_pushed``: whether the answer for a URL has been pushed, and no server is
         asked."""
         self._is_pushed = is_pushed
-        self._serverless: set[FeedId] = set()  # whose servers are not to be asked now
+        self._serverless: set[FeedId] = set()  # their servers asked for patience
         self._schedule = schedule
         self._clock = clock
         self._awake = awake
@@ -45,18 +46,19 @@ class ManualFetches:
         self._is_over = False
 
     def __contains__(self, feed_id: FeedId) -> bool:
-        """Whether a feed is to be visited, or is visited now, because it was asked."""
+        """Whether a feed waits for a visit that was asked for, or is in it."""
         return feed_id in self._waiting
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._again)
 
     def may_fetch(self, feed: StoredFeed) -> bool:
-        """False if its server asked for patience, and would have to be asked."""
+        """False if the server would have to be asked, and has asked for patience."""
         return self._is_pushed(_fetch_url(feed)) or self._may_ask_server(feed)
 
     def is_wanted(self, feed: StoredFeed) -> bool:
-        """Still: what was brought may have been withdrawn before its turn."""
+        """Whether the visit is still to be made: what was pushed may have been
+        withdrawn before the feed's turn."""
         return feed.id in self._waiting and (
             feed.id not in self._serverless or self.may_fetch(feed)
         )
@@ -67,7 +69,8 @@ class ManualFetches:
         return not is_early and not self._schedule.is_held(_fetch_url(feed))
 
     def request(self, feed: StoredFeed) -> asyncio.Future[StorageError | None]:
-        """Done when the feed was visited, with what storage failed with, if it did."""
+        """Done when the feed was visited; its value is the failure of storage, if
+        any."""
         if feed.id not in self._waiting:
             done = asyncio.get_running_loop().create_future()
             if self._is_over:
@@ -79,7 +82,7 @@ class ManualFetches:
         return self._waiting[feed.id].done
 
     def _put_first(self, feed: StoredFeed) -> None:
-        """At its host's pace, or at nobody's where no host is asked."""
+        """At the pace of its host, or at once if no server will be asked."""
         if self._may_ask_server(feed):
             self._schedule.ask(feed.id, _fetch_url(feed))
             return
@@ -100,19 +103,19 @@ class ManualFetches:
         return True
 
     def is_pinged(self, feed_id: FeedId) -> bool:
-        """Whether a visit that was asked for is yet to begin."""
+        """Whether a visit that was asked for has not begun."""
         if feed_id in self._again:
             return True
         return feed_id in self._waiting and not self._schedule.is_under_way(feed_id)
 
     def learn(self, feed_id: FeedId, polling: Polling) -> None:
-        """A ping that came meanwhile is answered by what the feed is now."""
+        """A ping that came during the visit starts from what the visit has stored."""
         if feed_id in self._again:
             feed = self._again[feed_id]
             self._again[feed_id] = replace(feed, polling=polling)
 
     def finish(self, feed_id: FeedId, failure: StorageError | None) -> None:
-        """Nobody waits for the feed any more."""
+        """The visit is over: tell whoever waits for it."""
         pending = self._waiting.pop(feed_id, None)
         self._serverless.discard(feed_id)
         if pending is None:
@@ -124,10 +127,10 @@ class ManualFetches:
             self._cut[feed_id] = pending.feed
 
     def resume(self, *, after_outage: bool) -> None:
-        """Storage works again: visit those of which nothing could be stored.
+        """Storage works again: visit the feeds of which nothing could be stored.
 
-        Once, lest a feed whose news cannot be stored is visited for ever, unless there
-        was an ``after_outage``: then it was no feed's fault.
+        Each feed once only, since what it brings may be the reason. ``after_outage``:
+        storage took nothing at all, so it was no feed's fault.
         """
         cut, self._cut = self._cut, {}
         self._retried = set() if after_outage else self._retried | cut.keys()
@@ -135,13 +138,14 @@ class ManualFetches:
             self.ping(feed)
 
     def finish_all(self) -> None:
-        """There are no visits any more: nobody waits for one, now or later."""
+        """There are no visits any more: whoever waits, now or later, is told at
+        once."""
         self._is_over = True
         for feed_id in list(self._waiting):
             self.finish(feed_id, None)
 
     def ping_again(self, feed_id: FeedId) -> None:
-        """A visit is over: to whoever pinged while it was under way it was none."""
+        """A visit is over: visit the feed once more if it was pinged meanwhile."""
         again = self._again.pop(feed_id, None)
         if again is not None:
             self.ping(again)

@@ -84,7 +84,7 @@ class RobotsFetcher:
         self._rules = 0
 
     async def fetch(self, request: FetchRequest) -> Fetched:
-        """One fetch; what is not allowed fails without one."""
+        """One fetch; what is not allowed fails without a request."""
         url = bare_url(request.url)
         site = urljoin(url, "/")
         known = await self._robots_of(site, request.user_agent)
@@ -107,7 +107,7 @@ class RobotsFetcher:
         return known
 
     def _keep(self, site: str, known: _Known) -> None:
-        """In the place of those that were not asked for the longest."""
+        """Remember a site's rules; those unused for the longest are forgotten."""
         if (before := self._known.pop(site, None)) is not None:
             self._rules -= before.rules
         self._known[site] = known

@@ -60,7 +60,7 @@ class PollBudget:
         self._is_resumed = False
 
     def outlook(self) -> Outlook:
-        """What is planned with now."""
+        """What polls are planned with now."""
         return self._outlook
 
     def expect_profile(self, prior: Prior) -> None:
@@ -74,11 +74,10 @@ class PollBudget:
             self._is_resumed = True
 
     def count(self, feed: StoredFeed, now: datetime) -> None:
-        """A feed was polled, as it was before; a first fetch is nobody's choice and
-        does not count.
+        """Count a poll of a feed, given as it was before. A first fetch does not count.
 
-        Time in which it was overdue is not allowed for: else a hub that stood still
-        would make up for it with polls that nobody misses any more.
+        The time in which the feed was overdue does not count either: else a hub that
+        stood still would make up for it with polls that nobody misses any more.
         """
         last_fetch = feed.polling.last_fetch
         if last_fetch is None:

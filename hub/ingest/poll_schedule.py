@@ -78,7 +78,7 @@ class PollSchedule:
         self._restart_at = 0.0
 
     async def load(self) -> None:
-        """Fill the wheel from storage, if there is room and it is time to look."""
+        """Fill the queue from storage, if there is room and it is time to look."""
         now = self._clock.monotonic()
         if now < self._read_at or self._wheel.room < self._page:
             return
@@ -147,12 +147,13 @@ class PollSchedule:
         return is_sooner
 
     def look_again(self) -> None:
-        """Feeds may have become due before the places of the last page."""
+        """Read all that is due again: feeds may have become due before the last
+        page."""
         self._read_at = self._restart_at = 0.0
         self._looks_again = True
 
     def rest(self, feed_id: FeedId, seconds: float) -> None:
-        """Leave a feed alone that stays due, because nothing could be stored of it."""
+        """Leave alone a feed that stays due because nothing could be stored of it."""
         if len(self._resting) >= MOST_RESTING:
             del self._resting[next(iter(self._resting))]
         self._resting[feed_id] = self._clock.monotonic() + seconds
@@ -161,14 +162,14 @@ class PollSchedule:
         self._resting.pop(feed_id, None)
 
     def put_site_off(self, due: Due) -> None:
-        """There is no place for a visit to a site: it comes back, durably."""
+        """There is no slot for a visit to a site: store a later time for it."""
         now = self._clock.now()
         later = self._deferrals.next_time(_SITES, due.pace, now + SITE_PAUSE, now)
         self._deferred.append((due.feed_id, later))
         self.expect(later)
 
     def hold(self, url: str, until: datetime) -> list[FeedId]:
-        """Its host wants no request before then; the feeds that were put off."""
+        """The host of a URL wants no request before then. Returns the feeds put off."""
         host = self._host(url)
         if not host:
             return []
@@ -176,9 +177,10 @@ class PollSchedule:
         return self._withdraw(host, self._clock.monotonic())
 
     def silent(self, url: str) -> list[FeedId]:
-        """Its host gave no answer; the feeds that were put off, if it seems dead.
+        """The host of a URL gave no answer. Returns the feeds put off, if it seems
+        dead.
 
-        Whoever is asked for by hand or by a ping is visited all the same.
+        Feeds that are fetched by hand or by a ping are visited all the same.
         """
         host, now = self._host(url), self._clock.monotonic()
         if not host or not self._dead.silent(host, now):
@@ -186,7 +188,7 @@ class PollSchedule:
         return self._withdraw(host, now)
 
     def answered(self, url: str) -> None:
-        """Its host is there."""
+        """The host of a URL has answered."""
         if len(self._dead):
             self._dead.answered(self._host(url))
 
@@ -237,7 +239,8 @@ class PollSchedule:
             self._defer(displaced, now)
 
     def _is_known(self, feed_id: FeedId) -> bool:
-        """In hand, left alone, or no longer due since the page was read."""
+        """Whether a feed is queued, under way, left alone, or no longer due since the
+        page was read."""
         return (
             feed_id in self._wheel
             or feed_id in self._under_way
@@ -253,11 +256,12 @@ class PollSchedule:
         self._deferred.append((due.feed_id, later))
 
     def _alone(self, host: str, now: float) -> float:
-        """Seconds for which a host is left alone, by its wish or for its silence."""
+        """Seconds for which a host is left alone: it asked for that, or does not
+        answer."""
         return max(self._limiter.held(host), self._dead.rest(host, now))
 
     def _host(self, url: str) -> str:
-        """Whose pace counts for a URL; "" if nobody's does."""
+        """The host whose pace counts for a URL; "" if requests to it are not paced."""
         host = host_of(url)
         return "" if self._limiter.is_exempt(host) else host
 

@@ -34,7 +34,8 @@ class FetchingPoller(Protocol):
 
 
 class PushedContent:
-    """One at a time of each feed."""
+    """Content that publishers and hubs push, committed as if it had been fetched; one
+    push of a feed at a time."""
 
     def __init__(
         self, poller: FetchingPoller, provide: ProvidePushed, clock: Clock
@@ -57,7 +58,8 @@ class PushedContent:
             return False
 
     async def _commit(self, feed: StoredFeed, fetched: Fetched) -> bool:
-        """A fetch that was under way may end first: it brings something else."""
+        """Fetch the feed until the content is taken: a fetch that is under way may end
+        first, and brings something else."""
         now = self._clock.now()
         fetched = changed(fetched, at=now, started=now)
         with self._provide(fetched.url, fetched) as is_taken:
@@ -82,10 +84,10 @@ class PrefetchedResponses:
         self._bytes = 0
 
     async def fetch(self, request: FetchRequest) -> Fetched:
-        """One that is unconditional and as anybody makes it may be answered already.
+        """One fetch, or what is here instead of it.
 
-        What the publisher has brought answers any of the poller, which alone tells of
-        subscribers, and nobody who looks what a stranger is shown.
+        Pushed content answers fetches of the poller only, which are those that tell of
+        subscribers. Other responses answer an unconditional fetch without credentials.
         """
         if request.subscribers is not None:
             pushed = self._pushed.pop(bare_url(request.url), None)
@@ -99,7 +101,8 @@ class PrefetchedResponses:
 
     @contextmanager
     def provide(self, url: str, fetched: Fetched | None) -> Iterator[None]:
-        """Meanwhile the next fetch of the URL, and only that, is answered with it."""
+        """While it is entered, the next fetch of the URL is answered with this,
+        once."""
         size = 0 if fetched is None else len(fetched.body)
         if fetched is None or self._bytes + size > MOST_BYTES:
             yield
@@ -115,17 +118,19 @@ class PrefetchedResponses:
             self._bytes -= size
 
     def is_pushed(self, url: str) -> bool:
-        """Whether the next fetch of a URL for the poller asks no server."""
+        """Whether pushed content waits to be taken by the poller's next fetch of a
+        URL."""
         return bare_url(url) in self._pushed
 
     @contextmanager
     def provide_pushed(
         self, url: str, fetched: Fetched
     ) -> Iterator[Callable[[], bool]]:
-        """Meanwhile the next fetch of the URL is answered with what its publisher sent.
+        """While it is entered, the poller's next fetch of the URL is answered with
+        this.
 
-        What is entered tells whether it was; never, if there is no room for more. One
-        at a time of a URL.
+        The function tells whether it was; it never is if there is no memory for more.
+        One at a time for a URL.
         """
         key, size = bare_url(url), len(fetched.body)
         if self._bytes + size > MOST_BYTES:

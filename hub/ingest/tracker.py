@@ -22,7 +22,7 @@ from protocols.model import Entry, Feed
 from protocols.quick import changed
 from protocols.track import Subject, parse_query, subject_of
 from storage.contract import TrackStore
-from storage.packing import encoded_size, unpack
+from storage.packing import unpack
 from storage.records import (
     FeedId,
     FetchCommit,
@@ -110,10 +110,11 @@ class Tracker:
         return self._index.keys_of(feed_id)
 
     async def match(self, target: FetchTarget, commit: FetchCommit) -> FetchCommit:
-        """The commit with what the queries find in it: in new entries, and neither in
-        those of a first fetch nor in what is to be kept out of whatever many can find.
+        """The commit with what the queries find in its new entries, but for those of a
+        first fetch and unlisted ones.
 
-        Whose owner may not read the feed is left out when it is committed."""
+        Matches of queries whose owner may not read the feed are left out when it is
+        committed."""
         if commit.polling.unlisted:
             return commit
         news = _news(commit)
@@ -122,7 +123,7 @@ class Tracker:
         if not len(self):
             return changed(commit, matched=Matched(version=self._version))
         matching = partial(self._matched, target, commit, news)
-        size = sum(map(encoded_size, news))
+        size = sum(map(_text_size, news))
         is_quick = len(news) <= FEW_ENTRIES and size <= FEW_BYTES
         if is_quick and len(self) <= FEW_QUERIES:
             return changed(commit, matched=matching())
@@ -180,7 +181,13 @@ def _subjects(
         yield each.key, subject
 
 
+def _text_size(entry: Entry) -> int:
+    """Characters that are matched, about."""
+    texts = (entry.summary, entry.content)
+    return len(entry.title) + sum(len(text.value) for text in texts if text)
+
+
 def _words_of(bodies: Sequence[bytes]) -> list[frozenset[str]]:
-    """Of each entry, as a track query sees it."""
+    """The words of each entry, as a track query sees it."""
     entries = (unpack(body, Entry) for body in bodies)
     return [subject_of(each, Feed(), feed_url="").words for each in entries]

@@ -67,9 +67,9 @@ class StorageOutage:
         self._over.set()
 
     async def wait(self) -> bool:
-        """Until something can be written, tried now and then in growing pauses.
+        """Until something can be written; it is tried in growing pauses.
 
-        Whether storage took nothing at all: else only what one feed brought was too
+        True if storage took nothing at all. False: only what one feed brought was too
         much for it, and will be so again.
         """
         pause = FIRST_CHECK
@@ -110,11 +110,12 @@ class VisitRunner:
     awake: asyncio.Event
     slow: SlowFeeds = field(default_factory=SlowFeeds)
     cut_short: set[FeedId] = field(default_factory=set)
-    """Of which nothing could be stored in this outage: what was under way, no more."""
+    """Feeds whose visit was under way in this outage, so that nothing could be
+    stored."""
 
     async def take(self, due: Due, target: FetchTarget, slot: Slot) -> None:
-        """One visit from its turn to its end; it harms no other, however it ends. One
-        that is too slow for its place is in line afterwards, and not over."""
+        """Make one visit; however it ends, it harms no other. If it is too slow for its
+        slot it waits in line afterwards, and is not over."""
         started = self.clock.monotonic()
         failure = self.outage.failure
         is_over = True
@@ -142,13 +143,13 @@ class VisitRunner:
                 self._finish(due, started, failure)
 
     def put_off(self, due: Due, target: FetchTarget) -> None:
-        """The worker is left to feeds; whoever waits for the site does so no longer."""
+        """There is no slot for a site: it comes back later, and nobody waits for it."""
         if self._is_wanted(target):
             self._come_back(due)
         self.give_up(due, None)
 
     def give_up(self, due: Due, failure: StorageError | None) -> None:
-        """Without a visit."""
+        """End a feed's turn without a visit."""
         self._finish(due, self.clock.monotonic(), failure)
 
     def storage_failed(self, error: StorageError) -> None:

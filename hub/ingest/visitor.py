@@ -136,8 +136,8 @@ class Visitor:
         fetched: Fetched,
         understood: Understood,
     ) -> tuple[Fetched, Understood]:
-        """The form of a document that is published for those who do not read the
-        newest one, if there is one; else what was found."""
+        """The older version of a document, where there is one for those who cannot read
+        the newest; else what was found."""
         if request.url == fetched.url:
             return fetched, understood
         await self.wait_for_host(request.url)
@@ -170,8 +170,8 @@ class Visitor:
         return await self.committer.commit(decision.target, commit)
 
     async def _with_what_is_known(self, decision: Decision) -> Decision:
-        """By the feed under other names: as the site that it was, or where it was
-        redirected to."""
+        """The decision with what is known of the feed otherwise: as the site that it
+        was, or as the feed it is redirected to."""
         target, fetched = decision.target, decision.fetched
         feed = decision.understood.feed
         if feed is None:
@@ -187,14 +187,16 @@ class Visitor:
     async def _no_longer_site(
         self, target: FetchTarget, fetched: Fetched, feed: ParsedFeed
     ) -> FetchTarget:
-        """A feed now: it knows what it had as a site."""
+        """The target of a feed that was a site: it knows the entries that it had
+        then."""
         if self.sites is None:
             return target
         pages = await self.sites.store.known(target.feed.id, page_keys(feed))
         return replace(target, seen=seen_as_pages(target.seen, pages, fetched.at))
 
     async def _seen_elsewhere(self, target: FetchTarget, fetched: Fetched) -> bytes:
-        """What the feed knows that this one has just been redirected to, if any."""
+        """The seen-set of the feed that this one has just been redirected to, if
+        any."""
         other = await self.feeds.find(fetched.url)
         if other is None or other.id == target.feed.id:
             return b""
@@ -202,7 +204,7 @@ class Visitor:
 
 
 def _site_format(decision: Decision) -> str:
-    """Of a site, whose document says where to read on; "" for any other feed."""
+    """The format of a site, whose document says where to read on; "" for a feed."""
     known, understood = decision.target.feed.format, decision.understood
     if decision.fetched.is_pushed:  # nobody pushes where to read on
         return ""
@@ -215,7 +217,7 @@ def _site_format(decision: Decision) -> str:
 
 
 def _is_large(decision: Decision) -> bool:
-    """Whether it takes long: it hashes bodies, and compresses entries."""
+    """Whether it takes long to decide: bodies and entries are hashed."""
     feed = decision.understood.feed
     entries = len(feed.entries) if feed else 0
     return len(decision.fetched.body) > LARGE_BYTES or entries > MANY_ENTRIES

@@ -52,7 +52,7 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class Parsed(msgspec.Struct, frozen=True, tag=True):
-    """On its way its entries are in so many frames that follow."""
+    """A feed; its entries are sent in so many frames that follow."""
 
     feed: ParsedFeed
     batches: int = 0
@@ -98,7 +98,7 @@ _batch_decoder = msgspec.msgpack.Decoder(tuple[Entry, ...])
 
 
 def encode_task(task: Task) -> tuple[bytes, bytes]:
-    """Two frames: all but the last bytes of them, and these, which are the document."""
+    """Two frames, as two pieces: the second is the document, which is not copied."""
     order = _frame(Order(task.context, task.is_malformed))
     return order + LENGTH.pack(len(task.body)), task.body
 

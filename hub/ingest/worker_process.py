@@ -45,7 +45,7 @@ class AsyncResource(ABC):
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Until no process is left."""
+        """Ends when no process is left."""
 
 
 WORKER_MODULE = "hub.ingest.parse_worker"
@@ -114,7 +114,7 @@ class WorkerProcess:
             raise WorkerDied from error
 
     async def _read_result(self) -> Result:
-        """Its entries batch by batch, and what else is ready to run in between."""
+        """Decode entries batch by batch; other tasks run in between."""
         payload = await self._read_frame(MOST_BYTES)
         decoding = partial(decode_result, payload)
         is_large = len(payload) > LARGE_BYTES

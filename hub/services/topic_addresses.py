@@ -87,9 +87,9 @@ class AddressCheck:
         topics: Guard,
         callbacks: Guard,
         lookup: Lookup,
-        opt_outs: BlockedHosts | None = None,
+        blocked: BlockedHosts | None = None,
     ) -> None:
-        self._opt_outs = opt_outs or BlockedHosts()
+        self._blocked = blocked or BlockedHosts()
         self._topics = topics
         self._callbacks = callbacks
         self._lookup = lookup
@@ -97,7 +97,7 @@ class AddressCheck:
     async def check_topic(self, field: str, url: str) -> None:
         """Raises `AddressRefused` if no address of the host may be fetched from, and
         `InvalidValue` if the operator lists it among those that want no requests."""
-        if self._opt_outs.cover(url):
+        if self._blocked.cover(url):
             expected = "a host that is not listed in FANFARE_BLOCKED_HOSTS"
             raise InvalidValue(field, expected)
         if not await self._permits(self._topics, url):

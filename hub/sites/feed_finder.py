@@ -63,7 +63,7 @@ async def find_openfeeder(page: Fetched, fetch: Fetch, read: Read) -> FoundSite 
 
 
 async def find_in_llms(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
-    """Where ``llms.txt`` says; it is asked for last of all."""
+    """A site that ``llms.txt`` names; that is asked for last of all."""
     fetched = await fetch(urljoin(page.url, LLMS))
     if fetched.error:
         return None
@@ -82,8 +82,8 @@ async def _find_among(
 
 
 async def find_scp(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
-    """In a sitemap that ``robots.txt`` names, or the usual one, or one that these
-    name."""
+    """A site of a sitemap that ``robots.txt`` names, of the usual one, or of one that
+    these name."""
     robots = await fetch(urljoin(page.url, "/robots.txt"))
     reading = partial(sitemaps_of_robots, robots.body, robots.url)
     named = () if robots.error else await run_in_thread(reading)
@@ -106,7 +106,7 @@ async def find_scp(page: Fetched, fetch: Fetch, read: Read) -> FoundSite | None:
 async def _look_at_sitemap(
     url: str, fetch: Fetch, read: Read
 ) -> tuple[FoundSite | None, tuple[str, ...]]:
-    """The site that it is of, or other sitemaps that it names."""
+    """The site that a sitemap is of, or other sitemaps that it names."""
     fetched = await fetch(url)
     feed = await read(fetched)
     if isinstance(feed, ParsedFeed):
@@ -123,7 +123,7 @@ async def _look_at_sitemap(
 async def find_at(
     url: str, format: FeedFormat, fetch: Fetch, read: Read
 ) -> FoundSite | None:
-    """The site whose front document a URL leads to, if it does."""
+    """The site whose front document a URL leads to, if any."""
     fetched = await fetch(url)
     feed = await read(fetched)
     return _found(fetched, feed, format) if isinstance(feed, ParsedFeed) else None
@@ -187,7 +187,7 @@ class LookupResult:
 
 
 class FeedFinder:
-    """``fetcher`` keeps the pace of hosts."""
+    """Finds sources at a URL; ``fetcher`` keeps the pace of hosts."""
 
     def __init__(
         self,
@@ -251,7 +251,7 @@ class FeedFinder:
     async def _find_site(
         self, page: Fetched, credentials: Credentials | None, kind: LookupKind
     ) -> FoundSite | None:
-        """The first there is of the kinds that are wanted, if it is found in time."""
+        """The first site of the kinds that are wanted, if one is found in time."""
         try:
             async with asyncio.timeout(
                 self._site_seconds if kind.takes_feeds else None
@@ -279,7 +279,7 @@ class FeedFinder:
     async def _try_usual_places(
         self, result: LookupResult, page: str, credentials: Credentials | None
     ) -> LookupResult:
-        """With the first of them that a feed is at."""
+        """The result with the first of the usual places that a feed is at."""
         for place in USUAL_PLACES:
             fetched = await self._fetch(urljoin(page, place), credentials)
             found = await self._read(fetched)

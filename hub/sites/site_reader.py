@@ -118,7 +118,10 @@ class SiteDocuments:
 
 @dataclass(slots=True)
 class SiteReading:
-    """``decision`` starts from what was committed last."""
+    """One visit to a site under way: how far it has come, and what it may still spend.
+
+    ``decision`` starts from what was committed last.
+    """
 
     decision: Decision
     state: SiteState
@@ -153,7 +156,7 @@ class SiteReading:
 
 
 def entries_of_day(state: SiteState, decision: Decision) -> int:
-    """That were told of already, the day it is."""
+    """Entries that were told of already today."""
     is_today = state.day == day_of(decision.fetched.at)
     return state.entries_of_day if is_today else 0
 
@@ -202,7 +205,7 @@ class SiteReader:
     ) -> FetchCommit:
         """Walk from the front document, which was fetched already; the last commit.
 
-        Raises `StorageError`: then what was committed before stays. Raises `NoPlace`
+        Raises `StorageError`: then what was committed before stays. Raises `NoSiteSlot`
         before anything is read, where too many sites are.
         """
         with self.slots.read(decision.target.feed):
@@ -351,7 +354,7 @@ class SiteReader:
     async def _commit(
         self, target: FetchTarget, commit: FetchCommit, apply: Apply
     ) -> FetchCommit:
-        """With its document, if somebody wants that."""
+        """Commit, with the site's document if somebody wants that."""
         if target.keeps_body:
             return await apply(target, await self.documents.add(target, commit))
         try:
@@ -382,14 +385,14 @@ class SiteReader:
 
 
 def _feed_until(feed: StoredFeed) -> float:
-    """When it was last read as the feed that it was; 0 if it never was one."""
+    """When a site was last read as the feed that it was; 0 if it never was one."""
     read = feed.polling.last_success
     was_feed = bool(feed.format) and feed.format not in SITE_FORMATS
     return read.timestamp() if read and was_feed else 0.0
 
 
 def _advance(walk: Walk, reply: Reply | None) -> Want | Ended:
-    """To its next want, or to its end. Raises `Exhausted`."""
+    """Advance a walk to its next want, or to its end. Raises `Exhausted`."""
     try:
         return next(walk) if reply is None else walk.send(reply)
     except StopIteration as stop:

@@ -37,7 +37,7 @@ MOST_BYTES: Final = 1 << 20
 
 
 class OutOfTime(Exception):
-    """A visit's time is over, and a file not yet read."""
+    """The time of a visit is over before a file was read."""
 
 
 class Spool:

@@ -55,7 +55,7 @@ class HubRequests:
         clock: Clock,
         public_url: str,
         user_agent: str,
-        opt_outs: BlockedHosts,
+        blocked: BlockedHosts,
         limiter: HostLimiter,
     ) -> None:
         """``limiter``: of publishers, some of whom have their hub on their own host."""
@@ -63,7 +63,7 @@ class HubRequests:
         self._clock = clock
         self._public_url = public_url
         self._user_agent = user_agent
-        self._opt_outs = opt_outs
+        self._blocked = blocked
         self._limiter = limiter
 
     async def subscribe(self, callback: NewPushCallback) -> HubReply:
@@ -129,7 +129,7 @@ class HubRequests:
         return HubReply(trouble="the hub redirects too often"), None
 
     async def _send(self, url: str, body: bytes) -> Answer:
-        if self._opt_outs.cover(url):
+        if self._blocked.cover(url):
             raise OptedOut
         host = host_of(url)
         if not self._network.is_exempt(host, Purpose.HUB):

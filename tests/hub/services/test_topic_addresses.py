@@ -19,7 +19,7 @@ async def test_a_host_that_wants_no_requests_is_no_topic_but_a_callback() -> Non
         topics=Guard(),
         callbacks=Guard(),
         lookup=look_up,
-        opt_outs=BlockedHosts(["quiet.example"]),
+        blocked=BlockedHosts(["quiet.example"]),
     )
     with pytest.raises(InvalidValue) as refused:
         await check.check_topic("url", "https://www.quiet.example/feed")
