@@ -8,13 +8,15 @@ would be done until the true time has come so far.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 from storage.records import Polling
 
-Value = TypeVar("Value")
+State = TypeVar("State", bound=msgspec.Struct)
 
 NOTICED: Final = timedelta(seconds=5)
 """Clocks are corrected by less all the time, and nobody waits long for it."""
@@ -62,16 +64,16 @@ def put_right(feed: FeedTimes, now: datetime, back: timedelta) -> FeedTimes:
     )
 
 
-def held_back(value: Value, now: datetime, back: timedelta) -> Value:
+def held_back(state: State, now: datetime, back: timedelta) -> State:
     """A state all of whose times to come lie so much earlier: none of what has been
     after ``now``, and none of what is to come farther ahead than it may."""
     changes: dict[str, Any] = {}
-    for each in fields(value):  # type: ignore[arg-type]
-        found = getattr(value, each.name)
+    for name in state.__struct_fields__:
+        found = getattr(state, name)
         if isinstance(found, datetime) and found > now:
-            latest = now + _AHEAD.get(each.name, timedelta(0))
-            changes[each.name] = min(found - back, latest)
-        elif is_dataclass(found):
+            latest = now + _AHEAD.get(name, timedelta(0))
+            changes[name] = min(found - back, latest)
+        elif isinstance(found, msgspec.Struct):
             part = held_back(found, now, back)
-            changes |= {each.name: part} if part is not found else {}
-    return replace(value, **changes) if changes else value  # type: ignore[type-var]
+            changes |= {name: part} if part is not found else {}
+    return msgspec.structs.replace(state, **changes) if changes else state

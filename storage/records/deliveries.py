@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
 
-from protocols.quick import quick_init
 from storage.records.identities import AccountId, Position, SubscriptionId
 from storage.records.log import Record
 from storage.records.subscriptions import Subscription
@@ -22,8 +20,7 @@ class ClaimTerms(msgspec.Struct, frozen=True, kw_only=True):
     limit: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimedChunk:
+class ClaimedChunk(msgspec.Struct, frozen=True, kw_only=True):
     """Up to 500 subscriptions that one record is to be sent to, under a lease.
 
     ``pending`` pairs each index of the chunk that is not yet acknowledged with its
@@ -36,8 +33,7 @@ class ClaimedChunk:
     pending: tuple[tuple[int, Subscription], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Straggler:
+class Straggler(msgspec.Struct, frozen=True, kw_only=True):
     """The one open catch-up of a subscription that did not answer in time.
 
     It delivers the records above ``position`` in order, except those in
@@ -60,8 +56,7 @@ class Straggler:
     tried_to: Position | None = None  # where the request ended that is to be repeated
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadRange:
+class DeadRange(msgspec.Struct, frozen=True, kw_only=True):
     """Records ``first``..``last`` that a subscription did not get, and why."""
 
     id: int
@@ -74,8 +69,7 @@ class DeadRange:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One request to a callback. ``status`` 0: no answer, then ``error`` says why."""
 
     subscription_id: SubscriptionId
@@ -86,9 +80,7 @@ class Attempt:
     error: str = ""
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkOutcome:
+class ChunkOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The chunk's member ``index`` needs nothing more from this chunk.
 
     It got a 2xx, or is owned by a straggler, a dead range or its ending that is
@@ -103,8 +95,7 @@ class ChunkOutcome:
     milliseconds: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StragglerOpened:
+class StragglerOpened(msgspec.Struct, frozen=True, kw_only=True):
     """From chunk delivery to catch-up. With a lease: its attempt is still running.
 
     ``chunk`` and its lease are what it comes from: nothing is opened unless that lease
@@ -124,8 +115,7 @@ class StragglerOpened:
     chunk: tuple[int, int] | None = None  # its id and the lease
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StragglerMoved:
+class StragglerMoved(msgspec.Struct, frozen=True, kw_only=True):
     """An outcome for a leased straggler; ignored unless the lease is still ours.
 
     ``position`` is where it now stands. ``release`` gives the lease up (next try at
@@ -152,8 +142,7 @@ class StragglerMoved:
     due: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenUp:
+class GivenUp(msgspec.Struct, frozen=True, kw_only=True):
     """Records up to ``last`` go to a dead range (extending an adjoining one), the
     straggler, if any, is closed with ``from_position`` = ``last``, and the
     subscription is marked exhausted, unless it ``was_untried``: there was nothing that
@@ -170,8 +159,7 @@ class GivenUp:
     was_untried: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryFlush:
+class DeliveryFlush(msgspec.Struct, frozen=True, kw_only=True):
     """What happened to deliveries since the last flush; applied in one transaction."""
 
     at: datetime
@@ -186,8 +174,7 @@ class DeliveryFlush:
     notified: tuple[tuple[AccountId, int], ...] = ()  # requests of an account so far
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flushed:
+class Flushed(msgspec.Struct, frozen=True, kw_only=True):
     """``unfinished``: stragglers that asked to close but have newer records; they keep
     their lease. ``lost``: subscriptions whose lease was no longer ours."""
 

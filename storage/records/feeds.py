@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+import msgspec
+
 from protocols.model import Hints
-from protocols.quick import quick_init
 from storage.records.identities import FeedId
 
 _MILLISECOND = timedelta(milliseconds=1)
@@ -46,9 +46,7 @@ def lateness(due: datetime, pace: Pace, now: datetime) -> float:
     return (now - due) // _MILLISECOND / (1 << pace)
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """Of one feed, as docs/status.md defines it."""
 
     maintained_at: datetime
@@ -57,8 +55,7 @@ class Standing:
     is_stale: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StandingWrite:
+class StandingWrite(msgspec.Struct, frozen=True, kw_only=True):
     """A standing with what it is made of: the feed's ``site`` (host and path of its
     page, "" if it names none), and the ``places`` (the same) its entries link to."""
 
@@ -74,9 +71,7 @@ class PushWay(StrEnum):
     CLOUD = "rsscloud"
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushOffer:
+class PushOffer(msgspec.Struct, frozen=True, kw_only=True):
     """Where a feed says that it can be had without being asked for.
 
     ``marks`` are what its own documents are known by: their id and addresses.
@@ -88,9 +83,7 @@ class PushOffer:
     marks: tuple[str, ...] = ()
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushRecord:
+class PushRecord(msgspec.Struct, frozen=True, kw_only=True):
     """How well a feed was pushed; it decides how rarely the feed is polled."""
 
     proofs: int = 0  # pushes in a row of what no poll had found
@@ -103,9 +96,7 @@ class PushRecord:
     pushed_at: datetime | None = None  # when it was last told of anything
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Push:
+class Push(msgspec.Struct, frozen=True, kw_only=True):
     """What a fetch has to know of it. ``until``: the end of the subscription at the
     hub; ``hinted_at``: when the hub said that there is news, not what."""
 
@@ -132,9 +123,7 @@ class PushCount(StrEnum):
     MISSED = "missed"  # feeds' news that polls found
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushWrite:
+class PushWrite(msgspec.Struct, frozen=True, kw_only=True):
     """What a fetch changes of a feed's push. ``is_turned``: its hub is to be asked
     anew. Hints up to ``heeded_until`` are heeded."""
 
@@ -144,8 +133,7 @@ class PushWrite:
     counted: tuple[PushCount, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushHub:
+class PushHub(msgspec.Struct, frozen=True, kw_only=True):
     """What became of all feeds' requests and pushes at one hub."""
 
     hub: str
@@ -170,9 +158,7 @@ FEED_REMOVED = "the feed was removed"
 """Why the subscriptions of a removed feed end; what their subscribers are told."""
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Validators:
+class Validators(msgspec.Struct, frozen=True, kw_only=True):
     """Conditional-request validators, byte for byte, of the one URL they came from."""
 
     url: str
@@ -180,8 +166,7 @@ class Validators:
     last_modified: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Redirect:
+class Redirect(msgspec.Struct, frozen=True, kw_only=True):
     """A permanent redirect that is being watched before it is believed."""
 
     target: str
@@ -189,9 +174,7 @@ class Redirect:
     first_seen: datetime
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Posting:
+class Posting(msgspec.Struct, frozen=True, kw_only=True):
     """When a feed has posted, compactly: the input of the forecast (`hub.core`)."""
 
     weight: float = 0.0  # new entries, each counting less with every day
@@ -201,9 +184,7 @@ class Posting:
     habits: bytes = b""  # packed counts by hour, weekday and minute
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Polling:
+class Polling(msgspec.Struct, frozen=True, kw_only=True):
     """All the poller knows of a feed; rewritten whole with every fetch."""
 
     period: float = 0.0  # seconds
@@ -227,10 +208,10 @@ class Polling:
     redirect: Redirect | None = None
     retry_after: datetime | None = None  # no request before this
     fresh_until: datetime | None = None  # Cache-Control max-age or Expires
-    hints: Hints = field(default_factory=Hints)
+    hints: Hints = Hints()
     hubs: tuple[str, ...] = ()  # WebSub hubs that the last document's header named
     validator: str = ""  # where that header wants subscriptions to be allowed
-    posting: Posting = field(default_factory=Posting)
+    posting: Posting = Posting()
     price: float = 0.0  # of a poll, when the next was planned; 0: not planned yet
     entry_count: int = 0  # entries in the last document
     entries_since_maintenance: int = 0
@@ -254,17 +235,15 @@ class Polling:
     found_at: str = ""  # the last document's resource, if it is not the feed's own
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
+class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     """What is sent to a feed's own origin only; encrypted at rest."""
 
     username: str = ""
     password: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewFeed:
+class NewFeed(msgspec.Struct, frozen=True, kw_only=True):
     """``as_anybody``: it is the feed as anybody gets it, never one with credentials."""
 
     url: str
@@ -284,8 +263,7 @@ class Subscribers(StrEnum):
     OTHERS = "others"  # all but the operator's
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedChange:
+class FeedChange(msgspec.Struct, frozen=True, kw_only=True):
     """None: as it is. Credentials that are empty: from now on it takes none.
 
     ``shuts_out``: whose subscriptions end with it; None: nobody's.
@@ -297,9 +275,7 @@ class FeedChange:
     shuts_out: Subscribers | None = None
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredFeed:
+class StoredFeed(msgspec.Struct, frozen=True, kw_only=True):
     id: FeedId
     url: str
     state: FeedState
@@ -314,27 +290,21 @@ class StoredFeed:
     has_credentials: bool = False
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DueFeed:
+class DueFeed(msgspec.Struct, frozen=True, kw_only=True):
     id: FeedId
     url: str  # where the next request goes: fetch_url, or the feed's own
     next_fetch: datetime
     pace: Pace  # as of its last fetch
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HiddenFeeds:
+class HiddenFeeds(msgspec.Struct, frozen=True, kw_only=True):
     """Feeds that are no more, and those that only some may see."""
 
     removed: frozenset[FeedId]
     private: frozenset[FeedId]
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchTarget:
+class FetchTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a fetch of one feed starts from."""
 
     feed: StoredFeed
@@ -355,8 +325,7 @@ class CallbackState(StrEnum):
     ENDING = "ending"  # the hub was asked to end it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewPushCallback:
+class NewPushCallback(msgspec.Struct, frozen=True, kw_only=True):
     """A callback of ours that a hub is about to be told."""
 
     feed_id: FeedId
@@ -369,8 +338,7 @@ class NewPushCallback:
     until: datetime  # when the hub has to have confirmed it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushCallback:
+class PushCallback(msgspec.Struct, frozen=True, kw_only=True):
     """``until`` is the end of what its state says: of waiting, or of the lease."""
 
     id: int
@@ -385,8 +353,7 @@ class PushCallback:
     until: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upstream:
+class Upstream(msgspec.Struct, frozen=True, kw_only=True):
     """A feed's push with all that its next step depends on."""
 
     feed_id: FeedId
@@ -400,9 +367,7 @@ class Upstream:
     trouble: str = ""  # why the last one did not; for people
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SitePage:
+class SitePage(msgspec.Struct, frozen=True, kw_only=True):
     """What is remembered of one page. Hashes have 63 bits."""
 
     key: str  # of its entry
@@ -415,8 +380,7 @@ class SitePage:
     is_deleted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SiteWrite:
+class SiteWrite(msgspec.Struct, frozen=True, kw_only=True):
     """What a step of a reading changes beside entries: its state, and pages.
 
     ``pages`` are put whole. Pages with the keys ``listed`` are as they were, and were
@@ -429,8 +393,7 @@ class SiteWrite:
     walk: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SiteTally:
+class SiteTally(msgspec.Struct, frozen=True, kw_only=True):
     """How many pages there are, and how many of them a walk has not listed."""
 
     pages: int

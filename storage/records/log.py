@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
+import msgspec
+
 from protocols.model import Deletion, Entry, Feed, Status
-from protocols.quick import quick_init
 from storage.records.feeds import (
     FeedState,
     Polling,
@@ -20,25 +20,21 @@ from storage.records.feeds import (
 from storage.records.identities import BEFORE_ALL, EntryId, FeedId, Position
 
 
-@dataclass(frozen=True, slots=True)
-class TrackQuery:
+class TrackQuery(msgspec.Struct, frozen=True):
     """A query as somebody wrote it, and the feed that stands for it."""
 
     feed_id: FeedId
     query: str
 
 
-@dataclass(frozen=True, slots=True)
-class MatchWrite:
+class MatchWrite(msgspec.Struct, frozen=True):
     """New entries of the commit, by key, that a query matches: one record of it."""
 
     feed_id: FeedId
     keys: tuple[str, ...]
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matched:
+class Matched(msgspec.Struct, frozen=True, kw_only=True):
     """What came of holding a commit's new entries against the track queries.
 
     ``version`` is that of the queries they were held against.
@@ -48,8 +44,7 @@ class Matched:
     matches: tuple[MatchWrite, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TrackMatch:
+class TrackMatch(msgspec.Struct, frozen=True):
     """An entry that a query found, of the feed ``source``."""
 
     entry_id: EntryId
@@ -57,8 +52,7 @@ class TrackMatch:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFeed:
+class SourceFeed(msgspec.Struct, frozen=True):
     """Where an entry that a track query found comes from.
 
     ``head`` is the packed `protocols.model.Feed` of its last document.
@@ -78,8 +72,7 @@ class RecordKind(StrEnum):
     CONTENT = "content"
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(msgspec.Struct, frozen=True):
     """A place in the log; `str` gives the ``epoch-position`` form."""
 
     epoch: str
@@ -89,8 +82,7 @@ class Cursor:
         return f"{self.epoch}-{self.position}"
 
 
-@dataclass(frozen=True, slots=True)
-class EntryRef:
+class EntryRef(msgspec.Struct, frozen=True):
     """An entry as a record names it; ``fresh``: its own date was under 3 min old."""
 
     entry_id: EntryId
@@ -98,8 +90,7 @@ class EntryRef:
     fresh: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, kw_only=True):
     position: Position
     at: datetime
     feed_id: FeedId
@@ -110,8 +101,7 @@ class Record:
     source: FeedId | None = None  # of a track query's: where entries and status are of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedTrail:
+class FeedTrail(msgspec.Struct, frozen=True, kw_only=True):
     """What a feed has left in the log up to a position; baselines do not count.
 
     0 stands for none. ``last`` is its last record there, kept or trimmed; records up
@@ -122,9 +112,7 @@ class FeedTrail:
     trimmed: Position
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredEntry:
+class StoredEntry(msgspec.Struct, frozen=True, kw_only=True):
     id: EntryId
     feed_id: FeedId
     key: str
@@ -134,8 +122,7 @@ class StoredEntry:
     unlisted: bool = False  # as the entry is: to be kept out of what many can find
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredBody:
+class StoredBody(msgspec.Struct, frozen=True, kw_only=True):
     """A topic's latest document, as it came; ``body`` is packed.
 
     ``position`` is that of the last record that is news of it; storage sets it.
@@ -146,16 +133,14 @@ class StoredBody:
     position: Position = BEFORE_ALL
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentWrite:
+class DocumentWrite(msgspec.Struct, frozen=True, kw_only=True):
     """A topic's document as it came; the engine packs its bytes."""
 
     content_type: str
     body: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordWrite:
+class RecordWrite(msgspec.Struct, frozen=True, kw_only=True):
     """A record to append; ``entries`` are (key, fresh) of this feed."""
 
     kind: RecordKind
@@ -163,9 +148,7 @@ class RecordWrite:
     entries: tuple[tuple[str, bool], ...] = ()
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchCommit:
+class FetchCommit(msgspec.Struct, frozen=True, kw_only=True):
     """All that one fetch changes, applied in one transaction or not at all.
 
     ``None`` means unchanged. Entries, head and documents are values, which the engine
@@ -199,8 +182,7 @@ class FetchCommit:
     push: PushWrite | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EntryPlace:
+class EntryPlace(msgspec.Struct, frozen=True):
     """Where an entry stands among others, newest first.
 
     ``at``: its own date, or when it was first stored. Of the same moment the lower id
@@ -211,8 +193,7 @@ class EntryPlace:
     id: EntryId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntrySource:
+class EntrySource(msgspec.Struct, frozen=True, kw_only=True):
     """The feed that entries come from, with the packed head of its last document."""
 
     feed: StoredFeed
@@ -223,8 +204,7 @@ class EntrySource:
 # --- search ---
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchDocument:
+class SearchDocument(msgspec.Struct, frozen=True, kw_only=True):
     """What an entry is found by.
 
     ``words`` stand between single blanks; ``places`` are names without blanks.
@@ -235,27 +215,23 @@ class SearchDocument:
     places: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(msgspec.Struct, frozen=True):
     """Words in a row."""
 
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Both:
+class Both(msgspec.Struct, frozen=True):
     """Every member is there."""
 
     members: tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Either:
+class Either(msgspec.Struct, frozen=True):
     """At least one member is there."""
 
     members: tuple[Term, ...]
@@ -264,8 +240,7 @@ class Either:
 Term: TypeAlias = Phrase | Place | Both | Either
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matches:
+class Matches(msgspec.Struct, frozen=True, kw_only=True):
     """A page of matches, newest first; ``next``: what to go on with, None at the end.
 
     A page may be empty and not the last one: what must not be seen is left out.

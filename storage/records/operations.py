@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from storage.records.identities import Position
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backlog:
+class Backlog(msgspec.Struct, frozen=True, kw_only=True):
     """Counts for health and metrics."""
 
     feeds: int
@@ -23,8 +23,7 @@ class Backlog:
     oldest_undelivered: datetime | None = None  # time of a record with first
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
+class Retention(msgspec.Struct, frozen=True, kw_only=True):
     """How much of the log is kept. Soft limits stop at what a straggler or an
     unfinished fan-out still needs; hard limits do not stop at stragglers, whose
     records then go to a dead range with the reason ``trimmed``."""
@@ -35,8 +34,7 @@ class Retention:
     hard_count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatabaseStatus:
+class DatabaseStatus(msgspec.Struct, frozen=True, kw_only=True):
     engine: str
     location: str
     version: int  # of the schema in the file

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from storage.records.identities import EntryId, FeedId, PageId
 from storage.records.log import StoredEntry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublicFeed:
+class PublicFeed(msgspec.Struct, frozen=True, kw_only=True):
     """A feed that is neither private nor removed, as far as readers need it."""
 
     id: FeedId
@@ -22,16 +22,14 @@ class PublicFeed:
     head: bytes | None  # packed protocols.model.Feed; None before the first document
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedEntry:
+class ListedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """``dated``: its place in the list: its own date, or when it was first stored."""
 
     entry: StoredEntry
     dated: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedNews:
+class FeedNews(msgspec.Struct, frozen=True, kw_only=True):
     """A feed that was shown, hidden or moved to another section, or has a new head.
 
     ``is_moved``: not only its head is new. ``origin``: as it was judged the last time,
@@ -45,8 +43,7 @@ class FeedNews:
     head: bytes | None  # packed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageNews:
+class PageNews(msgspec.Struct, frozen=True, kw_only=True):
     """An entry that has changed since it was last judged whether it is a page.
 
     ``entry`` None: it is not stored any more.
@@ -66,8 +63,7 @@ class PageNews:
         return 0 if self.entry is None else self.entry.revision
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedEntry:
+class JudgedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What an entry comes to: a page of that ``url``, or "": it is none.
 
     ``modified``: when its feed says it changed, not after now. ``rank``: of several
@@ -90,8 +86,7 @@ class JudgedEntry:
     is_dropped: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedPage:
+class PublishedPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page as all sections together, or one of them, show it.
 
     It shows, of the entries with its URL that have the smallest rank, the newest.
@@ -109,8 +104,7 @@ class PublishedPage:
     is_stale: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageSection:
+class PageSection(msgspec.Struct, frozen=True, kw_only=True):
     """A section that has or had pages.
 
     ``withdrawals`` counts how often text was taken back that it may have shown.
@@ -120,16 +114,14 @@ class PageSection:
     withdrawals: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedPage:
+class ListedPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page in the list of all; ``shown_at``: when it appeared, or was there again."""
 
     page: PublishedPage
     shown_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageChange:
+class PageChange(msgspec.Struct, frozen=True, kw_only=True):
     """What last became of a page; ``page`` None: it is gone."""
 
     change: int
@@ -138,8 +130,7 @@ class PageChange:
     page: ListedPage | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PagesState:
+class PagesState(msgspec.Struct, frozen=True, kw_only=True):
     """How many pages are shown, the last change of all and when that was.
 
     Before the first change: 0, and the beginning of 1970.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from protocols.quick import quick_init
+import msgspec
+
 from storage.records.feeds import Standing, StoredFeed
 from storage.records.identities import (
     AccountId,
@@ -39,8 +39,7 @@ class Updates(StrEnum):
     ALL = "all"  # every update, and deletions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewSubscription:
+class NewSubscription(msgspec.Struct, frozen=True, kw_only=True):
     account: AccountId
     topic: str
     feed_id: FeedId
@@ -55,9 +54,7 @@ class NewSubscription:
     is_silent: bool = False  # stands above every record, and so receives none
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subscription:
+class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     id: SubscriptionId
     account: AccountId
     topic: str  # the URL the subscriber used; what it is always given back
@@ -86,16 +83,14 @@ class Comparison(StrEnum):
     UP_TO = "<="
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(msgspec.Struct, frozen=True):
     """A number of a feed's status, compared: ``> 0.5``."""
 
     comparison: Comparison
     number: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListingSearch:
+class ListingSearch(msgspec.Struct, frozen=True, kw_only=True):
     """All that is set must hold; empty texts and None ask for nothing.
 
     Hosts are in lower case. ``callback_like``: with ``%`` for whatever. An index leads
@@ -117,8 +112,7 @@ class ListingSearch:
     porn_rank: Bound | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """A subscription with its feed."""
 
     subscription: Subscription
@@ -126,8 +120,7 @@ class Listed:
     standing: Standing | None = None  # None before the first maintenance
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """A page, oldest first, of ``total`` that were found."""
 
     items: tuple[Listed, ...]
@@ -148,8 +141,7 @@ class VerificationState(StrEnum):
     NEEDLESS = "needless"  # nothing was subscribed that could be unsubscribed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountWish:
+class AccountWish(msgspec.Struct, frozen=True, kw_only=True):
     """What an account asks for beside what anybody may.
 
     ``format`` None: Atom of a feed, else as it is. ``shown``: further parameters of its
@@ -162,8 +154,7 @@ class AccountWish:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewVerification:
+class NewVerification(msgspec.Struct, frozen=True, kw_only=True):
     """A request that its callback must confirm before it counts.
 
     ``wish`` None: to the open hub.
@@ -183,8 +174,7 @@ class NewVerification:
     asker: str = ""  # an address or an account, known while it is pending; "": nobody
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerificationTry:
+class VerificationTry(msgspec.Struct, frozen=True, kw_only=True):
     """The last that was done for it. ``status`` 0: no answer of the callback."""
 
     at: datetime
@@ -193,8 +183,7 @@ class VerificationTry:
     reason: str = ""  # what was wrong, for people
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """A request, pending or done, with what became of it."""
 
     id: int
@@ -225,24 +214,21 @@ class Right(StrEnum):
     ADMIN = "admin"  # administer the hub, and act for every account
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Account(msgspec.Struct, frozen=True, kw_only=True):
     """Who subscriptions belong to."""
 
     id: AccountId
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewToken:
+class NewToken(msgspec.Struct, frozen=True, kw_only=True):
     account: str  # its name; an unknown one becomes a new account
     digest: bytes  # SHA-256 of the token, which itself is not stored
     rights: frozenset[Right]
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class Token(msgspec.Struct, frozen=True, kw_only=True):
     """What opens the API for an account; the token itself is known to its holder."""
 
     id: TokenId

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import msgspec
 
 from protocols.model import Deletion, Entry
-from protocols.quick import quick_init
 from storage.packing import pack_bytes
 from storage.records import (
     DocumentWrite,
@@ -26,9 +24,7 @@ from storage.sqlite.log_rows import hash_key
 from storage.subscription_filter import superseded
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncodedEntry:
+class EncodedEntry(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     key_hash: bytes
     body: bytes
@@ -38,23 +34,19 @@ class EncodedEntry:
     last_record: int | None  # index of the last record that names it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncodedRecord:
+class EncodedRecord(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     is_superseded: bool
     status: bytes
     entries: tuple[tuple[str, bool], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncodedPush:
+class EncodedPush(msgspec.Struct, frozen=True, kw_only=True):
     row: dict[str, object]
     counted: tuple[PushCount, ...]
 
 
-@quick_init
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncodedCommit:
+class EncodedCommit(msgspec.Struct, frozen=True, kw_only=True):
     feed_id: int
     at: int
     feed: dict[str, object]  # parameters of the feed's own rows
@@ -72,8 +64,7 @@ class EncodedCommit:
     push: EncodedPush | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlainValues:
+class PlainValues(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be packed of a commit, encoded: deletions before entries."""
 
     deletions: list[bytes]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import MISSING, fields
 from operator import attrgetter
 
 import msgspec
+from msgspec.structs import fields
 
 from storage.records import FetchCommit, Pace, Position, pace_of
 from storage.sqlite.columns import pack_ids, to_milliseconds
@@ -21,7 +21,7 @@ PAUSE = 0.01
 QuietCommit = tuple[bytes, str, int, Pace, int]
 """The polling, where the next request goes, when and at what pace, and the feed."""
 
-_changes = [each for each in fields(FetchCommit) if each.default is not MISSING]
+_changes = [each for each in fields(FetchCommit) if not each.required]
 _found = attrgetter(*(each.name for each in _changes))
 _NOTHING = tuple(each.default for each in _changes)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from protocols.quick import maker
 from storage.records import Format, Subscription, SubscriptionState, Updates
 from storage.secrets import SecretBox
 from storage.sqlite.columns import from_milliseconds, from_milliseconds_or_none
@@ -12,12 +11,11 @@ from storage.sqlite.readers import Row
 _FORMATS = {each.value: each for each in Format}
 _UPDATES = {each.value: each for each in Updates}
 _STATES = {each.value: each for each in SubscriptionState}
-_new_subscription = maker(Subscription)
 
 
 def read_subscription(row: Row, box: SecretBox) -> Subscription:
     """From the view ``stored_subscriptions``, whatever follows it."""
-    return _new_subscription(
+    return Subscription(
         id=row[0],
         account=row[1],
         topic=row[2],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime, timedelta
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import fields, replace
 
 from storage.clock_steps import (
     LONGEST_RETRY_AFTER,
@@ -34,7 +35,7 @@ def filled(cls: type[Any], time: datetime) -> Any:
         kinds = [kind for kind in kinds if kind is not NoneType]
         if datetime in kinds:
             values[each.name] = time
-        elif kinds and isinstance(kinds[0], type) and is_dataclass(kinds[0]):
+        elif kinds and isinstance(kinds[0], type) and issubclass(kinds[0], Struct):
             values[each.name] = filled(kinds[0], time)
         elif each.name in ("target", "url"):
             values[each.name] = "https://a.example/"
@@ -48,7 +49,7 @@ def times(value: Any) -> Iterator[tuple[str, datetime]]:
         found = getattr(value, each.name)
         if isinstance(found, datetime):
             yield each.name, found
-        elif is_dataclass(found):
+        elif isinstance(found, Struct):
             yield from times(found)
 
 

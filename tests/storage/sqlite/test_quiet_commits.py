@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from msgspec.structs import fields, replace
 
 from storage.records import FeedId, FetchCommit, Polling
 from storage.sqlite.quiet_commits import is_quiet
