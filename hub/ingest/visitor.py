@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.decide import decide
@@ -141,7 +143,9 @@ class Visitor:
         if request.url == fetched.url:
             return fetched, understood
         await self.wait_for_host(request.url)
-        older = replace(await self.fetcher.fetch(request), instead_of=fetched.url)
+        older = dataclasses.replace(
+            await self.fetcher.fetch(request), instead_of=fetched.url
+        )
         if older.error:
             return fetched, understood
         read = await self.reader.read(target, older)

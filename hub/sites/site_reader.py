@@ -7,8 +7,10 @@ one: nothing is lost, and nothing is told twice.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.core.news.decision import Decision

@@ -7,11 +7,12 @@ subscribed to.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
 import structlog
+from msgspec.structs import replace
 
 from hub.runtime.clock import Clock
 from hub.websub.questions import Questions

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from statistics import median
+
+from msgspec.structs import replace
 
 from hub.core.schedule.poll_period import Outlook, PollingRules, plan
 from hub.core.schedule.posting_profile import with_posts

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from datetime import timedelta
 from math import inf
 
 import pytest
+from msgspec.structs import replace
 
 from protocols.model import Entry, Feed, Status
 from storage.errors import DocumentWanted, WriteFailed

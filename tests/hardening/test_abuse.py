@@ -8,7 +8,6 @@ import hmac
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +16,7 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from hub.http import Answer, Request
 from hub.runtime.clock import SystemClock

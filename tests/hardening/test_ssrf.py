@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hub.errors import Blocked, NetworkError, Unreachable
 from hub.http import HttpNetwork, Limits, Purpose, Request

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from math import inf
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from protocols.model import Entry, Feed
 from storage.contract import Storage

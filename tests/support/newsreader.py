@@ -5,10 +5,13 @@ Read by the real parser and decided on by the real rules; only the fetch is made
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import dataclasses
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from html import escape
+
+from msgspec.structs import replace
 
 from hub.core.fetched import Hop, Occasion, Understood
 from hub.core.news.bodies import body_hash
@@ -136,7 +139,7 @@ class Newsreader:
     ) -> Reading:
         self.at += after
         url = hops[-1].target if hops else self.target.feed.url
-        answer = replace(
+        answer = dataclasses.replace(
             an_answer(200, body, at=self.at, url=url), hops=hops, is_partial=is_partial
         )
         commit = decide(

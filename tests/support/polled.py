@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.ingest.fetcher import FetchRequest
@@ -203,7 +206,7 @@ class ScriptedFetcher:
         )
         now = self.clock.now()
         url = self.lands.get(request.url, request.url)
-        return replace(answer, at=now, started=now, url=url)
+        return dataclasses.replace(answer, at=now, started=now, url=url)
 
 
 class LineParser:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.core.sites.comparing import compare
@@ -90,7 +93,7 @@ class Walks:
         self.asked.clear()
         front = self.answer(self.site.url(SITEMAP))
         if front.body == self.seen:
-            front = replace(front, status=304, body=b"")
+            front = dataclasses.replace(front, status=304, body=b"")
         else:
             self.seen = front.body
         walk = scp_walk(
@@ -166,14 +169,18 @@ class Walks:
             return False
         fetched = self.answer(want.url)
         if want.etag and want.etag == fetched.etag:
-            return Downloaded(fetched=replace(fetched, status=304, body=b""))
+            return Downloaded(
+                fetched=dataclasses.replace(fetched, status=304, body=b"")
+            )
         if fetched.error:
             return Downloaded(fetched=fetched)
         reader = CollectionReader(want.rules)
         try:
             found = [*reader.feed(fetched.body), *reader.finish()]
         except FeedError as error:
-            return Downloaded(fetched=replace(fetched, body=b""), error=error)
+            return Downloaded(
+                fetched=dataclasses.replace(fetched, body=b""), error=error
+            )
         warnings = tuple(reader.warnings.lines)  # of the check; those of blocks follow
         self._lines = [page.line for page in found]
         self._pages = [
@@ -186,7 +193,7 @@ class Walks:
         ]
         self._warnings = tuple(reader.warnings.lines)
         return Downloaded(
-            fetched=replace(fetched, body=b""),
+            fetched=dataclasses.replace(fetched, body=b""),
             head=reader.head,
             lines=reader.lines,
             unknown=reader.unknown,

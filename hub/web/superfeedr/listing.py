@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from hub.core.status.feed_status import shown_status

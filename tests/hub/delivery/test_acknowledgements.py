@@ -3,10 +3,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.delivery.delivery_outcome import DeliveryOutcome
 from hub.delivery.acknowledgements import Acknowledgements

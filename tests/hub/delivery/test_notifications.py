@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from random import Random
 from typing import Any, cast
 
@@ -9,6 +8,7 @@ import orjson
 import pytest
 from lxml import etree
 from msgspec import structs
+from msgspec.structs import replace
 
 from hub.delivery import notifications
 from hub.delivery.notifications import Document, Notifications

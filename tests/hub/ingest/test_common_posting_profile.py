@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.schedule.poll_period import EVEN
 from hub.core.schedule.posting_profile import (

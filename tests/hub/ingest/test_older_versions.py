@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched, Occasion
 from hub.ingest.fetcher import FetchRequest
@@ -36,7 +37,7 @@ async def visit(
         if document is None:
             return an_answer(404)
         body = json.dumps(document).encode()
-        return replace(an_answer(200, body), url=request.url, etag='"a"')
+        return dataclasses.replace(an_answer(200, body), url=request.url, etag='"a"')
 
     storage, clock = PolledStorage(), ManualClock()
     known = a_feed(1, SITE + feed)

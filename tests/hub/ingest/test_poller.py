@@ -4,10 +4,11 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from hub.core.fetched import Fetched

@@ -3,13 +3,13 @@ from __future__ import annotations
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from hub.core.fetched import Occasion

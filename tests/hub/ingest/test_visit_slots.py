@@ -4,13 +4,15 @@ workers."""
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from hub.core.fetched import Fetched
@@ -42,7 +44,7 @@ from tests.support.waiting import in_background
 
 
 def after(seconds: float) -> Fetched:
-    return replace(an_answer(), at=START + timedelta(seconds=seconds))
+    return dataclasses.replace(an_answer(), at=START + timedelta(seconds=seconds))
 
 
 def test_a_feed_is_slow_by_how_long_its_last_answer_took() -> None:
@@ -150,7 +152,7 @@ class Publishers:
             )
         error = "no whole answer in time" if is_dripping else ""
         answer = an_answer(200, b"a", at=now, url=url, error=error)
-        return replace(answer, started=started)
+        return dataclasses.replace(answer, started=started)
 
 
 class Scene:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any, cast
 
 import orjson
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from hub.delivery.notifications import Notifications

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from hub.runtime.metrics import Histogram, Metrics, Tally
 from protocols.prometheus import Family

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hub.core.push.hub_subscription import CONFIRMED_WITHIN
 from hub.services.push_callbacks import SHORTEST_LEASE, UpstreamService

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched
 from hub.ingest.prefetched_responses import PushedContent
@@ -256,7 +258,7 @@ async def test_what_is_given_up_while_hints_are_read_is_kept_in_mind(
     running = asyncio.create_task(deliveries.run())
     await asyncio.sleep(0)  # it asks for them
     await asyncio.sleep(0)
-    await deliveries.take(replace(scene.delivery(), body=b""))
+    await deliveries.take(dataclasses.replace(scene.delivery(), body=b""))
     hints.may_be.set()
     await hints.were.wait()
     await deliveries.take(scene.delivery(b"later"))

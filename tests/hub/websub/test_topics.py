@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hub.errors import Blocked
 from hub.websub import topics as topics_module
@@ -216,7 +217,9 @@ async def test_what_cannot_be_fetched_is_refused(
 
 
 async def test_a_private_address_is_refused(scene: OpenHubScene) -> None:
-    scene.fetches.answer = replace(an_answer(200), status=0, error=Blocked().reason)
+    scene.fetches.answer = dataclasses.replace(
+        an_answer(200), status=0, error=Blocked().reason
+    )
     with pytest.raises(TopicRefused, match="blocked"):
         await scene.topics.admit(TOPIC)
 

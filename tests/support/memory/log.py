@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from math import inf
+
+from msgspec.structs import replace
 
 from protocols.model import Deletion, Entry
 from storage.errors import DocumentWanted, WriteFailed

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from storage.records import FeedId, SitePage, SiteTally, SiteWrite
 from storage.sqlite.log_rows import hash_key

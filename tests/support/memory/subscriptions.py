@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from typing import TypedDict
+
+from msgspec.structs import replace
 
 from protocols.urls import normal_url
 from storage.errors import NotFound

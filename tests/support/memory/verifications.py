@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from protocols.urls import normal_url
 from storage.errors import NotFound

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from hub.core.fetched import Occasion, Understood
 from hub.core.news.decide import decide

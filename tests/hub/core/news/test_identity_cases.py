@@ -7,7 +7,6 @@ fetches, a poller, its parser and SQLite run over made-up sites.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import orjson
 import pytest
 from lxml import etree
+from msgspec.structs import replace
 
 from hub.core.news.entry_diff import UPDATES_A_DAY
 from hub.core.news.seen_set import KEPT_DAYS, SeenSet

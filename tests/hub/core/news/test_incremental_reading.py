@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from hub.core.news.known_slices import READER_BYTES, known_slices
 from protocols.feeds.incremental import PATH

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import dataclasses
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.decide import decide
@@ -34,7 +36,7 @@ class Story:
 
     def poll(self, document: ParsedFeed | None, after: timedelta = HOUR) -> FetchCommit:
         body = repr(document).encode()
-        fetched = replace(an_answer(200, body, etag='"1"'), link=HUBS)
+        fetched = dataclasses.replace(an_answer(200, body, etag='"1"'), link=HUBS)
         return self._decide(fetched, Understood(feed=document), after)
 
     def fail(self, after: timedelta = HOUR) -> FetchCommit:
@@ -48,7 +50,7 @@ class Story:
         after: timedelta = timedelta(minutes=1),
     ) -> FetchCommit:
         body = f"brought {document!r}".encode()
-        fetched = replace(an_answer(200, body), is_partial=True)
+        fetched = dataclasses.replace(an_answer(200, body), is_partial=True)
         return self._decide(fetched, Understood(feed=document, error=error), after)
 
     def _decide(
@@ -58,7 +60,7 @@ class Story:
         commit = decide(
             Decision(
                 target=self.target,
-                fetched=replace(fetched, at=self.at, started=self.at),
+                fetched=dataclasses.replace(fetched, at=self.at, started=self.at),
                 understood=understood,
                 rules=PollingRules(),
                 jitter=0.0,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import dataclasses
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched, Occasion, Understood
 from hub.core.news.decide import decide
@@ -103,7 +105,9 @@ class Story:
         self, understood: Understood, after: timedelta = MINUTE, *, pushed: bool = True
     ) -> FetchCommit:
         body = f"pushed {understood!r}".encode()
-        fetched = replace(an_answer(200, body), is_partial=True, is_pushed=pushed)
+        fetched = dataclasses.replace(
+            an_answer(200, body), is_partial=True, is_pushed=pushed
+        )
         return self._decide(fetched, understood, after)
 
     def hint(self) -> None:
@@ -116,7 +120,7 @@ class Story:
         commit = decide(
             Decision(
                 target=self.target,
-                fetched=replace(
+                fetched=dataclasses.replace(
                     fetched,
                     at=self.at,
                     started=self.at,
@@ -218,14 +222,14 @@ def test_a_feed_that_is_pushed_is_polled_once_a_day() -> None:
 
 def test_a_feed_that_is_rarely_polled_is_polled_twelve_times_as_rarely() -> None:
     story = a_trusted_story()
-    story.rules = replace(RULES, max_period=30 * DAY, default_floor=3 * DAY)
+    story.rules = dataclasses.replace(RULES, max_period=30 * DAY, default_floor=3 * DAY)
     story.poll_304()
     assert story.period == 30 * DAY
 
 
 def test_what_the_operator_sets_is_the_most_all_the_same() -> None:
     story = a_trusted_story()
-    story.rules = replace(RULES, max_period=7_200.0)
+    story.rules = dataclasses.replace(RULES, max_period=7_200.0)
     story.poll_304()
     assert story.period == 7_200.0
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.fetched import Fetched, Hop
 from hub.core.schedule.permanent_redirects import (

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from hub.core.durations import duration
 from hub.core.schedule.poll_period import Outlook, PollingRules, explain

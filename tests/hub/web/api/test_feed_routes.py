@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from storage.records import (
     ANONYMOUS,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import msgspec
 import pytest
+from msgspec.structs import replace
 from starlette.routing import BaseRoute, Mount, Route
 
 from hub.web.api.openapi import API_OPERATIONS, OPEN_OPERATIONS, openapi_document

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import httpx2
 import pytest
 from lxml import html
+from msgspec.structs import replace
 
 from hub.services.public_pages import SHOWN_FEEDS, AboutPage
 from hub.web.publishing.front_page_routes import (

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from protocols.model import Entry, Feed, Link
 from storage.records import FeedState, FetchCommit, Polling, StoredFeed

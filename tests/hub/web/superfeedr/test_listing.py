@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from storage.records import Standing, StandingWrite
 from tests.hub.web.superfeedr.conftest import Ask, make_token

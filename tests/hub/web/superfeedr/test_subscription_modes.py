@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from datetime import timedelta
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from hub.services.account_subscriptions import ROOM_OF_ACCOUNTS
 from hub.services.open_hub_requests import MOST_PENDING, MOST_PENDING_OF_HOST

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from hub.core.push.hub_subscription import CONFIRMED_WITHIN, LONGEST_BACKOFF
 from hub.web.websub.push_routes import LARGEST_PUSH
