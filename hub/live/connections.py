@@ -8,7 +8,7 @@ together, in the order of the log, so that one cursor serves them all.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Coroutine, Sequence, Set
 from dataclasses import dataclass
 from operator import itemgetter
@@ -84,7 +84,7 @@ class Connection:
         self.subscriptions: dict[str, LiveSubscription] = {}
         self._catch_up = catch_up
         self._tasks = tasks
-        self._waiting: deque[Group] = deque()
+        self._waiting: list[LiveSubscription] = []
         self._replaying: asyncio.Task[None] | None = None
 
     @property
@@ -98,10 +98,10 @@ class Connection:
             self.subscriptions[subscription.key.topic] = subscription
             self.furthest = max(self.furthest, subscription.position)
         self._find_followers({each.key.feed_id for each in group})
-        if self._replaying is not None:
-            self._waiting.append(group)
-        elif not self._catch_up.is_current(group):
-            self._waiting.append(group)
+        if self._catch_up.is_current(group):
+            return
+        self._waiting += group
+        if self._replaying is None:
             self._replaying = self._tasks.create_task(self._replay_waiting())
 
     def _find_followers(self, feeds: Set[FeedId]) -> None:
@@ -116,8 +116,13 @@ class Connection:
                 each.has_followers = turn < last
 
     async def _replay_waiting(self) -> None:
+        """All that wait go through the log together, in its order: so those who come
+        back with many topics each, in whatever order they ask for them, want the same
+        records at about the same time."""
         while self._waiting:
-            await self._catch_up.replay(self, self._waiting.popleft())
+            together = sorted(self._waiting, key=lambda each: turn_of(each.key.topic))
+            self._waiting.clear()
+            await self._catch_up.replay(self, together)
         self._replaying = None
 
     def end(self) -> None:

@@ -8,8 +8,10 @@ the same for everybody until the log goes on.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import islice
+from typing import Final, Generic, TypeVar
 
 from hub.runtime.caching import KeyedLock, SizedCache
 from hub.runtime.clock import Clock
@@ -27,7 +29,12 @@ KEPT_SIZE: Final = 10_000
 KEPT_SECONDS: Final = 60.0
 """After a page or trail was asked for last; a crowd has come back within that."""
 
+MOST_GATHERED: Final = 500
+"""Read in one go."""
+
 _Place = tuple[FeedId, Position]
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +58,45 @@ class Page:
         return 1 + sum(1 + len(each.entries) for each in self.records)
 
 
+class GatheredReads(Generic[_Key, _Value]):
+    """Reads that many ask for one by one, done for all who wait in one go.
+
+    Whoever asks while others are read waits for the next go, with all who did: nobody
+    is given what was begun to be read before he asked. Who fails or is cancelled
+    leaves it to the next one to read.
+    """
+
+    def __init__(
+        self, read: Callable[[Sequence[_Key]], Awaitable[Sequence[_Value]]]
+    ) -> None:
+        """``read``: the values of keys, in their order."""
+        self._read = read
+        self._asked: dict[_Key, asyncio.Future[_Value]] = {}
+        self._reading = asyncio.Lock()
+
+    async def get(self, key: _Key) -> _Value:
+        """Raises what ``read`` does."""
+        found = self._asked.get(key)
+        if found is None:
+            found = self._asked[key] = asyncio.get_running_loop().create_future()
+        async with self._reading:
+            if not found.done():
+                await self._read_asked(key, found)
+        return found.result()
+
+    async def _read_asked(self, key: _Key, found: asyncio.Future[_Value]) -> None:
+        """What others ask for, too, up to `MOST_GATHERED`."""
+        await asyncio.sleep(0)  # those who ask in this turn of the loop
+        asked = {key: found}
+        for other in islice(self._asked, MOST_GATHERED):
+            asked.setdefault(other, self._asked[other])
+        for each in asked:
+            self._asked.pop(each, None)
+        values = await self._read(list(asked))
+        for future, value in zip(asked.values(), values, strict=True):
+            future.set_result(value)
+
+
 class Pages:
     """Methods raise `StorageError`."""
 
@@ -66,7 +112,7 @@ class Pages:
         self._log = log
         self._reads = metrics.live_reads
         self._locks: KeyedLock[_Place] = KeyedLock()
-        self._trail_locks: KeyedLock[_Place] = KeyedLock()
+        self._trail_reads = GatheredReads(self._read_trails)
         self._kept: SizedCache[_Place, Page] = SizedCache(
             clock, most=kept_size, seconds=KEPT_SECONDS
         )
@@ -90,21 +136,21 @@ class Pages:
     async def trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
         """Perhaps as it was before records were trimmed; pages tell of those."""
         place = feed_id, through
-        async with self._trail_locks.of(place):
-            trail = self._trails.find(place)
-            if trail is not None:
-                self._reads.add("memory")
-                return trail
-            self._reads.add("database")
-            async with self._reading:
-                trail = await self._log.trail(feed_id, through)
+        trail = self._trails.find(place)
+        if trail is None:
+            trail = await self._trail_reads.get(place)
             self._trails.keep(place, trail)
-            return trail
+        self._reads.add("memory")
+        return trail
 
     async def trimmed(self, feed_id: FeedId) -> Position:
         """Up to where its records have gone from the log, by now."""
+        return (await self._trail_reads.get((feed_id, BEFORE_ALL))).trimmed
+
+    async def _read_trails(self, places: Sequence[_Place]) -> Sequence[FeedTrail]:
         self._reads.add("database")
-        return (await self._log.trail(feed_id, BEFORE_ALL)).trimmed
+        async with self._reading:
+            return await self._log.trails(places)
 
     async def _read(self, position: Position, feed_id: FeedId, end: Position) -> Page:
         self._reads.add("database")
@@ -113,7 +159,7 @@ class Pages:
                 after=position, limit=PAGE, feed_id=feed_id
             )
             # Read after the records: what was trimmed before that is seen.
-            trail = await self._log.trail(feed_id, position)
+            (trail,) = await self._log.trails([(feed_id, position)])
         return Page(
             records=tuple(records),
             end=records[-1].position if len(records) == PAGE else end,

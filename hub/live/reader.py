@@ -13,7 +13,7 @@ from hub.runtime.log_follower import LogFollower
 from hub.runtime.metrics import Metrics
 from protocols.cursor import turn_of
 from storage.contract import LogStore
-from storage.records import FeedId, Position, Record
+from storage.records import BEFORE_ALL, FeedId, Position, Record
 
 PAGE = 200
 SLICE = 500
@@ -89,6 +89,7 @@ class LogReader:
     ) -> None:
         self.position = metrics.live_position = position
         self.recent = RecentRecords(position)
+        self._remembers = False
         self.giving = asyncio.Lock()
         """Held while a record is given to connections."""
         self._log = log_store
@@ -100,9 +101,24 @@ class LogReader:
         await LogFollower(self._log, "live_reading_failed", self._read_on).run()
 
     async def _read_on(self) -> Position:
+        if not self._remembers:
+            await self._remember()
         for record in await self._log.records(after=self.position, limit=PAGE):
             await self._give(record)
         return self.position
+
+    async def _remember(self) -> None:
+        """Look up what came before, for those who come back after a restart: they all
+        stand a little below the end that the log had."""
+        after = Position(max(BEFORE_ALL, self.position - KEPT_RECENT))
+        recent = RecentRecords(after)
+        while after < self.position:
+            page = await self._log.records(after=after, limit=PAGE)
+            for record in page:
+                if record.position <= self.position:
+                    recent.add(record)
+            after = page[-1].position if len(page) == PAGE else self.position
+        self.recent, self._remembers = recent, True
 
     async def _give(self, record: Record) -> None:
         async with self.giving:

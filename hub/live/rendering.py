@@ -11,9 +11,11 @@ from hub.live.subscriptions import ChannelKey
 from hub.runtime.caching import KeyedLock
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
 from protocols.live.messages import NotificationMessage
-from storage.records import Cursor, Format, Position, Record
+from storage.records import Cursor, FeedId, Format, Position, Record
 
-KEPT_MESSAGES = 256
+KEPT_MESSAGES = 4_096
+"""As many as a busy hub has records in half a minute: a crowd that comes back wants
+them all, and not all at the same moment."""
 KEPT_BYTES = 32 * 2**20
 ENCODINGS = 5
 """How often a kept message is in memory at most: its body, as a message, as a frame, as
@@ -53,6 +55,7 @@ class Rendering:
         self._epoch = epoch
         self._locks: KeyedLock[_Rendered] = KeyedLock()
         self._kept: OrderedDict[_Rendered, _Kept] = OrderedDict()
+        self._of_feeds: dict[FeedId, dict[_Rendered, None]] = {}
         self._kept_bytes = 0
 
     async def message(
@@ -108,24 +111,29 @@ class Rendering:
         if self._is_outdated(rendered, kept) or rendered in self._kept:
             return
         self._kept[rendered] = kept
+        self._of_feeds.setdefault(rendered.key.feed_id, {})[rendered] = None
         self._kept_bytes += kept.size
         while len(self._kept) > KEPT_MESSAGES or self._kept_bytes > KEPT_BYTES:
-            _, dropped = self._kept.popitem(last=False)
-            self._kept_bytes -= dropped.size
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, rendered: _Rendered) -> None:
+        self._kept_bytes -= self._kept.pop(rendered).size
+        of_feed = self._of_feeds[rendered.key.feed_id]
+        del of_feed[rendered]
+        if not of_feed:
+            del self._of_feeds[rendered.key.feed_id]
 
     def _is_outdated(self, rendered: _Rendered, kept: _Kept) -> bool:
         """Whether a kept one shows a newer state; those that show an older one go."""
         latest = dict(kept.shows)
         is_outdated = False
-        for each, other in list(self._kept.items()):
-            if each.key.feed_id != rendered.key.feed_id:
-                continue
+        for each in list(self._of_feeds.get(rendered.key.feed_id, ())):
             leads = [
                 latest[entry_id] - revision
-                for entry_id, revision in other.shows
+                for entry_id, revision in self._kept[each].shows
                 if entry_id in latest
             ]
             is_outdated |= min(leads, default=0) < 0
             if max(leads, default=0) > 0:
-                self._kept_bytes -= self._kept.pop(each).size
+                self._drop(each)
         return is_outdated

@@ -54,8 +54,9 @@ class LogStore(Protocol):
         self, *, after: Position, limit: int, feed_id: FeedId | None = None
     ) -> list[Record]: ...
 
-    async def trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
-        """What a feed has left in the log, up to and with a position."""
+    async def trails(self, asked: Sequence[tuple[FeedId, Position]]) -> list[FeedTrail]:
+        """What each feed has left in the log, up to and with a position, in the order
+        asked for."""
         ...
 
     async def entries(self, ids: Sequence[EntryId]) -> list[StoredEntry]:

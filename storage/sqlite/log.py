@@ -8,6 +8,8 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 
+import orjson
+
 from storage.records import (
     Cursor,
     EntryId,
@@ -91,15 +93,19 @@ class SqliteLog:
             )
         return [read_record(row) for row in rows]
 
-    async def trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
-        ((kept, trimmed),) = await self._readers.all(
+    async def trails(self, asked: Sequence[tuple[FeedId, Position]]) -> list[FeedTrail]:
+        rows = await self._readers.all(
             "SELECT coalesce((SELECT position FROM records"
-            "  WHERE feed_id = :feed_id AND position <= :through AND kind != 'baseline'"
-            "  ORDER BY position DESC LIMIT 1), 0),"
-            " coalesce((SELECT position FROM trimmed WHERE feed_id = :feed_id), 0)",
-            {"feed_id": feed_id, "through": through},
+            "  WHERE feed_id = a.value ->> 0 AND position <= a.value ->> 1"
+            "  AND kind != 'baseline' ORDER BY position DESC LIMIT 1), 0),"
+            " coalesce((SELECT position FROM trimmed WHERE feed_id = a.value ->> 0), 0)"
+            " FROM json_each(?) a ORDER BY a.key",
+            (orjson.dumps(asked).decode(),),
         )
-        return FeedTrail(last=max(kept, trimmed), trimmed=trimmed)
+        return [
+            FeedTrail(last=max(kept, trimmed), trimmed=trimmed)
+            for kept, trimmed in rows
+        ]
 
     async def entries(self, ids: Sequence[EntryId]) -> list[StoredEntry]:
         rows = await self._readers.all(

@@ -26,7 +26,7 @@ async def hub(tmp_path: Path) -> AsyncIterator[LiveHub]:
 
 async def trail(hub: LiveHub, through: int) -> tuple[int, int]:
     log: LogStore = hub.hub.storage.log
-    found = await log.trail(hub.feeds[NEWS], Position(through))
+    (found,) = await log.trails([(hub.feeds[NEWS], Position(through))])
     assert isinstance(found, FeedTrail)
     return found.last, found.trimmed
 
@@ -41,6 +41,18 @@ async def test_it_ends_with_the_last_record_up_to_a_position(hub: LiveHub) -> No
     assert await trail(hub, 1) == (0, 0)
     assert await trail(hub, 3) == (2, 0)
     assert await trail(hub, 9) == (4, 0)
+
+
+async def test_many_are_told_in_the_order_asked_for(hub: LiveHub) -> None:
+    for topic in (NEWS, OTHER, NEWS):
+        await hub.publish(topic, topic)
+    news, other = hub.feeds[NEWS], hub.feeds[OTHER]
+    asked = [(news, 9), (other, 9), (news, 2), (FeedId(99), 9), (other, 9)]
+
+    found = await hub.hub.storage.log.trails([(f, Position(at)) for f, at in asked])
+
+    assert [each.last for each in found] == [3, 2, 1, 0, 2]
+    assert await hub.hub.storage.log.trails([]) == []
 
 
 async def test_it_knows_what_was_trimmed_of_that_feed_only(hub: LiveHub) -> None:

@@ -53,6 +53,7 @@ class FakeLog:
         self.sources: dict[FeedId, SourceFeed] = {}
         self.trimmed = Position(0)
         self.reads = 0
+        self.trail_reads = 0
         self.heads_read = 0
         for record in records:
             for ref in record.entries:
@@ -83,7 +84,11 @@ class FakeLog:
         found = [each for each in self.all if each.position > after]
         return found[:limit]
 
-    async def trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
+    async def trails(self, asked: Sequence[tuple[FeedId, Position]]) -> list[FeedTrail]:
+        self.trail_reads += 1
+        return [self._trail(*each) for each in asked]
+
+    def _trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
         found = [
             each.position
             for each in self.all
@@ -116,6 +121,7 @@ class LiveLog(FakeLog):
 
     before_read: Callable[[], None] = staticmethod(lambda: None)
     _entries_held: asyncio.Event | None = None
+    entries_reads = 0
     reading = 0  # entries, at this moment
     most_reading = 0
 
@@ -128,6 +134,7 @@ class LiveLog(FakeLog):
         self._entries_held.set()
 
     async def entries(self, ids: Sequence[EntryId]) -> list[StoredEntry]:
+        self.entries_reads += 1
         self.reading += 1
         self.most_reading = max(self.most_reading, self.reading)
         if self._entries_held is not None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import cast
 
-from hub.live.pages import KEPT_SECONDS, PAGE, Pages
+import pytest
+
+from hub.live.pages import KEPT_SECONDS, PAGE, GatheredReads, Pages
 from hub.runtime.metrics import Metrics
 from storage.contract import LogStore
+from storage.errors import StorageBusy
 from storage.records import FeedId, Position
 from tests.support.clock import ManualClock
 from tests.support.live_scene import LiveLog, record_of
+from tests.support.waiting import eventually
 
 FEED = FeedId(1)
 
@@ -81,3 +86,62 @@ async def test_trails_are_read_once_too() -> None:
         trail = await scene.pages.trail(FEED, Position(through))
         assert trail.last == through
     assert scene.metrics.live_reads["database"] == 4
+
+
+async def test_trails_of_many_places_are_read_in_few_goes() -> None:
+    scene = Scene(records=900)
+    async with asyncio.TaskGroup() as tasks:
+        asking = [
+            tasks.create_task(scene.pages.trail(FEED, Position(through)))
+            for through in range(1, 901)
+        ]
+    assert [each.result().last for each in asking] == [*range(1, 901)]
+    assert scene.log.trail_reads == 2  # of 500 at most
+
+
+class Source:
+    """Tells twice each number, when a test lets it."""
+
+    def __init__(self) -> None:
+        self.goes: list[Sequence[int]] = []
+        self.gate = asyncio.Event()
+        self.error: Exception | None = None
+
+    async def read(self, numbers: Sequence[int]) -> Sequence[int]:
+        self.goes.append(numbers)
+        error, self.error = self.error, None
+        await self.gate.wait()
+        if error is not None:
+            raise error
+        return [2 * each for each in numbers]
+
+
+async def test_who_asks_during_a_read_is_part_of_the_next_one() -> None:
+    source = Source()
+    reads = GatheredReads(source.read)
+    async with asyncio.TaskGroup() as tasks:
+        asking = [tasks.create_task(reads.get(1))]
+        await eventually(lambda: source.goes == [[1]])
+        asking += [tasks.create_task(reads.get(each)) for each in (1, 2, 3, 2)]
+        await asyncio.sleep(0)
+        source.gate.set()
+    assert [each.result() for each in asking] == [2, 2, 4, 6, 4]
+    assert source.goes == [[1], [1, 2, 3]]
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_a_read_that_does_not_get_there_is_done_again_by_the_next(
+    is_cancelled: bool,
+) -> None:
+    source = Source()
+    source.error = None if is_cancelled else StorageBusy("too much to do")
+    reads = GatheredReads(source.read)
+    asking = [asyncio.create_task(reads.get(each)) for each in (1, 2, 3)]
+    await eventually(lambda: len(source.goes) == 1)
+    if is_cancelled:
+        asking[0].cancel()
+        await asyncio.wait({asking[0]})
+    source.gate.set()
+    with pytest.raises(asyncio.CancelledError if is_cancelled else StorageBusy):
+        await asking[0]
+    assert [await each for each in asking[1:]] == [4, 6]

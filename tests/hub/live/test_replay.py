@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 
 import pytest
 
@@ -10,7 +11,7 @@ from hub.live.pages import PAGE
 from hub.live.replay import AT_ONCE
 from protocols.live.messages import FAILED, SLOW
 from storage.errors import StorageBusy
-from storage.records import EntryId, Position
+from storage.records import EntryId, FeedId, Position
 from tests.support.live_scene import LiveScene, record_of
 from tests.support.waiting import eventually
 
@@ -135,14 +136,53 @@ async def test_of_a_crowd_that_resumes_few_have_the_database_busy_at_once() -> N
     assert scene.metrics.live_resuming.value == 0
 
 
-async def test_groups_are_replayed_one_after_the_other() -> None:
+async def test_topics_that_are_asked_for_one_by_one_are_replayed_together_too() -> None:
     scene = LiveScene(record_of(1, 1), record_of(2, 2), record_of(1, 3))
     async with asyncio.TaskGroup() as tasks:
         connection = scene.connect(tasks)
         for feed in (2, 1):
             connection.follow([scene.subscription(connection, feed)])
-    assert scene.outlet.written == [*cursors(2, feed=2), *cursors(1, 3)]
+    assert scene.outlet.written == [*cursors(1), *cursors(2, feed=2), *cursors(3)]
     assert scene.joined == {"feed 1", "feed 2"}
+
+
+async def test_a_topic_without_news_does_not_wait_for_others_to_be_replayed() -> None:
+    scene = LiveScene(record_of(1, 1), record_of(2, 2))
+    async with asyncio.TaskGroup() as tasks:
+        connection = scene.connect(tasks)
+        connection.follow([scene.subscription(connection)])
+        connection.follow([scene.subscription(connection, feed=2, after=2)])
+        assert scene.joined == {"feed 2"}
+
+
+async def test_for_a_crowd_with_the_same_topics_each_record_is_rendered_once() -> None:
+    """100 connections come back with eight topics each, asked for one by one and in
+    orders of their own, to a hub that was just started."""
+    records = [record_of(1 + at % 8, at) for at in range(1, 401)]
+    scene = LiveScene(*records)
+    draw = Random(1)
+    async with asyncio.TaskGroup() as tasks:
+        reading = tasks.create_task(scene.reader.run())
+        await eventually(lambda: scene.reader.recent.has_all_after(Position(0)))
+        reading.cancel()
+        scene.log.reads = 0
+        for _ in range(100):
+            connection = scene.connect(tasks)
+            for feed in draw.sample(range(1, 9), 8):
+                connection.follow([scene.subscription(connection, feed)])
+    assert len(scene.outlet.written) == 100 * 400
+    assert scene.log.reads == 0, "they are in memory"
+    assert scene.log.entries_reads == 400
+
+
+async def test_to_a_crowd_of_a_hub_that_was_just_started_the_log_is_in_memory() -> None:
+    scene = LiveScene(*[record_of(1, at) for at in range(1, 501)])
+    assert not scene.reader.recent.has_all_after(Position(499))
+    reading = asyncio.create_task(scene.reader.run())
+    await eventually(lambda: scene.reader.recent.has_all_after(Position(0)))
+    reading.cancel()
+    found = scene.reader.recent.after(Position(497), FeedId(1))
+    assert [each.position for each in found] == [498, 499, 500]
 
 
 async def test_a_topic_that_is_left_meanwhile_is_sent_no_more() -> None:

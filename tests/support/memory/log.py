@@ -200,13 +200,16 @@ class MemoryLog:
             if position > after and feed_id in (None, record.feed_id)
         ][:limit]
 
-    async def trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
+    async def trails(self, asked: Sequence[tuple[FeedId, Position]]) -> list[FeedTrail]:
+        return [self._trail(*each) for each in asked]
+
+    def _trail(self, feed_id: FeedId, through: Position) -> FeedTrail:
         kept = [
-            record.position
-            for record in await self.records(
-                after=Position(0), limit=through, feed_id=feed_id
-            )
-            if record.position <= through and record.kind is not RecordKind.BASELINE
+            position
+            for position, record in self._state.records.items()
+            if record.feed_id == feed_id
+            and position <= through
+            and record.kind is not RecordKind.BASELINE
         ]
         trimmed = self._state.trimmed.get(feed_id, Position(0))
         return FeedTrail(last=max([*kept, trimmed]), trimmed=trimmed)
