@@ -65,9 +65,9 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class DatedState(ServerState):
-    """What uvicorn's connections share, with a ``Date`` that is that of the second.
+    """What uvicorn's connections share, with a ``Date`` of this very second.
 
-    uvicorn's own may be more than a second old, and ``Last-Modified`` later than that:
+    The one of uvicorn may be a second old, so that ``Last-Modified`` is after it:
     "An origin server with a clock MUST NOT generate a Last-Modified date that is later
     than the server's time of message origination (Date)" (RFC 9110 8.8.2.1).
     """

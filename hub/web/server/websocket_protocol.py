@@ -127,9 +127,9 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self._refuse_handshake()
 
     def _refuse_handshake(self) -> None:
-        """A request that llhttp takes and websockets does not.
+        """Of a request that llhttp takes and websockets does not.
 
-        uvicorn hears nothing of it: without this it would wait for ever.
+        Without this uvicorn, which hears nothing of it, would wait for ever.
         """
         self._has_failed = self.handshake_complete = self.close_sent = True
         answer = b"".join(self.conn.data_to_send())
