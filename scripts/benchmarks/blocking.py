@@ -31,9 +31,9 @@ from hub.ingest.tracker import Tracker
 from hub.limits.host_limiter import HostLimiter
 from hub.runtime.clock import SystemClock
 from hub.runtime.metrics import Metrics
+from hub.search.entry_search import SearchService
 from hub.search.index_follower import SearchIndex
 from hub.services.entry_notifications import render
-from hub.services.entry_search import SearchService
 from hub.services.token_authentication import Principal
 from protocols.live.messages import BodyFormat
 from scripts.benchmarks.documents import make_document, rss

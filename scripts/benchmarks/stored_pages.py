@@ -16,7 +16,7 @@ from storage.records import NewFeed
 from storage.sqlite import open_database
 from storage.sqlite.log_rows import hash_key
 from storage.sqlite.operations import SqliteStorage
-from storage.sqlite.page_visibility import SHIFTS
+from storage.sqlite.shown_pages import SHIFTS
 
 FEEDS: Final = 100
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)

@@ -29,8 +29,8 @@ from storage.sqlite.columns import (
     to_milliseconds,
 )
 from storage.sqlite.log_rows import ENTRY, hash_key, read_entry
-from storage.sqlite.page_visibility import LAST_CHANGE, PLACE, SHIFTS, judge_all
 from storage.sqlite.readers import Readers, Row
+from storage.sqlite.shown_pages import LAST_CHANGE, PLACE, SHIFTS, judge_all
 from storage.sqlite.writer import Writer
 
 PAGE_COLUMNS = (

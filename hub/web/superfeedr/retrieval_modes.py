@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from hub.delivery.notifications import Document
 from hub.runtime.offloading import LARGE_BYTES, run_in_thread
+from hub.search.entry_search import SearchService
 from hub.services import Services
 from hub.services.entry_notifications import render
 from hub.services.entry_retrieval import (
@@ -22,7 +23,6 @@ from hub.services.entry_retrieval import (
     RetrievalService,
     Selection,
 )
-from hub.services.entry_search import SearchService
 from hub.services.service_errors import NotReadable
 from hub.web.conditional_requests import is_current, not_modified, validators
 from hub.web.problems import Problem

@@ -14,9 +14,9 @@ import pytest
 from hub.publishing.page_visibility import PageKeeper
 from storage.contract import Storage
 from storage.records import FeedState, ListedPage
-from storage.sqlite.page_visibility import SHIFTS
 from storage.sqlite.publishing import CHANGES, LAST_BEFORE, PAGE
 from storage.sqlite.schema import run_pending
+from storage.sqlite.shown_pages import SHIFTS
 from tests.support.clock import ManualClock
 from tests.support.new_database import open_new
 from tests.support.public_feeds import PublicFeeds, an_entry
