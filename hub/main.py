@@ -1,18 +1,21 @@
 """Running a hub: from its settings to its orderly end.
 
 Everything that works in the background runs in one task group. Should any of it end
-by itself, all of it ends: a hub is never half alive.
+by itself, all of it ends: a hub is never half alive. Every connection is an open file,
+of which by default few are allowed: the limit is raised at the start.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import threading
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -20,7 +23,7 @@ import structlog
 import hub
 from hub.admin_token import TokenUnreadable, ensure_token, token_file
 from hub.composition import BuiltHub, build_hub
-from hub.open_files import fit_connections, raise_limit
+from hub.ingest.visit_slots import slow_slots
 from hub.publishing.collection_store import CollectionStoreUnusable
 from hub.runtime import garbage_collection
 from hub.runtime.background import BackgroundTask
@@ -217,3 +220,47 @@ def _greeting(settings: Settings, public_url: str, command: str) -> str:
         f"  {command} feeds add URL      poll a feed\n"
         f"  {command} listen URL         print its new entries as they come"
     )
+
+
+MOST_FILES = 2**20
+"""Asked for where there is no limit; Linux takes no more by default."""
+RESERVED = 256
+"""For the database, the parser, and requests that are no live streams."""
+
+
+def raise_limit() -> int:
+    """Let this process open as many files as it may. How many that is."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else hard
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (OSError, ValueError):  # some systems allow less than they say
+        return soft
+    return wanted
+
+
+def fit_connections(settings: Settings, files: int) -> Settings:
+    """No more live connections than there can be.
+
+    One that the system does not accept stands in the way of all others; one that is
+    accepted and too many is told to come back.
+    """
+    polls = settings.poll_concurrency + slow_slots(settings.poll_concurrency)
+    used = RESERVED + polls + settings.delivery_concurrency
+    room = max(files - used, files // 4)
+    wanted = settings.stream_connections
+    if wanted > room:
+        log.warning(
+            "stream_connections_limited",
+            wanted=wanted,
+            connections=room,
+            open_files=files,
+            hint="raise the hard limit of open files (ulimit -Hn, LimitNOFILE)",
+        )
+    fitted = replace(settings, stream_connections=min(wanted, room))
+    log.info(
+        "open_files_allowed", files=files, live_connections=fitted.stream_connections
+    )
+    return fitted

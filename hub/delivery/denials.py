@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from hub.errors import NetworkError
 from hub.http import Network, Purpose, Request
+from hub.http.network_errors import NetworkError
 from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.runtime.clock import Clock
 from protocols.websub.verification import denial_url

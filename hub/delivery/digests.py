@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from hub.delivery.feed_documents import read_feed_document, render_feed_document
 from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.requests import delivery_of, request_of
-from hub.errors import NetworkError
 from hub.http import Network
+from hub.http.network_errors import NetworkError
 from hub.runtime.clock import Clock
 from protocols.model import Entry, Notification
 from storage.contract import Storage

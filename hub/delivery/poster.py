@@ -17,8 +17,8 @@ from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import Document
 from hub.delivery.requests import delivery_of, request_of
 from hub.delivery.slow_requests import SlowRequests
-from hub.errors import NetworkError
 from hub.http import Answer, Request
+from hub.http.network_errors import NetworkError
 from hub.limits.origin_limiter import OriginLimiter
 from hub.runtime.clock import Clock
 from hub.runtime.failpoints import failpoint

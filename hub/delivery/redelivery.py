@@ -18,8 +18,8 @@ from hub.core.delivery.delivery_outcome import Verdict, verdict
 from hub.delivery.notification_counter import NotificationCounter
 from hub.delivery.notifications import Document
 from hub.delivery.requests import delivery_of, request_of
-from hub.errors import NetworkError
 from hub.http import Answer, Request
+from hub.http.network_errors import NetworkError
 from hub.runtime.clock import Clock
 from storage.records import Subscription
 

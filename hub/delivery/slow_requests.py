@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from hub.errors import TimedOut
 from hub.http import Answer, Network, Request
+from hub.http.network_errors import TimedOut
 from hub.runtime.clock import Clock
 
 SLOW_SECONDS = 1.0

@@ -1,6 +1,7 @@
 """Connections to servers: one exchange after the other, and those kept for the next.
 
-What goes wrong with one is told in the hub's own words, as a `hub.errors.NetworkError`.
+What goes wrong with one is told in the hub's own words, as a
+`hub.http.network_errors.NetworkError`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import ssl
 from collections import OrderedDict
 from typing import cast
 
-from hub.errors import (
+from hub.http.messages import Limits, Request
+from hub.http.network_errors import (
     BadAnswer,
     Blocked,
     NetworkError,
@@ -19,7 +21,6 @@ from hub.errors import (
     Unreachable,
     Untrusted,
 )
-from hub.http.messages import Limits, Request
 from hub.http.request_head import Server
 from hub.http.resolver import AddressBlocked, LookupFailed
 from hub.http.response_parser import NOT_WHOLE, ResponseParser

@@ -12,8 +12,8 @@ from typing import Protocol
 
 import brotli
 
-from hub.errors import BadAnswer, TooLarge
 from hub.http.messages import Allowance
+from hub.http.network_errors import BadAnswer, TooLarge
 
 _GZIP_BEGINNING = b"\x1f"
 _UNKNOWN_CODINGS = frozenset({"zstd", "compress", "dcb", "dcz"})

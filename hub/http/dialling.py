@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import chain, zip_longest
 
-from hub.errors import TimedOut
 from hub.http.connections import Connection, not_connected
 from hub.http.guard import Guard, parse_literal
+from hub.http.network_errors import TimedOut
 from hub.http.request_head import Server
 from hub.http.resolver import AddressBlocked, GuardedResolver
 

@@ -97,7 +97,7 @@ class Network(Protocol):
     async def send(self, request: Request) -> Answer:
         """Send one request; never follows a redirect.
 
-        Raises a `hub.errors.NetworkError`.
+        Raises a `hub.http.network_errors.NetworkError`.
         """
         ...
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from yarl import URL
 
-from hub.errors import Unreachable
 from hub.http.messages import Request
+from hub.http.network_errors import Unreachable
 
 _LONGEST = 8_000  # characters; many servers take no longer request line
 

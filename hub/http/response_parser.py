@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from hub.errors import BadAnswer, NetworkError, TooLarge
 from hub.http.decompression import Decompressor
 from hub.http.messages import Allowance, Sink
+from hub.http.network_errors import BadAnswer, NetworkError, TooLarge
 
 Field = tuple[bytes, bytes]
 """A name in lower case, and a value without white space around it."""

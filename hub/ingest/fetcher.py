@@ -27,8 +27,8 @@ from urllib.parse import urljoin, urlsplit
 from msgspec import Struct
 
 from hub.core.fetched import Fetched, Hop
-from hub.errors import Blocked, NetworkError, OptedOut
 from hub.http import Allowance, Answer, Limits, Network, Purpose, Request, Sink
+from hub.http.network_errors import Blocked, NetworkError, OptedOut
 from hub.limits.host_limiter import HostLimiter, host_of
 from hub.runtime.clock import Clock
 from protocols.http import ACCEPT, ACCEPT_ENCODING, conditional_headers, user_agent

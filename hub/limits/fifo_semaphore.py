@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from hub.errors import TimedOut
+from hub.http.network_errors import TimedOut
 
 
 class FifoSemaphore:

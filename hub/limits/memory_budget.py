@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hub.errors import NoRoom
+from hub.http.network_errors import NoRoom
 
 
 class MemoryBudget:

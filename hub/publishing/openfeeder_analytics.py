@@ -13,8 +13,8 @@ from typing import Protocol
 
 import structlog
 
-from hub.errors import NetworkError
 from hub.http import Limits, Network, Purpose, Request
+from hub.http.network_errors import NetworkError
 from hub.settings import Settings
 from protocols.openfeeder.write.analytics import (
     EVENT,

@@ -325,9 +325,9 @@ MOST_COUNT = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalRequest:
-    """A topic; else the topics of a callback, or of a search over the account's
+    """What to read: a topic, or else the topics of a callback or of a search.
 
-    subscriptions. A topic that is given goes before all else.
+    The search is over the account's subscriptions. A topic goes before all else.
     """
 
     topic: str = ""

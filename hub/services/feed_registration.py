@@ -246,9 +246,10 @@ class FeedService:
     async def _refuse_others(
         self, feed: StoredFeed, credentials: Credentials | None, request: AddFeed
     ) -> None:
-        """Adding never changes what is there. Raises `Conflict` if the known feed is
+        """Adding never changes what is there.
 
-        not as it is to be: whoever is told that it is there would take it to be so.
+        Raises `Conflict` if the known feed differs from what is asked for: whoever is
+        told that it is there would take it to be as asked.
         """
         feeds = self._storage.feeds
         targets = await feeds.targets([feed.id]) if credentials is not None else []
@@ -269,10 +270,10 @@ class FeedService:
             )
 
     async def edit(self, feed_id: FeedId, request: EditFeed) -> EditedFeed:
-        """Change what a feed is, and say what follows. With other credentials it is
+        """Change what a feed is, and say what follows.
 
-        asked again at once. Raises `NotFound`, `Conflict`, `InvalidValue` and
-        `AddressRefused`.
+        With other credentials it is fetched again at once. Raises `NotFound`,
+        `Conflict`, `InvalidValue` and `AddressRefused`.
         """
         request.check()
         before = await existing_feed(self._storage.feeds, feed_id)
@@ -342,9 +343,9 @@ class FeedService:
         return RefreshedFeed(feed=fresh, is_fetched=is_fetched)
 
     async def fetched(self, feed: StoredFeed) -> StoredFeed:
-        """The feed after its first fetch, if it does not take longer than the longest
+        """The feed after its first fetch, waited for no longer than the longest wait.
 
-        wait: whoever reads a feed that was just added would find nothing in it.
+        Without that, whoever reads a feed that was just added finds nothing in it.
         """
         if feed.polling.last_fetch is not None:
             return feed

@@ -57,15 +57,16 @@ class LiveService:
         self._lookups: SingleFlight[Lookup, StoredFeed | None] = SingleFlight()
 
     def may_listen(self, principal: Principal | None) -> bool:
-        """To anything at all. None: who shows no token."""
+        """Whether to anything at all. None: somebody without a token."""
         return self._is_open or _may_retrieve(principal)
 
     def guest(
         self, principal: Principal | None, *, may_ask: bool, address: str = ""
     ) -> Guest:
-        """As what somebody is let in who may listen. ``address`` is whose connections
+        """What a connection of somebody who may listen is let in as.
 
-        it counts among without a token; "": nobody's.
+        Without a token it counts among the connections of the ``address``; "": among
+        nobody's.
         """
         return Guest(
             token=None if principal is None else principal.token,
@@ -75,10 +76,10 @@ class LiveService:
         )
 
     async def find(self, principal: Principal | None, request: Subscribe) -> Interest:
-        """What a request comes to. A topic that it may not read is as unknown as one
+        """What a request listens to.
 
-        that is not there; tracking takes the right ``retrieve``. Raises `InvalidValue`
-        and `UnknownTopic`.
+        A topic that it may not read is as unknown as one that is not there. Tracking
+        takes the scope ``retrieve``. Raises `InvalidValue` and `UnknownTopic`.
         """
         topic = read_topic("topic", request.topic).url
         feed = await self._feed_behind(topic, principal)

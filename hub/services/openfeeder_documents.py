@@ -55,9 +55,10 @@ class OpenFeederOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """A document. ``etag`` without quotes, of all but how long ago it was made;
+    """A document.
 
-    ``results``: items or chunks; ``is_cached``: none had to be made of its entry.
+    ``etag`` has no quotes, and covers all but the document's age. ``results`` counts
+    items or chunks. ``is_cached``: none of them had to be made from its entry.
     """
 
     body: bytes

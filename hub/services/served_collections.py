@@ -35,7 +35,7 @@ class Sitemap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _KeptSitemap:
-    """The last one, as long as the same is ``listed``."""
+    """The last sitemap: good as long as the same collections are ``listed``."""
 
     generation: Generation
     listed: Sequence[StoredCollection]
@@ -44,9 +44,10 @@ class _KeptSitemap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedCollection:
-    """``modified``: when it was generated, but not after now, as RFC 9110 8.8.2.1 has
+    """A collection's file, and the headers that it is served with.
 
-    it. ``max_age``: seconds that it may be kept; a delta is then asked for again.
+    ``modified``: when it was generated, but not after now (RFC 9110 8.8.2.1).
+    ``max_age``: seconds that caches may keep it.
     """
 
     collection: StoredCollection
@@ -82,9 +83,9 @@ class CollectionService:
         return "\n".join(lines) + "\n"
 
     async def sitemap(self) -> Sitemap:
-        """Raises `NotFound` when there are no collections, and `StorageError`: it
+        """It names no collection that may hold what was withdrawn a moment ago.
 
-        names none that may have what was withdrawn a moment ago.
+        Raises `NotFound` when there are no collections, and `StorageError`.
         """
         if not self.is_on:
             raise NotFound("sitemap", "of collections")
@@ -122,9 +123,10 @@ class CollectionService:
         return Sitemap(body=body, etag=etag, modified=modified)
 
     async def find(self, name: str) -> ServedCollection:
-        """Raises `NotFound`, `StorageError`, and `Gone` for one that is not kept any
+        """A collection by its name.
 
-        more, or has text that was withdrawn, be it a moment ago.
+        Raises `NotFound`, `StorageError`, and `Gone` for one that is not kept any more
+        or holds text that was withdrawn, even a moment ago.
         """
         withdrawn = await self._builder.withdrawn() if self.is_on else frozenset()
         generation = self._store.generation

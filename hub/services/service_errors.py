@@ -55,9 +55,9 @@ class HubClosed(ServiceError):
 
 
 class NotReadable(ServiceError):
-    """There is no such thing, or none that this account may read: it is not told
+    """There is no such thing, or none that this account may read.
 
-    which. ``field`` names the parameter that asked for it.
+    It is not told which. ``field`` names the parameter that asked for it.
     """
 
     def __init__(self, field: str, reason: str) -> None:

@@ -19,8 +19,8 @@ from typing import IO, Final
 from hub.core.fetched import Fetched
 from hub.core.sites.bounds import COLLECTION_BYTES, COLLECTION_SECONDS, Spent
 from hub.core.sites.steps import Downloaded, ReadPage, Unrolled
-from hub.errors import BadAnswer
 from hub.http import Limits
+from hub.http.network_errors import BadAnswer
 from hub.ingest.fetcher import FetchRequest
 from hub.runtime.offloading import run_in_thread
 from protocols.errors import FeedError, LimitExceeded

@@ -14,8 +14,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hub.core.push.hub_subscription import LEASE
-from hub.errors import NetworkError, OptedOut
 from hub.http import Answer, Limits, Network, Purpose, Request
+from hub.http.network_errors import NetworkError, OptedOut
 from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.runtime.clock import Clock

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from hub.errors import Blocked, NetworkError
 from hub.http import Answer, Limits, Network, Purpose, Request
+from hub.http.network_errors import Blocked, NetworkError
 from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.runtime.clock import Clock
 from protocols.websub.verification import denial_url, is_confirmed, verification_url

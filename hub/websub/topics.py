@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from hub.core.fetched import Fetched
-from hub.errors import Blocked
+from hub.http.network_errors import Blocked
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
 from hub.limits.host_limiter import HostLimiter, HostQuota, RequestKind, host_of

@@ -17,8 +17,8 @@ from typing import Final
 from urllib.parse import urlencode
 
 from hub.core.push.hub_offers import validator_of_feed
-from hub.errors import NetworkError
 from hub.http import Answer, Limits, Network, Purpose, Request
+from hub.http.network_errors import NetworkError
 from hub.limits.host_limiter import HostLimiter, RequestKind, host_of
 from hub.websub.questions import excerpt_of
 from protocols.model import Feed

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import urlencode
 
-from hub.open_files import raise_limit
+from hub.main import raise_limit
 from tests.support.event_stream import request_events
 from tests.support.live_hub import LiveHub, live_hub, titles
 from tests.support.raw_websocket import open_websocket

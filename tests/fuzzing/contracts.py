@@ -18,7 +18,7 @@ from lxml import etree
 from msgspec import structs
 
 from hub.core.news.resources import resource_hash
-from hub.errors import BadAnswer, NetworkError
+from hub.http.network_errors import BadAnswer, NetworkError
 from hub.http.response_parser import ResponseParser
 from hub.ingest.parse_worker import read_document
 from hub.ingest.worker_frames import Task

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hub.errors import Blocked, NetworkError, Unreachable
 from hub.http import HttpNetwork, Limits, Purpose, Request
+from hub.http.network_errors import Blocked, NetworkError, Unreachable
 from hub.ingest.fetcher import BlockedHosts, Fetcher, FetchRequest
 from hub.limits.host_limiter import HostLimiter
 from hub.publishing.openfeeder_analytics import create_sink

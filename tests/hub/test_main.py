@@ -1,12 +1,16 @@
-"""A hub is never half alive: one part that ends takes all of it down."""
+"""A hub is never half alive: one part that ends takes all of it down.
+
+It takes as many connections as the system allows, and never more.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import re
+import resource
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +21,12 @@ from structlog.testing import capture_logs
 
 from hub.composition import BuiltHub
 from hub.main import (
+    MOST_FILES,
     CannotStart,
     HubFailed,
     _warn_about,
+    fit_connections,
+    raise_limit,
     run,
     run_until_stopped,
     stop_signal,
@@ -27,6 +34,7 @@ from hub.main import (
 from hub.runtime.background import BackgroundTask
 from hub.settings import Settings
 from hub.web.server.http_server import create_server, listening_socket
+from tests.support.hub_process import HubProcess
 from tests.support.services import Hub, open_hub
 from tests.support.waiting import eventually
 
@@ -174,3 +182,53 @@ def test_collections_in_the_clear_are_warned_of(
 ) -> None:
     _warn_about(replace(Settings(), public_url=url, scp=scp))
     assert ("scp_insecure" in capsys.readouterr().out) == warns
+
+
+SETTINGS = Settings(
+    poll_concurrency=64, delivery_concurrency=256, stream_connections=10_000
+)
+
+
+@pytest.fixture
+def few_files() -> Iterator[int]:
+    """A low soft limit, which processes that are started inherit; the hard one."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, limits[1]))
+    yield MOST_FILES if limits[1] == resource.RLIM_INFINITY else limits[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_the_soft_limit_is_raised_to_the_hard_one(few_files: int) -> None:
+    assert raise_limit() == few_files
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == few_files
+    assert raise_limit() == few_files
+
+
+@pytest.mark.parametrize(
+    ("files", "connections"),
+    [(20_000, 10_000), (4_096, 3_264), (1_024, 256), (400, 100)],
+)
+def test_live_connections_leave_files_for_everything_else(
+    files: int, connections: int
+) -> None:
+    with capture_logs() as logs:
+        assert fit_connections(SETTINGS, files).stream_connections == connections
+    limited = [each for each in logs if each["event"] == "stream_connections_limited"]
+    assert bool(limited) is (connections < SETTINGS.stream_connections)
+    assert logs[-1] == {
+        "event": "open_files_allowed",
+        "log_level": "info",
+        "files": files,
+        "live_connections": connections,
+    }
+
+
+async def test_a_hub_raises_its_limit_and_says_how_much_there_is_room_for(
+    tmp_path: Path, few_files: int
+) -> None:
+    async with HubProcess(tmp_path) as hub:
+        soft, _hard = resource.prlimit(hub.pid, resource.RLIMIT_NOFILE)
+        await hub.terminate()
+    assert soft == few_files
+    (said,) = [line for line in hub.log if "open_files_allowed" in line]
+    assert f"files={few_files}" in said

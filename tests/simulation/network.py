@@ -7,8 +7,8 @@ from collections.abc import Callable
 from random import Random
 from urllib.parse import urlsplit
 
-from hub.errors import BadAnswer, TimedOut, Unreachable
 from hub.http import Answer, Purpose, Request
+from hub.http.network_errors import BadAnswer, TimedOut, Unreachable
 from hub.http.response_parser import AnswerHeaders
 from tests.simulation.mutants import Mutant
 from tests.simulation.world import World

@@ -25,7 +25,7 @@ from time import monotonic
 
 import aiohttp
 
-from hub.open_files import raise_limit
+from hub.main import raise_limit
 from protocols.live.messages import SHUTDOWN
 from tests.soak.storm_clients import Client, SlowClient
 from tests.support.hub_process import LOOPBACK, HubProcess

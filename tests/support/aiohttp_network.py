@@ -20,9 +20,15 @@ from aiohttp import (
     ServerDisconnectedError,
 )
 
-from hub.errors import BadAnswer, NetworkError, TimedOut, TooLarge, Unreachable
 from hub.http import Answer, Request
 from hub.http.decompression import Decompressor
+from hub.http.network_errors import (
+    BadAnswer,
+    NetworkError,
+    TimedOut,
+    TooLarge,
+    Unreachable,
+)
 from hub.http.response_parser import AnswerHeaders
 
 _FAILURES = (ClientError, OSError, TimeoutError, ValueError)

@@ -10,9 +10,9 @@ import sys
 
 import uvloop
 
-from hub.errors import NetworkError
 from hub.http.connections import Connection
 from hub.http.messages import Limits, Purpose, Request
+from hub.http.network_errors import NetworkError
 
 HEAD = b"POST /hook HTTP/1.1\r\nHost: you.example\r\n\r\n"
 REQUEST = Request(

@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from hub.core.fetched import Fetched
-from hub.errors import NetworkError
 from hub.http import Answer, Purpose, Request
+from hub.http.network_errors import NetworkError
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.prefetched_responses import PrefetchedResponses
 from hub.limits.host_limiter import HostLimiter

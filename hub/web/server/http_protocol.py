@@ -20,7 +20,7 @@ from uvicorn.protocols.http.httptools_impl import (
 from uvicorn.server import ServerState
 
 MOST_KEPT: Final = 128
-"""Half of the files that are left for what is no live stream (`hub.open_files`)."""
+"""Half of the files that are left for what is no live stream (`hub.main`)."""
 
 
 class Idle(Protocol):

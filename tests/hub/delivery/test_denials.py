@@ -9,8 +9,8 @@ import pytest
 
 from hub.delivery import denials
 from hub.delivery.denials import Denials
-from hub.errors import NetworkError, Unreachable
 from hub.http import Purpose
+from hub.http.network_errors import NetworkError, Unreachable
 from hub.limits.host_limiter import HostLimiter, RequestKind
 from storage.contract import Storage
 from storage.errors import StorageError, StorageFull

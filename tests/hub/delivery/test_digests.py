@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from hub.delivery.digests import Digests
 from hub.delivery.notification_counter import GIVEN, NotificationCounter
-from hub.errors import TimedOut
+from hub.http.network_errors import TimedOut
 from protocols.model import Entry, Status
 from protocols.websub.signatures import verify
 from storage.contract import DigestStore

@@ -13,8 +13,8 @@ from hub.delivery.notification_counter import GIVEN
 from hub.delivery.notifications import Document
 from hub.delivery.poster import Poster, Sender
 from hub.delivery.slow_requests import SlowRequests
-from hub.errors import BadAnswer, TimedOut
 from hub.http import Answer, Purpose, Request
+from hub.http.network_errors import BadAnswer, TimedOut
 from hub.limits.origin_limiter import OriginLimiter
 from protocols.websub.requests import ENDLESS_LEASE
 from protocols.websub.signatures import verify

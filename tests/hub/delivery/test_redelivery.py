@@ -11,8 +11,8 @@ from hub.delivery import redelivery
 from hub.delivery.notification_counter import GIVEN, NotificationCounter
 from hub.delivery.notifications import Document
 from hub.delivery.redelivery import Redeliveries
-from hub.errors import NetworkError, Unreachable
 from hub.http import Purpose
+from hub.http.network_errors import NetworkError, Unreachable
 from protocols.websub.signatures import sign
 from tests.support.clock import ManualClock
 from tests.support.receiver import Callbacks

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from hub.delivery.slow_requests import SlowRequests
-from hub.errors import TimedOut
 from hub.http import Answer, Purpose, Request
+from hub.http.network_errors import TimedOut
 from tests.support.clock import ManualClock
 
 REQUEST = Request(method="POST", url="https://a.example/", purpose=Purpose.CALLBACK)

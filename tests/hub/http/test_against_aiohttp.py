@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hub.errors import NetworkError
 from hub.http import HttpNetwork, Limits, Network, Purpose, Request
+from hub.http.network_errors import NetworkError
 from tests.support.aiohttp_network import AiohttpNetwork
 
 LIMITS = Limits(seconds=60, idle_seconds=50, body_bytes=5_000)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from hub.errors import BadAnswer, NetworkError, TimedOut, Unreachable
 from hub.http import Answer, HttpNetwork, Limits, Purpose, Request
 from hub.http.connections import Connection, ConnectionPool
+from hub.http.network_errors import BadAnswer, NetworkError, TimedOut, Unreachable
 from hub.http.request_head import Server, target_of
 from tests.support.certificates import server_context, trusting_context
 from tests.support.http_server import Origin, ServerAnswer

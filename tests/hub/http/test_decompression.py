@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.errors import BadAnswer, NetworkError, TooLarge
 from hub.http.decompression import Decompressor
+from hub.http.network_errors import BadAnswer, NetworkError, TooLarge
 
 DOCUMENT = b"<rss>" + b"".join(b"<item>%d</item>" % n for n in range(2000)) + b"</rss>"
 LIMIT = 1 << 20

@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from hub.errors import BadAnswer
+from hub.http.network_errors import BadAnswer
 from hub.http.response_parser import AnswerHeaders, ResponseParser
 from protocols.http import HeaderLink, parse_link_header
 

@@ -10,8 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from hub.errors import BadAnswer, Blocked, NetworkError, TimedOut, TooLarge, Unreachable
 from hub.http import Answer, HttpNetwork, Limits, Purpose, Request
+from hub.http.network_errors import (
+    BadAnswer,
+    Blocked,
+    NetworkError,
+    TimedOut,
+    TooLarge,
+    Unreachable,
+)
 from tests.support.certificates import server_context, trusting_context
 from tests.support.http_server import Origin, ServerAnswer, redirect
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.errors import BadAnswer, NetworkError, TimedOut, TooLarge
+from hub.http.network_errors import BadAnswer, NetworkError, TimedOut, TooLarge
 from hub.http.response_parser import MOST_FRAMING, MOST_HEADERS, ResponseParser
 
 PACKED = gzip.compress(b"news " * 100, mtime=0)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from hub.errors import TimedOut
+from hub.http.network_errors import TimedOut
 from tests.support.one_delivery import HEAD, REQUEST, deliver, open_to
 
 SECONDS = 3.0

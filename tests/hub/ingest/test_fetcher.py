@@ -10,8 +10,8 @@ import brotli
 import pytest
 
 from hub.core.fetched import Hop
-from hub.errors import Blocked, NetworkError, OptedOut
 from hub.http import Answer, HttpNetwork, Limits, Purpose, Request
+from hub.http.network_errors import Blocked, NetworkError, OptedOut
 from hub.ingest.fetcher import (
     BlockedHosts,
     Fetcher,

@@ -17,8 +17,8 @@ from structlog.testing import capture_logs
 
 from hub.core.fetched import Fetched
 from hub.core.schedule.poll_period import PollingRules
-from hub.errors import NoRoom
 from hub.http.messages import MEBIBYTE
+from hub.http.network_errors import NoRoom
 from hub.ingest.fetcher import FetchRequest
 from hub.ingest.poller import Poller, PollerOptions
 from hub.ingest.visit_runner import STORAGE_PAUSE

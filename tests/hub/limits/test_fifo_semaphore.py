@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hub.errors import TimedOut
+from hub.http.network_errors import TimedOut
 from hub.limits.fifo_semaphore import FifoSemaphore
 
 

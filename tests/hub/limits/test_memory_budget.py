@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hub.errors import NoRoom
+from hub.http.network_errors import NoRoom
 from hub.http.response_parser import ResponseParser
 from hub.limits.memory_budget import MemoryBudget
 

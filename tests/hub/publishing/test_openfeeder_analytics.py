@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx2
 from structlog.testing import capture_logs
 
-from hub.errors import Unreachable
 from hub.http import Answer, Purpose, Request
+from hub.http.network_errors import Unreachable
 from hub.publishing.openfeeder_analytics import (
     Analytics,
     HttpSink,

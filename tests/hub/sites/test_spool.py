@@ -10,7 +10,7 @@ import pytest
 
 from hub.core.sites.bounds import SiteBounds, Spent
 from hub.core.sites.steps import Downloaded, Unrolled
-from hub.errors import BadAnswer
+from hub.http.network_errors import BadAnswer
 from hub.sites.spool import MOST_PAGES, SLICE, OutOfTime, Spool, Spools, unroll, verify
 from protocols.errors import EmptyDocument, InvalidDocument
 from tests.support.fetch_targets import an_answer

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from hub.core.push.hub_subscription import LEASE
 from hub.core.schedule.poll_period import Plan, PollingRules, explain
-from hub.errors import NetworkError, Unreachable
 from hub.http import Answer, Purpose, Request
+from hub.http.network_errors import NetworkError, Unreachable
 from hub.ingest.fetcher import BlockedHosts
 from hub.limits.host_limiter import HostLimiter
 from hub.limits.hub_limiter import FIRST_PAUSE, LONGEST_PAUSE, HubLimiter, Turn

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from hub.errors import Unreachable
+from hub.http.network_errors import Unreachable
 from storage.records import (
     OPERATOR,
     AccountWish,

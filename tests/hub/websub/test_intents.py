@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from hub.errors import Blocked, TimedOut
+from hub.http.network_errors import Blocked, TimedOut
 from storage.records import (
     ANONYMOUS,
     OPERATOR,

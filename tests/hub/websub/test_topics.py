@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hub.errors import Blocked
+from hub.http.network_errors import Blocked
 from hub.websub import topics as topics_module
 from hub.websub.topics import (
     LOOKED_AT_SECONDS,

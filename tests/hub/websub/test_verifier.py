@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hub.errors import Unreachable
+from hub.http.network_errors import Unreachable
 from hub.websub import verifier as verifier_module
 from hub.websub.topics import TopicBusy
 from storage.errors import StorageFull, WriteFailed
