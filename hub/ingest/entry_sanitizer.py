@@ -7,7 +7,7 @@ from functools import partial
 from typing import Protocol
 
 import structlog
-from msgspec import json
+from msgspec import msgpack
 
 from hub.ingest.document_parser import WorkerParser
 from hub.ingest.worker_process import AsyncResource
@@ -70,7 +70,7 @@ class WorkerSanitizer(AsyncResource):
         """``None`` if the worker did not survive them."""
         reason = "the worker lost some"
         try:
-            encoding = partial(json.encode, entries)
+            encoding = partial(msgpack.encode, entries)
             is_large = len(entries) > MANY_ENTRIES
             encoded = await run_in_thread(encoding) if is_large else encoding()
             parsed = await self._worker.parse(encoded, _CONTEXT)

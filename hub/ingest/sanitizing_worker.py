@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from msgspec import json
+from msgspec import msgpack
 
 from hub.ingest.parse_worker import serve
 from hub.ingest.worker_frames import Task
 from protocols.html import sanitize
 from protocols.model import Entry, Feed, FeedFormat, ParsedFeed
 
-_entries = json.Decoder(tuple[Entry, ...])
+_entries = msgpack.Decoder(tuple[Entry, ...])
 
 
 def main() -> None:

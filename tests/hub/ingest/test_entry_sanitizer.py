@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from msgspec import json
+from msgspec import msgpack
 
 from hub.ingest.entry_sanitizer import WorkerSanitizer
 from hub.ingest.sanitizing_worker import sanitize_entries
@@ -60,7 +60,7 @@ async def test_a_worker_that_fails_leaves_entries_disarmed(module: str) -> None:
 
 
 def test_the_worker_reads_and_writes_entries() -> None:
-    body = json.encode(entries_of(BAD))
+    body = msgpack.encode(entries_of(BAD))
     context = ParseContext(url="", now=datetime(2026, 1, 1, tzinfo=UTC))
     assert sanitize_entries(Task(body, context)).entries == entries_of(
         Text(value="<b>a</b>")
