@@ -26,11 +26,18 @@ from storage.records import (
 from storage.sqlite.batches import Batches
 from storage.sqlite.chunks import CommitClaims
 from storage.sqlite.columns import pack_ids
-from storage.sqlite.commit_encoding import EncodedCommit, encode_commit, encode_values
+from storage.sqlite.commits import (
+    PAUSE,
+    EncodedCommit,
+    apply_commit,
+    apply_quiet,
+    encode_commit,
+    encode_quiet,
+    encode_values,
+    is_quiet,
+)
 from storage.sqlite.feed_access import OWNER, may_read
-from storage.sqlite.fetch_commits import apply_commit
 from storage.sqlite.log_rows import ENTRY, read_entry, read_record, unpack_refs
-from storage.sqlite.quiet_commits import PAUSE, apply_quiet, encode_quiet, is_quiet
 from storage.sqlite.readers import Readers
 from storage.sqlite.trimming import encode_limits, trim_log
 from storage.sqlite.watchers import LogHead

@@ -27,7 +27,7 @@ from storage.records import (
     SubscriptionId,
     SubscriptionState,
 )
-from storage.sqlite.commit_records import FEW_SUBSCRIBERS
+from storage.sqlite.commits import FEW_SUBSCRIBERS
 from storage.subscription_filter import wants
 
 

@@ -1,0 +1,533 @@
+"""What a fetch found, encoded and packed outside of the writer.
+
+What a commit keeps of a feed's documents, a row each, written over the last.
+
+The records that a commit appends to the log, and those of the queries it matches.
+
+What a fetch found, applied by the writer as one unit.
+
+Fetches that found nothing new, many of them in one unit of work.
+
+Nine of ten fetches change nothing but when and how the feed was asked.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import Final
+
+import msgspec
+from msgspec.structs import fields
+
+from protocols.model import Deletion, Entry
+from storage.errors import DocumentWanted, QueriesWanted, WriteFailed
+from storage.packing import pack_bytes
+from storage.records import (
+    DocumentWrite,
+    FetchCommit,
+    Matched,
+    MatchWrite,
+    Pace,
+    Position,
+    RecordKind,
+    RecordWrite,
+    SiteWrite,
+    StoredBody,
+    pace_of,
+)
+from storage.sqlite.columns import pack_ids, to_milliseconds, to_milliseconds_or_none
+from storage.sqlite.feed_access import OWNER, may_read
+from storage.sqlite.feed_rows import encode_push
+from storage.sqlite.log_rows import hash_key, pack_refs
+from storage.sqlite.pushes import EncodedPush, put_push
+from storage.sqlite.sites import put_site
+from storage.subscription_filter import DOCUMENT_KINDS, superseded
+
+
+class EncodedEntry(msgspec.Struct, frozen=True, kw_only=True):
+    key: str
+    key_hash: bytes
+    body: bytes
+    published: int | None
+    deleted: bool
+    unlisted: bool
+    last_record: int | None  # index of the last record that names it
+
+
+class EncodedRecord(msgspec.Struct, frozen=True, kw_only=True):
+    kind: str
+    is_superseded: bool
+    status: bytes
+    entries: tuple[tuple[str, bool], ...]
+
+
+class EncodedCommit(msgspec.Struct, frozen=True, kw_only=True):
+    feed_id: int
+    at: int
+    feed: dict[str, object]  # parameters of the feed's own rows
+    entries: tuple[EncodedEntry, ...]
+    records: tuple[EncodedRecord, ...]
+    seen: bytes | None
+    slices: bytes | None
+    head: bytes | None
+    inventory: bytes | None
+    raw: StoredBody | None
+    site: SiteWrite | None
+    body: StoredBody | None
+    matched: Matched | None
+    match_status: bytes  # of the records of track queries
+    push: EncodedPush | None
+
+
+class PlainValues(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be packed of a commit, encoded: deletions before entries."""
+
+    deletions: list[bytes]
+    entries: list[bytes]
+    head: bytes | None
+    documents: int  # bytes of the documents, which are packed as they are
+
+    @property
+    def size(self) -> int:
+        encoded = map(len, (*self.deletions, *self.entries, self.head or b""))
+        return sum(encoded) + self.documents
+
+
+def encode_values(fetch: FetchCommit) -> PlainValues:
+    """A deletion's body is for an entry that is not known: else the last one stays."""
+    encode = msgspec.json.encode
+    documents = (each for each in (fetch.raw, fetch.body) if each is not None)
+    return PlainValues(
+        deletions=[encode(Entry(key=e.key, id=e.id)) for e in fetch.deletions],
+        entries=[encode(entry) for entry in fetch.entries],
+        head=None if fetch.head is None else encode(fetch.head),
+        documents=sum(len(each.body) for each in documents),
+    )
+
+
+def encode_commit(fetch: FetchCommit, values: PlainValues) -> EncodedCommit:
+    """``values`` are those of the commit; here they are packed."""
+    at = to_milliseconds(fetch.at)
+    last_records = {
+        key: index
+        for index, record in enumerate(fetch.records)
+        for key, _fresh in record.entries
+    }
+    return EncodedCommit(
+        feed_id=fetch.feed_id,
+        at=at,
+        feed={
+            "id": fetch.feed_id,
+            "next_fetch": to_milliseconds(fetch.next_fetch),
+            "pace": pace_of(fetch.polling.period),
+            "polling": msgspec.json.encode(fetch.polling),
+            "fetch_url": fetch.polling.fetch_url,
+            "unlisted": fetch.polling.unlisted,
+            "state": fetch.state,
+            "title": fetch.title,
+            "format": fetch.format,
+            "removed_at": at if fetch.state == "removed" else None,
+        },
+        entries=tuple(_encode_entries(fetch, values, at, last_records)),
+        records=tuple(map(_encode_record, fetch.records, _superseded(fetch))),
+        seen=fetch.seen,
+        slices=fetch.slices,
+        head=None if values.head is None else pack_bytes(values.head),
+        inventory=fetch.inventory,
+        raw=_pack_document(fetch.raw),
+        site=fetch.site,
+        body=_pack_document(fetch.body),
+        matched=fetch.matched,
+        match_status=msgspec.json.encode(fetch.records[-1].status)
+        if fetch.matched and fetch.matched.matches
+        else b"",
+        push=EncodedPush(row=encode_push(fetch.push), counted=fetch.push.counted)
+        if fetch.push
+        else None,
+    )
+
+
+def _encode_entries(
+    fetch: FetchCommit, values: PlainValues, at: int, last_records: dict[str, int]
+) -> Iterator[EncodedEntry]:
+    for deletion, plain in zip(fetch.deletions, values.deletions, strict=True):
+        yield _encode_deletion(deletion, plain, last_records.get(deletion.key))
+    for entry, plain in zip(fetch.entries, values.entries, strict=True):
+        yield _encode_entry(entry, plain, at, last_records.get(entry.key))
+
+
+def _encode_entry(
+    entry: Entry, plain: bytes, at: int, last_record: int | None
+) -> EncodedEntry:
+    """A date in the future counts as now: it must not stay the latest for years."""
+    published = to_milliseconds_or_none(entry.published or entry.updated)
+    return EncodedEntry(
+        key=entry.key,
+        key_hash=hash_key(entry.key),
+        body=pack_bytes(plain),
+        published=None if published is None else min(published, at),
+        deleted=False,
+        unlisted=entry.unlisted,
+        last_record=last_record,
+    )
+
+
+def _encode_deletion(
+    deletion: Deletion, plain: bytes, last_record: int | None
+) -> EncodedEntry:
+    return EncodedEntry(
+        key=deletion.key,
+        key_hash=hash_key(deletion.key),
+        body=pack_bytes(plain),
+        published=None,
+        deleted=True,
+        unlisted=False,
+        last_record=last_record,
+    )
+
+
+def _pack_document(document: DocumentWrite | None) -> StoredBody | None:
+    if document is None:
+        return None
+    body = pack_bytes(document.body)
+    return StoredBody(content_type=document.content_type, body=body)
+
+
+def _superseded(fetch: FetchCommit) -> list[bool]:
+    return superseded([record.kind for record in fetch.records])
+
+
+def _encode_record(record: RecordWrite, is_superseded: bool) -> EncodedRecord:
+    return EncodedRecord(
+        kind=record.kind,
+        is_superseded=is_superseded,
+        status=msgspec.json.encode(record.status),
+        entries=record.entries,
+    )
+
+
+def _upsert(table: str, column: str) -> str:
+    return (
+        f"INSERT INTO {table} (feed_id, {column}) VALUES (?, ?)"
+        f" ON CONFLICT (feed_id) DO UPDATE SET {column} = excluded.{column}"
+    )
+
+
+_SEEN: Final = _upsert("seen_sets", "seen")
+_SLICES: Final = _upsert("slices", "slices")
+_HEAD: Final = _upsert("feed_heads", "head")
+_INVENTORY: Final = _upsert("inventories", "inventory")
+
+
+def require_document(commit: EncodedCommit, connection: sqlite3.Connection) -> None:
+    """Subscriptions may have begun since the fetch was told whether to keep it."""
+    if commit.body is not None or not any(
+        record.kind in DOCUMENT_KINDS for record in commit.records
+    ):
+        return
+    (is_kept,) = connection.execute(
+        "SELECT keeps_document FROM feeds WHERE id = ?", (commit.feed_id,)
+    ).fetchone()
+    if is_kept:
+        raise DocumentWanted(f"feed {commit.feed_id} has as-is subscriptions")
+
+
+def put_documents(
+    commit: EncodedCommit, first_position: int, connection: sqlite3.Connection
+) -> None:
+    for upsert, packed in (
+        (_SEEN, commit.seen),
+        (_SLICES, commit.slices),
+        (_HEAD, commit.head),
+        (_INVENTORY, commit.inventory),
+    ):
+        if packed is not None:
+            connection.execute(upsert, (commit.feed_id, packed))
+    if commit.raw is not None:
+        connection.execute(
+            "INSERT INTO raw_documents VALUES (?, ?, ?) ON CONFLICT (feed_id) DO UPDATE"
+            " SET content_type = excluded.content_type, body = excluded.body",
+            (commit.feed_id, commit.raw.content_type, commit.raw.body),
+        )
+    if commit.site is not None:
+        put_site(commit.feed_id, commit.site, connection)
+    if commit.body is not None:
+        connection.execute(
+            "INSERT INTO bodies (feed_id, content_type, body, position)"
+            " SELECT id, ?, ?, ? FROM feeds WHERE id = ? AND keeps_document"
+            " ON CONFLICT (feed_id) DO UPDATE"
+            " SET content_type = excluded.content_type, body = excluded.body,"
+            " position = max(position, excluded.position)",
+            (
+                *(commit.body.content_type, commit.body.body),
+                *(_document_position(commit, first_position), commit.feed_id),
+            ),
+        )
+
+
+def _document_position(commit: EncodedCommit, first_position: int) -> int:
+    """Of the last record that is news of the document; 0 if none is."""
+    return max(
+        (
+            position
+            for position, record in enumerate(commit.records, first_position)
+            if record.kind in DOCUMENT_KINDS
+        ),
+        default=0,
+    )
+
+
+KnownEntry = tuple[int, int]
+"""Id and revision of an entry."""
+
+FEW_SUBSCRIBERS = 20
+"""Of so many a commit asks each whether it wants a record; more are asked when the
+fan-out is split."""
+
+_FAN_OUT = """
+INSERT INTO fanouts (position, feed_id, after_id, is_next)
+SELECT r.position, f.id, 0, NOT EXISTS (SELECT 1 FROM fanouts WHERE feed_id = f.id)
+FROM records r CROSS JOIN feeds f
+WHERE r.position = :position AND f.id = :feed_id AND f.subscribers > 0
+    AND (f.subscribers > :few OR EXISTS (SELECT 1 FROM subscriptions s
+        WHERE s.feed_id = f.id AND s.state = 'active' AND s.from_position < r.position
+        AND EXISTS (SELECT 1 FROM temp.wanted w
+            WHERE w.taker = s.format || '/' || s.updates AND w.news = r.news)))
+"""
+
+
+def assign_positions(
+    count: int, matched: Matched | None, connection: sqlite3.Connection
+) -> int:
+    """The last of so many new positions; dense, since a rollback returns them."""
+    if not count:
+        return 0
+    ((head, queries),) = connection.execute(
+        "UPDATE meta SET head = head + ? RETURNING head, queries", (count,)
+    ).fetchall()
+    if matched is not None and matched.version < queries:
+        raise QueriesWanted(f"there are queries of version {queries}")
+    return int(head)
+
+
+def matches_of(
+    commit: EncodedCommit, connection: sqlite3.Connection
+) -> list[MatchWrite]:
+    """Those of queries that are still there, whose owners may read the feed now."""
+    if commit.matched is None or not commit.matched.matches:
+        return []
+    found = connection.execute(
+        "SELECT t.id FROM json_each(?) asked CROSS JOIN feeds t ON t.id = asked.value"
+        " CROSS JOIN feeds f ON f.id = ?"
+        f" WHERE t.state = 'track' AND {may_read(OWNER.format('t.id'))}",
+        (pack_ids([each.feed_id for each in commit.matched.matches]), commit.feed_id),
+    )
+    there = {feed_id for (feed_id,) in found}
+    return [each for each in commit.matched.matches if each.feed_id in there]
+
+
+def append_record(
+    position: int,
+    record: EncodedRecord,
+    commit: EncodedCommit,
+    known: dict[str, KnownEntry],
+    connection: sqlite3.Connection,
+) -> None:
+    refs = [
+        (*(known.get(key) or _refer(key, commit.feed_id, position, connection)), fresh)
+        for key, fresh in record.entries
+    ]
+    any_fresh = any(fresh for _, fresh in record.entries)
+    connection.execute(
+        "INSERT INTO records (position, at, feed_id, kind, any_fresh, status, refs,"
+        " is_superseded) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(position, commit.at, commit.feed_id, record.kind, any_fresh),
+            *(record.status, pack_refs(refs), record.is_superseded),
+        ),
+    )
+    if record.kind == RecordKind.ERROR:
+        connection.execute(
+            "DELETE FROM awaited_errors WHERE feed_id = ?", (commit.feed_id,)
+        )
+    if record.kind != RecordKind.BASELINE:
+        _fan_out(position, commit.feed_id, connection)
+
+
+def append_match(
+    position: int,
+    match: MatchWrite,
+    commit: EncodedCommit,
+    known: dict[str, KnownEntry],
+    connection: sqlite3.Connection,
+) -> None:
+    """A record of a track query; its entries are kept as long as it is."""
+    entries = [known[key] for key in match.keys]
+    connection.execute(
+        "INSERT INTO records (position, at, feed_id, kind, any_fresh, status, refs,"
+        " is_superseded, source_id) VALUES (?, ?, ?, ?, TRUE, ?, ?, FALSE, ?)",
+        (
+            *(position, commit.at, match.feed_id, RecordKind.ENTRIES),
+            *(commit.match_status, pack_refs([(*each, True) for each in entries])),
+            commit.feed_id,
+        ),
+    )
+    connection.execute(
+        "UPDATE entries SET last_position = ?"
+        " WHERE id IN (SELECT value FROM json_each(?))",
+        (position, pack_ids([entry_id for entry_id, _ in entries])),
+    )
+    _fan_out(position, match.feed_id, connection)
+
+
+def _fan_out(position: int, feed_id: int, connection: sqlite3.Connection) -> None:
+    """If anybody receives it: who subscribes from here on stands above the record, for
+    units of work come one after the other."""
+    connection.execute(
+        _FAN_OUT, {"position": position, "feed_id": feed_id, "few": FEW_SUBSCRIBERS}
+    )
+
+
+def _refer(
+    key: str, feed_id: int, position: int, connection: sqlite3.Connection
+) -> KnownEntry:
+    """An entry that the commit names but does not change."""
+    found = connection.execute(
+        "UPDATE entries SET last_position = ? WHERE feed_id = ? AND key_hash = ?"
+        " RETURNING id, revision",
+        (position, feed_id, hash_key(key)),
+    ).fetchall()
+    if not found:
+        raise WriteFailed(f"feed {feed_id} has no entry {key!r} for its record")
+    entry_id, revision = found[0]
+    return entry_id, revision
+
+
+def apply_commit(
+    commit: EncodedCommit, connection: sqlite3.Connection
+) -> tuple[Position, ...] | None:
+    """The positions of its records, those of track queries included.
+
+    None if the feed was removed meanwhile. Raises `DocumentWanted`, `QueriesWanted`.
+    """
+    updated = connection.execute(
+        "UPDATE feeds SET polling = :polling, fetch_url = :fetch_url,"
+        " unlisted = :unlisted,"
+        " state = coalesce(:state, state),"
+        # The name it was given stands while it has none of its own.
+        " title = CASE :title WHEN '' THEN coalesce("
+        "(SELECT title FROM given_names WHERE feed_id = :id), '')"
+        " ELSE coalesce(:title, title) END,"
+        " format = coalesce(:format, format), removed_at = :removed_at"
+        " WHERE id = :id AND state <> 'removed'",
+        commit.feed,
+    )
+    if not updated.rowcount:
+        return None
+    connection.execute(
+        "UPDATE schedule SET next_fetch = :next_fetch, pace = :pace"
+        " WHERE feed_id = :id",
+        commit.feed,
+    )
+    require_document(commit, connection)
+    if commit.push is not None:
+        put_push(commit.feed_id, commit.at, commit.push, connection)
+    matches = matches_of(commit, connection)
+    count = len(commit.records) + len(matches)
+    last_position = assign_positions(count, commit.matched, connection)
+    first_position = last_position - count + 1
+    put_documents(commit, first_position, connection)
+    known = {
+        entry.key: _put_entry(entry, commit, first_position, connection)
+        for entry in commit.entries
+    }
+    for position, record in enumerate(commit.records, first_position):
+        append_record(position, record, commit, known, connection)
+    first_match = first_position + len(commit.records)
+    for position, match in enumerate(matches, first_match):
+        append_match(position, match, commit, known, connection)
+    return tuple(map(Position, range(first_position, last_position + 1)))
+
+
+def _put_entry(
+    entry: EncodedEntry,
+    commit: EncodedCommit,
+    first_position: int,
+    connection: sqlite3.Connection,
+) -> KnownEntry:
+    """A deletion keeps the last body and the entry's date."""
+    is_named = entry.last_record is not None
+    ((entry_id, revision),) = connection.execute(
+        "INSERT INTO entries (feed_id, key_hash, key, revision, deleted, sorted_at,"
+        " last_position, body, unlisted) VALUES (:feed_id, :key_hash, :key, 1,"
+        " :deleted, coalesce(:published, :at), :position, :body, :unlisted)"
+        " ON CONFLICT (feed_id, key_hash) DO UPDATE SET revision = revision + 1,"
+        " deleted = excluded.deleted,"
+        " sorted_at = iif(excluded.deleted, sorted_at,"
+        "  coalesce(:published, sorted_at)),"
+        " last_position = max(last_position, excluded.last_position),"
+        " body = iif(excluded.deleted, body, excluded.body),"
+        " unlisted = iif(excluded.deleted, unlisted, excluded.unlisted)"
+        " RETURNING id, revision",
+        {
+            "feed_id": commit.feed_id,
+            "key_hash": entry.key_hash,
+            "key": entry.key,
+            "deleted": entry.deleted,
+            "published": entry.published,
+            "at": commit.at,
+            "position": first_position + (entry.last_record or 0) if is_named else 0,
+            "body": entry.body,
+            "unlisted": entry.unlisted,
+        },
+    ).fetchall()
+    return entry_id, revision
+
+
+PAUSE = 0.01
+"""Seconds between two batches: nobody waits for what such a fetch found."""
+
+QuietCommit = tuple[bytes, str, int, Pace, int]
+"""The polling, where the next request goes, when and at what pace, and the feed."""
+
+_changes = [each for each in fields(FetchCommit) if not each.required]
+_found = attrgetter(*(each.name for each in _changes))
+_NOTHING = tuple(each.default for each in _changes)
+
+
+def is_quiet(fetch: FetchCommit) -> bool:
+    """Whether it changes nothing but what every fetch does."""
+    return bool(_found(fetch) == _NOTHING)
+
+
+def encode_quiet(fetch: FetchCommit) -> QuietCommit:
+    return (
+        msgspec.json.encode(fetch.polling),
+        fetch.polling.fetch_url,
+        to_milliseconds(fetch.next_fetch),
+        pace_of(fetch.polling.period),
+        fetch.feed_id,
+    )
+
+
+def apply_quiet(
+    commits: Sequence[QuietCommit], connection: sqlite3.Connection
+) -> list[tuple[Position, ...] | None]:
+    """For each that it has no records; None if the feed was removed meanwhile."""
+    ids = [feed_id for *_, feed_id in commits]
+    rows = connection.execute(
+        "SELECT f.id FROM json_each(?) asked CROSS JOIN feeds f ON f.id = asked.value"
+        " WHERE f.state <> 'removed'",
+        (pack_ids(ids),),
+    )
+    present = {feed_id for (feed_id,) in rows}
+    wanted = [each for each in commits if each[-1] in present]
+    connection.executemany(
+        "UPDATE feeds SET polling = ?1, fetch_url = ?2 WHERE id = ?5", wanted
+    )
+    connection.executemany(
+        "UPDATE schedule SET next_fetch = ?3, pace = ?4 WHERE feed_id = ?5", wanted
+    )
+    return [() if feed_id in present else None for feed_id in ids]
